@@ -1,5 +1,6 @@
 //! The language server as a client sees it: the command over standard input and output, by the messages of the protocol.
 
+use crate::language_names::{BASE, MODEL as MEMORY_MODEL, SYSTEM, TEST};
 use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
@@ -13,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// A client: sends messages, and waits for answers and diagnostics.
-struct Client {
+pub struct Client {
     server: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -22,12 +23,12 @@ struct Client {
     diagnostics: HashMap<String, Value>,
 }
 
-fn uri(path: &Path) -> String {
+pub fn uri(path: &Path) -> String {
     format!("file://{}", path.display().to_string().replace('%', "%25").replace(' ', "%20").replace('+', "%2B"))
 }
 
 impl Client {
-    fn start(root: Option<&Path>) -> Self {
+    pub fn start(root: Option<&Path>) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_mu-check"))
             .args(["lsp", "--stdio"])
             .stdin(Stdio::piped())
@@ -50,11 +51,11 @@ impl Client {
         input.flush().expect("the server reads");
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    pub fn tell(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
@@ -98,7 +99,7 @@ impl Client {
         message
     }
 
-    fn open(&mut self, path: &Path, text: &str) {
+    pub fn open(&mut self, path: &Path, text: &str) {
         self.tell(
             "textDocument/didOpen",
             json!({ "textDocument": { "uri": uri(path), "languageId": "mcrl2", "version": 1, "text": text } }),
@@ -110,11 +111,22 @@ impl Client {
     }
 
     /// The diagnostics of a version of a file.
-    fn diagnostics(&mut self, path: &Path, version: i64) -> Vec<Value> {
+    pub fn diagnostics(&mut self, path: &Path, version: i64) -> Vec<Value> {
         let uri = uri(path);
         loop {
             if let Some(found) = self.diagnostics.get(&uri).filter(|d| d["version"] == version) {
                 return found["diagnostics"].as_array().expect("a list").clone();
+            }
+            self.receive();
+        }
+    }
+
+    /// The next diagnostics of a file that are as wanted.
+    pub fn diagnostics_that(&mut self, path: &Path, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let uri = uri(path);
+        loop {
+            if let Some(found) = self.diagnostics.get(&uri).and_then(|d| d["diagnostics"].as_array()).filter(|d| wanted(d)) {
+                return found.clone();
             }
             self.receive();
         }
@@ -134,7 +146,7 @@ impl Client {
         self.diagnostics[&uri]["diagnostics"].as_array().expect("a list").clone()
     }
 
-    fn at(&mut self, method: &str, path: &Path, text: &str, offset: usize, more: Value) -> Value {
+    pub fn at(&mut self, method: &str, path: &Path, text: &str, offset: usize, more: Value) -> Value {
         let mut params = json!({ "textDocument": { "uri": uri(path) }, "position": position(text, offset) });
         for (key, value) in more.as_object().into_iter().flatten() {
             params[key] = value.clone();
@@ -142,7 +154,7 @@ impl Client {
         self.ask(method, params)
     }
 
-    fn end(mut self) {
+    pub fn end(mut self) {
         assert!(self.ask("shutdown", Value::Null)["error"].is_null());
         assert_eq!(self.ask("textDocument/hover", json!({}))["error"]["code"], -32600);
         self.tell("exit", Value::Null);
@@ -181,7 +193,7 @@ fn offset(text: &str, position: &Value) -> usize {
 }
 
 /// The text after edits, which do not overlap.
-fn edited(text: &str, edits: &Value) -> String {
+pub fn edited(text: &str, edits: &Value) -> String {
     let mut places: Vec<(usize, usize, &str)> = edits
         .as_array()
         .expect("edits")
@@ -417,6 +429,7 @@ fn random_edits() {
         "specs/cubicle/lamport.cub",
         "specs/x86/bakery.asm",
         "specs/memory/rvwmo.cat",
+        "docs/gallery/rwc.litmus",
     ] {
         let path = PathBuf::from(package(name));
         let mut text = std::fs::read_to_string(&path).unwrap();
@@ -719,6 +732,11 @@ fn foreign_client(program: &str, arguments: &[&str]) -> bool {
         return false;
     }
     let (folder, _, _) = project();
+    let others = folder.path().join("others");
+    std::fs::create_dir(&others).unwrap();
+    for (name, text) in [("a.cub", SYSTEM), ("m.cat", MEMORY_MODEL), ("base.cat", BASE), ("sb.litmus", TEST)] {
+        std::fs::write(others.join(name), text).unwrap();
+    }
     let list = folder.path().join("list");
     let good = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -127,6 +127,28 @@ fn pages_of_other_commands() {
         let graph = &shown(at, "run.html")[0]["value"]["results"][0]["execution"];
         assert_eq!((relations(graph), graph["title"].as_str()), (relations_of_run.into(), Some("Memory operations of the run")), "{graph}");
     }
+    // The run of a specification whose interface says which labels are memory operations: named, or found beside the model.
+    let fault = crate::support::faults::FAULTS.iter().find(|f| f.name == "load_passes_buffer").unwrap();
+    let broken = crate::support::faults::patch(&std::fs::read_to_string(package("specs/arcx.spec")).unwrap(), fault.edits);
+    std::fs::write(at.join("broken.spec"), broken).unwrap();
+    let (interface, formula) = (package("specs/arcx.interface"), package("formulas/2.selfobserving.mcf"));
+    let line = format!("check broken.spec {formula} -D max_operation_id=1 --evidence arcx.html");
+    assert_eq!(code(at, &line), 1);
+    assert!(shown(at, "arcx.html")[0]["value"]["results"][0].get("execution").is_none());
+    assert_eq!(code(at, &format!("{line} --interface {interface}")), 1);
+    let named = shown(at, "arcx.html")[0]["value"]["results"][0]["execution"].clone();
+    // A store, and a load of its core that does not see it.
+    assert_eq!(relations(&named), "fr po", "{named}");
+    assert!(named["edges"].as_array().unwrap().iter().all(|e| e["forbids"] == true), "{named}");
+    assert_eq!((&named["threads"][0], &named["events"][0]["text"]), (&"core_0".into(), &"W addr_0=data_0".into()));
+    assert_eq!((&named["events"][1]["text"], &named["events"][1]["reads_initial"]), (&"R addr_0=data_undefined".into(), &true.into()));
+    std::fs::copy(&interface, at.join("broken.interface")).unwrap();
+    assert_eq!(code(at, &line), 1);
+    assert_eq!(shown(at, "arcx.html")[0]["value"]["results"][0]["execution"], named);
+    assert_eq!(code(at, "explore broken.spec -D max_operation_id=1 --action end_load --evidence way.html"), 1);
+    assert_eq!(relations(&shown(at, "way.html")[0]["value"]["ways"][0]["execution"]), "");
+    let wrong = run(at, &format!("{line} --interface broken.spec"));
+    assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
     let machine = (package("specs/machines/tso.spec"), package("specs/machines/machine.interface"));
     let line = format!("conform {} --interface {} --against sc --operations 2 --evidence tso.html", machine.0, machine.1);
     assert_eq!(code(at, &line), 1);

@@ -112,6 +112,18 @@ fn formulas_from_everywhere() {
     let output = run(Path::new(&package("")), &["specs/arcx.spec", "formulas/1a.gos.mcf", "--format=junit", "--timeout", "0s"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("errors=\"1\"") && text(&output.stdout).contains("unknown: timeout"), "{}", text(&output.stdout));
+    // A model or a formula that is refused is an error in the report.
+    write("wrong.mcrl2", "act a;\ninit b;\n");
+    for (line, name) in [(["wrong.mcrl2", "-f", "true"], "true"), (["m.mcrl2", "-f", "[c]false"], "[c]false")] {
+        let output = run(folder.path(), &[&["check"], &line[..], &["--junit", "refused.xml"]].concat());
+        let report = std::fs::read_to_string(folder.path().join("refused.xml")).unwrap();
+        assert!(output.status.code() == Some(2) && report.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{report}");
+        assert!(
+            report.contains(&format!("name=\"{name}\"")) && report.contains("is declared neither") != report.contains("is not declared"),
+            "{report}"
+        );
+        std::fs::remove_file(folder.path().join("refused.xml")).unwrap();
+    }
     // For every value of a parameter too.
     write("n.mcrl2", "$param n: Nat = 1;\nact a: Nat;\nproc P(k: Nat) = (k < ${n}) -> a(k) . P(k + 1);\ninit P(0);\n");
     let output = run(folder.path(), &["n.mcrl2", "-D", "n=any", "-f", "[true*]true", "--format", "junit"]);

@@ -26,6 +26,7 @@ mod first_hour;
 mod formatting;
 mod fuzzed;
 mod language;
+mod language_names;
 mod language_server;
 mod library;
 mod limits;

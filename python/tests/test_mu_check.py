@@ -82,6 +82,55 @@ def test_progress_is_told():
     assert told and told == sorted(told) and told[-1][0] > 0
 
 
+def test_a_bar_in_a_terminal(capsys):
+    model = mu_check.Model.from_text(COUNTER, max=100_000_000)
+    model.explore(timeout=1.5, progress=True)
+    told = capsys.readouterr().err
+    assert "states" in told and "%" in told and told.endswith("\r\033[K"), told
+    rows = list(mu_check.sweep(ARCX, progress=True, max_operation_id=range(2)))
+    told = capsys.readouterr().err
+    assert len(rows) == 2 and "0 of 2 rows: explore, max_operation_id=0" in told and "2 rows" in told and told.endswith("\r\033[K")
+    counted = []
+    list(mu_check.sweep(ARCX, progress=lambda done, total: counted.append((done, total)), max_operation_id=range(2)))
+    assert counted == [(0, 2), (1, 2), (2, 2)]
+
+
+def run_notebook(cells):
+    """The outputs of the cells of a notebook, executed by a kernel; the pages that a display went through."""
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    pages = []
+
+    class Client(nbclient.NotebookClient):
+        def process_message(self, message, cell, cell_index):
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                pages.append((message["msg_type"], message["content"]["data"].get("text/html", "")))
+            return super().process_message(message, cell, cell_index)
+
+    Client(notebook, timeout=300).execute()
+    return [c.outputs for c in notebook.cells], pages
+
+
+def test_a_bar_in_a_notebook():
+    begin = f"import mu_check\ntext = {COUNTER!r}\nmodel = mu_check.Model.from_text(text, name='<b>', max=100_000_000)"
+    outputs, pages = run_notebook([begin, "model.explore(timeout=2, progress=True).stop"])
+    # One display, which is updated in place, with a share since there is a limit; in the end the last words stay.
+    kinds = [kind for kind, _ in pages]
+    assert kinds[0] == "display_data" and set(kinds[1:]) == {"update_display_data"} and len(kinds) > 3, kinds
+    shares = [float(page.split('value="')[1].split('"')[0]) for _, page in pages[:-1]]
+    assert shares == sorted(shares) and 0 < shares[0] and shares[-1] <= 1
+    shown = [o for o in outputs[1] if o.output_type == "display_data"]
+    assert len(shown) == 1 and "progress" not in shown[0].data["text/html"] and "states" in shown[0].data["text/html"]
+    assert [o.data["text/plain"] for o in outputs[1] if o.output_type == "execute_result"] == ["'timeout'"]
+    # Without a limit nobody knows the share; a sweep knows it.
+    _, pages = run_notebook([begin, "import threading, _thread\nthreading.Timer(1.5, _thread.interrupt_main).start()\ntry:\n    model.explore(progress=True)\nexcept KeyboardInterrupt:\n    pass"])
+    assert "<progress " in pages[0][1] and "value=" not in pages[0][1]
+    _, pages = run_notebook([f"import mu_check\nrows = list(mu_check.sweep({str(ARCX)!r}, ['<true>true'], progress=True, max_operation_id=range(2)))"])
+    assert 'value="0.250"' in pages[1][1] and "&lt;true&gt;true, max_operation_id=0" in pages[1][1] and "4 rows" in pages[-1][1]
+
+
 def test_an_error_in_progress_ends_the_search():
     model = mu_check.Model.from_text(COUNTER, max=100_000_000)
 

@@ -8,6 +8,7 @@ pub mod files;
 pub mod host;
 pub mod ids;
 pub mod limits;
+pub mod naming;
 pub mod random;
 pub mod similar;
 pub mod source;

@@ -10,6 +10,7 @@ use super::engines;
 use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
 use super::game::solver;
 use super::load::Loaded;
+use super::memory;
 use super::notes::{self, Seen};
 use super::output;
 use super::page;
@@ -42,6 +43,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    let answer = checked(session, args);
+    // What is refused stands in the report too: whoever reads nothing else would see nothing.
+    if let (Err(error), true) = (&answer, args.junit.is_some()) {
+        let names = args.formulas.iter().map(|f| f.display().to_string()).chain(args.formula.iter().cloned());
+        let (class, message) = (args.model.display().to_string(), error.render(&session.sources));
+        let case = |name| Case { class: class.clone(), name, seconds: 0.0, outcome: Outcome::Error(message.clone()) };
+        // If it cannot be written either, the first error is the one to tell.
+        let _ = write_junit(args, &names.map(case).collect::<Vec<_>>());
+    }
+    answer
+}
+
+fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
+    memory::read_interface(session, &args.model, args.interface.as_deref())?;
     if args.formulas.is_empty() && args.formula.is_empty() {
         return overview(session, args);
     }
@@ -90,7 +105,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         out: None,
         reduce: None,
         timings: args.timings.clone(),
-        seeking: Seeking { terminal: args.terminal.clone(), ..Seeking::default() },
+        seeking: Seeking { terminal: args.terminal.clone(), interface: args.interface.clone(), ..Seeking::default() },
         clustering: args.clustering.clone(),
         keeping: args.keeping.clone(),
         confluence: args.confluence.clone(),
@@ -360,12 +375,6 @@ pub(super) fn publish(session: &Session, args: &CheckArgs, object: Value) -> Res
     if session.common.format == Format::Json { output::object(object) } else { Ok(()) }
 }
 
-/// The memory operations of a path of a program, as a graph.
-pub(super) fn memory_operations(session: &Session, model: &Path, story: &Story) -> Option<Value> {
-    let buffered = session.reading.memory.model.model().name() != mu_program::memory::SC.name();
-    (Form::of(model) == Form::Program).then(|| mu_report::accesses::graph(story, buffered))?
-}
-
 /// Adds a formula's text to its result, from the first line that is not blank.
 pub(super) fn with_text(mut object: Value, text: &Text) -> Value {
     let blank = text.text.lines().take_while(|l| l.trim().is_empty()).count();
@@ -553,7 +562,7 @@ pub(super) fn tell(
         if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
             object["ending"] = ending.json();
         }
-        if let Some(graph) = story.as_ref().and_then(|s| memory_operations(session, &args.model, s)) {
+        if let Some(graph) = story.as_ref().and_then(|s| memory::operations(session, &args.model, s)) {
             object["execution"] = graph;
         }
         if let Some(at) = at {

@@ -8,6 +8,7 @@ use super::counts::Report;
 use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
 use super::load::Loaded;
+use super::memory;
 use super::notes;
 use super::output;
 use super::pipeline::{self, Session, file_error};
@@ -40,6 +41,7 @@ impl Reduce {
 }
 
 pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagnostic> {
+    memory::read_interface(session, &args.model, args.seeking.interface.as_deref())?;
     if let Some(path) = args.timings.as_ref().filter(|_| args.clustering.reports()) {
         expect_writable(path)?;
         output::time_stages(path);

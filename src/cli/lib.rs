@@ -43,6 +43,7 @@ mod load;
 #[cfg_attr(target_arch = "wasm32", path = "browser/lsp.rs")]
 mod lsp;
 mod lts;
+mod memory;
 mod models;
 mod notes;
 mod output;

@@ -20,9 +20,8 @@ impl Files for Disk {
         found.sort();
         found
     }
-    fn foreign(&self, path: &Path, text: &str) -> Option<Read> {
-        let folder = path.parent()?;
-        readers::read(path, text, &|name| self.read(&folder.join(name)))
+    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+        readers::read(path, text, beside)
     }
 }
 

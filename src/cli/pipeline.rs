@@ -32,6 +32,8 @@ pub struct Session {
     pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
     /// Of the program that was read last: when its threads are done, by parameter and condition.
     pub ends: Vec<(String, String)>,
+    /// Which labels of the model are memory operations, for graphs of its runs.
+    pub interface: Option<mu_conform::interface::Interface>,
 }
 
 impl Session {
@@ -75,7 +77,7 @@ impl Session {
         if common.end_with_input {
             end_with_input(&budget);
         }
-        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new() }
+        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new(), interface: None }
     }
 
     /// Threads to use.

@@ -1,12 +1,16 @@
-//! Readers of other front ends for the language server: a text -> the error that commands would find in it.
+//! Readers of other front ends for the language server: a text -> the error that commands would find in it, and what its names mean.
 //!
 //! Invariant: a text that a command takes has none. A program has no number of threads yet: it is read as one for two and as one for any number, and an error
 //! is told if neither takes it.
 
 use super::program::elsewhere;
+use mu_axioms::cat::Model;
+use mu_axioms::models::Dialect;
+use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap};
-use mu_lsp::Read;
+use mu_lsp::{Meaning, Read};
 use mu_process::typecheck::check_specification;
+use std::cell::RefCell;
 use std::path::Path;
 
 /// Threads of a program that is only read.
@@ -23,22 +27,55 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         "cat" => mu_axioms::cat::KEYWORDS,
         _ => &[],
     };
+    let mut meaning = None;
     let result = match ending {
-        "cub" => system(sources.add(name, text), text),
+        "cub" => {
+            meaning = Some(plain(&name, text, mu_cubicle::names));
+            system(sources.add(name, text), text)
+        }
         "asm" => program(sources.add(name, text), text),
         "cat" => {
             let beside = |name: &str| beside(name).or_else(|| mu_axioms::models::file(name));
-            mu_axioms::models::Dialect::compile(&mut sources, &name, text, &beside).map(drop)
+            let compiled = Dialect::compile(&mut sources, &name, text, &beside);
+            meaning = Some(of_model(&name, text, &beside, compiled.as_ref().ok().map(|c| &c.0)));
+            compiled.map(drop)
         }
         "pbes" => equations(&mut sources, &name, text),
-        // Tests for other machines than x86 have readers of their own, which need a memory model.
-        "litmus" if text.trim_start().starts_with("X86") => {
+        "litmus" => {
+            meaning = Some(plain(&name, text, mu_litmus::names));
             let source = sources.add(name, text);
-            mu_program::litmus::parse(source, text).map(drop).map_err(|e| elsewhere(e, text))
+            test(source, text)
         }
         _ => return None,
     };
-    Some(Read { refused: result.err(), sources, keywords })
+    Some(Read { refused: result.err(), sources, keywords, meaning })
+}
+
+/// The names of a text that includes no other.
+fn plain(name: &str, text: &str, names: fn(SourceId, &str) -> Naming) -> Meaning {
+    let mut sources = SourceMap::new();
+    let source = sources.add(name, text);
+    Meaning { naming: names(source, text), sources, source, included: Vec::new() }
+}
+
+fn of_model(name: &str, text: &str, beside: &dyn Fn(&str) -> Option<String>, model: Option<&Model>) -> Meaning {
+    let mut sources = SourceMap::new();
+    let source = sources.add(name, text);
+    let said = || Dialect::of_head(&mu_axioms::cat::head(text)).vocabulary();
+    let vocabulary = model.map_or_else(said, |m| m.vocabulary().clone());
+    let included = RefCell::new(Vec::new());
+    let resolve = |name: &str| beside(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())));
+    let naming = mu_axioms::cat::names(&mut sources, source, &resolve, &vocabulary, model);
+    Meaning { naming, sources, source, included: included.into_inner() }
+}
+
+/// A test that one of its two readers takes has no error.
+fn test(source: SourceId, text: &str) -> Result<(), Diagnostic> {
+    let axiomatic = mu_litmus::parse(source, text, mu_litmus::file::Options::default()).map(drop);
+    if axiomatic.is_err() && text.trim_start().starts_with("X86") {
+        return mu_program::litmus::parse(source, text).map(drop).map_err(|e| elsewhere(e, text));
+    }
+    axiomatic
 }
 
 fn system(source: SourceId, text: &str) -> Result<(), Diagnostic> {

@@ -6,9 +6,10 @@
 //! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
-use super::check::{Picture, memory_operations};
+use super::check::Picture;
 use super::files::{Form, expect_writable, write, write_lts, write_text};
 use super::load::Loaded;
+use super::memory;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{output, page, print};
@@ -383,7 +384,7 @@ fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
 fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Value {
     let way = |(_, story): &(Evidence, Story)| {
         let mut object = story.json();
-        if let Some(graph) = memory_operations(session, &args.model, story) {
+        if let Some(graph) = memory::operations(session, &args.model, story) {
             object["execution"] = graph;
         }
         object

@@ -10,6 +10,7 @@
 //! the set of states that the machine can be in after it: the determinisation of the machine, over histories instead of traces. Most histories
 //! share their sets, so the cost is that of the histories, not of pairs of history and state. Histories are taken up to the symmetries that the
 //! machine is found to have ([`symmetry`]), and judged up to those that all memory models have ([`judge`]).
+//! [`operations`] reads the operations of one run, of whatever came to it, for a graph.
 #![warn(missing_docs)]
 
 pub mod alphabet;
@@ -17,6 +18,7 @@ pub mod faults;
 pub mod interface;
 pub mod judge;
 pub mod machine;
+pub mod operations;
 pub mod search;
 pub mod sequences;
 pub mod shown;

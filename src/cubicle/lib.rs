@@ -14,6 +14,7 @@ pub mod lexer;
 pub mod machine;
 pub mod model;
 pub mod naive;
+mod names;
 pub mod parse;
 pub mod print;
 mod start;
@@ -23,5 +24,6 @@ pub mod x86;
 
 pub use check::check;
 pub use formula::MOST_CUBES;
+pub use names::names;
 pub use parse::parse;
 pub use system::System;

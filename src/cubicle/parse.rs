@@ -60,6 +60,46 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     Ok(File { items })
 }
 
+/// Words that a declaration begins with.
+const BEGINS: [&str; 10] = ["number_procs", "type", "weak", "var", "array", "const", "predicate", "init", "invariant", "unsafe"];
+/// Most errors after which [`parse_all`] goes on.
+const MOST_ERRORS: usize = 50;
+
+/// Parses what can be parsed of a file, each declaration with its place: after an error it goes on with the next declaration.
+pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
+    // What is no token is taken as a blank.
+    let mut blanked = text.to_string();
+    let mut list = tokens(source, &blanked);
+    for _ in 0..MOST_ERRORS {
+        let Err(Some(wrong)) = list.as_ref().map_err(|e| e.span) else { break };
+        let (start, end) = (wrong.start as usize, wrong.end as usize);
+        blanked.replace_range(start..end, &" ".repeat(end - start));
+        list = tokens(source, &blanked);
+    }
+    let list = list.unwrap_or_default();
+    let mut items = Vec::new();
+    if list.is_empty() {
+        return items;
+    }
+    let mut parser = Parser { tokens: &list, at: 0, depth: 0 };
+    let mut errors = 0;
+    while !matches!(parser.peek(), Tok::End) && errors < MOST_ERRORS {
+        let from = parser.at;
+        match parser.item() {
+            Ok(item) => items.push((item, list[from].1.to(list[parser.at - 1].1))),
+            Err(_) => {
+                errors += 1;
+                (parser.at, parser.depth) = (parser.at.max(from + 1).min(list.len() - 1), 0);
+                let begins = |p: &Parser<'_>| BEGINS.iter().any(|w| p.is_word(w)) || p.is_word("transition");
+                while !matches!(parser.peek(), Tok::End) && !begins(&parser) {
+                    parser.at += 1;
+                }
+            }
+        }
+    }
+    items
+}
+
 /// A term or a formula: which of them a parenthesis opens is known only later.
 enum Node {
     Term(Term),

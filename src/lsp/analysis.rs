@@ -8,7 +8,7 @@
 //! What a directive leaves out by default is read with other values of the parameters ([`Analysis::complete`]); words that no reading covers mean
 //! what is declared under their name. Cost: that of the command line, for each error that is shown.
 
-use crate::foreign::Lexicon;
+use crate::foreign::{Lexicon, Thing};
 use crate::names::{Declared, Found, Key, Kind, Walk};
 use crate::recovery::{Lost, leave_out};
 use mu_base::host::Instant;
@@ -23,6 +23,7 @@ use mu_syntax::template::{self, Param};
 use mu_syntax::tokens::{self, Kind as TokenKind, Token};
 use std::collections::HashSet;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +85,11 @@ pub(crate) struct Analysis {
     pub(crate) lexicon: Option<&'static Lexicon>,
     /// The reserved words of another front end.
     pub(crate) keywords: Vec<&'static str>,
+    /// What has a name, as another front end tells it, and the parts of the text that an outline shows without.
+    pub(crate) things: Vec<Thing>,
+    pub(crate) parts: Vec<(String, Range<usize>)>,
+    /// The texts that it includes.
+    pub(crate) included: Vec<(PathBuf, String)>,
     lost: Lost,
     complete: bool,
 }

@@ -2,11 +2,13 @@
 //!
 //! Each is a function of the workspace, a path and an offset, and gives JSON as the protocol (3.17) has it, or `null`.
 
-use crate::analysis::{Analysis, Declaration, Name, Problem};
+use crate::analysis::{Analysis, Declaration, Problem};
 use crate::names::{Key, Kind};
+use crate::plugged;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
-use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS, Token};
+use mu_base::naming::Role;
+use mu_syntax::tokens::{self, Kind as TokenKind, SECTIONS};
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,9 @@ use std::rc::Rc;
 /// Where names with a key are: the file itself, and if other files may use it those that belong to it.
 pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>)> {
     let Some(own) = workspace.complete(path) else { return Vec::new() };
+    if let Key::Placed(..) = key {
+        return plugged::files_with(workspace, path, key);
+    }
     if !key.is_shared() {
         return vec![(path.to_path_buf(), own)];
     }
@@ -55,6 +60,9 @@ fn location(workspace: &Workspace, path: &Path, analysis: &Analysis, range: &Ran
 pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let name = analysis.name_at(offset)?.clone();
+    if analysis.thing(&name.key).is_some() {
+        return plugged::hover(workspace, path, &analysis, &name);
+    }
     let mut parts: Vec<String> = Vec::new();
     for (_, of, declaration) in declarations(workspace, path, &name.key) {
         let word = match (declaration.kind, &declaration.key) {
@@ -93,6 +101,11 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
 pub(crate) fn definition(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let name = analysis.name_at(offset)?;
+    if let Key::Placed(file, _) = &name.key {
+        let of = workspace.complete(file)?;
+        let places = of.names.iter().filter(|n| n.key == name.key && n.declares);
+        return Some(places.map(|n| location(workspace, file, &of, &n.range)).collect());
+    }
     let mut places: Vec<Value> =
         declarations(workspace, path, &name.key).iter().map(|(file, of, d)| location(workspace, file, of, &d.range)).collect();
     places.dedup();
@@ -145,8 +158,7 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
         return Some(json!([]));
     }
     if analysis.lexicon.is_some() {
-        let names = analysis.declarations.iter().map(|d| json!({ "label": d.name, "kind": 6 }));
-        return Some(names.chain(analysis.keywords.iter().map(|w| json!({ "label": w, "kind": 14 }))).collect());
+        return Some(plugged::completion(&analysis, offset));
     }
     let mut items: Vec<(String, Value)> = Vec::new();
     let mut add = |of: &Analysis, own: bool| {
@@ -156,18 +168,9 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
             if !shown || d.kind == Kind::Parameter {
                 continue;
             }
-            let kind = match d.kind {
-                Kind::Parameter | Kind::Variable | Kind::FixedPoint => 6,
-                Kind::Sort => 22,
-                Kind::Constructor => 20,
-                Kind::Projection => 5,
-                Kind::Recogniser | Kind::Mapping => 3,
-                Kind::Action => 23,
-                Kind::Process => 7,
-            };
             let order = if local { 0 } else { 1 };
             let item = json!({
-                "label": d.name, "kind": kind, "detail": format!("{} {}{}", d.kind.word(), d.name, d.signature),
+                "label": d.name, "kind": d.kind.completion(), "detail": format!("{} {}{}", d.kind.word(), d.name, d.signature),
                 "sortText": format!("{order}{}", d.name), "documentation": of.comment(d),
             });
             if !items.iter().any(|i| i.0 == d.name && i.1["detail"] == item["detail"]) {
@@ -201,24 +204,19 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
     let mut out: Vec<(Range<usize>, Value)> = Vec::new();
-    for d in &analysis.declarations {
-        let kind = match d.kind {
-            Kind::Parameter => 14,
-            Kind::Sort => 23,
-            Kind::Constructor => 22,
-            Kind::Mapping => 12,
-            Kind::Action => 24,
-            Kind::Process => 5,
-            Kind::FixedPoint => 12,
-            Kind::Projection | Kind::Recogniser | Kind::Variable => continue,
-        };
+    for d in analysis.declarations.iter().filter(|d| analysis.thing(&d.key).is_none_or(|t| t.is_outlined())) {
+        let Some(kind) = d.kind.symbol() else { continue };
         let whole = d.whole.start.min(d.range.start)..d.whole.end.max(d.range.end);
         let symbol = json!({
             "name": d.name, "detail": d.signature.trim_start_matches([':', ' ']), "kind": kind,
             "range": lines.range(text, &whole), "selectionRange": lines.range(text, &d.range), "children": [],
         });
         match out.last_mut() {
-            Some((outer, parent)) if d.kind == Kind::Constructor && outer.start <= whole.start && whole.end <= outer.end => {
+            Some((outer, parent))
+                if matches!(d.kind, Kind::Constructor | Kind::Of(Role::Constructor))
+                    && outer.start <= whole.start
+                    && whole.end <= outer.end =>
+            {
                 if let Some(children) = parent["children"].as_array_mut() {
                     children.push(symbol);
                 }
@@ -237,125 +235,16 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
             "name": range_text(text, range), "kind": 3, "range": lines.range(text, &(range.start..end)), "selectionRange": lines.range(text, range),
         })));
     }
+    for (name, range) in &analysis.parts {
+        let place = lines.range(text, range);
+        out.push((range.clone(), json!({ "name": name, "kind": 3, "range": place, "selectionRange": place })));
+    }
+    out.sort_by_key(|s| s.0.start);
     Some(out.into_iter().map(|s| s.1).collect())
 }
 
 fn range_text<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     text.get(range.clone()).unwrap_or("")
-}
-
-/// Types of coloured tokens, in the order of their numbers.
-pub(crate) const COLOURS: [&str; 14] = [
-    "keyword",
-    "comment",
-    "number",
-    "operator",
-    "string",
-    "macro",
-    "type",
-    "enumMember",
-    "function",
-    "property",
-    "event",
-    "class",
-    "parameter",
-    "variable",
-];
-
-pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
-    let analysis = workspace.complete(path)?;
-    let text = &analysis.text;
-    let lines = Lines::new(text);
-    let model = if analysis.formula { workspace.model_of(path).and_then(|m| workspace.complete(&m)) } else { None };
-    let kind_of = |name: &Name| {
-        let own = analysis.declarations.iter().find(|d| d.key == name.key);
-        own.or_else(|| model.as_ref().and_then(|m| m.declarations.iter().find(|d| d.key == name.key))).map(|d| d.kind)
-    };
-    let mut kinds = std::collections::HashMap::new();
-    let (mut data, mut last) = (Vec::new(), (0, 0));
-    for token in &analysis.tokens {
-        let colour = match token.kind {
-            TokenKind::Comment => "comment",
-            TokenKind::Number => "number",
-            TokenKind::Text => "string",
-            TokenKind::Value | TokenKind::Directive => "macro",
-            TokenKind::Sign if matches!(token.text(text), "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":") => continue,
-            TokenKind::Sign => "operator",
-            TokenKind::Unknown => continue,
-            TokenKind::Word if analysis.keywords.contains(&token.text(text)) => "keyword",
-            TokenKind::Word if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) => "type",
-            TokenKind::Word if analysis.lexicon.is_none() && tokens::is_reserved(token.text(text)) => "keyword",
-            TokenKind::Word => {
-                let Some(name) = analysis.name_at(token.range.start) else { continue };
-                match kinds.entry(name.key.clone()).or_insert_with(|| kind_of(name)) {
-                    Some(Kind::Sort) => "type",
-                    Some(Kind::Constructor) => "enumMember",
-                    Some(Kind::Projection) => "property",
-                    Some(Kind::Mapping | Kind::Recogniser) => "function",
-                    Some(Kind::Action) => "event",
-                    Some(Kind::Process | Kind::FixedPoint) => "class",
-                    Some(Kind::Parameter) => "macro",
-                    Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => "parameter",
-                    Some(Kind::Variable) => "variable",
-                    None if tokens_before_args(&analysis, token) => "function",
-                    None => continue,
-                }
-            }
-        };
-        let Some(number) = COLOURS.iter().position(|c| *c == colour) else { continue };
-        let (line, start) = lines.line(token.range.start);
-        let column: usize = text[start..token.range.start].chars().map(char::len_utf16).sum();
-        let length: usize = token.text(text).chars().map(char::len_utf16).sum();
-        let declares = analysis.name_at(token.range.start).is_some_and(|n| n.declares && n.range == token.range);
-        data.extend([line - last.0, if line == last.0 { column - last.1 } else { column }, length, number, usize::from(declares)]);
-        last = (line, column);
-    }
-    Some(json!({ "data": data }))
-}
-
-/// Whether a parenthesis follows.
-fn tokens_before_args(analysis: &Analysis, token: &Token) -> bool {
-    analysis.text[token.range.end..].starts_with('(')
-}
-
-pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
-    let analysis = workspace.analysis(path)?;
-    let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
-    let line = |offset: usize| lines.line(offset).0;
-    let mut folds: Vec<(usize, usize, &str)> = Vec::new();
-    let mut section: Option<usize> = None;
-    let mut brackets: Vec<usize> = Vec::new();
-    let mut comment: Option<(usize, usize)> = None;
-    let mut last = 0;
-    for token in &analysis.tokens {
-        let at = line(token.range.start);
-        if token.kind == TokenKind::Comment {
-            comment = match comment {
-                Some((from, to)) if to + 1 == at => Some((from, at)),
-                Some((from, to)) => {
-                    folds.push((from, to, "comment"));
-                    Some((at, at))
-                }
-                None => Some((at, at)),
-            };
-            continue;
-        }
-        match token.text(text) {
-            word if token.kind == TokenKind::Word && SECTIONS.contains(&word) => {
-                folds.extend(section.map(|s| (s, last, "region")));
-                section = Some(at);
-            }
-            "(" | "[" | "{" => brackets.push(at),
-            ")" | "]" | "}" => folds.extend(brackets.pop().map(|from| (from, at.saturating_sub(1), "region"))),
-            _ => {}
-        }
-        last = line(token.range.end);
-    }
-    folds.extend(section.map(|s| (s, last, "region")).into_iter().chain(comment.map(|(from, to)| (from, to, "comment"))));
-    folds.retain(|f| f.1 > f.0);
-    folds.sort();
-    folds.dedup_by_key(|f| (f.0, f.2));
-    Some(folds.into_iter().map(|(from, to, kind)| json!({ "startLine": from, "endLine": to, "kind": kind })).collect())
 }
 
 /// Commands that the client may run beside a text. Each is the client's `mu-check.run` with the arguments of a command line and the folder to run

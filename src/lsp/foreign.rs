@@ -1,15 +1,20 @@
 //! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests, memory models, equation systems.
 //!
 //! Their readers are layers that this one does not know; whoever starts the server hands them over ([`crate::Files::foreign`]), so that an error here is
-//! the command line's, word for word. Outline and colours need no more than words: a [`Lexicon`] says how comments look and after which words a name is
-//! declared; which words are reserved the reader says, or the lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are ascending and do not overlap.
+//! the command line's, word for word. A reader that tells what names mean ([`Naming`]) has all that specifications have (`plugged`). Where it does not, outline and
+//! colours are by words: a [`Lexicon`] says how comments look and after which words a name is declared; which words are reserved the reader says, or the
+//! lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are ascending and do not overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
+use crate::workspace::normal;
+use mu_base::naming::{Naming, Role};
 use mu_base::words::nested_comment;
-use mu_base::{Diagnostic, SourceMap};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span};
 use mu_syntax::tokens::{Kind as TokenKind, Token};
+use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 /// What a front end says of a text.
 pub struct Read {
@@ -19,6 +24,40 @@ pub struct Read {
     pub sources: SourceMap,
     /// The reserved words of its language.
     pub keywords: &'static [&'static str],
+    /// What its names mean, if the reader tells it.
+    pub meaning: Option<Meaning>,
+}
+
+/// What the names of a text mean.
+pub struct Meaning {
+    /// The names.
+    pub naming: Naming,
+    /// The texts that they have places in. The name of a text that is included is that of a file beside.
+    pub sources: SourceMap,
+    /// The text itself.
+    pub source: SourceId,
+    /// Texts of files beside that it includes, by name.
+    pub included: Vec<(String, String)>,
+}
+
+/// What has a name in a text of another front end.
+#[derive(Clone)]
+pub(crate) struct Thing {
+    pub(crate) key: Key,
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) says: String,
+    pub(crate) note: String,
+    /// Where it is in scope; none: everywhere.
+    pub(crate) scope: Option<Range<usize>>,
+    pub(crate) fixed: Option<&'static str>,
+}
+
+impl Thing {
+    /// Whether an outline shows it: what is declared for more than one declaration.
+    pub(crate) fn is_outlined(&self) -> bool {
+        self.scope.is_none() || self.kind == Kind::Of(Role::Claim)
+    }
 }
 
 /// How texts of a kind are cut into words.
@@ -34,24 +73,14 @@ pub(crate) struct Lexicon {
     declares: &'static [(&'static str, Kind)],
     /// Whether a name before a colon at the start of a line is declared.
     labels: bool,
+    /// What words have beside letters, digits and `_`.
+    inside: &'static str,
+    /// Whether texts include others.
+    pub(crate) includes: bool,
 }
 
 const LEXICONS: [Lexicon; 5] = [
-    Lexicon {
-        endings: &["cub"],
-        line: &[],
-        nested: true,
-        keywords: &[],
-        declares: &[
-            ("type", Kind::Sort),
-            ("array", Kind::Mapping),
-            ("var", Kind::Mapping),
-            ("const", Kind::Parameter),
-            ("predicate", Kind::Mapping),
-            ("transition", Kind::Process),
-        ],
-        labels: false,
-    },
+    Lexicon { endings: &["cub"], line: &[], nested: true, keywords: &[], declares: &[], labels: false, inside: "", includes: false },
     Lexicon {
         endings: &["asm"],
         line: &[";"],
@@ -59,20 +88,18 @@ const LEXICONS: [Lexicon; 5] = [
         keywords: &["begin", "end", "dd", "dw", "db", "dq", "as", "counter", "lock", "dword", "word", "byte", "qword", "start_threads"],
         declares: &[("begin", Kind::Process)],
         labels: true,
+        inside: ".",
+        includes: false,
     },
     Lexicon {
         endings: &["cat"],
         line: &["//", "#"],
         nested: true,
         keywords: &[],
-        declares: &[
-            ("let", Kind::Mapping),
-            ("and", Kind::Mapping),
-            ("as", Kind::Action),
-            ("procedure", Kind::Process),
-            ("enum", Kind::Sort),
-        ],
+        declares: &[],
         labels: false,
+        inside: "'-.",
+        includes: true,
     },
     Lexicon {
         endings: &["pbes"],
@@ -84,6 +111,8 @@ const LEXICONS: [Lexicon; 5] = [
         ],
         declares: &[("mu", Kind::FixedPoint), ("nu", Kind::FixedPoint), ("sort", Kind::Sort), ("map", Kind::Mapping)],
         labels: false,
+        inside: "'",
+        includes: false,
     },
     Lexicon {
         endings: &["litmus"],
@@ -92,6 +121,8 @@ const LEXICONS: [Lexicon; 5] = [
         keywords: &["exists", "forall", "locations", "filter", "not", "and", "true", "false"],
         declares: &[],
         labels: false,
+        inside: ".",
+        includes: false,
     },
 ];
 
@@ -130,7 +161,7 @@ impl Lexicon {
                 '"' => (TokenKind::Text, rest[1..].find('"').map_or(rest.len(), |n| n + 2)),
                 c if c.is_ascii_digit() => (TokenKind::Number, run(&|c| c.is_ascii_alphanumeric())),
                 c if c.is_alphabetic() || c == '_' => {
-                    let length = run(&|c| c.is_alphanumeric() || "_'-.".contains(c));
+                    let length = run(&|c| c.is_alphanumeric() || c == '_' || self.inside.contains(c));
                     (TokenKind::Word, rest[..length].trim_end_matches(['-', '.']).len())
                 }
                 c => (TokenKind::Sign, c.len_utf8()),
@@ -144,12 +175,15 @@ impl Lexicon {
 
 impl Analysis {
     /// A text of another front end. `read`: what that says of it; nothing if nobody reads it here.
-    pub(crate) fn of_foreign(text: &str, lexicon: &'static Lexicon, read: Option<Read>) -> Self {
+    pub(crate) fn of_foreign(path: &Path, text: &str, lexicon: &'static Lexicon, read: Option<Read>) -> Self {
         let tokens = lexicon.tokens(text);
         let mut analysis = Analysis::default();
         (analysis.text, analysis.tokens, analysis.lexicon) = (text.to_string(), tokens, Some(lexicon));
         analysis.keywords = [lexicon.keywords, read.as_ref().map_or(&[], |r| r.keywords)].concat();
-        analysis.add_lexical();
+        match read.as_ref().and_then(|r| r.meaning.as_ref()) {
+            Some(meaning) => analysis.add_meaning(path, meaning),
+            None => analysis.add_lexical(),
+        }
         if let Some(Read { refused: Some(error), sources, .. }) = read {
             let own = |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
             let error = if own(&error) {
@@ -168,6 +202,81 @@ impl Analysis {
             analysis.report(&error, &sources);
         }
         analysis
+    }
+
+    /// What has a name, by its key.
+    pub(crate) fn thing(&self, key: &Key) -> Option<&Thing> {
+        self.things.iter().find(|t| t.key == *key)
+    }
+
+    /// Names as the reader tells them.
+    fn add_meaning(&mut self, path: &Path, Meaning { naming, sources, source, included }: &Meaning) {
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let own: Rc<Path> = Rc::from(path);
+        let file =
+            |span: Span| if span.source == *source { own.clone() } else { Rc::from(normal(&folder.join(&sources.get(span.source).name))) };
+        self.included = included.iter().map(|(name, text)| (normal(&folder.join(name)), text.clone())).collect();
+        let range = |span: Span| span.start as usize..span.end as usize;
+        let key_of = |of: usize| match &naming.bindings[of] {
+            b if b.place.is_none() => Key::Given(b.name.clone()),
+            b => b.place.map_or_else(|| Key::Given(b.name.clone()), |p| Key::Placed(file(p), p.start as usize)),
+        };
+        for (of, b) in naming.bindings.iter().enumerate() {
+            let scope = b.scope.filter(|s| s.source == *source).map(range);
+            let (says, note) = (b.says.clone(), b.note.clone());
+            self.things.push(Thing { key: key_of(of), kind: Kind::Of(b.role), name: b.name.clone(), says, note, scope, fixed: b.fixed });
+        }
+        for mention in naming.mentions.iter().filter(|m| m.place.source == *source) {
+            self.names.push(Name { range: range(mention.place), key: key_of(mention.of), declares: mention.declares, whole: true });
+            let b = &naming.bindings[mention.of];
+            if mention.declares && !self.declarations.iter().any(|d| d.key == key_of(mention.of)) {
+                let (key, kind, whole) = (key_of(mention.of), Kind::Of(b.role), range(b.whole));
+                let declaration =
+                    Declaration { key, kind, name: b.name.clone(), range: range(mention.place), whole, signature: b.says.clone() };
+                self.declarations.push(declaration);
+            }
+        }
+        self.parts = naming.parts.iter().filter(|p| p.1.source == *source).map(|p| (p.0.clone(), range(p.1))).collect();
+        self.order();
+    }
+
+    /// The comment of a declaration: behind it on its line, else those that end on the line above it.
+    pub(crate) fn comment_near(&self, declaration: &Declaration) -> String {
+        let Some(lexicon) = self.lexicon else { return String::new() };
+        let of = |t: &Token| {
+            let text = t.text(&self.text);
+            let text = lexicon.line.iter().find_map(|l| text.strip_prefix(l)).unwrap_or(text);
+            let text = text.strip_prefix("(*").and_then(|t| t.strip_suffix("*)")).unwrap_or(text);
+            text.lines().map(str::trim).collect::<Vec<_>>().join("\n").trim().to_string()
+        };
+        let comments = || self.tokens.iter().filter(|t| t.kind == TokenKind::Comment);
+        let start = declaration.whole.start.min(declaration.range.start);
+        let between = |from: usize, to: usize| self.text.get(from..to).unwrap_or("x");
+        let end = self.text[declaration.range.end..].find('\n').map_or(self.text.len(), |i| declaration.range.end + i);
+        if let Some(token) = comments().find(|t| (declaration.range.end..end).contains(&t.range.start)) {
+            return of(token);
+        }
+        let (mut at, mut found) = (start, Vec::new());
+        for token in self.tokens.iter().rev().skip_while(|t| t.range.start >= start) {
+            let gap = between(token.range.end, at);
+            // Words of the same line, as `let` is, stand before what is declared.
+            if token.kind != TokenKind::Comment && found.is_empty() && !gap.contains('\n') {
+                at = token.range.start;
+                continue;
+            }
+            if token.kind != TokenKind::Comment || gap.matches('\n').count() > 1 {
+                break;
+            }
+            // A comment at the end of a line belongs to what stands there.
+            let line = self.text[..token.range.start].rfind('\n').map_or(0, |i| i + 1);
+            if !between(line, token.range.start).trim().is_empty() {
+                break;
+            }
+            found.push(of(token));
+            at = token.range.start;
+        }
+        found.reverse();
+        found.join("\n")
     }
 
     /// Declarations by the words before them.
@@ -207,21 +316,18 @@ mod tests {
     use super::*;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["weak", "var", "array", "rec"] };
-        let analysis = Analysis::of_foreign(text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
+        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["rec"], meaning: None };
+        let analysis = Analysis::of_foreign(Path::new(name), text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
         let comments = analysis.tokens.iter().filter(|t| t.kind == TokenKind::Comment).count();
         (analysis.declarations.iter().map(|d| d.name.clone()).collect(), comments)
     }
 
     #[test]
     fn outlines() {
-        let system = "(* a (* nested *) one *) type t = A | B\narray At[proc] : t weak var X : proc\ntransition go ([p]) requires { X = p } { X := p }";
-        assert_eq!(outline("a.cub", system), (vec!["t".into(), "At".into(), "X".into(), "go".into()], 1));
         let program =
             "; a lock\nbegin shared_data\n x dd 0 ; one\nend shared_data\nbegin thread_code\nspin: mov eax, 1\n  jmp spin\nend thread_code";
         assert_eq!(outline("a.asm", program), (vec!["shared_data".into(), "thread_code".into(), "spin".into()], 2));
-        let model = "\"M\" (* a *)\nlet rec com = rf | co\nand hb-x = com+\nacyclic po | com as sc // end";
-        assert_eq!(outline("a.cat", model), (vec!["com".into(), "hb-x".into(), "sc".into()], 2));
+        assert_eq!(outline("a.cat", "(* a (* nested *) one *) let b = rf // end").1, 2);
         assert_eq!(outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0, ["X", "Y"]);
         // Nothing that is typed ends the words.
         for text in ["(*", "\"", "(* (* *)", "é∧", "begin", "let rec", "0x", "*)"] {

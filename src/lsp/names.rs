@@ -4,9 +4,12 @@
 //! of them. Names resolve as in the type checker: the innermost variable first, then operations; sorts, data, actions and processes have a space of
 //! names each. Overloads share a key, so that they are found and renamed together. Cost: linear in the tree.
 
+pub(crate) use crate::kinds::Kind;
 use mu_base::Span;
 use mu_syntax::ast::*;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::rc::Rc;
 
 /// What a name means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,44 +28,16 @@ pub(crate) enum Key {
     ProcessParameter(String, String),
     /// A variable that is declared at an offset of the file.
     Local(usize),
+    /// What another front end says is declared at an offset of a file.
+    Placed(Rc<Path>, usize),
+    /// What the language of another front end gives.
+    Given(String),
 }
 
 impl Key {
     /// Whether other files may use it.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Key::Sort(_) | Key::Data(_) | Key::Action(_))
-    }
-}
-
-/// What a declaration declares.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Parameter,
-    Sort,
-    Constructor,
-    Projection,
-    Recogniser,
-    Mapping,
-    Action,
-    Process,
-    Variable,
-    FixedPoint,
-}
-
-impl Kind {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Kind::Parameter => "parameter",
-            Kind::Sort => "sort",
-            Kind::Constructor => "constructor",
-            Kind::Projection => "projection",
-            Kind::Recogniser => "recogniser",
-            Kind::Mapping => "map",
-            Kind::Action => "act",
-            Kind::Process => "proc",
-            Kind::Variable => "variable",
-            Kind::FixedPoint => "fixed point",
-        }
     }
 }
 

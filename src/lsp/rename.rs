@@ -7,6 +7,7 @@
 use crate::analysis::{Analysis, Name};
 use crate::features::files_with;
 use crate::names::Key;
+use crate::plugged;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
 use mu_syntax::tokens::{Kind, Token, is_name};
@@ -24,6 +25,10 @@ pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Resu
 fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysis>, Name), String> {
     let analysis = workspace.complete(path).ok_or("the file cannot be read")?;
     let name = analysis.name_at(offset).cloned().ok_or("there is no name here")?;
+    if let Some(thing) = analysis.thing(&name.key) {
+        plugged::may_be_renamed(workspace, thing)?;
+        return Ok((analysis, name));
+    }
     let files = files_with(workspace, path, &name.key);
     if !files.iter().any(|f| f.1.declarations.iter().any(|d| d.key == name.key)) {
         return Err(format!("`{}` is not declared in these files", &analysis.text[name.range.clone()]));
@@ -43,7 +48,10 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
 
 /// The edits that rename what stands at an offset.
 pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &str) -> Result<Value, String> {
-    let (_, name) = find(workspace, path, offset)?;
+    let (analysis, name) = find(workspace, path, offset)?;
+    if analysis.thing(&name.key).is_some() {
+        return plugged::rename(workspace, path, &name.key, new);
+    }
     if !is_name(new) {
         return Err(format!("`{new}` is not a name: letters, digits, `_` and `'`, no digit first, no word of the language"));
     }

@@ -4,7 +4,9 @@
 //! Diagnostics are computed when no message waits, for the documents that changed and for the formulas whose model did.
 
 use crate::analysis::Analysis;
+use crate::colours;
 use crate::features::{self, diagnostic};
+use crate::foreign::Lexicon;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::rename;
@@ -48,7 +50,7 @@ fn capabilities() -> Value {
         "completionProvider": { "triggerCharacters": ["$"] },
         "codeActionProvider": { "codeActionKinds": ["quickfix"] },
         "codeLensProvider": {},
-        "semanticTokensProvider": { "full": true, "legend": { "tokenTypes": features::COLOURS, "tokenModifiers": ["declaration"] } },
+        "semanticTokensProvider": { "full": true, "legend": { "tokenTypes": colours::COLOURS, "tokenModifiers": ["declaration"] } },
         "workspace": { "workspaceFolders": { "supported": true, "changeNotifications": true } },
     })
 }
@@ -192,8 +194,8 @@ impl<'c> Server<'c> {
             "textDocument/documentHighlight" => features::highlights(workspace, path, at()?),
             "textDocument/completion" => features::completion(workspace, path, at()?),
             "textDocument/documentSymbol" => features::symbols(workspace, path),
-            "textDocument/semanticTokens/full" => features::colours(workspace, path),
-            "textDocument/foldingRange" => features::folding(workspace, path),
+            "textDocument/semanticTokens/full" => colours::colours(workspace, path),
+            "textDocument/foldingRange" => colours::folding(workspace, path),
             "textDocument/codeLens" => features::lenses(workspace, path),
             "textDocument/codeAction" => {
                 let place = &params["range"];
@@ -292,15 +294,16 @@ impl<'c> Server<'c> {
         Some(())
     }
 
-    /// A document has changed, and with it formulas whose model it may be.
+    /// A document has changed, and with it formulas whose model it may be, and texts that may include it.
     fn change(&mut self, path: PathBuf) {
         self.changed.insert(path);
         self.change_formulas();
     }
 
     fn change_formulas(&mut self) {
-        let formulas = self.workspace.open.keys().filter(|p| crate::workspace::is_formula(p)).cloned();
-        self.changed.extend(formulas);
+        let depend = |p: &&PathBuf| crate::workspace::is_formula(p) || Lexicon::of(p).is_some_and(|l| l.includes);
+        let depending: Vec<PathBuf> = self.workspace.open.keys().filter(depend).cloned().collect();
+        self.changed.extend(depending);
     }
 
     fn publish(&mut self) {

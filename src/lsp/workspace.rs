@@ -24,7 +24,8 @@ pub trait Files {
     /// What is in a folder, with whether it is a folder itself.
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
     /// What the reader of another front end says of a text, if one reads such files: see `foreign`.
-    fn foreign(&self, _path: &Path, _text: &str) -> Option<Read> {
+    /// `beside` gives the text of a file in the same folder.
+    fn foreign(&self, _path: &Path, _text: &str, _beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
         None
     }
 }
@@ -91,13 +92,14 @@ impl<'f> Workspace<'f> {
         if let Some(known) = self.known.borrow().get(path)
             && known.analysis.text == text
             && known.analysis.formula == formula
+            && known.analysis.included.iter().all(|(file, text)| self.text(file).is_none_or(|now| now == *text))
             && same(known.model.as_ref(), model.as_ref())
         {
             return Some(known.analysis.clone());
         }
         let foreign = Lexicon::of(path);
         let analysis = Rc::new(if let Some(lexicon) = foreign {
-            Analysis::of_foreign(&text, lexicon, self.files.foreign(path, &text))
+            Analysis::of_foreign(path, &text, lexicon, self.read_foreign(path, &text, &[]))
         } else if formula {
             Analysis::of_formula(&text, model.as_deref())
         } else {
@@ -105,6 +107,27 @@ impl<'f> Workspace<'f> {
         });
         self.known.borrow_mut().insert(path.to_path_buf(), Known { analysis: analysis.clone(), model, complete: None });
         Some(analysis)
+    }
+
+    /// What another front end says of a text, with other files as they are being edited, or as `instead` has them.
+    pub(crate) fn read_foreign(&self, path: &Path, text: &str, instead: &[(PathBuf, String)]) -> Option<Read> {
+        let folder = path.parent()?;
+        self.files.foreign(path, text, &|name| {
+            let file = normal(&folder.join(name));
+            instead.iter().find(|i| i.0 == file).map(|i| i.1.clone()).or_else(|| self.text(&file))
+        })
+    }
+
+    /// Files of a folder that are read as a file in it is.
+    pub(crate) fn like(&self, path: &Path) -> Vec<PathBuf> {
+        let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let on_disk = self.files.list(&folder).into_iter().filter(|e| !e.1).map(|e| e.0);
+        let open = self.open.keys().filter(|p| p.parent() == Some(&folder)).cloned();
+        let mut found: Vec<PathBuf> = on_disk.chain(open).filter(|p| p.extension() == path.extension()).collect();
+        found.sort();
+        found.dedup();
+        found.truncate(MOST_FILES);
+        found
     }
 
     /// The same with the names of what the parameters leave out by default.

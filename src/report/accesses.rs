@@ -5,6 +5,7 @@
 //! memory; the order in which stores reach memory is the coherence order. Each value is compared with that of the store that it comes from: where
 //! one differs (parts of a cell, labels that mean something else) there is no graph. Cost: linear in the run.
 
+use super::shorten::Short;
 use super::story::Story;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -121,19 +122,48 @@ pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
     for (n, step) in story.steps.iter().enumerate().filter(|(_, s)| s.action != "tau") {
         memory.step(&step.action, n + 1, buffered)?;
     }
-    if !story.linear || memory.events.is_empty() || memory.events.len() > MOST {
+    if !story.linear || !may_be_drawn(memory.events.len()) {
         return None;
     }
     let threads = memory.events.iter().map(|e| e.thread).max().map_or(0, |t| t + 1);
-    let name = |i: usize| if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) };
-    let event = |(i, e): (usize, &Event)| json!({ "name": name(i), "thread": e.thread, "text": e.text, "code": e.steps, "reads_initial": e.source == Some(None) });
-    let edge = |(from, relation, to): &(usize, &str, usize)| json!({ "from": from, "to": to, "relation": relation, "forbids": false });
-    Some(json!({
+    let names: Vec<String> = (0..threads).map(|t| format!("T{t}")).collect();
+    let edges: Vec<_> = memory.edges().into_iter().map(|(from, relation, to)| (from, relation, to, false)).collect();
+    let boxed = |e: Event| Boxed { thread: e.thread, text: e.text, code: e.steps, reads_initial: e.source == Some(None) };
+    Some(drawn(&names, &memory.events.into_iter().map(boxed).collect::<Vec<_>>(), &edges, &Short::default()))
+}
+
+/// A memory operation as a graph shows it.
+pub struct Boxed {
+    /// Its thread.
+    pub thread: usize,
+    /// What it does.
+    pub text: String,
+    /// The steps that it is.
+    pub code: String,
+    /// Whether it reads what was there at first.
+    pub reads_initial: bool,
+}
+
+/// The name of an event by its number.
+pub fn name(i: usize) -> String {
+    if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
+}
+
+/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an object. Constants have their short names in it.
+pub fn drawn(threads: &[String], events: &[Boxed], edges: &[(usize, &str, usize, bool)], short: &Short) -> Value {
+    let event = |(i, e): (usize, &Boxed)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
+    let edge = |&(from, relation, to, forbids): &(usize, &str, usize, bool)| json!({ "from": from, "to": to, "relation": relation, "forbids": forbids });
+    json!({
         "title": "Memory operations of the run",
-        "threads": (0..threads).map(|t| format!("T{t}")).collect::<Vec<_>>(),
-        "events": memory.events.iter().enumerate().map(event).collect::<Vec<_>>(),
-        "edges": memory.edges().iter().map(edge).collect::<Vec<_>>(),
-    }))
+        "threads": threads.iter().map(|t| short.text(t)).collect::<Vec<_>>(),
+        "events": events.iter().enumerate().map(event).collect::<Vec<_>>(),
+        "edges": edges.iter().map(edge).collect::<Vec<_>>(),
+    })
+}
+
+/// Whether a graph with so many events is drawn.
+pub fn may_be_drawn(events: usize) -> bool {
+    (1..=MOST).contains(&events)
 }
 
 #[cfg(test)]

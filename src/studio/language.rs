@@ -29,9 +29,8 @@ impl mu_lsp::Files for Inside {
         let entries = if inside { self.folder.entries(below) } else { Vec::new() };
         entries.into_iter().map(|(name, is_folder)| (folder.join(name), is_folder)).collect()
     }
-    fn foreign(&self, path: &Path, text: &str) -> Option<mu_lsp::Read> {
-        let folder = path.parent()?;
-        (self.reader)(path, text, &|name| self.read(&folder.join(name)))
+    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<mu_lsp::Read> {
+        (self.reader)(path, text, beside)
     }
 }
 

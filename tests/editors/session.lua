@@ -89,6 +89,39 @@ local function main()
   ask(formula, "textDocument/documentSymbol", {})
   wait("settled", function() return #published[uri].diagnostics == 0 and #published[vim.uri_from_bufnr(formula)].diagnostics == 0 end)
 
+  -- Texts of other front ends: what a name is, where, and another name for it, across files.
+  local text_of = function(buffer) return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, true), "\n") end
+  for _, case in ipairs({
+    { "others/a.cub", "busy(q)", "busy (x)", "predicate busy", "taken(p) && taken(q)" },
+    { "others/m.cat", "step)", nil, "declared in `base.cat`", "(reach; taken)" },
+    { "others/sb.litmus", "y],$1", "y=0", "int y=0", "MOV [taken],$1" },
+  }) do
+    local name, used, declared, said, renamed = unpack(case, 1, 5)
+    -- What declares it is open as well: an edit of a file that is not is on the disk only when it is written.
+    if not declared then open(folder .. "/others/base.cat") end
+    local buffer = open(folder .. "/" .. name)
+    assert(#diagnostics(buffer) == 0, name .. ": " .. vim.inspect(diagnostics(buffer)))
+    local told = ask(buffer, "textDocument/hover", { position = place(buffer, used) })
+    assert(told.contents.value:find(said, 1, true), name .. ": " .. vim.inspect(told))
+    local places = ask(buffer, "textDocument/definition", { position = place(buffer, used) })
+    if declared then
+      local here = place(buffer, declared)
+      assert(places[1].range.start.line == here.line and places[1].range.start.character == here.character, name .. ": " .. vim.inspect(places))
+    else
+      assert(places[1].uri:find("base.cat", 1, true), name .. ": " .. vim.inspect(places))
+    end
+    local changes = ask(buffer, "textDocument/rename", { position = place(buffer, used), newName = "taken" })
+    vim.lsp.util.apply_workspace_edit(changes, "utf-16")
+    assert(text_of(buffer):find(renamed, 1, true), name .. ": " .. text_of(buffer))
+    ask(buffer, "textDocument/semanticTokens/full", {})
+    assert(#ask(buffer, "textDocument/documentSymbol", {}) > 1, name)
+    -- The edits of two files come one after the other.
+    wait("no error in " .. name .. " after renaming", function() return #published[vim.uri_from_bufnr(buffer)].diagnostics == 0 end)
+    vim.cmd("write")
+  end
+  local changed = table.concat(vim.fn.readfile(folder .. "/others/m.cat"), "\n")
+  assert(changed:find("reach; taken", 1, true), changed)
+
   -- Every file of the list, each without an error on the command line.
   local count = 0
   for path in io.lines(list) do

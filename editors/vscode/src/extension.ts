@@ -57,7 +57,7 @@ async function start(): Promise<void> {
     initializationOptions: { model: settings.get("model"), width: settings.get("width") },
     synchronize: {
       configurationSection: "mu-check",
-      fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{mcrl2,spec,mcf}"),
+      fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{mcrl2,spec,mcf,cat}"),
     },
   };
   client = new LanguageClient("mu-check", "mu-check", server, options);

@@ -8,10 +8,9 @@
 
 import itertools
 import os
-import sys
 from pathlib import Path
 
-from . import _mu_check
+from . import _mu_check, _progress
 from ._mu_check import Counts, Error, Evidence, Judgement
 
 __all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
@@ -34,18 +33,6 @@ def _text(value):
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _line(states, transitions, seconds):
-    sys.stderr.write(f"\r{states:,} states, {transitions:,} transitions, {seconds:.1f} s ")
-    sys.stderr.flush()
-
-
-def _watch(progress):
-    """What is called while a search runs, and what ends its line."""
-    if progress is True:
-        return _line, lambda: sys.stderr.write("\r\033[K")
-    return (progress or None), lambda: None
 
 
 class Model:
@@ -77,9 +64,9 @@ class Model:
     ):
         """Counts states, transitions and deadlocks. A limit (states, bytes, seconds) leaves the counts incomplete.
 
-        `progress`: a function of states, transitions and seconds, or ``True`` for a line on standard error.
+        `progress`: a function of states, transitions and seconds, or ``True`` for a bar in a notebook and a line on standard error elsewhere.
         """
-        watch, finish = _watch(progress)
+        watch, finish = _progress.watch(progress, max_states=max_states, timeout=timeout)
         try:
             return self._model.explore(_options(threads, engine, symmetry, max_states, max_memory, timeout), watch)
         finally:
@@ -105,7 +92,7 @@ class Model:
         if isinstance(formula, os.PathLike) or str(formula).endswith(".mcf"):
             formula = Path(formula).read_text(encoding="utf-8-sig")
         options = _options(threads, engine, symmetry, max_states, max_memory, timeout, partial_order)
-        watch, finish = _watch(progress)
+        watch, finish = _progress.watch(progress, max_states=max_states, timeout=timeout)
         try:
             return self._model.check(formula, options, watch)
         finally:
@@ -116,40 +103,62 @@ class Model:
         return f"Model({self.name!r}{parameters})"
 
 
-def sweep(path, formulas=(), *, explore=True, limits=None, **parameters):
+def sweep(path, formulas=(), *, explore=True, limits=None, progress=None, **parameters):
     """Rows over all combinations of parameter values, one after the other, as dictionaries: ``pandas.DataFrame(sweep(...))``.
 
     A value that is a list, tuple or range is gone through. `formulas` are paths or texts; `limits` are those of `Model.explore`.
+    `progress`: a function of the rows that are done and of all rows, or ``True`` for a bar in a notebook and a line on standard error elsewhere.
     An unknown verdict is ``None``, and `stop` says why. States and equations are those of the whole search, as in the tables of ``mu-check sweep``.
     """
-    ranges = {n: v if isinstance(v, (list, tuple, range)) else [v] for n, v in parameters.items()}
-    for values in itertools.product(*ranges.values()):
-        given = dict(zip(ranges, values))
-        model = Model(path, **given)
-        if explore:
-            counts = model.explore(**(limits or {}))
-            yield {
-                "job": "explore",
-                **given,
-                "states": counts.states,
-                "transitions": counts.transitions,
-                "deadlocks": counts.deadlocks,
-                "equations": None,
-                "verdict": None,
-                "stop": counts.stop,
-                "seconds": counts.seconds,
-            }
-        for formula in formulas:
-            judgement = model.check(formula, **{"partial_order": False, **(limits or {})})
-            job = Path(formula).stem if str(formula).endswith(".mcf") else str(formula)
-            yield {
-                "job": job,
-                **given,
-                "states": judgement.states,
-                "transitions": None,
-                "deadlocks": None,
-                "equations": judgement.equations,
-                "verdict": judgement.verdict,
-                "stop": judgement.stop,
-                "seconds": judgement.seconds,
-            }
+    ranges = {n: list(v) if isinstance(v, (list, tuple, range)) else [v] for n, v in parameters.items()}
+    jobs = ([None] if explore else []) + list(formulas)
+    total = len(jobs)
+    for values in ranges.values():
+        total *= len(values)
+    tell, finish = _progress.rows(progress, total)
+    done = 0
+    try:
+        for values in itertools.product(*ranges.values()):
+            given = dict(zip(ranges, values))
+            model = Model(path, **given)
+            for formula in jobs:
+                tell(done, ", ".join([_job(formula), *(f"{n}={_text(v)}" for n, v in given.items())]))
+                yield _row(model, formula, given, limits or {})
+                done += 1
+        tell(done, "")
+    finally:
+        finish()
+
+
+def _job(formula):
+    """What a row calls a job."""
+    if formula is None:
+        return "explore"
+    return Path(formula).stem if str(formula).endswith(".mcf") else str(formula)
+
+
+def _row(model, formula, given, limits):
+    row = {"job": _job(formula), **given}
+    if formula is None:
+        counts = model.explore(**limits)
+        return {
+            **row,
+            "states": counts.states,
+            "transitions": counts.transitions,
+            "deadlocks": counts.deadlocks,
+            "equations": None,
+            "verdict": None,
+            "stop": counts.stop,
+            "seconds": counts.seconds,
+        }
+    judgement = model.check(formula, **{"partial_order": False, **limits})
+    return {
+        **row,
+        "states": judgement.states,
+        "transitions": None,
+        "deadlocks": None,
+        "equations": judgement.equations,
+        "verdict": judgement.verdict,
+        "stop": judgement.stop,
+        "seconds": judgement.seconds,
+    }

@@ -1,57 +1,18 @@
 from os import PathLike
 from typing import Any, Callable, Iterator, Literal, Mapping, Sequence
 
-Progress = Callable[[int, int, float], object] | Literal[True] | None
-Value = int | bool | str
+from ._mu_check import Counts, Error, Evidence, Judgement
 
-class Error(Exception):
-    message: str
-    stage: str
-    notes: list[str]
-    place: tuple[str, int, int, str] | None
-    """Name, line, column and text, if it is in a text that was given."""
+__all__ = ["Counts", "Error", "Evidence", "Judgement", "Model", "sweep"]
 
-class Counts:
-    states: int
-    transitions: int | None
-    deadlocks: int | None
-    stop: str
-    complete: bool
-    seconds: float
-
-class Evidence:
-    @property
-    def is_witness(self) -> bool: ...
-    @property
-    def actions(self) -> list[str]: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def json(self) -> str: ...
-    @property
-    def svg(self) -> str: ...
-    def _repr_svg_(self) -> str: ...
-
-class Judgement:
-    @property
-    def verdict(self) -> bool | None: ...
-    @property
-    def stop(self) -> str: ...
-    @property
-    def states(self) -> int: ...
-    @property
-    def equations(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def evidence(self) -> Evidence | None: ...
-    def __bool__(self) -> bool: ...
+_Progress = Callable[[int, int, float], object] | Literal[True] | None
+_Value = int | bool | str
 
 class Model:
     name: str
-    def __init__(self, path: str | PathLike[str], /, **parameters: Value) -> None: ...
+    def __init__(self, path: str | PathLike[str], /, **parameters: _Value) -> None: ...
     @classmethod
-    def from_text(cls, text: str, /, *, name: str = "model", **parameters: Value) -> Model: ...
+    def from_text(cls, text: str, /, *, name: str = "model", **parameters: _Value) -> Model: ...
     @property
     def parameters(self) -> dict[str, str]: ...
     def explore(
@@ -63,7 +24,7 @@ class Model:
         max_states: int | None = None,
         max_memory: int | None = None,
         timeout: float | None = None,
-        progress: Progress = None,
+        progress: _Progress = None,
     ) -> Counts: ...
     def check(
         self,
@@ -76,7 +37,7 @@ class Model:
         max_states: int | None = None,
         max_memory: int | None = None,
         timeout: float | None = None,
-        progress: Progress = None,
+        progress: _Progress = None,
     ) -> Judgement: ...
 
 def sweep(
@@ -85,5 +46,6 @@ def sweep(
     *,
     explore: bool = True,
     limits: Mapping[str, Any] | None = None,
-    **parameters: Value | Sequence[Value] | range,
+    progress: Callable[[int, int], object] | Literal[True] | None = None,
+    **parameters: _Value | Sequence[_Value] | range,
 ) -> Iterator[dict[str, Any]]: ...

@@ -1,9 +1,26 @@
 //! The syntax tree of the `cat` language (Alglave, Cousot, Maranget: "Syntax and semantics of the weak consistency model specification language
 //! cat", 2016). Every node has its place.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use mu_base::Span;
+use mu_base::{Place, Span};
+
+/// A name with its place. Names are equal whatever their places.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ident {
+    /// As written; of a tag without the quote.
+    pub text: String,
+    /// Where.
+    pub place: Place,
+}
+
+impl Deref for Ident {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
 
 /// A prefix or postfix operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -43,9 +60,9 @@ pub enum Binary {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pattern {
     /// One name, or none for `_`.
-    One(Option<String>),
+    One(Option<Ident>),
     /// A tuple of them.
-    Tuple(Vec<Option<String>>),
+    Tuple(Vec<Option<Ident>>),
 }
 
 /// `pattern = value` in a `let`.
@@ -117,7 +134,7 @@ pub enum Node {
     /// `if c then a else b`.
     If(Condition, Arc<Exp>, Arc<Exp>),
     /// `match e with 'a -> … || _ -> … end`.
-    MatchTag(Arc<Exp>, Vec<(String, Arc<Exp>)>, Option<Arc<Exp>>),
+    MatchTag(Arc<Exp>, Vec<(Ident, Arc<Exp>)>, Option<Arc<Exp>>),
     /// `match e with {} -> a || x ++ s -> b end`.
     MatchSet(Arc<Exp>, Arc<Exp>, SetClause),
 }
@@ -126,11 +143,11 @@ pub enum Node {
 #[derive(Clone, Debug)]
 pub struct SetClause {
     /// Name of the part before the element: of `p | x ++ s`, which a model uses with order; none in the form `x ++ s`.
-    pub before: Option<Option<String>>,
+    pub before: Option<Option<Ident>>,
     /// The element.
-    pub element: Option<String>,
+    pub element: Option<Ident>,
     /// The rest.
-    pub rest: Option<String>,
+    pub rest: Option<Ident>,
     /// The value.
     pub body: Arc<Exp>,
 }
@@ -184,7 +201,7 @@ pub struct Test {
     /// Of what.
     pub of: Arc<Exp>,
     /// `as name`.
-    pub name: Option<String>,
+    pub name: Option<Ident>,
 }
 
 /// A statement with its place.
@@ -204,25 +221,25 @@ pub enum Statement {
     /// A test.
     Test(Test),
     /// `show` and `unshow`: names and what they are for a drawing; none for a name that a drawing leaves out.
-    Show(Vec<(String, Option<Arc<Exp>>)>),
+    Show(Vec<(Ident, Option<Arc<Exp>>)>),
     /// `include "file"`.
     Include(String),
     /// `procedure f(x) = … end`.
-    Procedure(String, Pattern, Arc<Vec<Ins>>),
+    Procedure(Ident, Pattern, Arc<Vec<Ins>>),
     /// `call f(x) as name`.
-    Call(String, Arc<Exp>, Option<String>),
+    Call(Ident, Arc<Exp>, Option<Ident>),
     /// `forall x in s do … end`.
-    Forall(String, Arc<Exp>, Arc<Vec<Ins>>),
+    Forall(Ident, Arc<Exp>, Arc<Vec<Ins>>),
     /// `with x from s`.
-    With(String, Arc<Exp>),
+    With(Ident, Arc<Exp>),
     /// `enum t = 'a || 'b`.
-    Enum(String, Vec<String>),
+    Enum(Ident, Vec<Ident>),
     /// `instructions R[{'a, 'b}, …]` and `default R[…]` of a bell file.
     Instructions(Vec<Arc<Exp>>),
     /// `if c … else … end`.
     If(Condition, Arc<Vec<Ins>>, Arc<Vec<Ins>>),
     /// `match e with 'a -> … || _ -> … end`.
-    Match(Arc<Exp>, Vec<(String, Arc<Vec<Ins>>)>, Option<Arc<Vec<Ins>>>),
+    Match(Arc<Exp>, Vec<(Ident, Arc<Vec<Ins>>)>, Option<Arc<Vec<Ins>>>),
 }
 
 /// A file.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
-use super::ast::{Exp, Ins, Pattern, Role, Statement, Test, TestKind};
+use super::ast::{Exp, Ident, Ins, Pattern, Role, Statement, Test, TestKind};
 use super::expression::{Compiled, bind};
 use super::parser::parse;
 use super::program::{Asked, Check, Choice, Op, Program, Slot, Type};
@@ -104,7 +104,8 @@ impl<'a> Compiler<'a> {
     fn statement(&mut self, ins: &Ins, env: Env) -> Compiled<Env> {
         match &ins.node {
             Statement::Let(recursive, bindings, when) => {
-                let env = if self.file == "cross.cat" && bindings.iter().any(|b| b.pattern == Pattern::One(Some("generate_orders".into())))
+                let env = if self.file == "cross.cat"
+                    && bindings.iter().any(|b| matches!(&b.pattern, Pattern::One(Some(n)) if n.text == "generate_orders"))
                 {
                     // The herd tools' library spells this out as a program over sets of sets; it is the same function.
                     env.with("generate_orders", Value::Primitive(Primitive::GenerateOrders))
@@ -132,7 +133,7 @@ impl<'a> Compiler<'a> {
             Statement::Call(name, argument, label) => self.call(ins.span, name, argument, label.as_deref(), env),
             Statement::Forall(name, set, body) => self.forall(name, set, body, env),
             Statement::With(name, from) => self.with(ins.span, name, from, env),
-            Statement::Enum(name, tags) => Ok(env.with(name, Value::Tags(Arc::new(tags.iter().cloned().collect())))),
+            Statement::Enum(name, tags) => Ok(env.with(name, Value::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())))),
             Statement::Instructions(arguments) => {
                 for a in arguments {
                     let value = self.exp(a, &env)?;
@@ -152,7 +153,7 @@ impl<'a> Compiler<'a> {
                 let Value::Tag(tag) = value else {
                     return Err(Diagnostic::at(Stage::Type, of.span, format!("this is {}: expected a tag", self.told(&value))));
                 };
-                match clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref()) {
+                match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
                     Some(body) => self.statements(body, env),
                     None => Err(Diagnostic::at(Stage::Type, ins.span, format!("no clause for the tag `'{tag}`"))),
                 }
@@ -276,7 +277,11 @@ impl<'a> Compiler<'a> {
             slot = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = test.name.clone().unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
+        let name = test
+            .name
+            .as_ref()
+            .map(|n| n.text.clone())
+            .unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
         let stage = self.program.nodes[slot.index()].stage;
         self.program.checks.push(Check {
             span: test.span,
@@ -289,15 +294,15 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
     /// What cannot be shown (functions, names that are not known) is left out of drawings: a model means the same without.
-    fn show(&mut self, list: &[(String, Option<Arc<Exp>>)], env: &Env) {
+    fn show(&mut self, list: &[(Ident, Option<Arc<Exp>>)], env: &Env) {
         for (name, exp) in list {
-            self.shown.retain(|s| s.0 != *name);
+            self.shown.retain(|s| s.0 != name.text);
             let Some(exp) = exp else { continue };
             let unknown = self.unknown;
             if let Ok(value @ Value::Node(_)) = self.exp(exp, env)
                 && let Ok(slot) = self.pairs_of(&value, exp.span)
             {
-                self.shown.push((name.clone(), slot));
+                self.shown.push((name.text.clone(), slot));
             }
             self.unknown = unknown;
         }

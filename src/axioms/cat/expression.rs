@@ -51,8 +51,8 @@ fn free(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
 }
 fn names_of(pattern: &Pattern) -> Vec<String> {
     match pattern {
-        Pattern::One(n) => n.iter().cloned().collect(),
-        Pattern::Tuple(ns) => ns.iter().flatten().cloned().collect(),
+        Pattern::One(n) => n.iter().map(|n| n.text.clone()).collect(),
+        Pattern::Tuple(ns) => ns.iter().flatten().map(|n| n.text.clone()).collect(),
     }
 }
 fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
@@ -93,7 +93,7 @@ fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
             clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, bound, out));
         }
         Node::MatchSet(e, empty, clause) => {
-            let names = [&clause.element, &clause.rest].into_iter().chain(&clause.before).flatten().cloned().collect();
+            let names = [&clause.element, &clause.rest].into_iter().chain(&clause.before).flatten().map(|n| n.text.clone()).collect();
             under(names, &clause.body, bound);
             free(e, bound, out);
             free(empty, bound, out);
@@ -214,7 +214,7 @@ impl Compiler<'_> {
             Node::MatchTag(of, clauses, other) => {
                 let tag = self.exp(of, env)?;
                 let Value::Tag(tag) = tag else { return self.interpret(exp, env) };
-                let found = clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref());
+                let found = clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref());
                 match found {
                     Some(e) => self.exp(e, env),
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
@@ -484,13 +484,13 @@ impl Compiler<'_> {
         if let (Pattern::One(Some(name)), Value::Node(slot)) = (pattern, value)
             && !matches!(self.program.nodes[slot.index()].op, Op::GivenSet(_) | Op::GivenRelation(_) | Op::Nothing)
         {
-            self.program.names.entry(*slot).or_insert_with(|| name.clone());
+            self.program.names.entry(*slot).or_insert_with(|| name.text.clone());
         }
     }
     fn recursive(&mut self, bindings: &[Binding], env: &Env) -> Compiled<Env> {
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.clone(), pattern.clone(), body.clone())),
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.text.clone(), pattern.clone(), body.clone())),
                 _ => None,
             })
             .collect();
@@ -501,7 +501,7 @@ impl Compiler<'_> {
         for b in bindings {
             match (&b.pattern, &b.value.node) {
                 (_, Node::Fun(..)) => return wrong(b.span, "a `let rec` of functions and sets at once is not supported"),
-                (Pattern::One(Some(name)), _) => names.push(name.as_str()),
+                (Pattern::One(Some(name)), _) => names.push(&**name),
                 _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
             }
         }

@@ -311,7 +311,7 @@ impl<'a> Interpreter<'a> {
             Node::If(c, yes, no) => self.exp(if self.condition(c, names)? { yes } else { no }, names),
             Node::MatchTag(of, clauses, other) => {
                 let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else { return wrong(of.span, "expected a tag") };
-                match clauses.iter().find(|c| c.0 == tag).map(|c| &c.1).or(other.as_ref()) {
+                match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
                     Some(e) => self.exp(e, names),
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
                 }
@@ -598,7 +598,7 @@ impl<'a> Interpreter<'a> {
         }
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.clone(), pattern.clone(), body.clone())),
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.text.clone(), pattern.clone(), body.clone())),
                 _ => None,
             })
             .collect();

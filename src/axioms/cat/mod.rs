@@ -1,7 +1,7 @@
 //! Memory models in the `cat` language (Alglave, Maranget, Tautschnig: "Herding cats", 2014; Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
 //!
 //! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`; `interpret` for what is not said in sets and
-//! relations of events; `explain` for reasons. A model is compiled once for a vocabulary and a set of variants, and runs on any number of executions.
+//! relations of events; `explain` for reasons; `names` for editors. A model is compiled once for a vocabulary and a set of variants, and runs on any number of executions.
 
 mod ast;
 mod coherent;
@@ -10,6 +10,7 @@ mod explain;
 mod expression;
 mod interpret;
 mod lexer;
+mod names;
 mod parser;
 mod plan;
 mod program;
@@ -29,6 +30,7 @@ pub use ast::TestKind;
 pub use compile::Resolver;
 pub use interpret::each_order;
 pub use lexer::KEYWORDS;
+pub use names::names;
 pub use run::{Failure, Run, Session, Verdict};
 
 use crate::execution::{Name, RelationId, Vocabulary};

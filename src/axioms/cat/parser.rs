@@ -5,24 +5,71 @@
 
 use std::sync::Arc;
 
-use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_base::{Diagnostic, Place, SourceId, Span, Stage};
 
-use super::ast::{Binary, Binding, Condition, Exp, File, Ins, Node, Pattern, Role, SetClause, Statement, Test, TestKind, Unary};
+use super::ast::{Binary, Binding, Condition, Exp, File, Ident, Ins, Node, Pattern, Role, SetClause, Statement, Test, TestKind, Unary};
 use super::lexer::{Token, lex};
 
 /// Parses a file.
 pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
     let mut p = Parser { tokens: lex(source, text)?, at: 0 };
-    let mut head = Vec::new();
-    while let Token::Name(word) | Token::Text(word) = p.token() {
-        head.push(word.clone());
-        p.at += 1;
-    }
+    let head = p.head();
     let mut body = Vec::new();
     while *p.token() != Token::End {
         body.push(p.statement()?);
     }
     Ok(File { head, body })
+}
+
+/// Words that only a statement begins with.
+const BEGINS: [&str; 14] = [
+    "let",
+    "acyclic",
+    "irreflexive",
+    "empty",
+    "flag",
+    "undefined_unless",
+    "assert",
+    "show",
+    "unshow",
+    "include",
+    "procedure",
+    "call",
+    "enum",
+    "forall",
+];
+
+/// Most errors after which [`parse_all`] goes on.
+const MOST_ERRORS: usize = 50;
+
+/// Parses what can be parsed of a file: after an error it goes on with the next statement.
+pub fn parse_all(source: SourceId, text: &str) -> File {
+    // What is no word is taken as a blank.
+    let mut blanked = text.to_string();
+    let mut tokens = lex(source, &blanked);
+    for _ in 0..MOST_ERRORS {
+        let Err(Some(wrong)) = tokens.as_ref().map_err(|e| e.span) else { break };
+        let (start, end) = (wrong.start as usize, wrong.end as usize);
+        blanked.replace_range(start..end, &" ".repeat(end - start));
+        tokens = lex(source, &blanked);
+    }
+    let mut p = Parser { tokens: tokens.unwrap_or_else(|_| vec![(Token::End, Span { source, start: 0, end: 0 })]), at: 0 };
+    let head = p.head();
+    let (mut body, mut errors) = (Vec::new(), 0);
+    while *p.token() != Token::End && errors < MOST_ERRORS {
+        let from = p.at;
+        match p.statement() {
+            Ok(statement) => body.push(statement),
+            Err(_) => {
+                errors += 1;
+                p.at = p.at.max(from + 1).min(p.tokens.len() - 1);
+                while *p.token() != Token::End && !BEGINS.iter().any(|w| p.is_word(w)) {
+                    p.at += 1;
+                }
+            }
+        }
+    }
+    File { head, body }
 }
 
 struct Parser {
@@ -74,20 +121,22 @@ impl Parser {
     fn need_word(&mut self, word: &str) -> Parsed<()> {
         if self.word(word) { Ok(()) } else { self.refuse(&format!("`{word}`")) }
     }
-    fn name(&mut self) -> Parsed<String> {
+    fn name(&mut self) -> Parsed<Ident> {
         match self.token().clone() {
-            Token::Name(n) => {
+            Token::Name(text) => {
+                let place = Place(self.span());
                 self.at += 1;
-                Ok(n)
+                Ok(Ident { text, place })
             }
             _ => self.refuse("a name"),
         }
     }
-    fn tag(&mut self) -> Parsed<String> {
+    fn tag(&mut self) -> Parsed<Ident> {
         match self.token().clone() {
-            Token::Tag(t) => {
+            Token::Tag(text) => {
+                let span = self.span();
                 self.at += 1;
-                Ok(t)
+                Ok(Ident { text, place: Place(Span { start: span.start + 1, ..span }) })
             }
             _ => self.refuse("a tag such as `'acquire`"),
         }
@@ -98,6 +147,15 @@ impl Parser {
 
     // Statements.
 
+    /// The words before the first statement.
+    fn head(&mut self) -> Vec<String> {
+        let mut head = Vec::new();
+        while let Token::Name(word) | Token::Text(word) = self.token() {
+            head.push(word.clone());
+            self.at += 1;
+        }
+        head
+    }
     fn statements(&mut self, ends: &[&str]) -> Parsed<Arc<Vec<Ins>>> {
         let mut out = Vec::new();
         while !ends.iter().any(|e| self.is_word(e) || self.is_mark(e)) {
@@ -229,28 +287,29 @@ impl Parser {
     fn show(&mut self) -> Parsed<Statement> {
         if self.is_name() && matches!(self.ahead(1), Token::Mark(",")) {
             let names = self.names()?;
-            let span = self.span();
-            return Ok(Statement::Show(
-                names.into_iter().map(|n| (n.clone(), Some(Arc::new(Exp { span, node: Node::Name(n) })))).collect(),
-            ));
+            let shown = |n: Ident| (n.clone(), Some(Arc::new(Exp { span: n.place.0, node: Node::Name(n.text) })));
+            return Ok(Statement::Show(names.into_iter().map(shown).collect()));
         }
         let what = self.base(0)?;
         if self.word("as") {
             return Ok(Statement::Show(vec![(self.name()?, Some(what))]));
         }
         match &what.node {
-            Node::Name(n) => Ok(Statement::Show(vec![(n.clone(), Some(what.clone()))])),
+            Node::Name(n) => {
+                let name = Ident { text: n.clone(), place: Place(what.span) };
+                Ok(Statement::Show(vec![(name, Some(what.clone()))]))
+            }
             _ => self.refuse("`as` and a name"),
         }
     }
-    fn names(&mut self) -> Parsed<Vec<String>> {
+    fn names(&mut self) -> Parsed<Vec<Ident>> {
         let mut out = vec![self.name()?];
         while self.mark(",") {
             out.push(self.name()?);
         }
         Ok(out)
     }
-    fn as_name(&mut self) -> Parsed<Option<String>> {
+    fn as_name(&mut self) -> Parsed<Option<Ident>> {
         if self.word("as") { self.name().map(Some) } else { Ok(None) }
     }
     fn test(&mut self, role: Role) -> Parsed<Test> {
@@ -271,17 +330,17 @@ impl Parser {
     // Bindings.
 
     /// A name or `_`.
-    fn variable(&mut self) -> Parsed<Option<String>> {
+    fn variable(&mut self) -> Parsed<Option<Ident>> {
         if self.mark("_") { Ok(None) } else { self.name().map(Some) }
     }
-    fn variables(&mut self) -> Parsed<Vec<Option<String>>> {
+    fn variables(&mut self) -> Parsed<Vec<Option<Ident>>> {
         let mut out = vec![self.variable()?];
         while self.mark(",") {
             out.push(self.variable()?);
         }
         Ok(out)
     }
-    fn pattern(mut names: Vec<Option<String>>) -> Pattern {
+    fn pattern(mut names: Vec<Option<Ident>>) -> Pattern {
         if names.len() == 1 { Pattern::One(names.remove(0)) } else { Pattern::Tuple(names) }
     }
     /// `x`, `(x, y)` or `()`.
@@ -542,7 +601,7 @@ impl Parser {
             return self.argument();
         }
         let name = self.name()?;
-        let mut f = self.make(from, Node::Name(name));
+        let mut f = self.make(from, Node::Name(name.text));
         while self.argument_follows() {
             let argument = self.argument()?;
             f = self.make(from, Node::Apply(f, argument));

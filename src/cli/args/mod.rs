@@ -448,6 +448,10 @@ pub struct CheckArgs {
     /// `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
+    /// Which labels are memory operations, as `conform` has it: pages and JSON show them as a graph (default: the file `MODEL.interface`
+    /// beside the model, if it is there).
+    #[arg(long, value_name = "FILE")]
+    pub interface: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.
     #[arg(long)]
     pub full_states: bool,

@@ -28,6 +28,10 @@ pub struct Seeking {
     /// Write all paths to this folder, as JSON that `simulate --load` reads.
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+    /// Which labels are memory operations, as `conform` has it: pages and JSON show them as a graph (default: the file `MODEL.interface`
+    /// beside the model, if it is there).
+    #[arg(long, value_name = "FILE")]
+    pub interface: Option<PathBuf>,
     /// Show all parameters after each step of a path.
     #[arg(long)]
     pub full_states: bool,

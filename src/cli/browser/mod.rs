@@ -66,9 +66,8 @@ impl Files for Given {
         entries.dedup();
         entries
     }
-    fn foreign(&self, path: &Path, text: &str) -> Option<Read> {
-        let folder = path.parent()?;
-        readers::read(path, text, &|name| self.read(&folder.join(name)))
+    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+        readers::read(path, text, beside)
     }
 }
 

@@ -1,0 +1,82 @@
+"""How far a search is: in a notebook one line of HTML with a bar that is updated in place, elsewhere a line on standard error.
+
+A bar needs no widget: it is the element ``progress`` of the page, and a display handle replaces it. Without a limit or a number of rows nobody knows how much is
+still to come; the bar then only moves.
+"""
+
+import html
+import sys
+import time
+
+# Seconds between two updates of a page.
+_EVERY = 0.2
+
+
+def _notebook():
+    """What displays in a notebook, if this runs in one."""
+    # Who runs in a notebook has IPython already.
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import HTML, display
+
+    return lambda text, handle: (
+        display(HTML(text), display_id=True) if handle is None else handle.update(HTML(text)) or handle
+    )
+
+
+class Told:
+    """A line that says how far something is."""
+
+    def __init__(self):
+        self._show = _notebook()
+        self._handle = None
+        self._last = 0.0
+        self._text = ""
+
+    def tell(self, text, share=None, *, now=False):
+        """Says it; `share` is how much is done, from 0 to 1, if that is known. Pages are not updated more often than one sees."""
+        self._text = text
+        if self._show is None:
+            bar = "" if share is None else f"{share:4.0%}  "
+            sys.stderr.write(f"\r{bar}{text}\033[K")
+            sys.stderr.flush()
+        elif now or time.monotonic() - self._last >= _EVERY:
+            self._last = time.monotonic()
+            value = "" if share is None else f' value="{min(max(share, 0.0), 1.0):.3f}"'
+            bar = f'<progress{value} style="width: 16em; vertical-align: middle"></progress>'
+            self._handle = self._show(f"<div>{bar} <span>{html.escape(text)}</span></div>", self._handle)
+
+    def end(self):
+        """Leaves the last words in a notebook, and nothing in a terminal."""
+        if self._show is None:
+            if self._text:
+                sys.stderr.write("\r\033[K")
+                sys.stderr.flush()
+        elif self._handle is not None:
+            self._handle = self._show(f"<div>{html.escape(self._text)}</div>", self._handle)
+
+
+def watch(progress, *, max_states=None, timeout=None):
+    """What is called while a search runs, and what is called at its end."""
+    if progress is not True:
+        return (progress or None), lambda: None
+    told = Told()
+
+    def line(states, transitions, seconds):
+        shares = [states / max_states if max_states else 0.0, seconds / timeout if timeout else 0.0]
+        share = max(shares) if max_states or timeout else None
+        told.tell(f"{states:,} states, {transitions:,} transitions, {seconds:.1f} s", share)
+
+    return line, told.end
+
+
+def rows(progress, total):
+    """What is called before each row of a sweep with its number and what it is of, and what is called at the end."""
+    if progress is True:
+        told = Told()
+        return lambda done, of: told.tell(f"{done} of {total} rows: {of}" if of else f"{done} rows", done / total, now=True), told.end
+    if progress:
+        return lambda done, _of: progress(done, total), lambda: None
+    return lambda _done, _of: None, lambda: None

@@ -1,0 +1,380 @@
+//! What the names of a model mean, for editors: the scopes of [`super::compile`], walked without making anything.
+//!
+//! In: a text, whoever knows the files that it includes, the names that the architecture gives. Out: a [`Naming`] with places in the text and in the files that it
+//! includes. A statement that cannot be parsed is left out. Where branches of an `if` or `match` bind one name, what follows uses them all, so they are one
+//! thing. Cost: linear in the texts, times the bindings that branches share.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mu_base::naming::{Naming, Role, line};
+use mu_base::{SourceId, SourceMap, Span};
+
+use super::Model;
+use super::ast::{Condition, Exp, Ident, Ins, Node, Pattern, Statement};
+use super::compile::Resolver;
+use super::parser::parse_all;
+use super::value::Primitive;
+use crate::execution::{Name, Vocabulary};
+
+/// What a word of the language means to a reader.
+const TOLD: &[(&str, &str)] = &[
+    ("_", "all events"),
+    ("R", "events that read"),
+    ("W", "events that write"),
+    ("M", "events that read or write"),
+    ("F", "fences"),
+    ("B", "branches"),
+    ("IW", "initial writes"),
+    ("FW", "the last writes of their locations"),
+    ("RMW", "events that read and write"),
+    ("id", "each event with itself"),
+    ("int", "events of one thread"),
+    ("ext", "events of different threads"),
+    ("loc", "accesses to one location"),
+    ("po", "program order"),
+    ("rf", "reads-from: a write, and a read that takes its value"),
+    ("co", "coherence: the order of the writes of each location"),
+    ("fr", "from-reads: a read, and a write that is later in coherence than the one it takes its value from"),
+    ("addr", "address dependencies"),
+    ("data", "data dependencies"),
+    ("ctrl", "control dependencies"),
+    ("rmw", "the read of a read-modify-write with its write"),
+    ("amo", "the two halves of a read-modify-write of one instruction"),
+    ("lxsx", "a load-reserve and its store-conditional"),
+    ("si", "events of one access that was split"),
+    ("domain", "the first events of a relation's pairs"),
+    ("range", "the second events of a relation's pairs"),
+    ("linearisations", "the total orders on a set that contain a relation"),
+    ("classes", "the classes of an equivalence"),
+    ("classes-loc", "the parts of a set, by location"),
+    ("tag2events", "the events that have a tag"),
+    ("different-values", "the pairs of a relation whose events have different values"),
+];
+
+/// The names of a model. `vocabulary` has what its architecture gives; `model` is the model, if it has no error.
+pub fn names(sources: &mut SourceMap, source: SourceId, resolver: Resolver<'_>, vocabulary: &Vocabulary, model: Option<&Model>) -> Naming {
+    let mut walk = Walk {
+        out: Naming::default(),
+        sources,
+        resolver,
+        vocabulary,
+        given: HashMap::new(),
+        tags: HashMap::new(),
+        scope: Vec::new(),
+        included: HashSet::new(),
+        inside: None,
+    };
+    let name = walk.sources.get(source).name.clone();
+    if let Some(library) = resolver("stdlib.cat").filter(|_| name != "stdlib.cat") {
+        let library = walk.sources.add("stdlib.cat", library);
+        walk.file(library);
+    }
+    walk.file(source);
+    let last: HashMap<String, usize> = walk.scope.iter().cloned().collect();
+    for name in vocabulary.names().chain(Primitive::ALL.iter().map(|p| p.0)).filter(|n| *n != "_") {
+        walk.given_of(name);
+    }
+    let mut out = walk.out;
+    for (name, of) in last {
+        if let (Role::Relation, Some(relation)) = (out.bindings[of].role, model.and_then(|m| m.is_relation(&name))) {
+            out.bindings[of].note = if relation { "a relation" } else { "a set of events" }.into();
+        }
+    }
+    out
+}
+
+struct Walk<'a> {
+    out: Naming,
+    sources: &'a mut SourceMap,
+    resolver: Resolver<'a>,
+    vocabulary: &'a Vocabulary,
+    /// What the language gives, by name.
+    given: HashMap<String, usize>,
+    tags: HashMap<String, usize>,
+    /// Names in scope, the innermost last.
+    scope: Vec<(String, usize)>,
+    included: HashSet<String>,
+    /// The part of the text that local names are in scope in.
+    inside: Option<Span>,
+}
+
+impl Walk<'_> {
+    fn file(&mut self, source: SourceId) {
+        let file = self.sources.get(source);
+        if !self.included.insert(file.name.clone()) {
+            return;
+        }
+        let body = parse_all(source, &file.text.clone()).body;
+        self.statements(&body);
+    }
+    fn text(&self, span: Span) -> String {
+        line(self.sources.text(span))
+    }
+    /// What the language gives under a name.
+    fn given_of(&mut self, name: &str) -> Option<usize> {
+        if let Some(of) = self.given.get(name) {
+            return Some(*of);
+        }
+        let (role, note) = match self.vocabulary.find(name) {
+            Some(Name::Set(_)) => (Role::Relation, "a set of events"),
+            Some(Name::Relation(_)) => (Role::Relation, "a relation"),
+            None => (Role::Function, Primitive::by_name(name).map(|_| "a function of the language")?),
+        };
+        let told = TOLD.iter().find(|t| t.0 == name);
+        let of = self.out.given(role, name, told.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)));
+        self.out.bindings[of].note = note.into();
+        self.given.insert(name.to_string(), of);
+        Some(of)
+    }
+    fn find(&mut self, name: &str) -> Option<usize> {
+        let found = self.scope.iter().rev().find(|s| s.0 == name).map(|s| s.1);
+        found.or_else(|| self.given_of(name))
+    }
+    fn uses(&mut self, place: Span, name: &str) {
+        if let Some(of) = self.find(name) {
+            self.out.mention(place, of);
+        }
+    }
+    fn binds(&mut self, role: Role, name: &Ident, whole: Span, says: String) -> usize {
+        let of = self.out.declare(role, name, name.place.0, whole, says);
+        self.out.bindings[of].scope = self.inside;
+        self.scope.push((name.text.clone(), of));
+        of
+    }
+    fn local(&mut self, name: &Ident) {
+        let says = name.text.clone();
+        self.binds(Role::Local, name, name.place.0, says);
+    }
+    fn locals(&mut self, pattern: &Pattern) {
+        match pattern {
+            Pattern::One(name) => name.iter().for_each(|n| self.local(n)),
+            Pattern::Tuple(names) => names.iter().flatten().for_each(|n| self.local(n)),
+        }
+    }
+    /// What is bound inside is out of scope behind.
+    fn within(&mut self, span: Span, inner: impl FnOnce(&mut Self)) {
+        let (depth, outer) = (self.scope.len(), self.inside.replace(span));
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || inner(self));
+        self.inside = outer;
+        self.scope.truncate(depth);
+    }
+    fn tag(&mut self, tag: &str, place: Span) {
+        let of = match self.tags.get(tag) {
+            Some(of) => *of,
+            None => {
+                let of = self.out.given(Role::Constructor, tag, format!("'{tag}"));
+                self.tags.insert(tag.to_string(), of);
+                of
+            }
+        };
+        self.out.mention(place, of);
+    }
+    fn claim(&mut self, name: &Ident, whole: Span) {
+        let says = self.text(whole);
+        let of = self.out.declare(Role::Claim, name, name.place.0, whole, says);
+        self.out.bindings[of].scope = Some(whole);
+    }
+
+    fn statements(&mut self, list: &[Ins]) {
+        for ins in list {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.statement(ins));
+        }
+    }
+    fn statement(&mut self, ins: &Ins) {
+        match &ins.node {
+            Statement::Let(recursive, bindings, when) => {
+                self.bindings(*recursive, bindings, if self.inside.is_none() { ins.span } else { Span::default() });
+                if let Some(test) = when {
+                    self.exp(&test.of);
+                    test.name.iter().for_each(|n| self.claim(n, test.span));
+                }
+            }
+            Statement::Test(test) => {
+                self.exp(&test.of);
+                test.name.iter().for_each(|n| self.claim(n, test.span));
+            }
+            Statement::Show(list) => {
+                for (name, exp) in list {
+                    match exp {
+                        Some(exp) => self.exp(exp),
+                        None => self.uses(name.place.0, name),
+                    }
+                }
+            }
+            Statement::Include(name) => {
+                if let Some(text) = Some(name).filter(|n| !self.included.contains(*n)).and_then(|n| (self.resolver)(n)) {
+                    let id = self.sources.add(name, text);
+                    let inside = self.inside.take();
+                    self.file(id);
+                    self.inside = inside;
+                }
+            }
+            Statement::Procedure(name, pattern, body) => {
+                let says = format!("procedure {}", self.head(ins.span, "="));
+                self.binds(Role::Process, name, ins.span, says);
+                self.within(ins.span, |w| {
+                    w.locals(pattern);
+                    w.statements(body);
+                });
+            }
+            Statement::Call(name, argument, label) => {
+                self.uses(name.place.0, name);
+                self.exp(argument);
+                label.iter().for_each(|l| self.claim(l, ins.span));
+            }
+            Statement::Forall(name, set, body) => {
+                self.exp(set);
+                self.within(ins.span, |w| {
+                    w.local(name);
+                    w.statements(body);
+                });
+            }
+            Statement::With(name, from) => {
+                self.exp(from);
+                let says = self.text(ins.span);
+                let of = self.binds(Role::Relation, name, ins.span, says);
+                if name.text == "co" {
+                    self.out.bindings[of].fixed = Some("the choice of a coherence order has this name");
+                }
+            }
+            Statement::Enum(name, tags) => {
+                let says = self.text(ins.span);
+                self.binds(Role::Type, name, ins.span, says);
+                for tag in tags {
+                    let of = self.out.declare(Role::Constructor, tag, tag.place.0, ins.span, format!("'{}", tag.text));
+                    self.out.bindings[of].fixed = Some("programs have events with this tag");
+                    self.tags.insert(tag.text.clone(), of);
+                }
+            }
+            Statement::Instructions(arguments) => arguments.iter().for_each(|a| self.exp(a)),
+            Statement::If(condition, yes, no) => {
+                self.condition(condition);
+                self.branches(&[yes, no]);
+            }
+            Statement::Match(of, clauses, other) => {
+                self.exp(of);
+                clauses.iter().for_each(|c| self.tag(&c.0, c.0.place.0));
+                let bodies: Vec<&Arc<Vec<Ins>>> = clauses.iter().map(|c| &c.1).chain(other).collect();
+                self.branches(&bodies);
+            }
+        }
+    }
+    /// The text of a statement behind its first word, up to a sign.
+    fn head(&self, span: Span, sign: &str) -> String {
+        let text = self.sources.text(span);
+        let (_, rest) = text.split_once(char::is_whitespace).unwrap_or(("", text));
+        line(rest.split(sign).next().unwrap_or(rest))
+    }
+    /// Lists of statements of which one is run. What they bind stays bound.
+    fn branches(&mut self, bodies: &[&Arc<Vec<Ins>>]) {
+        let depth = self.scope.len();
+        let mut bound: Vec<(String, usize)> = Vec::new();
+        for body in bodies {
+            self.statements(body);
+            bound.extend(self.scope.split_off(depth));
+        }
+        let names: HashSet<String> = bound.iter().map(|b| b.0.clone()).collect();
+        for (name, of) in bound.iter_mut() {
+            // Where a branch does not bind it, the name means what it meant before.
+            let before = if bodies.len() > 1 { self.scope.iter().find(|s| s.0 == *name).map(|s| s.1) } else { None };
+            let stays = before.unwrap_or(*of);
+            self.out.unite(stays, *of);
+            *of = stays;
+        }
+        for name in names {
+            let mut same = bound.iter().filter(|b| b.0 == name).map(|b| b.1);
+            let Some(first) = same.next() else { continue };
+            same.for_each(|other| self.out.unite(first, other));
+            self.scope.push((name, first));
+        }
+    }
+    fn bindings(&mut self, recursive: bool, bindings: &[super::ast::Binding], whole: Span) {
+        let alone = bindings.len() == 1 && whole.is_somewhere();
+        let bind = |w: &mut Self, b: &super::ast::Binding| {
+            let role = if matches!(b.value.node, Node::Fun(..)) { Role::Function } else { Role::Relation };
+            let says = format!("let {}{}", if recursive { "rec " } else { "" }, w.text(b.span));
+            let names: Vec<&Ident> = match &b.pattern {
+                Pattern::One(name) => name.iter().collect(),
+                Pattern::Tuple(names) => names.iter().flatten().collect(),
+            };
+            for name in names {
+                let of = w.binds(role, name, if alone { whole } else { b.span }, says.clone());
+                if name.text == "generate_orders" {
+                    w.out.bindings[of].fixed = Some("this program knows it by this name");
+                }
+            }
+        };
+        if recursive {
+            bindings.iter().for_each(|b| bind(self, b));
+        }
+        // Values see what is in scope before, not each other.
+        let depth = self.scope.len();
+        for b in bindings {
+            self.exp(&b.value);
+            self.scope.truncate(depth);
+        }
+        if !recursive {
+            bindings.iter().for_each(|b| bind(self, b));
+        }
+    }
+    fn exp(&mut self, exp: &Exp) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.node(exp));
+    }
+    fn node(&mut self, exp: &Exp) {
+        match &exp.node {
+            Node::Empty | Node::Universe => {}
+            Node::Name(name) => self.uses(exp.span, name),
+            Node::Tag(tag) => self.tag(tag, Span { start: exp.span.start + 1, ..exp.span }),
+            Node::Braces(list) | Node::Tuple(list) => list.iter().for_each(|e| self.exp(e)),
+            Node::Unary(_, e) => self.exp(e),
+            Node::Binary(_, a, b) | Node::Apply(a, b) | Node::Try(a, b) => {
+                self.exp(a);
+                self.exp(b);
+            }
+            Node::Fun(pattern, body) => self.within(exp.span, |w| {
+                w.locals(pattern);
+                w.exp(body);
+            }),
+            Node::Let(recursive, bindings, body) => self.within(exp.span, |w| {
+                w.bindings(*recursive, bindings, Span::default());
+                w.exp(body);
+            }),
+            Node::If(condition, yes, no) => {
+                self.condition(condition);
+                self.exp(yes);
+                self.exp(no);
+            }
+            Node::MatchTag(of, clauses, other) => {
+                self.exp(of);
+                for (tag, body) in clauses {
+                    self.tag(tag, tag.place.0);
+                    self.exp(body);
+                }
+                other.iter().for_each(|e| self.exp(e));
+            }
+            Node::MatchSet(of, empty, clause) => {
+                self.exp(of);
+                self.exp(empty);
+                self.within(exp.span, |w| {
+                    clause.before.iter().flatten().chain(&clause.element).chain(&clause.rest).for_each(|n| w.local(n));
+                    w.exp(&clause.body);
+                });
+            }
+        }
+    }
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Variant(_) => {}
+            Condition::Not(a) => self.condition(a),
+            Condition::And(a, b) | Condition::Or(a, b) => {
+                self.condition(a);
+                self.condition(b);
+            }
+            Condition::Equal(a, b) | Condition::Subset(a, b) | Condition::In(a, b) => {
+                self.exp(a);
+                self.exp(b);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The memory operations of one run of a machine, and how they are related: labels, as an interface reads them, to an execution.
+//!
+//! In: the actions of each step of a run, hidden ones too. Out: a [`Run`]: operations in the order in which they begin, and arrows between them. Program order is that
+//! of the interface. A load takes its value from the only store that it can be, or from the store that its processor observed last, if it has that value;
+//! where several fit there is no arrow, and [`Operation::sources`] names them. Coherence is what the run shows of it: the order in which a processor observes the stores of
+//! an address, its own stores in program order, an update behind what it reads, and the store that an access of it takes its value from before that of a later one. From-reads follow. If arrows at
+//! one address go in a circle, no order of its stores fits the run: a shortest circle is marked. Cost: cubic in the operations.
+
+use crate::interface::{Interface, Label, Role};
+use fixedbitset::FixedBitSet;
+use mu_axioms::Kind;
+use mu_axioms::models::Mark;
+
+/// A memory operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Load, store, update or fence.
+    pub kind: Kind,
+    /// Whether it is an acquire or a release.
+    pub mark: Mark,
+    /// Its processor.
+    pub processor: String,
+    /// Its address, as far as it is told.
+    pub address: Option<String>,
+    /// What it reads or stores.
+    pub value: Option<String>,
+    /// What an update writes.
+    pub written: Option<String>,
+    /// Its number.
+    pub number: Option<String>,
+    /// The steps of the run that it is, from 0: where it begins and where it ends.
+    pub steps: (usize, Option<usize>),
+    /// The stores whose value a load may have; none: what was there at first.
+    pub sources: Vec<Option<usize>>,
+    line: usize,
+}
+
+impl Operation {
+    fn reads(&self) -> bool {
+        matches!(self.kind, Kind::Read | Kind::Update)
+    }
+    /// What it leaves in memory.
+    fn stores(&self) -> Option<&str> {
+        match self.kind {
+            Kind::Write => self.value.as_deref(),
+            Kind::Update => self.written.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// An arrow: from, relation, to, and whether it is part of a circle.
+pub type Arrow = (usize, &'static str, usize, bool);
+
+/// The memory operations of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The processors.
+    pub processors: Vec<String>,
+    /// The operations, in the order in which they begin.
+    pub operations: Vec<Operation>,
+    /// How they are related, ascending.
+    pub arrows: Vec<Arrow>,
+}
+
+/// What a processor observed: the step, the processor, the store.
+type Seen = (usize, String, usize);
+
+/// What a label says.
+struct Told<'t>(Vec<(Role, &'t str)>);
+
+impl<'t> Told<'t> {
+    fn of(label: &Label, name: &str, arguments: &[&'t str]) -> Option<Self> {
+        Some(Self(label.fits(name, arguments)?.into_iter().map(|(r, t)| (r.clone(), t)).collect()))
+    }
+    /// An argument by what it is. A value that does not matter says nothing.
+    fn get(&self, role: &Role) -> Option<&'t str> {
+        self.0.iter().find(|f| f.0 == *role && f.1 != "_").map(|f| f.1)
+    }
+}
+
+impl Run {
+    /// That of the actions of each step: names with the texts of their arguments.
+    pub fn of(interface: &Interface, steps: &[Vec<(&str, Vec<&str>)>]) -> Run {
+        let mut run = Run::default();
+        let mut seen: Vec<Seen> = Vec::new();
+        for (step, actions) in steps.iter().enumerate() {
+            for (name, arguments) in actions {
+                run.take(interface, step, name, arguments);
+                seen.extend(interface.observed.iter().find_map(|l| run.observed(l, step, name, arguments)));
+            }
+        }
+        run.processors = run.operations.iter().map(|o| o.processor.clone()).collect();
+        run.processors.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        run.processors.dedup();
+        run.relate(interface, &seen);
+        run
+    }
+
+    fn take(&mut self, interface: &Interface, step: usize, name: &str, arguments: &[&str]) {
+        for (line, of) in interface.operations.iter().enumerate() {
+            let begins = of.begin.as_ref().and_then(|b| Told::of(b, name, arguments));
+            let (first, whole) = (begins.is_some(), of.begin.is_none());
+            let Some(told) = begins.or_else(|| Told::of(&of.end, name, arguments)) else { continue };
+            let get = |role: Role| told.get(&role).map(String::from);
+            let Some(processor) = get(Role::Processor) else { continue };
+            let fields = [get(Role::Address), get(Role::Value), get(Role::Written), get(Role::Number)];
+            if !first && !whole {
+                self.end((line, step), &processor, fields);
+            } else {
+                let [address, value, written, number] = fields;
+                let steps = (step, whole.then_some(step));
+                let (kind, mark, sources) = (of.kind, of.mark, Vec::new());
+                self.operations.push(Operation { kind, mark, processor, address, value, written, number, steps, sources, line });
+            }
+            return;
+        }
+    }
+
+    /// The end of the first operation that has begun and fits.
+    fn end(&mut self, (line, step): (usize, usize), processor: &str, fields: [Option<String>; 4]) {
+        let agree = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+        let fits = |o: &&mut Operation| {
+            let told = [&o.address, &o.value, &o.written, &o.number];
+            o.line == line && o.processor == processor && o.steps.1.is_none() && told.iter().zip(&fields).all(|(a, b)| agree(a, b))
+        };
+        let Some(operation) = self.operations.iter_mut().find(fits) else { return };
+        let [address, value, written, number] = fields;
+        operation.steps.1 = Some(step);
+        operation.address = operation.address.take().or(address);
+        operation.value = operation.value.take().or(value);
+        operation.written = operation.written.take().or(written);
+        operation.number = operation.number.take().or(number);
+    }
+
+    fn observed(&self, label: &Label, step: usize, name: &str, arguments: &[&str]) -> Option<Seen> {
+        let told = Told::of(label, name, arguments)?;
+        let field = |role: &Role| told.get(role);
+        let (of, number, value) = (field(&Role::Other), field(&Role::Number), field(&Role::Value));
+        let fits = |o: &&Operation| {
+            let same = |said: Option<&str>, own: Option<&str>| said.is_none() || said == own;
+            let value_fits = same(value, o.stores());
+            o.stores().is_some()
+                && o.address.as_deref() == field(&Role::Address)
+                && value_fits
+                && same(number, o.number.as_deref())
+                && same(of, Some(&o.processor))
+        };
+        let mut found = self.operations.iter().enumerate().filter(|(_, o)| fits(o)).map(|(i, _)| i);
+        let (store, other) = (found.next()?, found.next());
+        other.is_none().then(|| (step, field(&Role::Processor).unwrap_or("").to_string(), store))
+    }
+
+    /// The operations of each processor in program order.
+    fn threads(&self) -> Vec<Vec<usize>> {
+        let of = |p: &String| {
+            let mut own: Vec<usize> = (0..self.operations.len()).filter(|&i| self.operations[i].processor == *p).collect();
+            let number = |i: &usize| self.operations[*i].number.as_ref().and_then(|n| n.parse::<u64>().ok());
+            if own.iter().all(|i| number(i).is_some()) {
+                own.sort_by_key(number);
+            }
+            own
+        };
+        self.processors.iter().map(of).collect()
+    }
+
+    fn find_sources(&mut self, interface: &Interface, seen: &[Seen]) {
+        for i in 0..self.operations.len() {
+            let o = &self.operations[i];
+            let (true, Some(value), Some(address)) = (o.reads(), &o.value, &o.address) else { continue };
+            let end = o.steps.1.unwrap_or(usize::MAX);
+            let may = |s: &usize| {
+                let store = &self.operations[*s];
+                let later = store.processor == o.processor && store.steps.0 > o.steps.0;
+                *s != i && !later && store.steps.0 < end && store.address.as_ref() == Some(address) && store.stores() == Some(value)
+            };
+            let mut sources: Vec<Option<usize>> = (0..self.operations.len()).filter(may).map(Some).collect();
+            if *value == interface.initial {
+                sources.push(None);
+            }
+            let here = |s: &&Seen| s.0 < end && s.1 == o.processor && self.operations[s.2].address.as_ref() == Some(address);
+            if let (true, Some(last)) = (sources.len() > 1, seen.iter().rev().find(here))
+                && sources.contains(&Some(last.2))
+            {
+                sources = vec![Some(last.2)];
+            }
+            self.operations[i].sources = sources;
+        }
+    }
+
+    fn relate(&mut self, interface: &Interface, seen: &[Seen]) {
+        self.find_sources(interface, seen);
+        let n = self.operations.len();
+        let threads = self.threads();
+        let same = |a: usize, b: usize| self.operations[a].address.is_some() && self.operations[a].address == self.operations[b].address;
+        // What is in memory after an access, to its processor: its own store, or the one that it reads. Outer none: not known.
+        let held = |i: usize| match &self.operations[i] {
+            o if o.stores().is_some() => Some(Some(i)),
+            o if o.sources.len() == 1 => Some(o.sources[0]),
+            _ => None,
+        };
+        let mut co = vec![FixedBitSet::with_capacity(n); n];
+        for p in &self.processors {
+            let own: Vec<usize> = seen.iter().filter(|s| s.1 == *p).map(|s| s.2).collect();
+            for (k, &a) in own.iter().enumerate() {
+                own[k + 1..].iter().filter(|&&b| b != a && same(a, b)).for_each(|&b| co[a].insert(b));
+            }
+        }
+        let mut order = Vec::new();
+        for thread in &threads {
+            for (k, &a) in thread.iter().enumerate() {
+                order.extend(thread[k + 1..].iter().filter(|&&b| same(a, b)).map(|&b| (a, b)));
+            }
+        }
+        for &(a, b) in &order {
+            if let (Some(Some(s)), Some(Some(t))) = (held(a), held(b))
+                && s != t
+            {
+                co[s].insert(t);
+            }
+        }
+        // An update stores right behind what it reads.
+        for (i, o) in self.operations.iter().enumerate().filter(|(_, o)| o.kind == Kind::Update) {
+            if let [Some(s)] = o.sources[..] {
+                co[s].insert(i);
+            }
+        }
+        let read: Vec<(usize, usize)> =
+            (0..n).filter_map(|i| if let [Some(s)] = self.operations[i].sources[..] { Some((s, i)) } else { None }).collect();
+        // The stores that come after what a load takes; of those the first ones are drawn.
+        let mut fr = Vec::new();
+        for i in (0..n).filter(|&i| self.operations[i].sources.len() == 1) {
+            let after = |b: usize| match self.operations[i].sources[0] {
+                Some(s) => co[s].contains(b),
+                None => same(i, b) && self.operations[b].stores().is_some(),
+            };
+            let after: Vec<usize> = (0..n).filter(|&b| b != i && after(b)).collect();
+            let first = |b: &usize| !after.iter().any(|a| a != b && co[*a].contains(*b) && !co[*b].contains(*a));
+            fr.extend(after.iter().filter(|b| first(b)).map(|&b| (i, b)));
+        }
+        // A pair with a store between its two is not drawn.
+        let direct = |a: usize, b: usize| !co[a].ones().any(|c| c != b && co[c].contains(b) && !co[c].contains(a) && !co[b].contains(c));
+        let drawn: Vec<(usize, usize)> = (0..n).flat_map(|a| co[a].ones().map(move |b| (a, b))).filter(|&(a, b)| direct(a, b)).collect();
+        let all: Vec<(usize, usize)> = order.iter().chain(&read).chain(&fr).chain(&drawn).copied().collect();
+        let circle = shortest_circle(n, &all);
+        let circle = |a: usize, b: usize| circle.contains(&(a, b));
+        let mut arrows: Vec<Arrow> = Vec::new();
+        for thread in &threads {
+            arrows.extend(thread.windows(2).map(|w| (w[0], "po", w[1], same(w[0], w[1]) && circle(w[0], w[1]))));
+        }
+        let next: Vec<(usize, usize)> = arrows.iter().map(|a| (a.0, a.2)).collect();
+        arrows.extend(order.iter().filter(|(a, b)| circle(*a, *b) && !next.contains(&(*a, *b))).map(|&(a, b)| (a, "po-loc", b, true)));
+        for (relation, pairs) in [("rf", &read), ("co", &drawn), ("fr", &fr)] {
+            arrows.extend(pairs.iter().map(|&(a, b)| (a, relation, b, circle(a, b))));
+        }
+        arrows.sort_unstable();
+        self.arrows = arrows;
+    }
+}
+
+/// The arrows of a shortest circle; nothing if there is none.
+fn shortest_circle(n: usize, arrows: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut next = vec![Vec::new(); n];
+    arrows.iter().for_each(|&(a, b)| next[a].push(b));
+    let mut best: Vec<(usize, usize)> = Vec::new();
+    for start in 0..n {
+        // By which arrow each was met first.
+        let mut met: Vec<Option<usize>> = vec![None; n];
+        let mut queue = vec![start];
+        let mut at = 0;
+        while let Some(&a) = queue.get(at).filter(|_| met[start].is_none()) {
+            at += 1;
+            for &b in next[a].iter().filter(|b| met[**b].is_none()).collect::<Vec<_>>() {
+                met[b] = Some(a);
+                queue.push(b);
+            }
+        }
+        let mut circle = Vec::new();
+        let mut b = start;
+        while let Some(a) = met[b].filter(|_| met[start].is_some()) {
+            circle.push((a, b));
+            b = a;
+            if b == start {
+                break;
+            }
+        }
+        if !circle.is_empty() && (best.is_empty() || circle.len() < best.len()) {
+            best = circle;
+        }
+    }
+    best
+}

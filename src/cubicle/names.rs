@@ -1,0 +1,216 @@
+//! What the names of a `.cub` file mean, for editors: the spaces and scopes of names of [`crate::check`], found without checking sorts.
+//!
+//! In: a text. Out: a [`Naming`]. Types, predicates, and variables together with constructors are a space of names each; processes are in scope in their declaration,
+//! those of a quantifier in its formula, the index of a `case` in its cases. A declaration that cannot be parsed is left out. Cost: linear.
+
+use crate::ast::{Declared, Expr, Item, Name, Right, Term, Update, Value};
+use crate::parse::parse_all;
+use mu_base::naming::{Naming, Role, line};
+use mu_base::{SourceId, Span};
+use std::collections::HashMap;
+
+/// The names of a file.
+pub fn names(source: SourceId, text: &str) -> Naming {
+    let items = parse_all(source, text);
+    let mut walk =
+        Walk { out: Naming::default(), text, types: HashMap::new(), values: HashMap::new(), predicates: HashMap::new(), scope: Vec::new() };
+    for (name, says) in [
+        ("proc", "proc: the processes"),
+        ("bool", "bool: `False` and `True`"),
+        ("int", "int: whole numbers"),
+        ("real", "real: rational numbers"),
+    ] {
+        let of = walk.out.given(Role::Type, name, says);
+        walk.types.insert(name.into(), of);
+    }
+    for name in ["False", "True"] {
+        let of = walk.out.given(Role::Constructor, name, format!("{name}: bool"));
+        walk.values.insert(name.into(), of);
+    }
+    items.iter().for_each(|(item, whole)| walk.declares(item, *whole));
+    items.iter().for_each(|(item, whole)| walk.item(item, *whole));
+    walk.out
+}
+
+struct Walk<'t> {
+    out: Naming,
+    text: &'t str,
+    types: HashMap<String, usize>,
+    /// Variables, arrays, constants and constructors.
+    values: HashMap<String, usize>,
+    predicates: HashMap<String, usize>,
+    /// Processes and parameters in scope, the innermost last.
+    scope: Vec<(String, usize)>,
+}
+
+impl Walk<'_> {
+    fn written(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+    /// A declaration up to its body.
+    fn head(&self, whole: Span) -> String {
+        line(self.written(whole).split(['{']).next().unwrap_or("").split(" requires").next().unwrap_or(""))
+    }
+
+    /// What an item declares for all of the file. The first declaration of a name counts: a second one is an error.
+    fn declares(&mut self, item: &Item, whole: Span) {
+        match item {
+            Item::Type(name, constructors) => {
+                let of = self.out.declare(Role::Type, &name.text, name.place.0, whole, line(self.written(whole)));
+                self.types.entry(name.text.clone()).or_insert(of);
+                for c in constructors {
+                    let says = format!("{}: {}", c.text, name.text);
+                    let of = self.out.declare(Role::Constructor, &c.text, c.place.0, c.place.0, says);
+                    self.values.entry(c.text.clone()).or_insert(of);
+                }
+            }
+            Item::Symbol { declared, name, indices, .. } => {
+                let role = if *declared == Declared::Constant { Role::Constant } else { Role::Storage };
+                let of = self.out.declare(role, &name.text, name.place.0, whole, line(self.written(whole)));
+                let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
+                self.out.bindings[of].note = match declared {
+                    Declared::Constant => "a value that stays".to_string(),
+                    Declared::Plain => format!("a variable that all see at once{cells}"),
+                    Declared::Weak => format!("a variable in memory: writes wait in a buffer of their process{cells}"),
+                };
+                self.values.entry(name.text.clone()).or_insert(of);
+            }
+            Item::Predicate(name, ..) => {
+                let of = self.out.declare(Role::Function, &name.text, name.place.0, whole, self.head(whole));
+                self.predicates.entry(name.text.clone()).or_insert(of);
+            }
+            Item::Transition { name, .. } => {
+                let of = self.out.declare(Role::Process, &name.text, name.place.0, whole, self.head(whole));
+                self.out.bindings[of].note = "a transition".into();
+            }
+            Item::Processes(..) => self.out.parts.push(("number_procs".into(), whole)),
+            Item::Init(..) => self.out.parts.push(("init".into(), whole)),
+            Item::Invariant(..) => self.out.parts.push(("invariant".into(), whole)),
+            Item::Unsafe(..) => self.out.parts.push(("unsafe".into(), whole)),
+        }
+    }
+
+    fn item(&mut self, item: &Item, whole: Span) {
+        match item {
+            Item::Processes(..) => {}
+            Item::Type(..) => {}
+            Item::Symbol { indices, sort, .. } => indices.iter().chain([sort]).for_each(|n| self.of_type(n)),
+            Item::Predicate(_, params, body) => {
+                params.iter().for_each(|p| self.binds(p, whole, "a parameter"));
+                self.expr(body, whole);
+            }
+            Item::Init(params, body, _) | Item::Invariant(params, body, _) | Item::Unsafe(params, body, _) => {
+                params.iter().for_each(|p| self.binds(p, whole, "a process"));
+                self.expr(body, whole);
+            }
+            Item::Transition { params, requires, updates, .. } => {
+                for (name, actor) in params {
+                    self.binds(name, whole, if *actor { "the process that accesses memory" } else { "a process" });
+                }
+                requires.iter().for_each(|e| self.expr(e, whole));
+                updates.iter().for_each(|u| self.update(u, whole));
+            }
+        }
+        self.scope.clear();
+    }
+
+    fn of_type(&mut self, name: &Name) {
+        if let Some(of) = self.types.get(&name.text) {
+            self.out.mention(name.place.0, *of);
+        }
+    }
+    fn value(&mut self, name: &Name) {
+        if let Some(of) = self.values.get(&name.text) {
+            self.out.mention(name.place.0, *of);
+        }
+    }
+    /// A small name: a process, or the parameter of a predicate. `#n` is no name.
+    fn process(&mut self, name: &Name) {
+        if let Some((_, of)) = self.scope.iter().rev().find(|s| s.0 == name.text) {
+            self.out.mention(name.place.0, *of);
+        }
+    }
+    fn binds(&mut self, name: &Name, scope: Span, note: &str) {
+        let of = self.out.declare(Role::Local, &name.text, name.place.0, name.place.0, name.text.clone());
+        (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(scope), note.into());
+        self.scope.push((name.text.clone(), of));
+    }
+
+    fn update(&mut self, update: &Update, whole: Span) {
+        update.by.iter().for_each(|n| self.process(n));
+        self.value(&update.name);
+        let depth = self.scope.len();
+        match &update.right {
+            Right::Value(value) => {
+                update.args.iter().for_each(|n| self.process(n));
+                self.stored(value);
+            }
+            Right::Cases(cases) => {
+                update.args.iter().for_each(|n| self.binds(n, whole, "any process"));
+                for (condition, value) in cases {
+                    condition.iter().for_each(|e| self.expr(e, whole));
+                    self.stored(value);
+                }
+            }
+        }
+        self.scope.truncate(depth);
+    }
+    fn stored(&mut self, value: &Value) {
+        if let Value::Term(term) = value {
+            self.term(term);
+        }
+    }
+
+    fn term(&mut self, term: &Term) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match term {
+            Term::Number(..) => {}
+            Term::Name(name) if name.text.starts_with(|c: char| c.is_ascii_uppercase()) => self.value(name),
+            Term::Name(name) => self.process(name),
+            Term::Cell(name, args) => {
+                self.value(name);
+                args.iter().for_each(|n| self.process(n));
+            }
+            Term::By(by, of) => {
+                self.process(by);
+                self.term(of);
+            }
+            Term::Add(a, b) | Term::Sub(a, b) | Term::Mul(a, b) => {
+                self.term(a);
+                self.term(b);
+            }
+            Term::Neg(a) => self.term(a),
+        });
+    }
+    fn expr(&mut self, expr: &Expr, whole: Span) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_node(expr, whole));
+    }
+    fn expr_node(&mut self, expr: &Expr, whole: Span) {
+        match expr {
+            Expr::Constant(..) => {}
+            Expr::Compare(a, _, b) => {
+                self.term(a);
+                self.term(b);
+            }
+            Expr::Fence(by, _) => by.iter().for_each(|n| self.process(n)),
+            Expr::Call(name, args) => {
+                if let Some(of) = self.predicates.get(&name.text) {
+                    self.out.mention(name.place.0, *of);
+                }
+                args.iter().for_each(|t| self.term(t));
+            }
+            Expr::Not(a) => self.expr(a, whole),
+            Expr::And(all) | Expr::Or(all) => all.iter().for_each(|e| self.expr(e, whole)),
+            Expr::Implies(a, b) | Expr::Iff(a, b) => {
+                self.expr(a, whole);
+                self.expr(b, whole);
+            }
+            Expr::If(c, a, b) => [c, a, b].into_iter().for_each(|e| self.expr(e, whole)),
+            Expr::Quantified(_, names, body) => {
+                let depth = self.scope.len();
+                names.iter().for_each(|n| self.binds(n, whole, "a process"));
+                self.expr(body, whole);
+                self.scope.truncate(depth);
+            }
+        }
+    }
+}

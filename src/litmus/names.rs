@@ -1,0 +1,371 @@
+//! What the names of a litmus test mean, for editors: variables, registers and local variables of threads, labels.
+//!
+//! In: a text, of whatever architecture; it need not be a test that is understood. Out: a [`Naming`]. The words are cut as the reader cuts them ([`mu_base::words`]),
+//! and a word is what the reader takes it for at such a place. Registers that an architecture has keep their names; local variables of C, symbolic registers
+//! (`%a`), variables and labels have names that may change. Cost: linear.
+
+use crate::code::Arch;
+use crate::init::type_of;
+use crate::{aarch64, riscv, x86};
+use mu_base::naming::{Naming, Role, line};
+use mu_base::words::{Form, Kind, Token, tokens};
+use mu_base::{SourceId, Span};
+use mu_outcome::head;
+use std::collections::HashMap;
+
+/// Words of questions that are no names.
+const QUESTION: [&str; 14] =
+    ["locations", "filter", "exists", "forall", "final", "observed", "cases", "not", "and", "or", "true", "false", "with", "fault"];
+/// Words of C that are no names.
+const STATEMENTS: [&str; 10] = ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
+/// Most characters that begin no word and are taken as blanks.
+const MOST_ERRORS: usize = 50;
+
+/// The names of a test.
+pub fn names(source: SourceId, text: &str) -> Naming {
+    let Ok(found) = head(source, text, Arch::by_name, "") else { return Naming::default() };
+    let form = if found.arch == Arch::C { Form::C } else { Form::Free };
+    let mut blanked = text.to_string();
+    for _ in 0..MOST_ERRORS {
+        let wrong = tokens(source, &blanked, found.body, form).err().and_then(|e| e.span);
+        let Some(Span { start, end, .. }) = wrong else { break };
+        blanked.replace_range(start as usize..end as usize, &" ".repeat((end - start) as usize));
+    }
+    let list = tokens(source, &blanked, found.body, form).unwrap_or_default();
+    let mut walk = Walk { arch: found.arch, out: Naming::default(), text, list: &list, at: 0, known: HashMap::new(), pending: Vec::new() };
+    walk.initial();
+    if found.arch == Arch::C {
+        walk.functions();
+    } else {
+        walk.table();
+    }
+    walk.question();
+    walk.jumps();
+    walk.out
+}
+
+/// A space of names.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Thing {
+    Variable(String),
+    /// A register or a local variable of a thread.
+    Register(u32, String),
+    Label(u32, String),
+}
+
+struct Walk<'t> {
+    arch: Arch,
+    out: Naming,
+    text: &'t str,
+    list: &'t [Token<'t>],
+    at: usize,
+    known: HashMap<Thing, usize>,
+    /// Words of a thread's instructions that are labels if there are such.
+    pending: Vec<(u32, Token<'t>)>,
+}
+
+impl<'t> Walk<'t> {
+    fn peek(&self, ahead: usize) -> Option<Token<'t>> {
+        self.list.get(self.at + ahead).filter(|t| t.kind != Kind::End).copied()
+    }
+    fn is(&self, ahead: usize, text: &str) -> bool {
+        self.peek(ahead).is_some_and(|t| t.text == text)
+    }
+    fn name(&self, ahead: usize) -> Option<Token<'t>> {
+        self.peek(ahead).filter(|t| t.kind == Kind::Name)
+    }
+    /// The text from a place to the token before the next one.
+    fn since(&self, from: Span) -> Span {
+        let end = self.list.get(self.at.saturating_sub(1)).map_or(from.end, |t| t.span.end);
+        Span { end: end.max(from.end), ..from }
+    }
+    fn written(&self, span: Span) -> String {
+        line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
+    }
+
+    fn mention(&mut self, thing: Thing, role: Role, place: Span, says: String) -> usize {
+        match self.known.get(&thing) {
+            Some(of) => {
+                self.out.mention(place, *of);
+                *of
+            }
+            None => {
+                let (Thing::Variable(name) | Thing::Register(_, name) | Thing::Label(_, name)) = &thing;
+                let of = self.out.declare(role, name, place, place, says);
+                self.known.insert(thing, of);
+                of
+            }
+        }
+    }
+    fn variable(&mut self, token: Token<'t>) -> usize {
+        self.mention(Thing::Variable(token.text.into()), Role::Storage, token.span, token.text.into())
+    }
+    /// The full name of a register of the architecture.
+    fn machine(&self, name: &str) -> Option<String> {
+        match self.arch {
+            Arch::RiscV => riscv::number(name).map(|n| format!("x{n}")),
+            Arch::AArch64 => aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into())),
+            Arch::X86 | Arch::X86_64 => x86::parse_register(name).map(|(full, _)| full),
+            Arch::C => None,
+        }
+    }
+    /// A register of a thread, or a local variable of it.
+    fn register(&mut self, thread: u32, token: Token<'t>) {
+        match self.machine(token.text) {
+            Some(full) => {
+                let says = format!("{thread}:{full}");
+                let of = self.mention(Thing::Register(thread, full), Role::Register, token.span, says);
+                self.out.bindings[of].note = format!("a register of P{thread}");
+                self.out.bindings[of].fixed = Some("the architecture has this register");
+            }
+            None => {
+                let says = format!("{thread}:{}", token.text);
+                let of = self.mention(Thing::Register(thread, token.text.into()), Role::Local, token.span, says);
+                self.out.bindings[of].note = format!("of P{thread}");
+            }
+        }
+    }
+    /// `0:EAX`, from the number on. Whether one is here.
+    fn taken_register(&mut self) -> bool {
+        let thread = |t: Token<'_>| match t.kind {
+            Kind::Number => t.text.parse::<u32>().ok(),
+            Kind::Name => t.text.strip_prefix('P')?.parse().ok(),
+            _ => None,
+        };
+        let Some(thread) = self.peek(0).and_then(thread).filter(|_| self.is(1, ":")) else { return false };
+        self.at += 2;
+        if self.is(0, "%") {
+            self.at += 1;
+        }
+        if let Some(token) = self.name(0) {
+            self.at += 1;
+            self.register(thread, token);
+        }
+        true
+    }
+
+    /// `{ int x; y=1; 0:EAX=x; }`.
+    fn initial(&mut self) {
+        self.at += usize::from(self.is(0, "{"));
+        let (mut depth, mut item) = (0usize, self.peek(0));
+        let mut declared = Vec::new();
+        while let Some(token) = self.peek(0) {
+            match token.text {
+                "{" => depth += 1,
+                "}" if depth == 0 => break,
+                "}" => depth -= 1,
+                ";" => item = self.peek(1),
+                _ if self.taken_register() => continue,
+                _ if token.kind == Kind::Name => {
+                    let next = self.peek(1);
+                    // A type is followed by a name, a number or a star.
+                    let is_type = next.is_some_and(|n| matches!(n.kind, Kind::Name | Kind::Number) || n.text == "*");
+                    if !is_type {
+                        let value = self.at > 0 && matches!(self.list[self.at - 1].text, "=" | "&" | "{" | ",");
+                        let new = !value && !self.known.contains_key(&Thing::Variable(token.text.into()));
+                        let of = self.variable(token);
+                        declared.extend(item.filter(|_| new).map(|i| (of, i.span)));
+                    }
+                }
+                _ => {}
+            }
+            self.at += 1;
+            if self.is(0, ";") || self.is(0, "}") {
+                for (of, from) in declared.drain(..) {
+                    let whole = self.since(from);
+                    self.out.bindings[of].whole = whole;
+                    self.out.bindings[of].says = self.written(whole);
+                }
+            }
+        }
+        self.at += 1;
+    }
+
+    /// An outline's entry for a thread.
+    fn thread(&mut self, token: Token<'t>, whole: Span) {
+        self.out.parts.push((token.text.into(), whole));
+    }
+
+    /// `P0 | P1 ; … | … ;` with an instruction in each cell.
+    fn table(&mut self) {
+        let mut columns = 0;
+        while let Some(token) = self.peek(0) {
+            self.at += 1;
+            if token.kind == Kind::Name {
+                self.thread(token, token.span);
+                columns += 1;
+            } else if token.text == ";" && columns > 0 {
+                break;
+            }
+        }
+        let mut column = 0;
+        let mut starts = true;
+        while let Some(token) = self.peek(0) {
+            // A question begins where a row would.
+            let question = QUESTION[..7].iter().any(|w| token.text.eq_ignore_ascii_case(w)) && !self.is(1, ":");
+            let negated = self.is(0, "~") || token.text.eq_ignore_ascii_case("not") && self.is(1, "exists");
+            if starts && column == 0 && (question || negated || token.text == "(") {
+                return;
+            }
+            match token.text {
+                "|" => (column, starts) = (column + 1, true),
+                ";" => (column, starts) = (0, true),
+                _ if starts && matches!(token.kind, Kind::Name | Kind::Number) && self.is(1, ":") => {
+                    self.label(column, token);
+                    self.at += 1;
+                }
+                _ if starts => {
+                    self.cell(column);
+                    starts = false;
+                    continue;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+    fn label(&mut self, thread: u32, token: Token<'t>) {
+        let thing = Thing::Label(thread, token.text.into());
+        let of = self.mention(thing, Role::Label, token.span, format!("{}:", token.text));
+        self.out.bindings[of].note = format!("a label of P{thread}");
+        if token.kind == Kind::Number {
+            self.out.bindings[of].fixed = Some("it is a number");
+        }
+    }
+    /// An instruction and its operands.
+    fn cell(&mut self, thread: u32) {
+        if self.peek(0).is_some_and(|t| t.text.eq_ignore_ascii_case("lock")) {
+            self.at += if self.is(1, ";") { 2 } else { 1 };
+        }
+        let Some(mnemonic) = self.peek(0) else { return };
+        self.at += 1;
+        let intel = matches!(self.arch, Arch::X86 | Arch::X86_64);
+        let jumps = intel && mnemonic.text.starts_with(['j', 'J']);
+        while let Some(token) = self.peek(0).filter(|t| t.text != ";" && t.text != "|") {
+            let symbolic = self.at > 0 && self.list[self.at - 1].text == "%";
+            self.at += 1;
+            if token.kind != Kind::Name {
+                continue;
+            }
+            if self.machine(token.text).is_some() || symbolic && !token.text.eq_ignore_ascii_case("rip") {
+                self.register(thread, token);
+            } else if intel && !jumps && !symbolic {
+                self.variable(token);
+            } else {
+                self.pending.push((thread, token));
+            }
+        }
+    }
+    /// Finds the labels that instructions name: they may come later. Other words belong to the instruction, as `SY` does.
+    fn jumps(&mut self) {
+        for (thread, token) in std::mem::take(&mut self.pending) {
+            if let Some(of) = self.known.get(&Thing::Label(thread, token.text.into())) {
+                self.out.mention(token.span, *of);
+            }
+        }
+    }
+
+    /// `P0 (atomic_int* x) { int r0 = … }`.
+    fn functions(&mut self) {
+        let mut thread = 0;
+        while let Some(token) = self.name(0).filter(|t| self.is(1, "(") && t.text == format!("P{thread}")) {
+            self.at += 2;
+            while let Some(parameter) = self.peek(0) {
+                self.at += 1;
+                if parameter.text == ")" {
+                    break;
+                }
+                if parameter.kind == Kind::Name && (self.is(0, ",") || self.is(0, ")") || self.is(0, "[")) {
+                    let of = self.variable(parameter);
+                    self.known.insert(Thing::Register(thread, parameter.text.into()), of);
+                }
+            }
+            self.block(thread);
+            let whole = self.since(token.span);
+            self.thread(token, whole);
+            thread += 1;
+        }
+    }
+    fn block(&mut self, thread: u32) {
+        let mut depth = 0usize;
+        // Whether a statement begins, and the depth of brackets of a declaration whose next name is declared.
+        let (mut begins, mut declares, mut brackets) = (true, None, 0usize);
+        while let Some(token) = self.peek(0) {
+            self.at += 1;
+            match token.text {
+                "{" => depth += 1,
+                "}" => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return;
+                    }
+                }
+                "(" | "[" => brackets += 1,
+                ")" | "]" => brackets = brackets.saturating_sub(1),
+                _ => {}
+            }
+            match token.text {
+                "{" | "}" | ";" => (begins, declares) = (true, None),
+                // The first part of a `for` is a statement.
+                "(" if self.at >= 2 && self.list[self.at - 2].text == "for" => begins = true,
+                "=" if declares == Some((brackets, true)) => declares = Some((brackets, false)),
+                "," if declares == Some((brackets, false)) => declares = Some((brackets, true)),
+                _ if token.kind != Kind::Name => {}
+                word if STATEMENTS.contains(&word) => begins = true,
+                word if is_type(word) => {
+                    if begins {
+                        declares = Some((brackets, true));
+                    }
+                    begins = false;
+                }
+                word => {
+                    begins = false;
+                    let order = word.strip_prefix("memory_order_").is_some();
+                    let local = Thing::Register(thread, word.into());
+                    if declares == Some((brackets, true)) && !self.is(0, "(") {
+                        self.register(thread, token);
+                        declares = Some((brackets, false));
+                    } else if !self.is(0, "(") && !order {
+                        // A word that is declared nowhere is an error, or the name of a memory order.
+                        if let Some(of) = self.known.get(&local) {
+                            self.out.mention(token.span, *of);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn question(&mut self) {
+        if let (Some(first), Some(last)) = (self.peek(0), self.list.iter().rev().find(|t| t.kind != Kind::End)) {
+            self.out.parts.push((first.text.into(), first.span.to(last.span)));
+        }
+        // How deep in the brackets of a list of places.
+        let mut listed = 0usize;
+        while let Some(token) = self.peek(0) {
+            if self.taken_register() {
+                continue;
+            }
+            let before = self.at.checked_sub(1).map_or("", |i| self.list[i].text);
+            self.at += 1;
+            match token.text {
+                "with" => return,
+                "[" if listed > 0 || before.eq_ignore_ascii_case("locations") => listed += 1,
+                "]" => listed = listed.saturating_sub(1),
+                _ => {}
+            }
+            // Behind a place in a list stands its type, for other tools.
+            let after_place = listed > 0 && !matches!(before, "[" | ";" | "*");
+            let equation = self.is(0, "=") || self.is(0, "!=");
+            let word = QUESTION.iter().any(|w| token.text.eq_ignore_ascii_case(w)) && !equation;
+            if token.kind == Kind::Name && !word && !after_place {
+                self.variable(token);
+            }
+        }
+    }
+}
+
+/// Whether a word is part of a type of C.
+fn is_type(word: &str) -> bool {
+    matches!(word, "unsigned" | "long" | "volatile" | "const" | "signed") || type_of(&[word], Arch::C).is_some()
+}
