@@ -81,7 +81,8 @@ export class Chart {
       const row = (e.target as Element).closest<HTMLElement>("[data-step]");
       if (row) this.select(Number(row.dataset["step"]) + 1);
     });
-    new ResizeObserver(() => this.layout()).observe(this.scroller);
+    // On paper the chart is another, and this one has no size.
+    new ResizeObserver(() => this.paper === null && this.layout()).observe(this.scroller);
   }
 
   show(view: View): void {
@@ -182,7 +183,7 @@ export class Chart {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      this.draw();
+      if (this.paper === null) this.draw();
     });
   }
 
@@ -322,6 +323,7 @@ export class Chart {
     this.element.classList.toggle("printing", on);
     this.paper?.remove();
     (this.end as Element | null)?.remove();
+    this.paper = this.end = null;
     if (!on) {
       this.note.hidden = true;
       this.layout();

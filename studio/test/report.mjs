@@ -113,6 +113,8 @@ async function counterexample() {
   equal("all that can be used has a name", unnamed, []);
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   await page.emulateMedia({ media: "print" });
+  // What has changed its size is told with the next frame.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   equal("on paper all rows", await page.locator(".row").count(), 3);
   equal("on paper the end is told", await page.locator(".chart-tail:visible").innerText(), "The run ends here.");
   equal("on paper what each step changes", await page.locator(".changes tbody tr").count(), 3);
