@@ -489,6 +489,9 @@ pub(super) fn tell(
     let priority = say_priority(session, &answer);
     let order = session.say_order(answer.order);
     answer.reduced.as_ref().inspect(|reduced| say_quotient(session, reduced));
+    if answer.alone {
+        session.say("process 0 found this alone, with its own part of the memory: games are not divided among processes");
+    }
     if let Some(evidence) = &answer.evidence {
         output::stage_of("checking the evidence", path);
         match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
@@ -541,6 +544,9 @@ pub(super) fn tell(
             if let Some(told) = told {
                 object[key] = told;
             }
+        }
+        if answer.alone {
+            object["alone"] = true.into();
         }
         tell_symmetries(&mut object, subject, args, &answer);
         if !notes.is_empty() {
@@ -626,6 +632,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
         priority: Priority::None,
         order: Order::None,
         dropped: Vec::new(),
+        alone: false,
     }
 }
 
