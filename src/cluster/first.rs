@@ -20,7 +20,7 @@ use timely::worker::Worker;
 /// Time between looks whether another process is lost.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the first process said, and its memory at most; or why it stopped. `orderly`: whether all have come to the end.
+/// What the first process said, or why it stopped; the memory of each process at most. `orderly`: whether all have come to the end.
 pub(super) fn first(
     worker: &mut Worker,
     health: &Health,
@@ -28,46 +28,51 @@ pub(super) fn first(
     budget: &Budget,
     work: Work<'_>,
     orderly: &mut bool,
-) -> Result<(Result<Vec<u8>, Stop>, u64), Diagnostic> {
-    let lost = || Ok((Err(Stop::Lost), 0));
+) -> Result<(Result<Vec<u8>, Stop>, Vec<u64>), Diagnostic> {
+    let ended = |stop| Ok((Err(stop), vec![0; count]));
     let mail: Rc<RefCell<Mail>> = Rc::default();
     reports(worker, &mail);
-    if me == 0 {
-        let result = watched(health, budget, work);
-        if health.lost().is_some() {
-            return lost();
-        }
-        let (why, said) = match result {
-            Ok(said) => (None, said),
-            Err(error) => (Some(Why::from(error)), Vec::new()),
-        };
-        let (tally, memory) = (Tally::default(), peak_resident_bytes());
-        mail.borrow_mut().send(0, 0..count, &Report::Last { tally, memory, why, failed: Vec::new(), said, whole: true, hit: None });
+    let result = if me == 0 { watched(health, budget, work) } else { Ok(Vec::new()) };
+    if health.lost().is_some() {
+        return ended(Stop::Lost);
     }
+    let (why, said) = match result {
+        Ok(said) => (None, said),
+        Err(error) => (Some(Why::from(error)), Vec::new()),
+    };
+    let (tally, memory) = (Tally::default(), peak_resident_bytes());
+    mail.borrow_mut().send(me, 0..count, &Report::Last { tally, memory, why, failed: Vec::new(), said, whole: true, hit: None });
     mail.borrow_mut().close();
+    let mut memories = vec![0; count];
     let mut heard = None;
     while worker.has_dataflows() {
         worker.step_or_park(Some(NAP));
         if health.lost().is_some() {
-            return lost();
+            return ended(Stop::Lost);
         }
         for parcel in std::mem::take(&mut mail.borrow_mut().arrived) {
-            heard = Some(match (parcel.from, Report::read(&parcel.bytes)?) {
-                (Some(0), Report::Last { why, said, memory, .. }) => (why, said, memory),
+            let from = parcel.from.map_or(usize::MAX, |from| from as usize);
+            match (memories.get_mut(from), Report::read(&parcel.bytes)?) {
+                (Some(most), Report::Last { why, said, memory, .. }) => {
+                    *most = memory;
+                    if from == 0 {
+                        heard = Some((why, said));
+                    }
+                }
                 _ => return Err(Diagnostic::internal("a report that nobody waits for")),
-            });
+            }
         }
         // Limits are the first one's; an interrupt may come to any. The others are told that this one is lost.
         if me > 0 && heard.is_none() && budget.check(0) == Err(Stop::Interrupted) {
-            return Ok((Err(Stop::Interrupted), 0));
+            return ended(Stop::Interrupted);
         }
     }
     *orderly = true;
     match heard {
-        Some((None, said, memory)) => Ok((Ok(said), memory)),
-        Some((Some(Why::Stopped(stop)), _, memory)) => Ok((Err(stop), memory)),
-        Some((Some(Why::Failed(error)), ..)) => Err(*error),
-        Some((Some(Why::Broken | Why::Decided), ..)) | None => Err(Diagnostic::internal("the first process has not said what it found")),
+        Some((None, said)) => Ok((Ok(said), memories)),
+        Some((Some(Why::Stopped(stop)), _)) => Ok((Err(stop), memories)),
+        Some((Some(Why::Failed(error)), _)) => Err(*error),
+        Some((Some(Why::Broken | Why::Decided), _)) | None => Err(Diagnostic::internal("the first process has not said what it found")),
     }
 }
 

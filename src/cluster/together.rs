@@ -325,8 +325,8 @@ impl Together {
         let mut orderly = false;
         let result = first(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
         self.broken = !orderly;
-        let (said, memory) = result?;
-        self.parts[0].memory = self.parts[0].memory.max(memory);
+        let (said, memories) = result?;
+        self.parts.iter_mut().zip(memories).for_each(|(part, memory)| part.memory = part.memory.max(memory));
         Ok(said)
     }
 

@@ -642,7 +642,13 @@ mod tests {
             assert!(!taken || way == 2, "a parcel that was cut or went on is taken: {bytes:?}");
         }
         assert!(refused > 1300, "{refused} refused");
-        // The last one names tuples that went in parcels before it.
-        assert!(!takes(&parcels[parcels.len() - 1]), "tuples that never came are taken");
+        // A state of tuples that came in a parcel before; and one with a tuple that never came.
+        let first = parcels.iter().find(|p| takes(p)).unwrap();
+        let mut share = Share::new(&model, &options, &budget, None, 0, 2).unwrap();
+        share.receive(1, 1, first).unwrap();
+        let leaves = share.leaves.len();
+        let state = |tuple: u8| [vec![1], vec![0xff; leaves.div_ceil(8)], vec![tuple], vec![1; leaves - 1]].concat();
+        share.receive(1, 1, &state(1)).unwrap();
+        assert!(share.receive(1, 1, &state(127)).is_err(), "a tuple that never came is taken");
     }
 }
