@@ -3,6 +3,7 @@
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
 use serde_json::Value;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -162,6 +163,20 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
         }
     }
     assert!(alone > 30 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
+    // Those who waited know the verdict as well.
+    let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let hosts: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    drop(listeners);
+    let (hosts, secret) = (written(folder.path(), "hosts", &hosts.join("\n")), written(folder.path(), "secret", "a secret of these two\n"));
+    for (formula, code) in [(formulas[7], 0), (formulas[0], 1)] {
+        let start = |me: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+            command.args(["check", &queue, "-f", formula, "--cluster", &hosts, "--secret", &secret, "--process", me, "--timeout", "60s"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let codes: Vec<Option<i32>> = [start("1"), start("0")].into_iter().map(|mut c| c.wait().unwrap().code()).collect();
+        assert_eq!(codes, [Some(code), Some(code)], "{formula}");
+    }
 }
 
 /// Process 0 has its part of the memory for a game, and ends if another process is lost while it plays.
@@ -198,6 +213,24 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
     assert_eq!(json["results"][0]["reason"].as_str(), Some("process-lost"), "{json}");
     assert!(json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{json}");
     assert!(others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
+}
+
+/// A process knows the labels that it met itself. So what no step at all was labelled with is told by one process, and by several only what the model's text says.
+#[test]
+fn what_was_never_met_is_told_only_by_who_has_met_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let formulas = ["[true*.count(7)]false", "[true*.leave(a, [])]false"];
+    let told = |outcome: &Outcome| {
+        let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
+        let has = |n: usize, text: &str| results[n]["notes"].to_string().contains(text);
+        (has(0, "no step that was met is labelled count(7)"), has(1, "no step is ever labelled leave"))
+    };
+    assert_eq!(told(&check(&queue, &formulas, "--without por")), (true, true));
+    for count in [2, 3] {
+        let many = check(&queue, &formulas, &format!("--processes {count}"));
+        assert_eq!((many.code, told(&many)), (0, (false, true)), "{count} processes: {}", many.json);
+    }
 }
 
 /// A model of three parties with random steps, some together.
