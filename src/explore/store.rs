@@ -343,7 +343,7 @@ impl Store {
     }
     /// Leaf indices of a key; `out` has a place for each leaf.
     pub fn unpack(&self, key: u64, out: &mut [u32]) {
-        self.unpack_all(key, out, &mut vec![0; self.nodes.len()]);
+        self.with_inner(|inner| self.unpack_all(key, out, inner));
     }
     /// Indices of leaves and inner nodes of a key; there is a place for each.
     #[inline]
@@ -364,6 +364,15 @@ impl Store {
                     }
                 }
             }
+        }
+    }
+    /// Room for the indices of all inner nodes, which for most models needs no allocation.
+    #[inline]
+    fn with_inner<T>(&self, then: impl FnOnce(&mut [u32]) -> T) -> T {
+        let mut few = [0; 64];
+        match few.get_mut(..self.nodes.len()) {
+            Some(inner) => then(inner),
+            None => then(&mut vec![0; self.nodes.len()]),
         }
     }
     /// Number of inner nodes.
@@ -401,11 +410,13 @@ impl Store {
     }
     /// The key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
-        let mut inner = vec![0; self.nodes.len()];
+        self.with_inner(|inner| self.pack_in(leaves, inner))
+    }
+    fn pack_in(&self, leaves: &[u32], inner: &mut [u32]) -> Result<u64, Overflow> {
         let mut key = 0;
         for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
             for &n in members.iter().rev() {
-                inner[n as usize] = self.intern_pair(n, self.pair_of(n, leaves, &inner));
+                inner[n as usize] = self.intern_pair(n, self.pair_of(n, leaves, inner));
             }
             let index = match field.child {
                 Child::Leaf(l) => leaves[l as usize],
