@@ -51,6 +51,10 @@ def models():
         sought = way(run("explore", model, "--deadlock", seconds=PATIENT)[1])
         ways = [way(run("explore", model, "--deadlock", "--processes", n, seconds=PATIENT)[1]) for n in "123"]
         alike = all(w is not None and sought is not None and w[1] == sought[1] for w in ways)
+        if all(c == 2 for c, _ in counts) and "robabilis" in str(counts[0][1]):
+            left += 1
+            print(f"| {name} | {one['states']} | refused by name | |", flush=True)
+            continue
         compared += 1
         differ += not (same and alike)
         told = "same" if same else "; ".join(f"{n}: {c} {figures(m)}" for n, (c, m) in zip("1235", counts))
