@@ -545,9 +545,6 @@ pub(super) fn tell(
                 object[key] = told;
             }
         }
-        if answer.alone {
-            object["alone"] = true.into();
-        }
         tell_symmetries(&mut object, subject, args, &answer);
         if !notes.is_empty() {
             object["notes"] = notes.iter().map(|n| n.json(&session.sources)).collect();
@@ -698,6 +695,9 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
         "back_to": story.and_then(|s| s.back_to),
         "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
     });
+    if answer.alone {
+        object["alone"] = true.into();
+    }
     if let (Some(story), Some(object)) = (story.filter(|s| !s.steps.is_empty()), object.as_object_mut()) {
         object.extend(story.setting_json());
     }
