@@ -1,8 +1,9 @@
-//! Formulas checked by several processes against the check of one: verdicts, equations, states, evidence, warnings; refusals; limits, kills, checkpoints.
+//! Formulas checked by several processes against the check of one: verdicts, equations, states, evidence, warnings; games; limits, kills, checkpoints.
 
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
 use serde_json::Value;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -109,18 +110,127 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         }
     }
     let turns = written(folder.path(), "turns.mcrl2", &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"));
+    // Those that go in a circle, and what no product decides, are left to the first process.
     for formula in ["mu X. [!a(9)]X", at_last, "nu X. mu Y. <true>Y || <a(9)>X"] {
+        let one = check(&turns, &[formula], "--without por");
+        assert!([0, 1].contains(&one.code) && one.json["results"][0]["alone"].is_null(), "{}", one.stderr);
         for count in [1, 2, 3] {
-            let refused = check(&turns, &[formula], &format!("--processes {count}"));
-            assert_eq!(refused.code, 2, "{formula}: {} {}", refused.json, refused.stderr);
-            assert!(refused.stderr.contains("needs a game") && refused.stderr.contains(":1:"), "{formula}: {}", refused.stderr);
+            let many = check(&turns, &[formula], &format!("--processes {count}"));
+            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{formula}: {}", many.stderr);
+            assert_eq!((&many.json["results"][0]["reason"], &many.json["results"][0]["alone"]), (&"game".into(), &true.into()));
         }
     }
-    // Others are checked all the same.
-    let mixed = check(&turns, &["mu X. [!a(9)]X", "[true*]<true>true", "[true*.a(9)]false"], "--processes 2");
-    let verdicts: Vec<&str> = mixed.json["results"].as_array().unwrap().iter().map(|r| r["verdict"].as_str().unwrap()).collect();
-    assert_eq!((mixed.code, verdicts), (2, vec!["unknown", "true", "false"]), "{}", mixed.stderr);
-    assert!(mixed.json["results"][0]["error"]["message"].as_str().unwrap().contains("needs a game"));
+    // Others are checked by all, before and after.
+    let formulas = ["[true*]<true>true", "mu X. [!a(9)]X", "[true*.a(9)]false", "nu X. mu Y. <true>Y || <a(9)>X"];
+    let (one, many) = (check(&turns, &formulas, "--without por"), check(&turns, &formulas, "--processes 2"));
+    assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{}", many.stderr);
+    let alone: Vec<bool> = many.json["results"].as_array().unwrap().iter().map(|r| r["alone"] == true).collect();
+    assert_eq!(alone, [false, true, false, true]);
+    assert!(many.json["processes"]["each"].as_array().unwrap().iter().all(|p| p["peak_memory_bytes"].as_u64() > Some(1 << 20)));
+}
+
+/// What needs a game is found by the first process, with the value, figures and evidence that one process finds.
+#[test]
+fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let arcx = package("specs/arcx.spec");
+    let formulas = [
+        "nu X. mu Y. <true>Y || <serve(a)>X",
+        "[true*.join(a)]mu X. ([!serve(a)]X && <true>true)",
+        "[true*.join(b)](nu Y. mu X. <true>X || [!serve(b)]Y)",
+        "<true*.serve(c)>true && nu X. mu Y. [gone(a)]X && [!gone(a)]Y",
+        "forall i: Id. [true*](<true*.gone(i)>true || <true*.serve(i)>true)",
+        "nu X. [true]X && mu Y. <true>Y || <gone(a)>true",
+        "nu X. [true]X && (mu Y. <true>Y || <count(0)>true || <count(1)>true || <count(2)>true || <count(3)>true)",
+        "nu X. mu Y. <true>Y || <count(0)>X",
+    ];
+    let own = ["[true*]mu X. (<true>X || [true]false)", "nu X. mu Y. (<true>Y || <tau>X)"];
+    let cases: [(&str, &[&str], &str); 3] =
+        [(&queue, &formulas, ""), (&queue, &formulas, "--without symmetry,quotient"), (&arcx, &own, "-D max_operation_id=0")];
+    let (mut alone, mut verdicts) = (0, [0, 0]);
+    for (model, formulas, options) in cases {
+        let apart = options.replace("symmetry,", "por,symmetry,");
+        let one = check(model, formulas, &if options.contains("--without") { apart } else { format!("{options} --without por") });
+        assert!([0, 1].contains(&one.code), "{}", one.stderr);
+        for told in all(&one) {
+            verdicts[usize::from(told[0] == "true")] += 1;
+        }
+        for count in [1, 2, 3, 5] {
+            let many = check(model, formulas, &format!("{options} --processes {count}"));
+            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{model} {options}, {count} processes: {}", many.stderr);
+            alone += many.json["results"].as_array().unwrap().iter().filter(|r| r["alone"] == true).count();
+        }
+    }
+    assert!(alone > 30 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
+    // Those who waited know the verdict as well.
+    let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let hosts: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    drop(listeners);
+    let (hosts, secret) = (written(folder.path(), "hosts", &hosts.join("\n")), written(folder.path(), "secret", "a secret of these two\n"));
+    for (formula, code) in [(formulas[7], 0), (formulas[0], 1)] {
+        let start = |me: &str| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+            command.args(["check", &queue, "-f", formula, "--cluster", &hosts, "--secret", &secret, "--process", me, "--timeout", "60s"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let codes: Vec<Option<i32>> = [start("1"), start("0")].into_iter().map(|mut c| c.wait().unwrap().code()).collect();
+        assert_eq!(codes, [Some(code), Some(code)], "{formula}");
+    }
+}
+
+/// Process 0 has its part of the memory for a game, and ends if another process is lost while it plays.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), "large.mcrl2", LARGE);
+    let game = "nu X. mu Y. <true>Y || <a(40)>X";
+    let large = check(&model, &[game], "--processes 2 --max-memory 160M");
+    let result = &large.json["results"][0];
+    assert_eq!((large.code, result["verdict"].as_str(), result["reason"].as_str()), (3, Some("unknown"), Some("max-memory")), "{result}");
+
+    let mut run = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+    run.args(["check", &model, "-f", game, "--processes", "3", "--format", "json", "--max-memory", "6G"]);
+    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    let others = loop {
+        let found = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
+        let others: Vec<String> = found.split_whitespace().map(String::from).collect();
+        if others.len() == 2 {
+            break others;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-9", &others[0]]).status().unwrap().success());
+    let killed = Instant::now();
+    let output = run.wait_with_output().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["results"][0]["reason"].as_str(), Some("process-lost"), "{json}");
+    assert!(json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{json}");
+    assert!(others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
+}
+
+/// A process knows the labels that it met itself. So what no step at all was labelled with is told by one process, and by several only what the model's text says.
+#[test]
+fn what_was_never_met_is_told_only_by_who_has_met_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = written(folder.path(), "queue.mcrl2", QUEUE);
+    let formulas = ["[true*.count(7)]false", "[true*.leave(a, [])]false"];
+    let told = |outcome: &Outcome| {
+        let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
+        let has = |n: usize, text: &str| results[n]["notes"].to_string().contains(text);
+        (has(0, "no step that was met is labelled count(7)"), has(1, "no step is ever labelled leave"))
+    };
+    assert_eq!(told(&check(&queue, &formulas, "--without por")), (true, true));
+    for count in [2, 3] {
+        let many = check(&queue, &formulas, &format!("--processes {count}"));
+        assert_eq!((many.code, told(&many)), (0, (false, true)), "{count} processes: {}", many.json);
+    }
 }
 
 /// A model of three parties with random steps, some together.
@@ -178,11 +288,11 @@ fn random_formulas_on_random_models_have_the_same_verdicts() {
     assert!(held > 8 && failed > 8, "{held} hold, {failed} do not");
 }
 
-/// Formulas with least fixed points that one process checks by product are checked by several as well, and others are refused.
+/// Formulas with least fixed points: what one process checks by product several do as well, and the first one plays the games.
 #[test]
-fn random_formulas_about_the_end_have_the_same_verdicts_or_need_a_game() {
+fn random_formulas_about_the_end_have_the_same_verdicts() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut held, mut refused) = (0, 0);
+    let (mut by_all, mut games) = (0, 0);
     for seed in 0..8 {
         let mut random = Random::new(900 + seed);
         let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
@@ -197,16 +307,11 @@ fn random_formulas_about_the_end_have_the_same_verdicts_or_need_a_game() {
             let one = check(&model, &[&formula], "--without por");
             assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
             let many = check(&model, &[&formula], &format!("--processes {}", 1 + seed % 3));
-            if one.json["results"][0]["reason"] == "product" {
-                assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}, {formula}: {}", many.stderr);
-                held += 1;
-            } else {
-                assert!(many.code == 2 && many.stderr.contains("needs a game"), "seed {seed}, {formula}: {} {}", one.json, many.stderr);
-                refused += 1;
-            }
+            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}, {formula}: {}", many.stderr);
+            if many.json["results"][0]["reason"] == "game" { games += 1 } else { by_all += 1 }
         }
     }
-    assert!(held > 8 && refused > 4, "{held} hold, {refused} need a game");
+    assert!(by_all > 8 && games > 4, "{by_all} by all, {games} by a game");
 }
 
 #[test]

@@ -374,3 +374,43 @@ fn real_shells_start_all_hosts_and_end_them() {
     let stderr = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert!(missing.status.code() == Some(2) && stderr.contains("`--program PATH` says where it is"), "{stderr}");
 }
+
+/// Ranks become processes by the line of the documentation, under each launcher that is there, and under one that only sets the variable of OpenMPI's.
+#[test]
+fn ranks_of_launchers_become_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(package("specs/arcx.spec"), folder.path().join("model.spec")).unwrap();
+    std::fs::write(folder.path().join("secret"), SECRET).unwrap();
+    let stand_in = "#!/bin/sh\nshift; n=$1; shift; i=0\nwhile [ $i -lt $n ]; do OMPI_COMM_WORLD_RANK=$i \"$@\" & i=$((i+1)); done\nwait\n";
+    std::fs::write(folder.path().join("launcher"), stand_in).unwrap();
+    let line = std::fs::read_to_string(package("docs/cluster.md")).unwrap();
+    let line = line.lines().find_map(|l| l.strip_prefix("mpiexec -n 3 ")).expect("the line of the documentation");
+    let (mut run, mut missing) = (0, Vec::new());
+    for launcher in ["sh launcher", "mpiexec.openmpi", "mpiexec.hydra"] {
+        let there = launcher.starts_with("sh") || succeeds(&format!("{launcher} --version"));
+        if !there {
+            missing.push(launcher);
+            continue;
+        }
+        let hosts: Vec<String> = (0..3).map(|_| format!("127.0.0.1:{}\n", free())).collect();
+        std::fs::write(folder.path().join("hosts"), hosts.concat()).unwrap();
+        let words = format!("{} explore model.spec -D max_operation_id=0 --format json --timeout 60s", env!("CARGO_BIN_EXE_mu-check"));
+        let line = line.replace("mu-check explore model.mcrl2", &words);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{launcher} -n 3 {line}")]).current_dir(folder.path());
+        // As root, and on fewer cores than ranks.
+        for (key, value) in
+            [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"), ("OMPI_MCA_rmaps_base_oversubscribe", "1")]
+        {
+            command.env(key, value);
+        }
+        let output = command.output().unwrap();
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), json["states"].as_u64()), (Some(0), Some(6_052)), "{launcher}: {json} {stderr}");
+        assert_eq!(json["processes"]["count"], 3, "{launcher}");
+        run += 1;
+    }
+    assert!(run > 0);
+    println!("{run} launchers; not there: {missing:?}");
+}

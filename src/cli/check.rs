@@ -502,6 +502,9 @@ pub(super) fn tell(
     let priority = say_priority(session, &answer);
     let order = session.say_order(answer.order);
     answer.reduced.as_ref().inspect(|reduced| say_quotient(session, reduced));
+    if answer.alone {
+        session.say("process 0 found this alone, with its own part of the memory: games are not divided among processes");
+    }
     if let Some(evidence) = &answer.evidence {
         output::stage_of("checking the evidence", path);
         match checker::check(evidence, &*subject.model, &*subject.labels, formula)? {
@@ -639,6 +642,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
         priority: Priority::None,
         order: Order::None,
         dropped: Vec::new(),
+        alone: false,
     }
 }
 
@@ -704,6 +708,9 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
         "back_to": story.and_then(|s| s.back_to),
         "vacuous": vacuous.iter().map(|v| json!({ "line": v.line, "column": v.column, "text": v.text })).collect::<Vec<_>>(),
     });
+    if answer.alone {
+        object["alone"] = true.into();
+    }
     if let (Some(story), Some(object)) = (story.filter(|s| !s.steps.is_empty()), object.as_object_mut()) {
         object.extend(story.setting_json());
     }

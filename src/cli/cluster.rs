@@ -124,7 +124,7 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     }
     let basis = portable(model, &args.model, &args.clustering)?.basis();
     let options = format!("formulas {} {:?} {:?} {}", args.confluence, args.without, args.count, args.evidence.is_some());
-    let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
+    let fingerprint = format!("{options}; {basis}");
     let from = args.keeping.resume.as_deref().map(|folder| shares::kept_in(folder).map(|kept| (folder.to_path_buf(), kept))).transpose()?;
     let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
@@ -228,7 +228,7 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let portable = portable(model, &args.model, &args.clustering)?;
     let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
     let (basis, options) = (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
-    let fingerprint = format!("{}; {options}; {basis}", model.fingerprint().unwrap_or_default());
+    let fingerprint = format!("{options}; {basis}");
     let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();

@@ -64,11 +64,30 @@ pub(super) struct Desk {
 
 /// Between the operator `reports` and what drives it.
 #[derive(Default)]
-struct Mail {
-    arrived: VecDeque<Parcel>,
+pub(super) struct Mail {
+    pub arrived: VecDeque<Parcel>,
     leaving: Vec<Parcel>,
     closed: bool,
     activator: Option<Activator>,
+}
+
+impl Mail {
+    /// Sends a report to some of the processes.
+    pub fn send(&mut self, me: usize, to: std::ops::Range<usize>, report: &Report) {
+        let bytes = report.write();
+        self.leaving.extend(to.map(|to| Parcel { to: to as u32, from: Some(me as u32), bytes: bytes.clone() }));
+        self.wake();
+    }
+    /// Nothing is sent any more.
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.wake();
+    }
+    fn wake(&self) {
+        if let Some(activator) = &self.activator {
+            activator.activate();
+        }
+    }
 }
 
 /// Builds the dataflow of states.
@@ -113,7 +132,7 @@ fn states(worker: &mut Worker, desk: &Rc<RefCell<Desk>>) -> Handle<u64> {
 }
 
 /// Builds the dataflow of reports.
-fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
+pub(super) fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
     worker.dataflow::<u64, _, _>(|scope| {
         let stream = source::<_, NoopBuilder<Parcel>, _, _>(scope, "reports", |capability, info| {
             mail.borrow_mut().activator = Some(scope.activator_for(info.address));
@@ -315,10 +334,7 @@ impl<'d, 'm> Drive<'d, 'm> {
                 self.settle(number);
             }
         }
-        self.mail.borrow_mut().closed = true;
-        if let Some(activator) = &self.mail.borrow().activator {
-            activator.activate();
-        }
+        self.mail.borrow_mut().close();
         while self.worker.has_dataflows() {
             self.worker.step_or_park(Some(NAP));
             if self.health.lost().is_some() {
@@ -541,12 +557,7 @@ impl<'d, 'm> Drive<'d, 'm> {
     }
 
     pub(super) fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {
-        let bytes = report.write();
-        let mut mail = self.mail.borrow_mut();
-        mail.leaving.extend(to.map(|to| Parcel { to: to as u32, from: Some(self.me as u32), bytes: bytes.clone() }));
-        if let Some(activator) = &mail.activator {
-            activator.activate();
-        }
+        self.mail.borrow_mut().send(self.me, to, report);
     }
 
     fn step_for_reports(&mut self) -> Result<(), Diagnostic> {

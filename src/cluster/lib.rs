@@ -10,6 +10,7 @@
 //! believed before its sender has proven itself. What is sent is not encrypted.
 #![warn(missing_docs)]
 
+mod first;
 mod flow;
 mod meet;
 mod parcel;

@@ -240,3 +240,40 @@ fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
     let long = way(3, &|_| counters(3, 7), None).unwrap();
     assert_eq!(long.1.len(), 21);
 }
+
+/// The level that has what is sought is searched to its end by all, also by who is slow; else what the fast one has decides.
+#[test]
+fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
+    const WIDE: u32 = 12_000;
+    let maker = |slow: bool| {
+        let mut model = HandModel::new();
+        let at = model.slot("at", 0, false, 0);
+        model.group("spread", &[(at, 0)], &[], &[at], |_, emit| (1..=WIDE).for_each(|n| emit.step("spread", &[n])));
+        model.group("found", &[], &[at], &[at], move |read, emit| {
+            if read[0] > 0 {
+                if slow {
+                    std::thread::sleep(Duration::from_micros(20));
+                }
+                emit.step("found", &[0]);
+            }
+        });
+        model
+    };
+    let budget = &Budget::default();
+    let ways: Vec<Vec<Vec<u8>>> = (0..2)
+        .map(|slow| {
+            let run = |me: usize, connections: Connections| {
+                let model = maker(me == slow);
+                let step = |_: usize, l: mu_base::ids::LabelId| model.label_text(l) == "found";
+                let found = search(&model, budget, connections, Some(Sought::Step(&step))).unwrap();
+                assert_eq!(found.sum(|p| p.tally.waiting), 0, "states of the level were not searched");
+                assert_eq!(found.sum(|p| p.tally.transitions), u64::from(2 * WIDE));
+                found.way.unwrap()
+            };
+            let mut both: Vec<_> = met(2, budget, &run).into_iter().map(Result::unwrap).collect();
+            assert_eq!(both[0], both[1]);
+            both.remove(0)
+        })
+        .collect();
+    assert_eq!(ways[0], ways[1]);
+}

@@ -6,11 +6,14 @@
 //! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the same searches in the same order, since each decides by what
 //! all know.
 
+use super::first::first;
 use super::flow::{Drive, Ended, Kept};
 use super::rounds::Shelf;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
-use mu_explore::{Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, with_those_that_hold};
+use mu_explore::{
+    Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, Work, with_those_that_hold,
+};
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -307,9 +310,26 @@ impl Peers for Allies {
     fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
         self.0.borrow_mut().annotate(joint)
     }
+    fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
+        self.0.borrow_mut().first(budget, work)
+    }
 }
 
 impl Together {
+    fn first(&mut self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
+        if self.broken {
+            return Ok(Err(Stop::Lost));
+        }
+        self.broken = true;
+        let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("work after the end of the run"))?;
+        let mut orderly = false;
+        let result = first(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
+        self.broken = !orderly;
+        let (said, memories) = result?;
+        self.parts.iter_mut().zip(memories).for_each(|(part, memory)| part.memory = part.memory.max(memory));
+        Ok(said)
+    }
+
     fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
         if self.broken {
             return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), lasts: None, way: None });

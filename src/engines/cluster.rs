@@ -1,5 +1,5 @@
-//! One search by several processes, which the caller has connected ([`mu_explore::Peers`]; the layer `cluster` does it). Each holds a share of the states; of
-//! formulas those that need no game.
+//! One search by several processes, which the caller has connected ([`mu_explore::Peers`]; the layer `cluster` does it). Each holds a share of the states;
+//! where a formula needs a game, the first one plays it and the others wait.
 
 use crate::{Checked, Counted, Detail, Engine, Options, Subject, Task, Wish};
 use mu_base::{Diagnostic, Stage};
@@ -22,7 +22,7 @@ impl Engine for Cluster {
         "cluster"
     }
     fn about(&self) -> &'static str {
-        "One state at a time, by the processes of `--processes` or `--cluster`: counts; formulas that need no game"
+        "One state at a time, by the processes of `--processes` or `--cluster`: counts; formulas, whose games the first one plays"
     }
     fn declines(&self, wishes: &[Wish]) -> Option<Wish> {
         wishes.iter().copied().find(|w| !matches!(w, Wish::Checkpoint | Wish::Priority))
@@ -48,7 +48,14 @@ impl Engine for Cluster {
         let options = task.options;
         let peers = Some(peers(options)?);
         let plain = mu_pbes::Options::new(&options.explore);
-        let chosen = mu_pbes::Options { progress: options.progress, witnesses: options.witnesses, peers, ..plain };
+        let chosen = mu_pbes::Options {
+            solver: options.solver,
+            progress: options.progress,
+            quotient_at: plain.quotient_at.filter(|_| options.quotient),
+            witnesses: options.witnesses,
+            peers,
+            ..plain
+        };
         let answer = mu_pbes::check(subject.model, subject.labels, formula, chosen, task.budget)?;
         Ok(Checked { engine: self.name(), reason: None, answer, sets: None })
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use super::Options;
 use super::annotate::{Flow, Lane};
 use super::search::BATCH;
-use super::share::{Parcel, Share, store};
+use super::share::{Parcel, Share, recent_slot, store};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload};
 use super::trail::{exported, imported};
@@ -289,8 +289,8 @@ impl<'m> Share<'m> {
                 carried.brought.push(brought);
                 continue;
             }
-            let slot = self.recent_slot(key);
-            if self.recent[slot].replace(key) == Some(key) && carried.lately[slot] == brought {
+            let slot = recent_slot(key);
+            if std::mem::replace(&mut self.recent[slot], key) == key && carried.lately[slot] == brought {
                 continue;
             }
             carried.lately[slot] = brought;

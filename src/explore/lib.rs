@@ -56,7 +56,7 @@ pub use cycle::{Cyclic, Lasso, is_acyclic};
 pub use find::{Found, PathStep, Target, find};
 pub use intern::PairTable;
 pub use lazy::Lazy;
-pub use peers::{Joint, Met, Peers};
+pub use peers::{Joint, Met, Peers, Work};
 pub use portion::{Group, Stamp, expect_sound};
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};

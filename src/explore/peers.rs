@@ -1,6 +1,7 @@
 //! Processes that search together, as a caller sees them who knows nothing of connections.
 //!
-//! In: a [`Joint`] search, which all processes begin with the same arguments. Out: a [`Met`], the same in all. Who connects them implements [`Peers`] (the
+//! In: a [`Joint`] search, which all processes begin with the same arguments, or [`Work`] that the first one does for all. Out: a [`Met`], or what the first one
+//! says, the same in all. Who connects them implements [`Peers`] (the
 //! layer `cluster`); who asks for something (the layer `pbes`) does not know how they are connected.
 
 use super::carried::Carrier;
@@ -60,4 +61,12 @@ pub trait Peers {
     /// # Errors
     /// Those of the model and of the annotations, whichever process met them; a supposed symmetry is none.
     fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic>;
+    /// Has the first process do what it does alone, while the others wait: what it then says to all, or why it stopped, in all processes.
+    ///
+    /// # Errors
+    /// Those of the work, in all processes.
+    fn first(&self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic>;
 }
+
+/// What one process does for all. A limit is an error that carries its reason.
+pub type Work<'a> = &'a mut dyn FnMut() -> Result<Vec<u8>, Diagnostic>;

@@ -357,7 +357,7 @@ impl Store {
     }
     /// Leaf indices of a key; `out` has a place for each leaf.
     pub fn unpack(&self, key: u64, out: &mut [u32]) {
-        self.unpack_all(key, out, &mut vec![0; self.nodes.len()]);
+        self.with_inner(|inner| self.unpack_all(key, out, inner));
     }
     /// Indices of leaves and inner nodes of a key; there is a place for each.
     #[inline]
@@ -378,6 +378,15 @@ impl Store {
                     }
                 }
             }
+        }
+    }
+    /// Room for the indices of all inner nodes, which for most models needs no allocation.
+    #[inline]
+    fn with_inner<T>(&self, then: impl FnOnce(&mut [u32]) -> T) -> T {
+        let mut few = [0; 64];
+        match few.get_mut(..self.nodes.len()) {
+            Some(inner) => then(inner),
+            None => then(&mut vec![0; self.nodes.len()]),
         }
     }
     /// Number of inner nodes.
@@ -415,10 +424,11 @@ impl Store {
     }
     /// The key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
-        self.pack_by(leaves, &mut vec![0; self.nodes.len()], &mut |node, pair| self.intern_pair(node, pair))
+        self.with_inner(|inner| self.pack_by(leaves, inner, &mut |node, pair| self.intern_pair(node, pair)))
     }
     /// The same with room for the indices of the inner nodes, and another way to pairs.
-    fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut dyn FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
+    #[inline]
+    fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut impl FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
         let mut key = 0;
         for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
             for &n in members.iter().rev() {

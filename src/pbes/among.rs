@@ -4,8 +4,8 @@
 //! and sets of its own; formula states go to others by name, sets by [`super::channel`]. Steps are not left out, and confluent ones are not
 //! taken at once: that is decided by what the whole search met.
 //!
-//! A formula that turns out to need a game is refused by name. So is one with least fixed points if obligations come to states from which others had
-//! gone on and the model has a cycle, which the processes find out together: then only a game tells whether the obligations form one.
+//! A formula that turns out to need a game is left to the first process ([`super::run`]). So is one with least fixed points if obligations come to states from
+//! which others had gone on and go in a circle, which the processes find out together.
 //!
 //! Where something decides, the processes search once more for a shortest way to it, without symmetries, and go back from there together
 //! ([`mu_explore::Share`]); then each replays the way. Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
@@ -147,12 +147,6 @@ impl Said {
         }
         Ok(all)
     }
-}
-
-/// Why a formula is refused.
-pub(super) fn refused(why: &str) -> Diagnostic {
-    Diagnostic::new(Stage::Unsupported, format!("several processes cannot check this formula: {why}"))
-        .note("check it in one process, without `--processes` and `--cluster`")
 }
 
 /// Searches from the initial state with the given obligations; confluent steps are taken at once as one process does it ([`super::flow::search`]).

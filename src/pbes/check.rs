@@ -140,6 +140,8 @@ pub struct Answer {
     pub order: Order,
     /// Candidates for symmetries that were not used.
     pub dropped: Vec<Dropped>,
+    /// Whether the first of several processes found some of it alone, while the others waited.
+    pub alone: bool,
     /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
     pub never_met: Vec<Span>,
 }
@@ -220,6 +222,7 @@ impl Answer {
             priority: Priority::None,
             order: Order::None,
             dropped: Vec::new(),
+            alone: false,
             never_met: Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ use super::source::Source;
 use super::trace;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Span, Stop};
+use mu_explore::Peers;
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
@@ -26,10 +27,6 @@ use mu_solve::default_solver;
 /// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
 /// share the exploration.
 const FIRST_BATCH: usize = 16;
-
-/// Why several processes refuse a formula.
-const GAME: &str = "it needs a game, which they do not play";
-const CYCLES: &str = "it asks whether something happens at last on every path, and what it asks goes in a circle, so that it needs a game";
 
 /// The value of a task, or why there is none.
 type Found = Result<bool, Stop>;
@@ -52,14 +49,56 @@ fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
     states.iter().map(|q| automaton.normal().spans[automaton.node(*q).index()]).min().unwrap_or_default()
 }
 
+/// A product search as the options want it, by this name.
+fn searched<'a>(
+    model: &'a dyn Model,
+    labels: &'a dyn ActionLabels,
+    budget: &'a Budget,
+    options: &Options<'a>,
+    name: &'a str,
+) -> flow::Task<'a> {
+    let Options { explore, progress, shelf, runs_end, peers, .. } = *options;
+    flow::Task { model, labels, explore, budget, progress, shelf, name, runs_end, peers }
+}
+
 impl Run<'_> {
     /// The value of a task; `name` is that of its search on the shelf.
     pub fn task(&mut self, task: &Task, name: &str) -> Result<Found, Diagnostic> {
-        if task.way == Way::Product
-            && let Some(shape) = shape(&self.automaton, &task.roots, task.all)
-            && let Some(found) = self.by_product(task, name, &shape)?
+        let shape = if task.way == Way::Product { shape(&self.automaton, &task.roots, task.all) } else { None };
+        if let Some(shape) = &shape
+            && let Some(found) = self.by_product(task, name, shape)?
         {
             return Ok(found);
+        }
+        match self.options.peers {
+            Some(peers) => self.by_first(peers, task, shape.as_ref()),
+            None => self.alone(task, shape.as_ref()),
+        }
+    }
+
+    /// By the first of several processes alone; the others wait for the value.
+    fn by_first(&mut self, peers: &dyn Peers, task: &Task, shape: Option<&Shape>) -> Result<Found, Diagnostic> {
+        let options = self.options;
+        self.answer.alone = true;
+        let said = peers.first(self.budget, &mut || {
+            self.options.peers = None;
+            self.alone(task, shape)?.map(|value| vec![u8::from(value)]).map_err(Diagnostic::stopped)
+        });
+        self.options = options;
+        match said? {
+            Ok(said) if said == [0] || said == [1] => Ok(Ok(said == [1])),
+            Ok(_) => Err(Diagnostic::internal("the first process has told no value")),
+            Err(stop) => Ok(Err(stop)),
+        }
+    }
+
+    /// What the search of all states with their obligations could not tell: by one of stored states, then by a game.
+    fn alone(&mut self, task: &Task, shape: Option<&Shape>) -> Result<Found, Diagnostic> {
+        if let Some(shape) = shape {
+            let outcome = self.in_batches(shape, &task.roots)?;
+            if let Some(found) = self.concluded(outcome, task, "", shape)? {
+                return Ok(found);
+            }
         }
         self.by_game(task)
     }
@@ -70,8 +109,7 @@ impl Run<'_> {
         if self.answer.route == Route::Constant {
             self.answer.route = Route::Product;
         }
-        let Options { explore, progress, shelf, runs_end, peers, .. } = options;
-        let search = flow::Task { model, labels, explore, budget, progress, shelf, name, runs_end, peers };
+        let search = searched(model, labels, budget, &options, name);
         let flow::Searched { found, priority, order, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
@@ -80,30 +118,36 @@ impl Run<'_> {
         }
         self.answer.priority = self.answer.priority.and(priority);
         self.answer.order = self.answer.order.and(order);
-        let outcome = match found {
+        match found {
             Some((outcome, figures)) if outcome != product::Outcome::Cycle => {
                 self.answer.equations += figures.configurations;
                 self.answer.states = self.answer.states.max(figures.states);
                 self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
-                outcome
+                self.concluded(outcome, task, name, shape)
             }
-            _ if peers.is_some() => return Err(among::refused(CYCLES).placed(source_of(&self.automaton, &task.roots))),
             // Cycles matter, or there are too many different sets for one search: then on all steps.
             other => {
                 if priority == Priority::Used && other.is_none() {
                     self.answer.priority = Priority::Forbidden(Ban::Size, source_of(&self.automaton, &task.roots));
                 }
-                self.in_batches(shape, &task.roots)?
+                Ok(None)
             }
-        };
+        }
+    }
+
+    /// What the end of a product search says, with the evidence; none if a game is to tell.
+    fn concluded(&mut self, outcome: product::Outcome, task: &Task, name: &str, shape: &Shape) -> Result<Option<Found>, Diagnostic> {
+        let Run { model, labels, options, budget, .. } = *self;
         match outcome {
             product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
             product::Outcome::Cycle => Ok(None),
             product::Outcome::Verdict(value) => {
                 if options.wants_evidence(self.answer.telling, value) && value != task.all {
                     let (source, automaton, roots) = (&mut self.source, &mut self.automaton, &task.roots[..]);
-                    let shortest = match peers {
-                        Some(peers) => among::shortest(search, peers, source, automaton, shape, roots)?,
+                    let shortest = match options.peers {
+                        Some(peers) => {
+                            among::shortest(searched(model, labels, budget, &options, name), peers, source, automaton, shape, roots)?
+                        }
                         None => trace::shortest(source, labels, automaton, shape, roots, budget)?,
                     };
                     self.answer.evidence = shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
@@ -148,9 +192,6 @@ impl Run<'_> {
     fn by_game(&mut self, task: &Task) -> Result<Found, Diagnostic> {
         let Run { labels, options, budget, .. } = *self;
         let place = source_of(&self.automaton, &task.roots);
-        if options.peers.is_some() {
-            return Err(among::refused(GAME).placed(place));
-        }
         self.answer.route = Route::Game;
         self.answer.order = self.answer.order.and(Order::Forbidden(Ban::Game, place));
         if options.explore.confluent.iter().any(|c| *c) {
