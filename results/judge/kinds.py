@@ -1,0 +1,118 @@
+"""What is compared: for each kind, how many cases are judged at once, and how.
+
+A judge takes a list of seeds and raises what is wrong. Seeds of one batch share what `seed // batch` gives; a judge of some of them judges the same cases as that of all.
+"""
+import random
+from judge import equations
+from judge.formulas import Formula
+from judge.lts import refinement
+from judge.programs import Differs, Refused, Unanswered, agree, figures
+from judge.specifications import specification
+
+# Cases that are judged at once.
+BATCH = {"spec": 20, "lps": 10, "formula": 100, "game": 50, "equations": 20, "pbes": 4, "lts": 1}
+LIMIT = 3000
+
+
+def explored(tools, seeds, d):
+    """The toolset's linear process and transition system of a batch."""
+    (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds))
+    tools.theirs("mcrl22lps", "-q", "-f", d / "m.mcrl2", d / "m.lps")
+    tools.theirs("lps2lts", "-q", "--cached", f"-l{LIMIT * len(seeds)}", d / "m.lps", d / "t.aut")
+    sizes = figures(d / "t.aut")
+    if sizes[0] >= LIMIT * len(seeds):
+        raise Unanswered("toolset")
+    return sizes
+
+
+def same_system(tools, d, name, equivalence="bisim"):
+    agree(f"ltscompare {equivalence}", "true", tools.theirs("ltscompare", "-q", f"-e{equivalence}", d / name, d / "t.aut").strip())
+
+
+def reduced(tools, d, mine, other):
+    tools.theirs("ltsconvert", "-q", f"-e{other}", d / "t.aut", d / "s.aut")
+    j = tools.ours("explore", d / "m.mcrl2", "--reduce", mine, "--out", d / "r.aut")["reduced"]
+    agree(f"states, transitions modulo {mine}", (j["states"], j["transitions"]), figures(d / "s.aut"))
+    same_system(tools, d, "r.aut", other)
+
+
+def spec(tools, seeds, d):
+    explored(tools, seeds, d)
+    tools.ours("explore", d / "m.mcrl2", "--out", d / "o.aut")
+    same_system(tools, d, "o.aut")
+    reduced(tools, d, "strong", "bisim")
+    reduced(tools, d, "branching", "branching-bisim")
+
+
+def lps(tools, seeds, d):
+    sizes = explored(tools, seeds, d)
+    j = tools.ours("explore", d / "m.lps")
+    agree("states, transitions of the toolset's file", (j["states"], j["transitions"]), sizes)
+    tools.ours("linearise", d / "m.mcrl2", "--out", d / "o.lps")
+    j = tools.ours("explore", d / "o.lps")
+    tools.reads_ours("lps2lts", "-q", "--cached", d / "o.lps", d / "o.aut")
+    agree("states, transitions of our file", (j["states"], j["transitions"]), figures(d / "o.aut"))
+    same_system(tools, d, "o.aut")
+
+
+def formula(tools, seeds, d):
+    base = seeds[0] // BATCH["formula"]
+    (d / "m.mcrl2").write_text(specification(base, [base], alone=True))
+    formulas = [Formula(random.Random(f"formula {s}")).make() for s in seeds]
+    (d / "f.mcf").write_text("".join(f"%% property P{s}\n{f}\n" for s, f in zip(seeds, formulas)))
+    tools.theirs("mcrl22lps", "-q", "-f", d / "m.mcrl2", d / "m.lps")
+    verdicts = [j["verdict"] for j in tools.ours("check", d / "m.mcrl2", d / "f.mcf")["results"]]
+    if len(verdicts) != len(seeds) or not set(verdicts) <= {"true", "false"}:
+        raise Unanswered("mu-check")
+    r = random.Random(f"way {base}")
+    # Now and then one verdict is turned: then the toolset must say false, or it judges nothing.
+    turned = r.randrange(BATCH["formula"]) + base * BATCH["formula"] if r.random() < 0.05 else None
+    parts = [f"({f})" if (v == "true") != (s == turned) else f"(!({f}))" for s, f, v in zip(seeds, formulas, verdicts)]
+    want = "false" if turned in seeds else "true"
+    (d / "c.mcf").write_text("\n && ".join(parts) + "\n")
+    tools.theirs("lps2pbes", "-q", "-f", d / "c.mcf", d / "m.lps", d / "t.pbes")
+    agree("our verdicts (" + " ".join(verdicts[:3]) + ")", want, tools.solved(d / "t.pbes"))
+    way = r.random()
+    if way < 0.2:
+        agree("verdict of the toolset's .pbes", tools.ours("solve", d / "t.pbes")["verdict"], want)
+    elif way < 0.4:
+        tools.ours("pbes", d / "m.mcrl2", d / "c.mcf", "--out", d / "o.pbes")
+        agree("verdict of our .pbes", tools.solved(d / "o.pbes", tools.reads_ours), want)
+    elif way < 0.5:
+        agree("verdict of the conjunction", tools.ours("check", d / "m.mcrl2", d / "c.mcf")["results"][0]["verdict"], want)
+    elif way < 0.6:
+        agree("verdict on the toolset's .lps", tools.ours("check", d / "m.lps", d / "c.mcf")["results"][0]["verdict"], want)
+
+
+def systems(kind, make):
+    """Each system is solved by us; the toolset solves the conjunction of those that hold and the disjunction of the others. Both are solved by us too, as text and in binary form."""
+
+    def judge(tools, seeds, d):
+        base = seeds[0] // BATCH[kind]
+        head = equations.declarations(random.Random(f"theory {base}")) if kind == "equations" else ""
+        mine = {"true": [], "false": []}
+        for s in seeds:
+            system = make(random.Random(f"{kind} {s}"), f"S{s}")
+            (d / "one.pbes.txt").write_text(equations.text([system], "", head))
+            mine[tools.ours("solve", d / "one.pbes.txt")["verdict"]].append(system)
+        for verdict, junction in (("true", " && "), ("false", " || ")):
+            if not mine[verdict]:
+                continue
+            text, binary = d / f"{verdict}.pbes.txt", d / f"{verdict}.pbes"
+            text.write_text(equations.text(mine[verdict], junction, head))
+            tools.theirs("txt2pbes", "-q", text, binary)
+            agree("verdict", verdict, tools.solved(binary))
+            agree("verdict of the binary file", tools.ours("solve", binary)["verdict"], verdict)
+            if len(seeds) > 1:
+                agree("verdict of the joint file", tools.ours("solve", text)["verdict"], verdict)
+
+    return judge
+
+
+def lts(tools, seeds, d):
+    for s in seeds:
+        refinement(tools, random.Random(f"lts {s}"), d)
+
+
+JUDGES = {"spec": spec, "lps": lps, "formula": formula, "game": systems("game", equations.game), "equations": systems("equations", equations.with_data),
+          "pbes": systems("pbes", equations.unbounded), "lts": lts}

@@ -1,0 +1,69 @@
+"""Runs of the two tools, and what can come of them besides an answer."""
+import json, os, pathlib, re, subprocess
+
+
+class Unanswered(Exception):
+    """A tool gives no answer in time."""
+
+
+class Refused(Exception):
+    """A tool refuses the input."""
+
+
+class Differs(Exception):
+    """The tools do not agree."""
+
+
+class Tools:
+    """The two tools, and how long each may take."""
+
+    def __init__(self, toolset, mu_check, seconds):
+        self.toolset, self.mu_check, self.seconds = pathlib.Path(toolset).resolve(), pathlib.Path(mu_check).resolve(), seconds
+        self.env = dict(os.environ, LD_LIBRARY_PATH=f"{self.toolset.parent / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}")
+
+    def run(self, who, words):
+        try:
+            return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=self.seconds, stdin=subprocess.DEVNULL, env=self.env)
+        except subprocess.TimeoutExpired:
+            raise Unanswered(who)
+
+    def theirs(self, name, *words):
+        p = self.run("toolset", [self.toolset / name, *words])
+        if p.returncode != 0:
+            raise Refused(f"toolset: {name}: " + (p.stderr.strip().split("\n") or [""])[-1][:160])
+        return p.stdout
+
+    def reads_ours(self, name, *words):
+        """A tool that is given a file of mu-check: it must not refuse it."""
+        try:
+            return self.theirs(name, *words)
+        except Refused as e:
+            raise Differs(f"{name} refuses our file: {e}")
+
+    def ours(self, *words, codes=(0, 1)):
+        p = self.run("mu-check", [self.mu_check, *words, "--format", "json", "--no-progress", "--threads", "1", "--max-memory", "2GB"])
+        if p.returncode == 3:
+            raise Unanswered("mu-check")
+        if p.returncode not in (*codes, 2):
+            raise Differs(f"internal error ({p.returncode}): " + p.stderr.strip().split("\n")[-1][:200])
+        if p.returncode not in codes:
+            raise Refused("mu-check: " + re.sub(r"^\S*?([\w.]+):", r"\1:", p.stderr.strip().split("\n")[0])[:200])
+        return json.loads(p.stdout)
+
+    def solved(self, path, read=None):
+        out = (read or self.theirs)("pbessolve", "-q", path).strip().split("\n")
+        if not out or out[-1] not in ("true", "false"):
+            raise Refused("toolset: no verdict")
+        return out[-1]
+
+
+def figures(path):
+    """States and different transitions: the toolset writes one for each value of a sum."""
+    with open(path) as lines:
+        m = re.match(r"des\s*\(\s*\d+\s*,\s*(\d+)\s*,\s*(\d+)", next(lines))
+        return int(m[2]), len(set(lines))
+
+
+def agree(what, mine, other):
+    if mine != other:
+        raise Differs(f"{what}: mu-check {mine}, toolset {other}")
