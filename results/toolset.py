@@ -23,7 +23,7 @@ Exit 0 if nothing differs; 2 without the toolset.
 import argparse, concurrent.futures, pathlib, shutil, signal, subprocess, sys, tempfile, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from judge.kinds import BATCH, JUDGES
+from judge.kinds import BATCH, JUDGES, joint
 from judge.programs import Differs, Refused, Tools, Unanswered
 from judge.tally import Tally
 
@@ -75,7 +75,7 @@ def batches(kinds, seed, cases):
         for kind in kinds:
             at = rest[kind]
             if at < seed + cases:
-                until = min((at // BATCH[kind] + 1) * BATCH[kind], seed + cases)
+                until = min((at // BATCH[kind] + 1) * BATCH[kind], seed + cases, at + joint(kind, at))
                 yield kind, list(range(at, until))
                 rest[kind] = until
 

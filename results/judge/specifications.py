@@ -113,6 +113,13 @@ class Shell:
         return system
 
 
+def components(shell_seed):
+    """How many components the members of a batch have."""
+    r = random.Random(f"shell {shell_seed}")
+    theory(r)
+    return Shell(r, False).components
+
+
 def specification(shell_seed, members, alone=False):
     """The batch with these members, each a seed; `alone` leaves out the first actions, for a single member."""
     r = random.Random(f"shell {shell_seed}")
