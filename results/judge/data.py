@@ -120,7 +120,7 @@ class Data:
                 lambda: f"((({e('Nat')} * {e('Nat')}) div 2) mod 5)", lambda: f"(abs({e('Int')}) mod 3)", lambda: f"Pos2Nat({e('Pos')})", lambda: f"(count({e('E')}, {e('FBag(E)')}) mod 3)",
                 lambda: f"({e('F')}({e('D')}) mod 3)", lambda: f"(size({e('T')}) mod 4)", lambda: f"(total({e('List(Nat)')}) mod 3)", lambda: f"(({e('Int')}) mod 3)",
                 lambda: f"min({e('Nat')}, {e('Nat')})", lambda: f"({e('Nat')} mod {e('Pos')})", lambda: f"(#({e('FSet(D)')}) mod 3)", lambda: f"(exp({e('Nat')}, 2) mod 5)",
-                lambda: f"if({e('Int')} < 0, 0, Int2Nat({e('Int')}))", lambda: f"value({e('T')})", lambda: f"(succ({e('Nat')}) mod 3)"]
+                lambda: (lambda i: f"if({i} < 0, 0, Int2Nat({i}))")(e("Int")), lambda: f"value({e('T')})", lambda: f"(succ({e('Nat')}) mod 3)"]
 
 
 def theory(r):

@@ -14,7 +14,7 @@ class Formula:
         self.r, self.data, self.fixed = r, Data(r), 0
 
     def make(self, depth=4):
-        return self.state(depth, [], [], False)
+        return self.state(depth, [], [], False, plain=False)
 
     def action(self, vs):
         name, sorts = self.r.choice(USUAL if self.r.random() < 0.8 else ACTIONS)
@@ -54,19 +54,22 @@ class Formula:
         e = lambda: self.regular(vs, depth - 1)
         return self.r.choice([lambda: f"({e()})*", lambda: f"({e()})*", lambda: f"({e()})+", lambda: f"({e()}) . ({e()})", lambda: f"({e()}) + ({e()})"])()
 
-    def state(self, depth, names, vs, negated):
-        """`names` are the fixed points in scope, with the sorts of their parameters and whether they stand under an odd number of negations."""
+    def state(self, depth, names, vs, negated, plain=True):
+        """`names` are the fixed points in scope, with the sorts of their parameters and whether they stand under an odd number of negations. Unless `plain`, it begins with a modality or a
+        junction, so that a fixed point is more than its first value."""
         r = self.r
         usable = [n for n in names if n[2] == negated]
-        if usable and r.random() < (0.25 if depth > 0 else 0.7):
+        if plain and usable and r.random() < (0.25 if depth > 0 else 0.7):
             name, sorts, _ = r.choice(usable[-2:] if r.random() < 0.7 else usable)
             return name + (f"({', '.join(self.data.make(s, vs, 1) for s in sorts)})" if sorts else "")
         if depth == 0:
             return r.choice(["true", "false", f"val({self.data.make('Bool', vs, 1)})"])
         s = lambda n=negated: self.state(depth - 1, names, vs, n)
         modal = lambda what: r.choice([lambda: f"[{what()}]({s()})", lambda: f"<{what()}>({s()})"])()
-        return r.choice([lambda: modal(lambda: self.regular(vs, 2)), lambda: modal(lambda: self.actions(vs, 2)), lambda: modal(lambda: self.actions(vs, 1)), lambda: modal(lambda: "true"),
-                         lambda: f"({s()} && {s()})", lambda: f"({s()} || {s()})", lambda: f"({s(not negated)} => {s()})", lambda: f"!({s(not negated)})",
+        pair = lambda what: f"({s()} {what} {s()})"
+        begins = [lambda: modal(lambda: self.regular(vs, 2)), lambda: modal(lambda: self.actions(vs, 2)), lambda: modal(lambda: self.actions(vs, 1)), lambda: modal(lambda: "true"),
+                  lambda: pair("&&"), lambda: pair("||"), lambda: f"([true]({s()}) && {s()})", lambda: f"(<true>({s()}) || {s()})"]
+        return r.choice(begins if not plain else begins + [lambda: f"({s(not negated)} => {s()})", lambda: f"!({s(not negated)})",
                          lambda: self.fixed_point(depth, names, vs, negated), lambda: self.fixed_point(depth, names, vs, negated), lambda: self.fixed_point(depth, names, vs, negated),
                          lambda: self.quantified(depth, names, vs, negated)])()
 
@@ -76,8 +79,7 @@ class Formula:
         name = f"X{self.fixed}"
         params = [(self.data.fresh(s), s) for s in (r.choice(PARAMETERS) for _ in range(r.choice([0, 0, 0, 1, 1, 2])))]
         head = f"({', '.join(f'{v}: {s} = {self.data.make(s, vs, 0)}' for v, s in params)})" if params else ""
-        inner = self.state(depth - 1, names + [(name, [s for _, s in params], negated)], vs + params, negated)
-        # Mostly a modality or a junction, so that the fixed point is more than its first value.
+        inner = self.state(depth - 1, names + [(name, [s for _, s in params], negated)], vs + params, negated, plain=depth < 2)
         return f"({r.choice(['mu', 'nu'])} {name}{head}. {inner})"
 
     def quantified(self, depth, names, vs, negated):

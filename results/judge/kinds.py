@@ -65,9 +65,18 @@ def lps(tools, seeds, d):
     same_system(tools, d, "o.aut")
 
 
+def interesting(tools, base, d):
+    """Writes a specification with some states, but not many, as mu-check counts them."""
+    for attempt in range(base * 10, base * 10 + 10):
+        (d / "m.mcrl2").write_text(specification(attempt, [attempt], alone=True))
+        j = tools.ours("explore", d / "m.mcrl2", "--max-states", "500", codes=(0, 1, 3))
+        if 4 <= j["states"] <= 200:
+            return
+
+
 def formula(tools, seeds, d):
     base = seeds[0] // BATCH["formula"]
-    (d / "m.mcrl2").write_text(specification(base, [base], alone=True))
+    interesting(tools, base, d)
     formulas = [Formula(random.Random(f"formula {s}")).make() for s in seeds]
     (d / "f.mcf").write_text("".join(f"%% property P{s}\n{f}\n" for s, f in zip(seeds, formulas)))
     tools.theirs("mcrl22lps", "-q", "-f", d / "m.mcrl2", d / "m.lps")

@@ -42,12 +42,12 @@ class Tools:
 
     def ours(self, *words, codes=(0, 1)):
         p = self.run("mu-check", [self.mu_check, *words, "--format", "json", "--no-progress", "--threads", "1", "--max-memory", "2GB"])
-        if p.returncode == 3:
+        if p.returncode == 3 and 3 not in codes:
             raise Unanswered("mu-check")
         if p.returncode not in (*codes, 2):
             raise Differs(f"internal error ({p.returncode}): " + p.stderr.strip().split("\n")[-1][:200])
         if p.returncode not in codes:
-            raise Refused("mu-check: " + re.sub(r"^\S*?([\w.]+):", r"\1:", p.stderr.strip().split("\n")[0])[:200])
+            raise Refused("mu-check: " + next((re.sub(r"^\S*/", "", line) for line in p.stderr.split("\n") if "error" in line), p.stderr)[:200])
         return json.loads(p.stdout)
 
     def solved(self, path, read=None):

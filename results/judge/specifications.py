@@ -90,7 +90,7 @@ class Shell:
             elif kind == "block":
                 system = f"block({{{', '.join(r.sample(['a', 'b', 'c', 'out', 'num', 'real'], r.randrange(1, 3)))}}}, {system})"
             elif kind == "allow":
-                some = r.sample(["a", "b", "c", "in_", "out", "num", "both", "int", "pos", "real", "en", "list", "tree", "a|b", "a|c", "out|num", "b|b", "in_|in_", "en|a", "num|num"], r.randrange(8, 16))
+                some = r.sample(["a", "b", "c", "in_", "out", "num", "both", "int", "pos", "real", "en", "list", "tree", "a|b", "a|c", "out|num", "b|b", "in_|in_", "en|a", "num|num"], r.randrange(13, 20))
                 system = f"allow({{start, go, {', '.join(some)}}}, {system})"
             elif kind == "comm":
                 some = r.sample(["in_|out -> in_", "a|b -> c", "num|num -> num", "en|en -> en", "a|a -> b"], r.randrange(1, 3))
