@@ -20,7 +20,7 @@ Each case is made from its kind and a seed, which a difference names: `--kinds K
 not answer in `--seconds` is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
 Exit 0 if nothing differs; 2 without the toolset.
 """
-import argparse, concurrent.futures, pathlib, shutil, signal, subprocess, sys, tempfile, time
+import argparse, collections, concurrent.futures, itertools, pathlib, shutil, signal, subprocess, sys, tempfile, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from judge.kinds import BATCH, JUDGES, joint
@@ -114,13 +114,19 @@ def main():
         judged(*work, tools, args.keep, found)
         return work[0], found
 
+    todo, running = batches(args.kinds.split(","), args.seed, args.cases), collections.deque()
+    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
     try:
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for kind, found in pool.map(piece, batches(args.kinds.split(","), args.seed, args.cases)):
-                for seed, result, why in found:
-                    tally.add(kind, seed, result)
-                    if result != GOOD and (why or args.keep):
-                        print(f"{result} {kind} seed {seed}: {why}", flush=True)
+        while True:
+            # Two pieces a job wait at most: many cases are made as they are needed.
+            running.extend(pool.submit(piece, work) for work in itertools.islice(todo, 2 * args.jobs - len(running)))
+            if not running:
+                break
+            kind, found = running.popleft().result()
+            for seed, result, why in found:
+                tally.add(kind, seed, result)
+                if result != GOOD and (why or args.keep):
+                    print(f"{result} {kind} seed {seed}: {why}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         pool.shutdown(wait=False, cancel_futures=True)

@@ -19,12 +19,15 @@ LETTER = {"Bool": "b", "Pos": "p", "Nat": "n", "Int": "i", "Real": "r", "E": "e"
 
 
 class Data:
-    """Makes expressions. `r` chooses; names of bound variables are never used twice."""
+    """Makes expressions. `r` chooses."""
 
     def __init__(self, r):
         self.r, self.bound = r, 0
 
     def fresh(self, sort):
+        if self.bound and self.r.random() < 0.1:
+            # A name that may hide another one of the same sort.
+            return f"{LETTER[sort]}v{self.r.randrange(self.bound) + 1}"
         self.bound += 1
         return f"{LETTER[sort]}v{self.bound}"
 
@@ -63,7 +66,7 @@ class Data:
             "Pos": lambda: [lambda: f"Nat2Pos({e('Nat')} mod 3 + 1)", lambda: f"max({e('Pos')}, {e('Pos')})", lambda: f"(({e('Pos')} * {e('Pos')}) mod 3 + 1)", lambda: f"min({e('Pos')}, 3)"],
             "Nat": lambda: self.naturals(e),
             "Int": lambda: [lambda: f"(({e('Int')} - {e('Nat')}) mod 3 - 1)", lambda: f"Nat2Int(abs({e('Int')}) mod 3)", lambda: f"max({e('Int')}, {e('Int')})",
-                            lambda: f"floor({e('Real')})", lambda: f"(({e('Int')} * {e('Int')}) mod 4 - 2)", lambda: f"(-{e('Int')})", lambda: f"(({e('Int')} - 1) div 2)"],
+                            lambda: f"floor({e('Real')})", lambda: f"(ceil({e('Real')}) mod 3 - 1)", lambda: f"(round({e('Real')}) mod 3)", lambda: f"(-{e('Nat')} div {e('Pos')})", lambda: f"(({e('Int')} * {e('Int')}) mod 4 - 2)", lambda: f"(-{e('Int')})", lambda: f"(({e('Int')} - 1) div 2)"],
             "Real": lambda: [lambda: f"((floor({e('Real')} + {e('Real')}) mod 3) / 2)", lambda: f"max({e('Real')}, {e('Real')})", lambda: f"min({e('Real')}, Int2Real({e('Int')}))",
                              lambda: f"(Pos2Real({e('Pos')}) / 2)", lambda: f"(-{e('Real')})", lambda: f"(({e('Nat')} mod 2) / (({e('Nat')} mod 2) + 2))"],
             "E": lambda: [lambda: f"turn({e('E')})", lambda: f"from({e('D')})", lambda: f"if({e('List(E)')} == [], {e('E')}, head({e('List(E)')} <| {e('E')}))"],
@@ -91,12 +94,17 @@ class Data:
             s = self.r.choice(["Nat", "Int", "Pos", "Real", "E", "D", "T", "List(Nat)", "List(E)"])
             return f"({e(s)} {self.r.choice(['<', '<=', '>', '>=', '==', '!='])} {e(s)})"
 
+        def mixed():
+            s, t = self.r.choice([("Pos", "Nat"), ("Nat", "Int"), ("Int", "Real"), ("Nat", "Real"), ("Pos", "Int")])
+            s, t = (s, t) if self.r.random() < 0.5 else (t, s)
+            return f"({e(s)} {self.r.choice(['<', '<=', '>', '>=', '==', '!='])} {e(t)})"
+
         def within():
             s = self.r.choice(["FSet(D)", "FSet(E)", "Set(E)", "FBag(E)"])
             return f"({e(s)} {self.r.choice(['<=', '==', '!=', '<'])} {e(s)})"
 
         def quantified():
-            q, (s, bound) = self.r.choice(["exists", "forall"]), self.r.choice(SUMMED[:7])
+            q, (s, bound) = self.r.choice(["exists", "forall"]), self.r.choice(SUMMED)
             v = self.fresh(s)
             body = self.make("Bool", vs + [(v, s)], depth - 1)
             if bound:
@@ -111,16 +119,18 @@ class Data:
             return f"({e(s)} in {members})" if s == "D" or self.r.random() < 0.5 else f"({members} {self.r.choice(['<=', '=='])} {e('Set(E)')})"
 
         return [lambda: f"!({e('Bool')})", lambda: f"({e('Bool')} && {e('Bool')})", lambda: f"({e('Bool')} || {e('Bool')})", lambda: f"({e('Bool')} => {e('Bool')})",
-                compare, compare, compare, within, quantified, quantified, comprehension,
+                compare, compare, compare, mixed, within, quantified, quantified, comprehension,
                 lambda: f"({e('D')} in {e('FSet(D)')})", lambda: f"({e('E')} in {e('Set(E)')})", lambda: f"({e('Nat')} in {e('List(Nat)')})", lambda: f"({e('E')} in {e('FSet(E)')})", lambda: f"p({e('D')}, {e('Nat')})",
-                lambda: f"is_d3({e('D')})", lambda: f"is_node({e('T')})", lambda: f"flagged({e('D')})", lambda: f"{e('E -> Bool')}({e('E')})"]
+                lambda: f"same({e('D')}, {e('D')})", lambda: f"even({e('List(Nat)')})", lambda: f"({e('E')} in Bag2Set({e('FBag(E)')}))", lambda: f"is_d3({e('D')})", lambda: f"is_node({e('T')})", lambda: f"flagged({e('D')})", lambda: f"ap({e('E -> Bool')}, {e('E')})"]
 
     def naturals(self, e):
         return [lambda: f"(({e('Nat')} + {e('Nat')}) mod 3)", lambda: f"(#({e('List(Nat)')}) mod 4)", lambda: f"h({e('D')})", lambda: f"max({e('Nat')}, {e('Nat')})",
                 lambda: f"((({e('Nat')} * {e('Nat')}) div 2) mod 5)", lambda: f"(abs({e('Int')}) mod 3)", lambda: f"Pos2Nat({e('Pos')})", lambda: f"(count({e('E')}, {e('FBag(E)')}) mod 3)",
-                lambda: f"({e('F')}({e('D')}) mod 3)", lambda: f"(size({e('T')}) mod 4)", lambda: f"(total({e('List(Nat)')}) mod 3)", lambda: f"(({e('Int')}) mod 3)",
+                lambda: f"(ap({e('F')}, {e('D')}) mod 3)", lambda: f"(size({e('T')}) mod 4)", lambda: f"(total({e('List(Nat)')}) mod 3)", lambda: f"(({e('Int')}) mod 3)",
                 lambda: f"min({e('Nat')}, {e('Nat')})", lambda: f"({e('Nat')} mod {e('Pos')})", lambda: f"(#({e('FSet(D)')}) mod 3)", lambda: f"(exp({e('Nat')}, 2) mod 5)",
-                lambda: (lambda i: f"if({i} < 0, 0, Int2Nat({i}))")(e("Int")), lambda: f"value({e('T')})", lambda: f"(succ({e('Nat')}) mod 3)"]
+                lambda: (lambda i: f"if({i} < 0, 0, Int2Nat({i}))")(e("Int")), lambda: f"value({e('T')})", lambda: f"(succ({e('Nat')}) mod 3)", lambda: f"(sqrt({e('Nat')} + {e('Nat')}) mod 3)",
+                lambda: f"place({e('List(Nat)')}, {e('Nat')})", lambda: f"(pred({e('Pos')}) mod 4)",
+                lambda: f"(fac({e('Nat')} mod 4) mod 5)"]
 
 
 def theory(r):
@@ -136,8 +146,8 @@ def theory(r):
     F = D -> Nat;
 map next: D -> D; h: D -> Nat; p: D # Nat -> Bool; flagged: D -> Bool; turn: E -> E; from: D -> E; to: E # Nat -> D;
     size, value: T -> Nat; mirror, lower: T -> T; rev, cut: List(Nat) -> List(Nat); total: List(Nat) -> Nat; pushed: List(E) # E -> List(E); more: FBag(E) # E -> FBag(E);
-    first, second: F; none: FBag(E); third: E -> Bool;
-var b: Bool; d: D; e: E; n, m: Nat; l: List(Nat); k: List(E); t, u: T; g: FBag(E);
+    first, second: F; none: FBag(E); third: E -> Bool; same: D # D -> Bool; even, odd: List(Nat) -> Bool; fac: Nat -> Nat; ap: F # D -> Nat; ap: (E -> Bool) # E -> Bool; place: List(Nat) # Nat -> Nat;
+var b: Bool; d, d': D; e: E; n, m: Nat; l: List(Nat); k: List(E); t, u: T; g: FBag(E); f: F; y: E -> Bool;
 eqn next(d1) = {d()}; next(d2) = {d()}; next(d3(b)) = if(b, {d()}, {d()});
     h(d1) = {n()}; h(d2) = {n()}; h(d3(b)) = if(b, {n()}, {n()});
     {guard} -> p(d, n) = {other};
@@ -150,6 +160,8 @@ eqn next(d1) = {d()}; next(d2) = {d()}; next(d3(b)) = if(b, {d()}, {d()});
     value(leaf(n)) = n; value(node(t, u)) = {r.choice(['max(value(t), value(u))', 'value(u)', '(value(t) + value(u)) mod 3'])};
     mirror(leaf(n)) = leaf(n); mirror(node(t, u)) = node(mirror(u), mirror(t));
     lower(leaf(n)) = leaf({r.choice(['n', '0', '1'])}); lower(node(t, u)) = {r.choice(['t', 'u', 'lower(t)'])};
+    same(d, d) = true; d != d' -> same(d, d') = {x.make("Bool", [("d", "D"), ("d'", "D")], 1) if r.random() < 0.5 else "false"}; even([]) = true; even(n |> l) = {r.choice(['odd(l)', 'n != 1 && odd(l)'])}; odd([]) = false; odd(n |> l) = even(l);
+    ap(f, d) = f(d); ap(y, e) = y(e); n < #l -> place(l, n) = l . n mod 3; n >= #l -> place(l, n) = 2; fac(0) = 1; n > 0 -> fac(n) = n * fac(Int2Nat(n - 1));
     rev([]) = []; rev(n |> l) = rev(l) <| n;
     #l <= 2 -> cut(l) = l; #l > 2 -> cut(l) = {r.choice(['cut(tail(l))', 'cut(rtail(l))', '[head(l), rhead(l)]'])};
     total([]) = 0; total(n |> l) = n + total(l);

@@ -16,6 +16,10 @@ class Formula:
     def make(self, depth=4):
         return self.state(depth, [], [], False, plain=False)
 
+    def test(self):
+        """A formula that says something of data only."""
+        return f"val({self.data.make('Bool', [], 6)})"
+
     def action(self, vs):
         name, sorts = self.r.choice(USUAL if self.r.random() < 0.8 else ACTIONS)
         return name + (f"({', '.join(self.data.make(s, vs, 1) for s in sorts)})" if sorts else "")
