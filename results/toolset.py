@@ -20,7 +20,7 @@ Each case is made from its kind and a seed, which a difference names: `--kinds K
 not answer in `--seconds` is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
 Exit 0 if nothing differs; 2 without the toolset.
 """
-import argparse, collections, concurrent.futures, itertools, pathlib, shutil, signal, subprocess, sys, tempfile, time
+import argparse, collections, concurrent.futures, itertools, os, pathlib, shutil, signal, subprocess, sys, tempfile, time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from judge.kinds import BATCH, JUDGES, joint
@@ -28,11 +28,12 @@ from judge.programs import Differs, Refused, Tools, Unanswered
 from judge.tally import Tally
 
 GOOD = "agree"
+scratch = tempfile.mkdtemp(prefix="judge")
 
 
 def attempt(judge, tools, seeds):
     """The result of one joint judgement, why, and the folder of its files, which the caller removes."""
-    d = pathlib.Path(tempfile.mkdtemp(prefix="judge"))
+    d = pathlib.Path(tempfile.mkdtemp(dir=scratch))
     try:
         judge(tools, seeds, d)
         return GOOD, "", d
@@ -115,7 +116,7 @@ def main():
         return work[0], found
 
     todo, running = batches(args.kinds.split(","), args.seed, args.cases), collections.deque()
-    pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+    pool, stopped = concurrent.futures.ThreadPoolExecutor(args.jobs), False
     try:
         while True:
             # Two pieces a job wait at most: many cases are made as they are needed.
@@ -129,12 +130,19 @@ def main():
                     print(f"{result} {kind} seed {seed}: {why}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        pool.shutdown(wait=False, cancel_futures=True)
-    finally:
-        tally.write()
-        tally.show()
+        stopped = True
+    tally.write()
+    tally.show()
+    sys.stdout.flush()
+    if stopped:
+        # Without waiting for what runs.
+        shutil.rmtree(scratch, ignore_errors=True)
+        os._exit(130)
     return int(any(counts["DIFFERS"] for counts in tally.counts.values()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
