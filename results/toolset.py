@@ -24,7 +24,7 @@ import argparse, collections, concurrent.futures, itertools, os, pathlib, shutil
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from judge.kinds import BATCH, JUDGES, joint
-from judge.programs import Differs, Refused, Tools, Unanswered
+from judge.programs import Differs, Refused, Shared, Tools, Unanswered
 from judge.tally import Tally
 
 GOOD = "agree"
@@ -32,29 +32,31 @@ scratch = tempfile.mkdtemp(prefix="judge")
 
 
 def attempt(judge, tools, seeds):
-    """The result of one joint judgement, why, and the folder of its files, which the caller removes."""
+    """The result of one joint judgement, why, whether halves may do better, and the folder of its files, which the caller removes."""
     d = pathlib.Path(tempfile.mkdtemp(dir=scratch))
     try:
         judge(tools, seeds, d)
-        return GOOD, "", d
-    except Unanswered as e:
-        return f"no answer of {e}", "", d
-    except Refused as e:
-        return "refused by " + str(e).split(":")[0], str(e), d
-    except Differs as e:
-        return "DIFFERS", str(e), d
+        return GOOD, "", False, d
+    except Shared as e:
+        return *told(e.__cause__), False, d
+    except (Unanswered, Refused, Differs) as e:
+        return *told(e), True, d
+
+
+def told(e):
+    """The name of a result and why it is so."""
+    if isinstance(e, Unanswered):
+        return f"no answer of {e}", ""
+    return ("refused by " + str(e).split(":")[0] if isinstance(e, Refused) else "DIFFERS"), str(e)
 
 
 def judged(kind, seeds, tools, keep, found):
     """Judges these cases, by halves where it must; `found` gets each seed with its result."""
-    result, why, d = attempt(JUDGES[kind], tools, seeds)
+    result, why, divisible, d = attempt(JUDGES[kind], tools, seeds)
     try:
-        if result == GOOD:
-            for seed in seeds:
-                found.append((seed, GOOD, ""))
-        elif len(seeds) == 1:
-            found.append((seeds[0], result, why))
-            if keep:
+        if not divisible or len(seeds) == 1:
+            found.extend((seed, result, why if seed == seeds[0] else "") for seed in seeds)
+            if keep and result != GOOD:
                 shutil.copytree(d, keep / f"{kind}-{seeds[0]}", dirs_exist_ok=True)
         else:
             before, half = len(found), len(seeds) // 2
@@ -126,7 +128,7 @@ def main():
             kind, found = running.popleft().result()
             for seed, result, why in found:
                 tally.add(kind, seed, result)
-                if result != GOOD and (why or args.keep):
+                if result != GOOD and (why or result.startswith("no answer of mu")):
                     print(f"{result} {kind} seed {seed}: {why}", flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

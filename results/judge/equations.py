@@ -18,7 +18,7 @@ def with_data(r, tag):
     """Parameters of all sorts with few values, quantifiers over finite sorts and bounded numbers, implications and negations."""
     data = Data(r)
     sorts = ["Nat", "Nat", "Bool", "Bool", "D", "E", "Int", "Pos", "List(E)", "FSet(D)", "T"]
-    params = {f"{tag}X{i}": [(data.fresh(s), s) for s in (r.choice(sorts) for _ in range(r.choice([0, 1, 1, 2])))] for i in range(r.randrange(1, 6))}
+    params = {f"{tag}X{i}": list({data.fresh(s): s for s in (r.choice(sorts) for _ in range(r.choice([0, 1, 1, 2])))}.items()) for i in range(r.randrange(1, 6))}
 
     def f(depth, vs, negated):
         x = r.random()

@@ -28,6 +28,7 @@ class Formula:
         """An action some of whose arguments are any values; a condition may bound them."""
         name, sorts = self.r.choice([a for a in ACTIONS if a[1]])
         names = [self.data.fresh(s) if self.r.random() < 0.8 else None for s in sorts]
+        names = [v if v not in names[:i] else None for i, v in enumerate(names)]
         inner = [(v, s) for v, s in zip(names, sorts) if v]
         body = f"{name}({', '.join(v or self.data.make(s, vs, 1) for v, s in zip(names, sorts))})"
         if not inner:
@@ -81,7 +82,8 @@ class Formula:
         r = self.r
         self.fixed += 1
         name = f"X{self.fixed}"
-        params = [(self.data.fresh(s), s) for s in (r.choice(PARAMETERS) for _ in range(r.choice([0, 0, 0, 1, 1, 2])))]
+        params = dict((self.data.fresh(s), s) for s in (r.choice(PARAMETERS) for _ in range(r.choice([0, 0, 0, 1, 1, 2]))))
+        params = list(params.items())
         head = f"({', '.join(f'{v}: {s} = {self.data.make(s, vs, 0)}' for v, s in params)})" if params else ""
         inner = self.state(depth - 1, names + [(name, [s for _, s in params], negated)], vs + params, negated, plain=depth < 2)
         return f"({r.choice(['mu', 'nu'])} {name}{head}. {inner})"

@@ -7,7 +7,7 @@ from judge import equations
 from judge.data import theory
 from judge.formulas import Formula
 from judge.lts import refinement
-from judge.programs import Differs, Refused, Unanswered, agree, figures
+from judge.programs import Differs, Refused, Shared, Unanswered, agree, figures
 from judge.specifications import components, specification
 
 # Cases that are judged at once.
@@ -23,12 +23,15 @@ def joint(kind, seed):
     return (40, 20, 5)[components(seed // BATCH[kind]) - 1]
 
 
+def merging(base):
+    """By default the toolset merges summands with a sum over a new sort first, which takes three times as long: only in some batches."""
+    return ["-n"] if random.Random(f"merged {base}").random() < 0.9 else []
+
+
 def explored(tools, seeds, d):
     """The toolset's linear process and transition system of a batch."""
     (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds))
-    # By default the toolset merges summands with a sum over a new sort first, which takes three times as long.
-    merged = ["-n"] if random.Random(f"merged {seeds[0] // BATCH['spec']}").random() < 0.9 else []
-    tools.theirs("mcrl22lps", "-q", "-f", *merged, d / "m.mcrl2", d / "m.lps")
+    tools.theirs("mcrl22lps", "-q", "-f", *merging(seeds[0] // BATCH["spec"]), d / "m.mcrl2", d / "m.lps")
     tools.theirs("lps2lts", "-q", "--cached", f"-l{LIMIT * len(seeds)}", d / "m.lps", d / "t.aut")
     sizes = figures(d / "t.aut")
     if sizes[0] >= LIMIT * len(seeds):
@@ -77,7 +80,10 @@ def interesting(tools, base, d):
 
 def formula(tools, seeds, d):
     base = seeds[0] // BATCH["formula"]
-    interesting(tools, base, d)
+    try:
+        interesting(tools, base, d)
+    except (Unanswered, Refused) as e:
+        raise Shared from e
     conjunction(tools, seeds, base, [Formula(random.Random(f"formula {s}")).make() for s in seeds], d)
 
 
@@ -90,7 +96,10 @@ def data(tools, seeds, d):
 def conjunction(tools, seeds, base, formulas, d):
     """Our verdicts are judged by the toolset all at once, and in one of several other ways."""
     (d / "f.mcf").write_text("".join(f"%% property P{s}\n{f}\n" for s, f in zip(seeds, formulas)))
-    tools.theirs("mcrl22lps", "-q", "-f", d / "m.mcrl2", d / "m.lps")
+    try:
+        tools.theirs("mcrl22lps", "-q", "-f", *merging(base), d / "m.mcrl2", d / "m.lps")
+    except (Unanswered, Refused) as e:
+        raise Shared from e
     verdicts = [j["verdict"] for j in tools.ours("check", d / "m.mcrl2", d / "f.mcf")["results"]]
     if len(verdicts) != len(seeds) or not set(verdicts) <= {"true", "false"}:
         raise Unanswered("mu-check")

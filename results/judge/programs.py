@@ -10,6 +10,10 @@ class Refused(Exception):
     """A tool refuses the input."""
 
 
+class Shared(Exception):
+    """What all cases of a batch share has no answer, so none of them has: halves would fare no better. Its cause is one of the two above."""
+
+
 class Differs(Exception):
     """The tools do not agree."""
 

@@ -108,7 +108,7 @@ class Shell:
         sync = "|".join(["start"] * len(letters)) + " -> go"
         joined = r.choice(["", "", ", in_|out -> in_", ", a|b -> c", ", num|num -> num, in_|out -> in_", ", en|en -> en, a|b -> c", ", a|a -> c, out|out -> in_"])
         system = self.wrapped(f"block({{start}}, comm({{{sync}{joined}}}, {' || '.join(inner)}))", kinds(["hide", "rename", "block", "allow", "comm"], 2))
-        if "allow(" not in system and not (self.alone and r.random() < 0.5):
+        if "allow(" not in system and not (self.alone and len(letters) == 2 and r.random() < 0.5):
             system = self.wrapped(system, ["allow"])
         return system
 
