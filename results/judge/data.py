@@ -138,8 +138,10 @@ def theory(r):
     ds, es, n = ["d1", "d2", "d3(true)", "d3(false)"], ["e1", "e2", "e3"], lambda: r.randrange(3)
     d, e = lambda: r.choice(ds), lambda: r.choice(es)
     x, kept = Data(r), e()
-    # No recursion of `p`: it must have a value.
-    guard, other = (next(t for t in iter(lambda: x.make("Bool", [("d", "D"), ("n", "Nat")], 2), None) if not re.search(r"\bp\(", t)) for _ in range(2))
+    # No recursion of `p` and `same`: they must have a value.
+    closed = lambda vs, depth: next(t for t in iter(lambda: x.make("Bool", vs, depth), None) if not re.search(r"\b(p|same)\(", t))
+    guard, other = (closed([("d", "D"), ("n", "Nat")], 2) for _ in range(2))
+    unlike = closed([("d", "D"), ("d'", "D")], 1) if r.random() < 0.5 else "false"
     return f"""sort D = struct d1 | d2 | d3(flag: Bool)?is_d3;
     E = struct e1 | e2 | e3;
     T = struct leaf(val_: Nat) | node(left: T, right: T)?is_node;
@@ -160,7 +162,7 @@ eqn next(d1) = {d()}; next(d2) = {d()}; next(d3(b)) = if(b, {d()}, {d()});
     value(leaf(n)) = n; value(node(t, u)) = {r.choice(['max(value(t), value(u))', 'value(u)', '(value(t) + value(u)) mod 3'])};
     mirror(leaf(n)) = leaf(n); mirror(node(t, u)) = node(mirror(u), mirror(t));
     lower(leaf(n)) = leaf({r.choice(['n', '0', '1'])}); lower(node(t, u)) = {r.choice(['t', 'u', 'lower(t)'])};
-    same(d, d) = true; d != d' -> same(d, d') = {x.make("Bool", [("d", "D"), ("d'", "D")], 1) if r.random() < 0.5 else "false"}; even([]) = true; even(n |> l) = {r.choice(['odd(l)', 'n != 1 && odd(l)'])}; odd([]) = false; odd(n |> l) = even(l);
+    same(d, d) = true; d != d' -> same(d, d') = {unlike}; even([]) = true; even(n |> l) = {r.choice(['odd(l)', 'n != 1 && odd(l)'])}; odd([]) = false; odd(n |> l) = even(l);
     ap(f, d) = f(d); ap(y, e) = y(e); n < #l -> place(l, n) = l . n mod 3; n >= #l -> place(l, n) = 2; fac(0) = 1; n > 0 -> fac(n) = n * fac(Int2Nat(n - 1));
     rev([]) = []; rev(n |> l) = rev(l) <| n;
     #l <= 2 -> cut(l) = l; #l > 2 -> cut(l) = {r.choice(['cut(tail(l))', 'cut(rtail(l))', '[head(l), rhead(l)]'])};
