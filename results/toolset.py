@@ -138,6 +138,7 @@ def main():
     sys.stdout.flush()
     if stopped:
         # Without waiting for what runs.
+        tools.stop()
         shutil.rmtree(scratch, ignore_errors=True)
         os._exit(130)
     return int(any(counts["DIFFERS"] for counts in tally.counts.values()))

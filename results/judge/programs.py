@@ -1,5 +1,5 @@
 """Runs of the two tools, and what can come of them besides an answer."""
-import json, os, pathlib, re, subprocess
+import json, os, pathlib, re, resource, signal, subprocess
 
 
 class Unanswered(Exception):
@@ -23,16 +23,33 @@ class Tools:
 
     def __init__(self, toolset, mu_check, seconds):
         self.toolset, self.mu_check, self.seconds = pathlib.Path(toolset).resolve(), pathlib.Path(mu_check).resolve(), seconds
+        self.running = set()
         self.env = dict(os.environ, LD_LIBRARY_PATH=f"{self.toolset.parent / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}")
 
-    def run(self, who, words):
+    def run(self, who, words, processor=None):
+        """Runs a program; `processor` limits the seconds of processor time, which do not depend on what else the machine does."""
+        limit = processor and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (processor, processor)))
         try:
-            return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=self.seconds, stdin=subprocess.DEVNULL, env=self.env)
+            with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env=self.env, preexec_fn=limit) as p:
+                self.running.add(p)
+                try:
+                    out, err = p.communicate(timeout=self.seconds)
+                finally:
+                    p.kill()
+                    self.running.discard(p)
         except subprocess.TimeoutExpired:
             raise Unanswered(who)
+        if processor and p.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise Unanswered(who)
+        return subprocess.CompletedProcess(words, p.returncode, out, err)
 
-    def theirs(self, name, *words):
-        p = self.run("toolset", [self.toolset / name, *words])
+    def stop(self):
+        """Ends the programs that run."""
+        for p in list(self.running):
+            p.kill()
+
+    def theirs(self, name, *words, processor=None):
+        p = self.run("toolset", [self.toolset / name, *words], processor)
         if p.returncode != 0:
             raise Refused(f"toolset: {name}: " + (p.stderr.strip().split("\n") or [""])[-1][:160])
         return p.stdout
