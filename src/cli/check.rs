@@ -7,36 +7,32 @@ use super::args::{CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::cluster::{self, Company};
 use super::engines;
-use super::files::{Form, expect_writable, no_form_of_evidence, write, write_lts, write_text};
+use super::files::{expect_writable, write, write_text};
 use super::game::solver;
 use super::load::Loaded;
 use super::memory;
 use super::notes::{self, Seen};
 use super::output;
 use super::page;
-use super::pipeline::{self, Session, file_error};
+use super::picture::{Picture, write_evidence};
+use super::pipeline::{self, Session};
 use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
 use super::quantity;
+use super::ways::file_name;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
-use mu_evidence::Evidence;
 use mu_evidence::checker::{self, Checked};
 use mu_formula::typed::TypedFormula;
 use mu_game::pg;
 use mu_lts::reduce::Equivalence;
-use mu_lts::relabel::Relabel;
 use mu_pbes::{Answer, Order, Priority, Reduced, Route, Verdict};
-use mu_report::branches::branches;
-use mu_report::caption::first_comment;
-use mu_report::chart::chart;
 use mu_report::junit::{Case, Outcome};
 use mu_report::page::Shown;
 use mu_report::story::{MOST_IN_ANSWER, MOST_IN_TEXT, Story, ending, story};
 use serde_json::{Value, json};
-use std::io::BufWriter;
 use std::path::Path;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -735,73 +731,4 @@ fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&str>, st
         text += &story.text(session.common.verbose > 0);
     }
     text
-}
-
-/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes before the ending.
-fn write_evidence(
-    session: &Session,
-    args: &CheckArgs,
-    subject: &Loaded,
-    (text, several): (&Text, bool),
-    (evidence, story): (&Evidence, &Story),
-) -> Result<(), Diagnostic> {
-    let Some(path) = &args.evidence else { return Ok(()) };
-    let formula = text.name.as_path();
-    let path = properties::file_for(path, &text.stem, several);
-    match Picture::of(&path)? {
-        Picture::Json => {
-            let names = [("formula", formula), ("model", &args.model)];
-            let names = names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
-            write(&path, |file| {
-                let written = story.write_json(names.into_iter().collect(), BufWriter::new(file));
-                written.map_err(|e| file_error("cannot write", &path, &e))
-            })?;
-        }
-        Picture::Lts => {
-            let typed = subject.typed(&path, &Relabel::default());
-            write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
-        }
-        // One page shows all formulas, when all are checked.
-        Picture::Page => return Ok(()),
-        Picture::Chart => {
-            let names = format!("{} on {}", file_name(formula), file_name(&args.model));
-            let comment = first_comment(&text.text);
-            let title = comment.as_ref().unwrap_or(&names);
-            let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
-            let n = story.steps.len();
-            let of = if comment.is_some() { format!("{names}: ") } else { String::new() };
-            let verdict = format!("{of}{what} of {n} step{}", if n == 1 { "" } else { "s" });
-            let picture = chart(story, title, &verdict).unwrap_or_else(|| branches(story, title, &verdict));
-            write_text(&path, &picture)?;
-        }
-    }
-    session.say(format!("wrote {}", path.display()));
-    Ok(())
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// Forms of evidence files.
-pub(super) enum Picture {
-    Json,
-    Lts,
-    Chart,
-    Page,
-}
-
-impl Picture {
-    pub(super) fn of(path: &Path) -> Result<Picture, Diagnostic> {
-        match Form::of(path) {
-            form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
-            _ => {}
-        }
-        match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
-            Some("json") => Ok(Picture::Json),
-            Some("svg") => Ok(Picture::Chart),
-            Some("html") => Ok(Picture::Page),
-            _ => Err(no_form_of_evidence(path, ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot")),
-        }
-    }
 }

@@ -48,6 +48,7 @@ mod models;
 mod notes;
 mod output;
 mod page;
+mod picture;
 pub mod pipeline;
 #[cfg_attr(target_arch = "wasm32", path = "browser/process.rs")]
 mod process;

@@ -4,9 +4,10 @@
 //! `explore` and `check` search, from one of its initial states; the last step is `unsafe`.
 
 use super::files::expect_writable;
+use super::page;
+use super::picture::Picture;
 use super::pipeline::Session;
 use super::ways::{Drawn, draw, evidence, file_name};
-use super::{check, page};
 use mu_base::Diagnostic;
 use mu_cubicle::machine::Act;
 use mu_cubicle::model::{SystemModel, UNSAFE};
@@ -24,7 +25,7 @@ use std::path::Path;
 
 /// Whether evidence can be written under this name.
 pub(super) fn expect_evidence(path: &Path) -> Result<(), Diagnostic> {
-    check::Picture::of(path)?;
+    Picture::of(path)?;
     expect_writable(path)
 }
 

@@ -6,10 +6,10 @@
 //! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
-use super::check::Picture;
 use super::files::{Form, expect_writable, write, write_lts, write_text};
 use super::load::Loaded;
 use super::memory;
+use super::picture::Picture;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{output, page, print};

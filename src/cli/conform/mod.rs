@@ -9,10 +9,10 @@ pub(super) mod shown;
 mod told;
 
 use super::args::{ConformArgs, Format};
-use super::check::Picture;
 use super::files::{Form, expect_writable, no_form_of_evidence, write_text};
 use super::load::{Loaded, Origin};
 use super::models::{Named, named};
+use super::picture::Picture;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use super::{litmus, output, page, print, ways};

@@ -1,0 +1,83 @@
+//! Evidence of a formula as a file: the forms that there are, and the writing of each.
+
+use super::args::CheckArgs;
+use super::files::{Form, no_form_of_evidence, write, write_lts, write_text};
+use super::load::Loaded;
+use super::pipeline::{Session, file_error};
+use super::properties::{self, Text};
+use super::ways::file_name;
+use mu_base::Diagnostic;
+use mu_evidence::Evidence;
+use mu_lts::relabel::Relabel;
+use mu_report::branches::branches;
+use mu_report::caption::first_comment;
+use mu_report::chart::chart;
+use mu_report::story::Story;
+use serde_json::json;
+use std::io::BufWriter;
+use std::path::Path;
+
+/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes before the ending.
+pub(super) fn write_evidence(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &Loaded,
+    (text, several): (&Text, bool),
+    (evidence, story): (&Evidence, &Story),
+) -> Result<(), Diagnostic> {
+    let Some(path) = &args.evidence else { return Ok(()) };
+    let formula = text.name.as_path();
+    let path = properties::file_for(path, &text.stem, several);
+    match Picture::of(&path)? {
+        Picture::Json => {
+            let names = [("formula", formula), ("model", &args.model)];
+            let names = names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
+            write(&path, |file| {
+                let written = story.write_json(names.into_iter().collect(), BufWriter::new(file));
+                written.map_err(|e| file_error("cannot write", &path, &e))
+            })?;
+        }
+        Picture::Lts => {
+            let typed = subject.typed(&path, &Relabel::default());
+            write_lts(&evidence.lts(&*subject.model).0, typed.as_ref(), &path)?;
+        }
+        // One page shows all formulas, when all are checked.
+        Picture::Page => return Ok(()),
+        Picture::Chart => {
+            let names = format!("{} on {}", file_name(formula), file_name(&args.model));
+            let comment = first_comment(&text.text);
+            let title = comment.as_ref().unwrap_or(&names);
+            let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
+            let n = story.steps.len();
+            let of = if comment.is_some() { format!("{names}: ") } else { String::new() };
+            let verdict = format!("{of}{what} of {n} step{}", if n == 1 { "" } else { "s" });
+            let picture = chart(story, title, &verdict).unwrap_or_else(|| branches(story, title, &verdict));
+            write_text(&path, &picture)?;
+        }
+    }
+    session.say(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Forms of evidence files.
+pub(super) enum Picture {
+    Json,
+    Lts,
+    Chart,
+    Page,
+}
+
+impl Picture {
+    pub(super) fn of(path: &Path) -> Result<Picture, Diagnostic> {
+        match Form::of(path) {
+            form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
+            _ => {}
+        }
+        match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+            Some("json") => Ok(Picture::Json),
+            Some("svg") => Ok(Picture::Chart),
+            Some("html") => Ok(Picture::Page),
+            _ => Err(no_form_of_evidence(path, ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot")),
+        }
+    }
+}
