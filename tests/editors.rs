@@ -68,3 +68,30 @@ fn emacs() {
     let script = package("tests/editors/tutorial.el");
     edit("emacs", ("init.el", &block("editors/README.md", "elisp")), &["--batch", "-l", "{settings}", "-l", &script]);
 }
+
+/// Every path of an extension's description, wherever it stands.
+fn paths(value: &serde_json::Value, out: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) if text.starts_with("./") => out.push(text[2..].to_string()),
+        serde_json::Value::Array(parts) => parts.iter().for_each(|p| paths(p, out)),
+        serde_json::Value::Object(parts) => parts.values().for_each(|p| paths(p, out)),
+        _ => {}
+    }
+}
+
+/// What the extension of Visual Studio Code names goes into its package.
+#[test]
+fn visual_studio_code_packs_what_it_names() {
+    let read = |name: &str| std::fs::read_to_string(package("editors/vscode").join(name)).unwrap();
+    let mut named = Vec::new();
+    paths(&serde_json::from_str(&read("package.json")).unwrap(), &mut named);
+    assert!(named.iter().any(|n| n == "nested-comments.json"), "{named:?}");
+    let ignore = read(".vscodeignore");
+    for name in named {
+        let folder = name.split_once('/').map_or("", |n| n.0);
+        let kept =
+            ignore.lines().filter_map(|l| l.strip_prefix('!')).any(|l| l == name || !folder.is_empty() && l == format!("{folder}/*.json"));
+        assert!(kept, "{name} is left out of the package");
+        assert!(name.starts_with("out/") || package("editors/vscode").join(&name).exists(), "{name} is missing");
+    }
+}

@@ -13,6 +13,9 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
+/// Numbers in whose room a value has its place.
+const WORDS: usize = 4;
+
 /// Solutions of one condition.
 pub(super) struct Solutions {
     /// Of what the group reads, the positions of what the condition reads.
@@ -53,7 +56,7 @@ impl Solutions {
         }
         let (mut found, mut all) = (Vec::new(), true);
         engine.solve(problem, env, &mut |engine, solution| {
-            all &= found.len() + solution.len() <= LARGEST;
+            all &= WORDS * (found.len() + solution.len()) <= LARGEST;
             if all {
                 found.extend_from_slice(solution);
             }
@@ -62,7 +65,7 @@ impl Solutions {
             Ok(flow)
         })?;
         if all {
-            let size = found.len() + key.len();
+            let size = WORDS * found.len() + key.len();
             self.known.borrow_mut().keep(&key, found.into(), size);
         }
         Ok(())
