@@ -1,8 +1,7 @@
 //! The allocator of the program, and the one setting that it needs. Values are small and many: a search takes 3 to 12 % less time than with glibc's.
 //!
-//! Under a bound of the user's memory that is freed is given back at once, not a tenth of a second later: a search that spills its table to disk, or empties its
-//! caches, looks at what the process holds to tell whether that was enough. Without a bound it would be a loss: runs of a few hundredths of a second take up to a
-//! fifth longer.
+//! In a search that spills its table to disk memory that is freed is given back at once, not a tenth of a second later: it looks at what the process holds to
+//! tell whether that was enough. Elsewhere it would be a loss: a run of a few hundredths of a second takes up to a fifth longer, one by several processes 4 %.
 //!
 //! This is the only unsafe code of the program: two calls of C functions that read and write a number.
 
@@ -19,11 +18,11 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// To be called first: in a run with a bound on its memory what is freed goes back to the system at once, unless the environment says otherwise
+/// To be called first: in a search that spills what is freed goes back to the system at once, unless the environment says otherwise
 /// (`MIMALLOC_PURGE_DELAY`).
 pub fn set_up() {
-    let bounds = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--max-memory");
-    if !std::env::args_os().any(bounds) {
+    let spills = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--spill");
+    if !std::env::args_os().any(spills) {
         return;
     }
     let (option, usual) = PURGE_DELAY;
