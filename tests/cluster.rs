@@ -358,30 +358,39 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     assert!(refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"), "{}", refused.stderr);
 }
 
-/// Kills one process of a search at a random moment, so often, and goes on each time; then the counts are those of a search that nobody killed.
+/// Kills one process of a search at a random moment, until `kills` searches are lost by it, and goes on each time;
+/// then the counts are those of a search that nobody killed.
+///
+/// The moment falls into the time that such a search took: a machine of any speed kills searches, not their remains. A
+/// search that ends before it is killed (a signal to a process that has ended counts for nothing) begins anew.
 fn killed_and_gone_on_with(kills: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let model = package("specs/arcx.spec");
     let common = format!("explore @ -D max_operation_id=1 --checkpoint-every 30ms --without symmetry --{{}} {}", kept.display());
+    let counted = [275_528, 692_652, 1441];
     let mut random = Random::new(seed);
-    let (mut killed, mut lost, mut resumed) = (0, 0, 0);
-    let mut way = "checkpoint";
-    loop {
+    let (mut lost, mut resumed, mut way) = (0, 0, "checkpoint");
+    let mut longest = Duration::from_millis(50);
+    for attempt in 0.. {
+        assert!(attempt <= 20 * kills, "seed {seed}: {lost} of {attempt} searches were lost");
         let count = 2 + random.below(3);
+        let begin = Instant::now();
         let run = start(&words(&format!("{} --processes {count}", common.replace("{}", way)), &model));
-        let moment = Instant::now() + Duration::from_millis(random.below(1500) as u64);
+        let moment = begin + longest.mul_f64(random.below(1000) as f64 / 1000.0);
         let (mut others, id) = (Vec::new(), run.id());
-        while killed < kills && Instant::now() < moment {
+        let kill = attempt > 0 && lost < kills;
+        while kill && Instant::now() < moment {
             others = children(id);
             std::thread::sleep(Duration::from_millis(5));
         }
         others.push(id);
-        if killed < kills {
+        if kill {
             let victim = others[random.below(others.len())];
-            killed += usize::from(Command::new("kill").args(["-9", &victim.to_string()]).stderr(Stdio::null()).status().unwrap().success());
+            Command::new("kill").args(["-9", &victim.to_string()]).stderr(Stdio::null()).status().unwrap();
         }
         let outcome = ended(run);
+        let took = begin.elapsed();
         let begin = Instant::now();
         while others.iter().any(|p| Path::new(&format!("/proc/{p}/exe")).exists()) {
             assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed}: a process outlives the search");
@@ -389,16 +398,17 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
         }
         resumed += usize::from(way == "resume");
         if outcome.code == 0 {
-            assert_eq!(figures(&outcome.json), [275_528, 692_652, 1441], "seed {seed}: after {killed} kills, {resumed} resumed");
-            if killed >= kills {
+            assert_eq!(figures(&outcome.json), counted, "seed {seed}: after {lost} kills, {resumed} resumed");
+            if attempt > 0 && lost >= kills {
                 break;
             }
             // It was done before it could be killed: again from the start.
+            longest = if way == "checkpoint" { took } else { longest };
             way = "checkpoint";
             continue;
         }
         lost += 1;
-        assert!(outcome.code == 3 || outcome.code == -1, "seed {seed}: {}", outcome.stderr);
+        assert!(kill && (outcome.code == 3 || outcome.code == -1), "seed {seed}: {}", outcome.stderr);
         let whole = std::fs::read_dir(&kept).is_ok_and(|files| files.count() >= 1) && {
             let tried = mu_check(&words(&format!("{} --processes 2 --max-states 1", common.replace("{}", "resume")), &model));
             assert!(tried.code == 3 || tried.stderr.contains("there is no whole checkpoint"), "seed {seed}: {}", tried.stderr);
@@ -406,8 +416,7 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
         };
         way = if whole { "resume" } else { "checkpoint" };
     }
-    println!("seed {seed}: {killed} killed, {lost} searches lost, {resumed} resumed");
-    assert!(lost > 0, "seed {seed}");
+    println!("seed {seed}: {lost} searches lost, {resumed} resumed");
 }
 
 #[test]
