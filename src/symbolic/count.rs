@@ -37,7 +37,7 @@ impl Search<'_> {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
         let mut enabled = Ldd::EMPTY;
-        for set in member.enabled.values().copied().collect::<Vec<_>>() {
+        for set in member.sets.enabled.values().copied().collect::<Vec<_>>() {
             let some = self.manager.matching(states, set, plan);
             enabled = self.manager.union(enabled, some);
         }
@@ -54,13 +54,13 @@ impl Search<'_> {
         if let Some(paths) = self.manager.paths(states, self.model.slots().len()) {
             for &(i, j) in &places {
                 let member = &self.relations[i].members[j];
-                for (&number, &set) in &member.enabled {
+                for (&number, &set) in &member.sets.enabled {
                     sum += BigUint::from(self.manager.count_matching(&paths, set, member.matches)) * number;
                 }
             }
         } else {
             let members = self.relations.iter().flat_map(|r| &r.members);
-            let shorts = members.flat_map(|m| m.enabled.values().map(|&set| (set, m.matches))).collect();
+            let shorts = members.flat_map(|m| m.sets.enabled.values().map(|&set| (set, m.matches))).collect();
             self.post(Task::Matches { set: states, shorts });
             for &place in &places {
                 sum += self.steps_of(place, states);
@@ -80,7 +80,7 @@ impl Search<'_> {
         let member = &self.relations[i].members[j];
         let plan = member.matches;
         let mut sum = BigUint::zero();
-        for (number, set) in member.enabled.clone() {
+        for (number, set) in member.sets.enabled.clone() {
             let enabled = self.manager.matching(states, set, plan);
             sum += self.manager.count(enabled) * number;
         }

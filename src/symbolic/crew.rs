@@ -1,12 +1,13 @@
 //! The threads that help a search: their tasks, and how they carry them out.
 //!
 //! A helper computes what the search is computing, a closure or images, on the same tables and in another order, so that its results are in the
-//! operation cache when the search comes to them (see [`Team`]). Nothing but the cache comes back, so the search's result cannot depend on it.
-//! Helpers never ask the model: they work where relations are whole, that is, at obligations of formulas, at images of a layer, and at
-//! what is counted in the end.
+//! operation cache when the search comes to them (see [`Team`]). What comes back is the cache, and the steps that helpers have learned
+//! while the model is saturated (see [`Board`]); the search's result cannot depend on either. An error of the model that a helper meets ends
+//! what it does and is forgotten: the search meets it as well.
 //!
 //! Cost: small operations are done twice when both happen to be at them.
 
+use super::board::Board;
 use super::ldd::{Ldd, Plan, Team};
 use super::reach::{Options, Search};
 use super::relation::Teacher;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 
 /// What the search is at. The sets that it names must outlive collections until it is withdrawn.
 pub(super) enum Task {
-    /// The closure of a set, in a context that learns nothing.
-    Closure { context: Arc<Context>, set: Ldd },
+    /// The closure of a set; in a context whose relations learn, with what the threads have learned.
+    Closure { context: Arc<Context>, set: Ldd, board: Option<Arc<Board>> },
     /// Images of a set under relations.
     Images { set: Ldd, relations: Arc<[(Ldd, Plan)]> },
     /// Projections of a set.
@@ -70,7 +71,6 @@ pub(super) fn with_crew<T>(model: &dyn Model, options: &Options, budget: &Budget
 
 fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget, rank: usize) {
     let mut served = 0;
-    // Never asked, but a search has one.
     let mut teacher = Some(Teacher::new(model, None));
     while let Some(mut lent) = team.join(rank, &mut served) {
         let task = lent.task.clone();
@@ -79,8 +79,16 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
             let own = teacher.take().unwrap_or_else(|| Teacher::new(model, None));
             let mut search = Search::assistant(model, options, budget, manager, own);
             match task {
-                Task::Closure { context, set } => {
+                Task::Closure { context, set, board } => {
+                    if let Some(board) = board {
+                        let (relations, known) = board.all();
+                        (search.relations, search.board) = (relations, Some((board.clone(), known)));
+                    }
+                    let before = search.teacher.calls;
                     search.saturate(context, *set, 0);
+                    if let Some(board) = board {
+                        board.add_calls(search.teacher.calls - before);
+                    }
                 }
                 Task::Images { set, relations } => {
                     for &(relation, plan) in search.manager.ahead(relations) {

@@ -72,7 +72,7 @@ impl<'m> Search<'m> {
                 for i in 0..self.relations.len() {
                     self.learn(i, set, false);
                     for member in &self.relations[i].members {
-                        let able = self.manager.matching(set, member.goal, member.matches);
+                        let able = self.manager.matching(set, member.sets.goal, member.matches);
                         goals = self.manager.union(goals, able);
                     }
                 }

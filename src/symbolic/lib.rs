@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod arena;
+mod board;
 mod certify;
 mod classes;
 mod count;

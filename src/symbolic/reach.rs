@@ -6,6 +6,7 @@
 //! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model checking of Petri nets" (1995).
 //! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
 
+use super::board::Board;
 use super::crew::{Task, with_crew};
 use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
 use super::order::Order;
@@ -143,6 +144,8 @@ pub(super) struct Search<'m> {
     pub hasty: bool,
     /// Who helps, if anybody.
     pub team: Option<Arc<Team>>,
+    /// While threads learn together: what they know, and for each relation the version that is known here.
+    pub board: Option<(Arc<Board>, Vec<u64>)>,
 }
 
 impl<'m> Search<'m> {
@@ -190,6 +193,7 @@ impl<'m> Search<'m> {
             early: false,
             hasty: false,
             team: None,
+            board: None,
         }
     }
 
@@ -219,6 +223,7 @@ impl<'m> Search<'m> {
         self.relations.clear();
         self.numbers = Numbers::default();
         self.pinned.clear();
+        self.board = None;
         self.manager = Manager::new(settings);
         if let Some(team) = &self.team {
             self.manager.set_team(team.clone());
@@ -311,14 +316,24 @@ impl<'m> Search<'m> {
 
     /// Lets relation `i` learn from a set.
     pub fn learn(&mut self, i: usize, set: Ldd, from_top: bool) {
-        if let Err(error) = self.relations[i].learn(&mut self.manager, &mut self.teacher, set, from_top) {
-            match error.stop {
+        let (relation, manager) = (&mut self.relations[i], &mut self.manager);
+        if let Some((board, known)) = &mut self.board {
+            board.read(i, &mut known[i], relation, manager);
+        }
+        match relation.learn(manager, &mut self.teacher, set, from_top) {
+            Ok(false) => {}
+            Ok(true) => {
+                if let Some((board, known)) = &mut self.board {
+                    board.write(i, &mut known[i], relation, manager);
+                }
+            }
+            Err(error) => match error.stop {
                 Some(stop) => self.halt(stop),
                 None => {
                     self.failure = Some(error);
                     self.manager.halt();
                 }
-            }
+            },
         }
         if self.hasty && self.teacher.found {
             self.manager.halt();
@@ -346,9 +361,15 @@ impl<'m> Search<'m> {
     /// Collects dead nodes if that is due; keeps relations, the manager's stack, and `roots`.
     pub fn tidy(&mut self, roots: &[Ldd]) {
         if self.manager.collection_due() {
+            // What helpers write on the board meanwhile would be lost.
+            let task = self.manager.recall();
+            let board = self.board.as_ref().map_or(Vec::new(), |(board, _)| board.roots());
             let relations = self.relations.iter().flat_map(Relation::roots);
             let others = self.kept.iter().chain(&self.pinned).chain(roots).copied();
-            self.manager.collect(relations.chain(others).chain([self.known]));
+            self.manager.collect(relations.chain(others).chain(board).chain([self.known]));
+            if let Some(task) = task {
+                self.manager.offer(task);
+            }
         }
     }
 

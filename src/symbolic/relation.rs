@@ -23,7 +23,7 @@ enum Source {
 }
 
 /// A group as a part of a relation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Member {
     /// The group's number.
     pub group: usize,
@@ -37,12 +37,8 @@ pub(super) struct Member {
     also_required: Vec<(usize, u32)>,
     /// What a vector of the relation is made of.
     sources: Vec<Source>,
-    /// Short vectors given to the worker.
-    seen: Ldd,
-    /// Short vectors with at least one step, by their number of steps.
-    pub enabled: BTreeMap<usize, Ldd>,
-    /// Short vectors with a step whose label is looked for.
-    pub goal: Ldd,
+    /// What is learned so far.
+    pub sets: Learned,
     /// Labels of steps.
     pub labels: AHashSet<LabelId>,
     /// For each slot written: the level, and whether each step learned changes its value.
@@ -51,8 +47,30 @@ pub(super) struct Member {
     before: Vec<Option<Source>>,
 }
 
+/// What is learned of a group: sets of short vectors.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Learned {
+    /// Given to the worker.
+    seen: Ldd,
+    /// With at least one step, by their number of steps.
+    pub enabled: BTreeMap<usize, Ldd>,
+    /// With a step whose label is looked for.
+    pub goal: Ldd,
+}
+
+/// What a group's steps from some short vectors teach.
+#[derive(Default)]
+struct Lesson {
+    sets: Learned,
+    /// How many steps there are.
+    steps: usize,
+    labels: AHashSet<LabelId>,
+    /// For each slot written: whether each of these steps changes its value.
+    changes: Vec<bool>,
+}
+
 /// Groups of one footprint.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Relation {
     /// The groups.
     pub members: Vec<Member>,
@@ -89,7 +107,7 @@ impl Relation {
     }
     /// Sets that a collection must keep.
     pub fn roots(&self) -> impl Iterator<Item = Ldd> + '_ {
-        let members = self.members.iter().flat_map(|m| m.enabled.values().copied().chain([m.seen, m.goal]));
+        let members = self.members.iter().flat_map(|m| m.sets.enabled.values().copied().chain([m.sets.seen, m.sets.goal]));
         members.chain([self.relation, self.seen])
     }
 }
@@ -221,9 +239,7 @@ fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes
         reads: group.reads.iter().filter_map(|&s| place(level[s as usize])).collect(),
         also_required: group.requires.iter().filter_map(|&(s, v)| Some((place(level[s as usize])?, v))).collect(),
         sources,
-        seen: Ldd::EMPTY,
-        enabled: BTreeMap::new(),
-        goal: Ldd::EMPTY,
+        sets: Learned::default(),
     }
 }
 
@@ -300,37 +316,78 @@ impl<'m> Teacher<'m> {
 }
 
 impl Relation {
-    /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top` false) or at the relation's top.
-    pub fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, set: Ldd, from_top: bool) -> Result<(), Diagnostic> {
+    /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top` false) or at the relation's top. Whether
+    /// there was anything to learn. If the manager halts meanwhile, nothing was learned.
+    pub fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, set: Ldd, from_top: bool) -> Result<bool, Diagnostic> {
         if self.complete {
-            return Ok(());
+            return Ok(false);
         }
         let short = manager.project(set, self.project[usize::from(from_top)]);
         let new = manager.minus(short, self.seen);
         if new.is_empty() || manager.halted().is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let (mut rows, mut count) = (Vec::new(), 0);
-        for member in &mut self.members {
+        let mut lessons = Vec::with_capacity(self.members.len());
+        for member in &self.members {
             let short = manager.project(new, member.select);
-            let short = manager.minus(short, member.seen);
-            if !short.is_empty() {
-                count += member.learn(manager, teacher, short, &mut rows)?;
-                member.seen = manager.union(member.seen, short);
-            }
+            let short = manager.minus(short, member.sets.seen);
+            let lesson = if short.is_empty() { Lesson::default() } else { member.learn(manager, teacher, short, &mut rows)? };
+            count += lesson.steps;
+            lessons.push(lesson);
         }
         let width = rows.len().checked_div(count).unwrap_or(0);
         let learned = manager.from_vectors(&rows, width, count);
-        self.relation = manager.union(self.relation, learned);
-        self.seen = manager.union(self.seen, new);
-        self.complete = manager.halted().is_none() && self.possible.is_some_and(|most| manager.count(self.seen) == most.into());
-        Ok(())
+        let relation = manager.union(self.relation, learned);
+        let seen = manager.union(self.seen, new);
+        let complete = self.possible.is_some_and(|most| manager.count(seen) == most.into());
+        let sets: Vec<Learned> = self.members.iter().zip(&lessons).map(|(m, l)| m.sets.united(manager, &l.sets)).collect();
+        // What an operation answers after a halt means nothing, and the search may be resumed.
+        if manager.halted().is_some() {
+            return Ok(false);
+        }
+        (self.relation, self.seen, self.complete) = (relation, seen, complete);
+        for ((member, lesson), sets) in self.members.iter_mut().zip(lessons).zip(sets) {
+            member.sets = sets;
+            member.labels.extend(lesson.labels);
+            member.changes.iter_mut().zip(lesson.changes).for_each(|(change, changes)| change.1 &= changes);
+        }
+        Ok(true)
+    }
+
+    /// Takes over what another thread has learned of the same relation; whether it did, which it does not if the manager halts.
+    pub fn absorb(&mut self, manager: &mut Manager, other: &Relation) -> bool {
+        let relation = manager.union(self.relation, other.relation);
+        let seen = manager.union(self.seen, other.seen);
+        let sets: Vec<Learned> = self.members.iter().zip(&other.members).map(|(m, o)| m.sets.united(manager, &o.sets)).collect();
+        if manager.halted().is_some() {
+            return false;
+        }
+        (self.relation, self.seen, self.complete) = (relation, seen, self.complete || other.complete);
+        for ((member, other), sets) in self.members.iter_mut().zip(&other.members).zip(sets) {
+            member.sets = sets;
+            member.labels.extend(other.labels.iter().copied());
+            member.changes.iter_mut().zip(&other.changes).for_each(|(change, other)| change.1 &= other.1);
+        }
+        true
+    }
+}
+
+impl Learned {
+    /// Both together. If the manager halts, nothing meaningful.
+    fn united(&self, manager: &mut Manager, other: &Learned) -> Learned {
+        let mut enabled = self.enabled.clone();
+        for (&steps, &set) in &other.enabled {
+            let all = enabled.entry(steps).or_default();
+            *all = manager.union(*all, set);
+        }
+        Learned { seen: manager.union(self.seen, other.seen), enabled, goal: manager.union(self.goal, other.goal) }
     }
 }
 
 impl Member {
-    /// Asks for the steps of all vectors of `short`; appends vectors of the relation to `rows`, answers how many.
-    fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, short: Ldd, rows: &mut Vec<u32>) -> Result<usize, Diagnostic> {
+    /// Asks for the steps of all vectors of `short`; appends vectors of the relation to `rows`.
+    fn learn(&self, manager: &mut Manager, teacher: &mut Teacher, short: Ldd, rows: &mut Vec<u32>) -> Result<Lesson, Diagnostic> {
         let width = self.reads.len();
         let mut vectors = Vec::new();
         let mut number = 0;
@@ -340,7 +397,8 @@ impl Member {
         });
         let mut counts: BTreeMap<usize, (Vec<u32>, usize)> = BTreeMap::new();
         let mut goals = (Vec::new(), 0);
-        let (mut count, mut reads) = (0, vec![0; width]);
+        let mut reads = vec![0; width];
+        let mut lesson = Lesson { changes: vec![true; self.changes.len()], ..Lesson::default() };
         for i in 0..number {
             let vector = &vectors[i * width..(i + 1) * width];
             if self.also_required.iter().any(|&(at, value)| vector[at] != value) {
@@ -362,11 +420,11 @@ impl Member {
                 goals.1 += 1;
             }
             for (label, written) in &steps {
-                count += 1;
+                lesson.steps += 1;
                 self.row(vector, written, rows);
-                self.labels.insert(*label);
-                for ((change, before), after) in self.changes.iter_mut().zip(&self.before).zip(written) {
-                    change.1 &= match before {
+                lesson.labels.insert(*label);
+                for ((changes, before), after) in lesson.changes.iter_mut().zip(&self.before).zip(written) {
+                    *changes &= match before {
                         Some(Source::Read(at)) => vector[*at] != *after,
                         Some(Source::Required(value)) => value != after,
                         _ => false,
@@ -374,14 +432,11 @@ impl Member {
                 }
             }
         }
-        for (steps, (rows, number)) in counts {
-            let new = manager.from_vectors(&rows, width, number);
-            let old = self.enabled.entry(steps).or_default();
-            *old = manager.union(*old, new);
-        }
-        let new = manager.from_vectors(&goals.0, width, goals.1);
-        self.goal = manager.union(self.goal, new);
-        Ok(count)
+        lesson.sets.seen = short;
+        lesson.sets.enabled =
+            counts.into_iter().map(|(steps, (rows, number))| (steps, manager.from_vectors(&rows, width, number))).collect();
+        lesson.sets.goal = manager.from_vectors(&goals.0, width, goals.1);
+        Ok(lesson)
     }
 
     /// Appends a vector of the relation.
@@ -396,7 +451,7 @@ impl Member {
     /// All steps learned: label and vector of the relation. The model is asked again, which is cheaper than to remember labels in every search.
     pub fn labelled(&self, manager: &Manager, teacher: &mut Teacher, mut each: impl FnMut(LabelId, &[u32])) -> Result<(), Diagnostic> {
         let (mut reads, mut row) = (vec![0; self.reads.len()], Vec::new());
-        for &set in self.enabled.values() {
+        for &set in self.sets.enabled.values() {
             let mut failure = None;
             manager.for_each(set, |vector| {
                 if failure.is_some() {

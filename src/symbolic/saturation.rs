@@ -17,6 +17,7 @@
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only; the
 //! relations named in a number are never collected.
 
+use super::board::Board;
 use super::crew::Task;
 use super::ldd::{Action, Ldd, Plan, op};
 use super::reach::Search;
@@ -113,13 +114,32 @@ impl Search<'_> {
 
     /// The closure of a set. On a halt, nothing meaningful.
     pub(super) fn saturate_in(&mut self, context: &Arc<Context>, set: Ldd) -> Ldd {
-        // While relations are learned, each thread's are its own and differ, and so do the cache's keys: helpers would help little.
-        if !context.learning {
-            self.post(Task::Closure { context: context.clone(), set });
+        self.catch_up();
+        // A helper knows neither labels that are looked for nor bounds of values.
+        let alike = self.teacher.wanted.is_none() && self.teacher.bound.is_none();
+        if self.team.is_some() && !self.halted() && (!context.learning || alike) {
+            let board = context.learning.then(|| Arc::new(Board::new(&self.relations)));
+            self.board = board.clone().map(|board| (board, vec![0; self.relations.len()]));
+            self.post(Task::Closure { context: context.clone(), set, board });
         }
         let closure = self.saturate(context, set, 0);
         self.withdraw();
+        self.catch_up();
         closure
+    }
+
+    /// Learns what helpers have learned, of sets whose closures the search has found in the cache. A search that has halted does so when it goes on.
+    fn catch_up(&mut self) {
+        let Some((board, mut known)) = self.board.take() else { return };
+        // Nothing is on offer any more: until the last helper has ended.
+        self.manager.recall();
+        for (i, known) in known.iter_mut().enumerate() {
+            board.read(i, known, &mut self.relations[i], &mut self.manager);
+        }
+        self.teacher.calls += board.take_calls();
+        if self.halted() {
+            self.board = Some((board, known));
+        }
     }
 
     /// The closure of a set under all relations. On a halt, the set.
@@ -141,19 +161,20 @@ impl Search<'_> {
         if self.halted() {
             return Ldd::EMPTY;
         }
-        if self.manager.helps() {
+        let mut done = if self.manager.helps() {
             let parts = self.manager.tails_of(set);
-            for &down in self.manager.ahead(&parts) {
-                self.saturate(context, down, level + 1);
-            }
+            self.out_of_turn(&parts, |search, &down| search.saturate(context, down, level + 1))
+        } else {
+            Vec::new()
         }
+        .into_iter();
         self.manager.stack.push((0, set));
         let base = self.manager.stack.len();
         let mut same = self.manager.suffix(set);
         let mut at = set;
         while at != Ldd::EMPTY {
             let n = self.manager.node(at);
-            let down = self.saturate(context, n.down, level + 1);
+            let down = done.next().unwrap_or_else(|| self.saturate(context, n.down, level + 1));
             self.manager.stack.push((n.value, down));
             at = n.right;
             if down != n.down {
@@ -215,6 +236,15 @@ impl Search<'_> {
         closure
     }
 
+    /// Results of all parts, of which a helper begins elsewhere than others.
+    fn out_of_turn<T>(&mut self, parts: &[T], mut work: impl FnMut(&mut Self, &T) -> Ldd) -> Vec<Ldd> {
+        let mut results = vec![Ldd::EMPTY; parts.len()];
+        for i in self.manager.turns(parts.len()) {
+            results[i] = work(self, &parts[i]);
+        }
+        results
+    }
+
     /// The image of a list whose tails are closed; its tails are closed, and unless `top` so is itself.
     fn image(&mut self, context: &Context, set: Ldd, relation: Ldd, steps: &[(Action, u32)], level: usize, top: bool) -> Ldd {
         if set.is_empty() || relation.is_empty() {
@@ -228,12 +258,13 @@ impl Search<'_> {
         if self.halted() {
             return Ldd::EMPTY;
         }
-        if self.manager.helps() {
+        let mut done = if self.manager.helps() {
             let parts = self.manager.image_parts(set, relation, action);
-            for &(down, rest) in self.manager.ahead(&parts) {
-                self.image(context, down, rest, next, level + 1, false);
-            }
+            self.out_of_turn(&parts, |search, &(down, rest)| search.image(context, down, rest, next, level + 1, false))
+        } else {
+            Vec::new()
         }
+        .into_iter();
         let base = self.manager.stack.len();
         let mut r = match action {
             Action::Read | Action::ReadWrite => {
@@ -245,13 +276,13 @@ impl Search<'_> {
                         Ordering::Greater => y = m.right,
                         Ordering::Equal => {
                             if action == Action::Read {
-                                let down = self.image(context, n.down, m.down, next, level + 1, false);
+                                let down = done.next().unwrap_or_else(|| self.image(context, n.down, m.down, next, level + 1, false));
                                 self.manager.stack.push((n.value, down));
                             } else {
                                 let mut write = m.down;
                                 while write != Ldd::EMPTY {
                                     let w = self.manager.node(write);
-                                    let down = self.image(context, n.down, w.down, next, level + 1, false);
+                                    let down = done.next().unwrap_or_else(|| self.image(context, n.down, w.down, next, level + 1, false));
                                     if !down.is_empty() {
                                         self.manager.stack.push((w.value, down));
                                     }
@@ -270,7 +301,7 @@ impl Search<'_> {
                 let mut write = relation;
                 while write != Ldd::EMPTY {
                     let w = self.manager.node(write);
-                    let down = self.image(context, below, w.down, next, level + 1, false);
+                    let down = done.next().unwrap_or_else(|| self.image(context, below, w.down, next, level + 1, false));
                     self.manager.stack.push((w.value, down));
                     write = w.right;
                 }
@@ -283,7 +314,7 @@ impl Search<'_> {
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.manager.node(at);
-                    let down = self.image(context, n.down, relation, next, level + 1, false);
+                    let down = done.next().unwrap_or_else(|| self.image(context, n.down, relation, next, level + 1, false));
                     self.manager.stack.push((n.value, down));
                     at = n.right;
                     if down != n.down {

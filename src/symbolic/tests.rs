@@ -188,6 +188,111 @@ fn limits_are_answers() {
     }
 }
 
+/// Wherever an effort ends a search, what it goes on with is the whole truth about the steps that it has learned.
+#[test]
+fn a_search_that_is_resumed_misses_nothing() {
+    let mut halted = 0;
+    for seed in 0..150 {
+        let model = Random::new(seed);
+        let (states, transitions, deadlocks, ..) = model.naive();
+        for effort in 1..60 {
+            let threads = 1 + seed as usize % 3;
+            let options = Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            let budget = Budget::default();
+            let outcome = reach::with_threads(&model, &options, &budget, |team| {
+                let mut search = reach::Search::new(&model, &options, &budget, None).unwrap();
+                search.engage(team);
+                search.manager.set_max_made(Some(effort));
+                search.run_once(Strategy::Saturation).unwrap();
+                halted += usize::from(search.halted());
+                search.manager.set_max_made(None);
+                search.manager.resume();
+                let set = search.run_once(Strategy::Saturation).unwrap();
+                search.outcome(set).unwrap()
+            });
+            let found = (outcome.states, outcome.transitions, outcome.deadlocks);
+            assert_eq!(found, (states.into(), Some(transitions.into()), Some(deadlocks.into())), "seed {seed}, effort {effort}");
+        }
+    }
+    assert!(halted > 1000, "{halted}");
+}
+
+/// Threads that learn together, while tables grow and are collected, find what one thread finds; together they ask the model hardly more often.
+#[test]
+fn threads_that_learn_together_find_what_one_finds() {
+    let model = models::arcx(2);
+    let run = |threads| {
+        let settings = Settings { initial_bits: 6, max_cache_bits: 18, collect_at: 4_000, ..Settings::default() };
+        let outcome = reach(&model, &Options { threads, settings, ..Options::default() }, &Budget::default()).unwrap();
+        assert!(outcome.collections > 1, "{}", outcome.collections);
+        (outcome.calls, (outcome.states, outcome.transitions, outcome.deadlocks))
+    };
+    let (calls, one) = run(1);
+    for threads in [2, 3, 4, 2] {
+        let (all, many) = run(threads);
+        assert_eq!(many, one);
+        assert!(all >= calls && all < calls * threads as u64, "{calls} calls by one, {all} by {threads}");
+    }
+}
+
+/// A model with a state whose steps cannot be evaluated.
+struct Broken(Random, Vec<u32>);
+
+impl Model for Broken {
+    fn slots(&self) -> &[SlotInfo] {
+        self.0.slots()
+    }
+    fn groups(&self) -> &[Group] {
+        self.0.groups()
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.0.initial()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(BrokenWorker(self))
+    }
+    fn label_text(&self, label: LabelId) -> String {
+        self.0.label_text(label)
+    }
+    fn label_count(&self) -> usize {
+        4
+    }
+    fn value_text(&self, _: Slot, value: u32) -> String {
+        value.to_string()
+    }
+}
+
+struct BrokenWorker<'a>(&'a Broken);
+
+impl Worker for BrokenWorker<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        if group == 0 && reads == self.0.1 {
+            return Err(Diagnostic::new(mu_base::Stage::Data, "a broken step"));
+        }
+        RandomWorker(&self.0.0).steps(group, reads, out)
+    }
+}
+
+#[test]
+fn an_error_of_the_model_is_that_of_the_search_whoever_meets_it() {
+    let (mut broken, mut whole) = (0, 0);
+    for seed in 0..200 {
+        let model = Random::new(seed);
+        let bad: Vec<u32> = model.groups()[0].reads.iter().map(|_| 1).collect();
+        let model = Broken(model, bad);
+        let run = |threads| {
+            let options = Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            reach(&model, &options, &Budget::default()).map(|o| o.states).map_err(|e| e.to_string())
+        };
+        let one = run(1);
+        assert_eq!(run(2), one, "seed {seed}");
+        assert_eq!(run(3), one, "seed {seed}");
+        broken += usize::from(one.is_err());
+        whole += usize::from(one.is_ok());
+    }
+    assert!(broken > 20 && whole > 20, "{broken} and {whole}");
+}
+
 #[test]
 fn an_order_must_be_a_permutation() {
     let model = Random::new(1);

@@ -205,6 +205,10 @@ impl Manager {
             team.dismiss();
         }
     }
+    /// Ends the helpers' work and waits until it has ended; what they were doing, to be offered again.
+    pub fn recall(&self) -> Option<Task> {
+        self.team.as_ref().and_then(|team| team.call_off())
+    }
     /// Whether this is a helper's.
     #[inline]
     pub(crate) fn helps(&self) -> bool {
@@ -212,15 +216,19 @@ impl Manager {
     }
     /// In which order a helper does what the owner does first to last: helpers begin at places far from each other, every other one backwards.
     pub(crate) fn ahead<'a, T>(&self, parts: &'a [T]) -> impl Iterator<Item = &'a T> + use<'a, T> {
-        let (n, pair) = (parts.len(), self.rank as u32 / 2);
+        self.turns(parts.len()).map(|i| &parts[i])
+    }
+    /// The same order of `n` parts, by their places.
+    pub(crate) fn turns(&self, n: usize) -> impl Iterator<Item = usize> + use<> {
+        let pair = self.rank as u32 / 2;
         // Places of the pairs: 0, 1/2, 1/4, 3/4, 1/8, ...
         let start = ((n as u64 * u64::from(pair.reverse_bits())) >> 32) as usize;
         let backwards = self.rank % 2 == 1;
-        (0..n).map(move |i| &parts[if backwards { start + n - 1 - i } else { start + i } % n])
+        (0..n).map(move |i| (if backwards { start + n - 1 - i } else { start + i }) % n)
     }
     /// Changes the tables while nobody else looks at them; then helpers go on.
     fn alone(&mut self, change: impl FnOnce(&mut Tables)) {
-        let task = self.team.as_ref().and_then(|team| team.call_off());
+        let task = self.recall();
         match Arc::get_mut(&mut self.tables) {
             Some(tables) => change(tables),
             // Not to be: only lent managers hold them. Better an end than a loop.

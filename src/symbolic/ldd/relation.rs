@@ -74,7 +74,8 @@ impl Manager {
         if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
             return r;
         }
-        if self.helps() {
+        // Not what follows values that the plan leaves out.
+        if self.helps() && !matches!(action, Action::Among(_)) {
             let parts = self.tails_of(set);
             for &down in self.ahead(&parts) {
                 self.project(down, next);
