@@ -60,6 +60,17 @@ fn local_consistency_holds_for_every_number_of_operations() {
     }
 }
 
+/// A memory that queues several commands: its steps read up to five numbers. A store may be carried out after a later load then, which 1a forbids.
+#[test]
+fn memories_that_queue_commands_are_decided_for_every_number_of_operations() {
+    for commands in [2, 3] {
+        let results = results(&specification(), &[("memcommands_size", commands)], &FORMULAS[..5]);
+        let found: Vec<(&str, &str)> = results.iter().map(|r| (r["verdict"].as_str().unwrap(), r["for"].as_str().unwrap())).collect();
+        assert_eq!(found[0], ("false", "max_operation_id = 1"), "{commands}");
+        assert!(found[1..].iter().all(|f| *f == ("true", "max_operation_id = any")), "{commands}: {found:?}");
+    }
+}
+
 /// A least fixed point: programs end for every number of operations.
 #[test]
 fn cache_consistency_holds_for_every_number_of_operations() {

@@ -9,6 +9,7 @@
 //!
 //! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
 
+use crate::apart::Rooms;
 use crate::base::as_inside;
 use crate::cuts::{Case, Grain, Line};
 use crate::numbers::{Layout, Layouts, has_bag};
@@ -40,10 +41,12 @@ pub enum Content {
 pub struct GroupFacts {
     /// Largest offset that its expressions add to a counter or to a parameter without a value.
     pub growth: i64,
-    /// Variables summed over that are counters.
+    /// Variables summed over that are counters, without those whose value is one of the numbers that the group reads.
     pub sums: i64,
     /// Literals that counters are compared with.
     pub literals: Vec<i64>,
+    /// Whether no expression of it comes to a parameter without a value.
+    pub apart: bool,
 }
 
 /// What the analysis says of a compiled process.
@@ -177,6 +180,8 @@ struct Thread<'m> {
     numbers: AHashMap<(Slot, u32), Rc<[i64]>>,
     concrete: AHashMap<(Slot, u32, Vec<i64>), u32>,
     samples: AHashMap<SamplesKey, Samples>,
+    /// By how many numbers there are.
+    rooms: AHashMap<usize, Option<Rooms>>,
     valuations: AHashMap<Vec<i64>, u32>,
     images: AHashMap<(Slot, u32, u32), u32>,
     labels: AHashMap<(LabelId, u32), LabelId>,
@@ -191,6 +196,7 @@ impl<'m> Thread<'m> {
             numbers: AHashMap::new(),
             concrete: AHashMap::new(),
             samples: AHashMap::new(),
+            rooms: AHashMap::new(),
             valuations: AHashMap::new(),
             images: AHashMap::new(),
             labels: AHashMap::new(),
@@ -302,16 +308,36 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
+    /// Whether a group compares the numbers that it reads with each other only.
+    fn apart(&self, group: usize) -> bool {
+        let regions = self.regions;
+        let facts = &regions.facts.groups[group];
+        let reads_base = |s: &Slot| matches!(regions.facts.contents[*s as usize], Content::Base(_));
+        facts.apart
+            && facts.growth == 0
+            && facts.sums == 0
+            && facts.literals.is_empty()
+            && regions.required[group].is_empty()
+            && !regions.groups[group].reads.iter().any(reads_base)
+    }
+
     fn samples(&mut self, group: usize, numbers: Vec<(Grain, i64)>) -> Result<Samples, Diagnostic> {
         let regions = self.regions;
         let facts = &regions.facts.groups[group];
-        let bound = (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1);
+        // As a part of the key: no bound is 0.
+        let bound = if self.apart(group) { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
         let key = (numbers, facts.literals.clone(), bound);
         if let Some(known) = self.samples.get(&key) {
             return Ok(known.clone());
         }
-        let wanted = Wanted { line: regions.line, case: regions.case, numbers: &key.0, literals: &key.1, bound };
-        let Some(found) = samples(&wanted) else {
+        let found = if self.apart(group) {
+            let regions = self.regions;
+            let rooms = self.rooms.entry(key.0.len()).or_insert_with(|| Rooms::new(regions.line, regions.case, key.0.len()));
+            rooms.as_ref().and_then(|rooms| rooms.samples(regions.case, &key.0))
+        } else {
+            samples(&Wanted { line: regions.line, case: regions.case, numbers: &key.0, literals: &key.1, bound })
+        };
+        let Some(found) = found else {
             let name = &regions.groups[group].name;
             return Err(Diagnostic::new(Stage::Unsupported, format!("a step `{name}` depends on too many numbers at once")));
         };

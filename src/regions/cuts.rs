@@ -283,6 +283,10 @@ impl Case {
     pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
         self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
+    /// The least number of each interval under a valuation of this case; that of the next one if it is empty there.
+    pub fn starts(&self, valuation: &[i64]) -> Vec<i64> {
+        std::iter::once(0).chain(self.cuts.iter().map(|c| c.value(valuation))).collect()
+    }
     /// How many intervals there are.
     pub fn intervals(&self) -> usize {
         self.cuts.len() + 1

@@ -216,7 +216,8 @@ impl<'a> Flow<'a> {
         ty
     }
 
-    fn is_number(&self, sort: SortId) -> bool {
+    /// Whether a sort is one of numbers.
+    pub fn is_number(&self, sort: SortId) -> bool {
         matches!(self.signature.sorts.kind(sort), SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real)
     }
 

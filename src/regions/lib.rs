@@ -7,12 +7,13 @@
 //!
 //! The way: [`rigid`] makes the constants parameters of the process; [`flow`] finds the numbers that flow together with them, and whether nothing
 //! but copying, comparing and adding literals is done with these; [`rewrite`] and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there;
-//! [`sample`] finds enough concrete numbers for each question; [`abstraction`] puts the concrete answers together, and puts to the test
+//! [`sample`] finds enough concrete numbers for each question, fewer where [`apart`] may; [`abstraction`] puts the concrete answers together, and puts to the test
 //! that they are enough; [`measure`] finds steps that no run takes for ever. Sorts that may have any number of constants go another way: [`sizes`] finds
 //! them and what a formula tells apart of them, [`merged`] merges the others. Both abstractions can be put on each other ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
+pub mod apart;
 pub mod ask;
 pub mod base;
 pub mod counted;

@@ -289,11 +289,56 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
         let mut sums = 0;
         for v in &summand.sum_vars {
             let ty = flow.var(*v);
-            sums += i64::from(flow.has_counter(&ty));
+            sums += i64::from(flow.has_counter(&ty) && !is_read(signature, &summand.guard, *v, &summand.sum_vars));
         }
-        groups.push(GroupFacts { growth, sums, literals });
+        let apart = !results.iter().copied().chain([&summand.guard]).any(|e| flow.speaks(e));
+        groups.push(GroupFacts { growth, sums, literals, apart });
     }
     Ok(Facts { contents, arguments, layouts, groups, ..Facts::default() })
+}
+
+/// Whether a condition can only hold if a variable that is summed over has the value of a number that stands in the state: it equals a part of the
+/// state, or is a number in an element of a list or finite bag there. (There are no sets or infinite bags with counters in states.)
+fn is_read(signature: &Signature, condition: &Expr, var: VarId, summed: &[VarId]) -> bool {
+    stacker::maybe_grow(64 << 10, 1 << 20, || match condition.as_builtin(signature) {
+        Some((Builtin::And, args)) => args.iter().any(|a| is_read(signature, a, var, summed)),
+        Some((Builtin::In, [element, all])) => has_argument(signature, element, var) && is_part(signature, all, summed),
+        Some((Builtin::Equal, [a, b])) => {
+            let equals = |a, b| has_argument(signature, a, var) && is_part(signature, b, summed);
+            equals(a, b) || equals(b, a)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a term is a variable, or has it as an argument of constructors.
+fn has_argument(signature: &Signature, e: &Expr, var: VarId) -> bool {
+    match &e.kind {
+        ExprKind::Var(v) => *v == var,
+        ExprKind::Apply(head, args) => {
+            let constructor = matches!(head.kind, ExprKind::Op(op) if matches!(signature.op(op).kind, OpKind::Constructor(_)));
+            constructor && args.iter().any(|a| has_argument(signature, a, var))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression is a parameter of the process or a part of one, so that all its numbers stand in the state.
+fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
+    use Builtin::{FBagToBag, Head, NatToInt, PosToInt, PosToNat, RHead, RTail, Tail};
+    match &e.kind {
+        ExprKind::Var(v) => !summed.contains(v),
+        ExprKind::Apply(head, args) => {
+            let ExprKind::Op(op) = head.kind else { return false };
+            let takes_apart = match signature.op(op).kind {
+                OpKind::Projection(_) => true,
+                OpKind::Builtin(b) => matches!(b, FBagToBag | Head | RHead | Tail | RTail | PosToNat | PosToInt | NatToInt),
+                _ => false,
+            };
+            takes_apart && args.iter().all(|a| is_part(signature, a, summed))
+        }
+        _ => false,
+    }
 }
 
 /// Literals that counters may be compared with in an evaluation: those beneath a comparison, a mapping or a sum. One that is just put somewhere is
@@ -330,6 +375,13 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], wi
                                 b,
                                 If | Not | And | Or | Implies | Cons | Snoc | Concat | Head | Tail | PosToNat | PosToInt | NatToInt
                             );
+                            // Such as a control location.
+                            let others: Vec<&Expr> = args.iter().filter(|a| flow.literal(a).is_none()).collect();
+                            let compares = matches!(b, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual);
+                            let numbers = others.first().is_some_and(|a| flow.is_number(a.sort));
+                            if compares && numbers && others.iter().all(|a| !flow.counts(a)) {
+                                within = false;
+                            }
                         }
                     },
                     _ => {

@@ -1,6 +1,7 @@
 //! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each sample is like its twin.
 
 use mu_base::random::Random;
+use mu_regions::apart::Rooms;
 use mu_regions::cuts::{Asked, Case, Grain, Line, Predicate, Term};
 use mu_regions::sample::{Sample, Wanted, samples};
 use std::collections::BTreeSet;
@@ -58,6 +59,59 @@ fn every_choice_is_like_a_sample() {
             }
         }
     }
+}
+
+/// The interval of each number, and how the numbers compare.
+fn order(case: &Case, sample: &Sample) -> Vec<usize> {
+    let interval = |n: &i64| case.interval(*n, |c| Some(c.value(&sample.valuation)));
+    let pairs = sample.numbers.iter().flat_map(|a| sample.numbers.iter().map(move |b| a.cmp(b) as usize + 1));
+    sample.numbers.iter().map(interval).chain(pairs.map(|o| o % 3)).collect()
+}
+
+/// Where numbers are compared with each other only: each choice has the order and the intervals of some sample, each sample those of its twin.
+#[test]
+fn every_choice_has_the_order_of_a_sample() {
+    let (mut choices, mut kinds) = (0, 0);
+    for seed in 0..60 {
+        let r = &mut Random::new(1000 + seed);
+        let line = random_line(r);
+        let bases = line.least.len() - 1;
+        let count = if bases == 2 { 2 } else { 2 + r.below(2) };
+        let cases: Vec<Case> = line.cases().into_iter().chain(line.joined()).collect();
+        for case in &cases {
+            let rooms = Rooms::new(&line, case, count).unwrap();
+            let grains: Vec<Grain> = (0..count).map(|_| if r.chance(1, 2) { Grain::Intervals } else { Grain::Predicates }).collect();
+            let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<usize>>)> = Vec::new();
+            for valuation in tuples(bases, 6).into_iter().map(|v| std::iter::once(0).chain(v).collect::<Vec<i64>>()) {
+                if valuation.iter().zip(&line.least).any(|(v, l)| v < l) || !allows(&line, case, &valuation) {
+                    continue;
+                }
+                for numbers in tuples(count, 8) {
+                    let block = |(n, grain): (&i64, &Grain)| (*grain, case.abstracted(*grain, *n, &valuation));
+                    let blocks: Vec<(Grain, i64)> = numbers.iter().zip(&grains).map(block).collect();
+                    let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
+                        let found = rooms.samples(case, &blocks).unwrap();
+                        for (sample, twin) in &found {
+                            assert_eq!(order(case, sample), order(case, twin), "seed {seed}: {sample:?} {twin:?}");
+                            assert!(allows(&line, case, &sample.valuation), "seed {seed}: {sample:?}");
+                            let own = sample.numbers.iter().zip(&grains);
+                            let own = own.map(|(n, grain)| (*grain, case.abstracted(*grain, *n, &sample.valuation)));
+                            assert!(own.eq(blocks.iter().copied()), "seed {seed}: {sample:?}");
+                        }
+                        let orders: BTreeSet<Vec<usize>> = found.iter().map(|(s, _)| order(case, s)).collect();
+                        assert_eq!(orders.len(), found.len(), "seed {seed}: no order is there twice");
+                        kinds += orders.len();
+                        known.push((blocks.clone(), orders));
+                        known.len() - 1
+                    });
+                    let choice = Sample { valuation: valuation.clone(), numbers };
+                    assert!(known[at].1.contains(&order(case, &choice)), "seed {seed}: {choice:?} of {line:?}");
+                    choices += 1;
+                }
+            }
+        }
+    }
+    assert!(choices > 100_000 && kinds > 1000, "{choices} choices, {kinds} kinds");
 }
 
 fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
