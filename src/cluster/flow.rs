@@ -18,7 +18,7 @@ use super::trace::Trace;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Group, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
+use mu_explore::{Group, Leaves, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -42,6 +42,8 @@ pub(super) struct Kept<'d> {
     pub shelf: &'d dyn Shelf,
     pub resumed: Option<&'d Stamp>,
     pub group: Group,
+    /// Which slots are numbered together, if that was chosen.
+    pub leaves: Option<Leaves>,
     /// The last one that all have written.
     pub kept: &'d Cell<Option<u64>>,
 }
@@ -213,6 +215,13 @@ pub(super) struct Ended {
     pub said: Vec<Vec<u8>>,
     /// The way to what was sought.
     pub way: Option<Vec<Vec<u8>>>,
+}
+
+impl Ended {
+    /// Of so many processes that have not searched.
+    pub fn without_search(count: usize, stop: Stop) -> Self {
+        Self { parts: vec![Part::default(); count], stop, decided: false, said: Vec::new(), way: None }
+    }
 }
 
 /// Whether a search that ends for this can still take in what is on the way.
@@ -541,7 +550,15 @@ impl<'d, 'm> Drive<'d, 'm> {
 
     fn stamp(&self, kept: &Kept<'_>, run: u64, number: u64) -> Stamp {
         let (process, processes) = (self.me as u32, self.heard.len() as u32);
-        Stamp { fingerprint: kept.shelf.fingerprint(), run, number, process, processes, symmetries: kept.group.clone() }
+        Stamp {
+            fingerprint: kept.shelf.fingerprint(),
+            run,
+            number,
+            process,
+            processes,
+            symmetries: kept.group.clone(),
+            leaves: kept.leaves.clone(),
+        }
     }
 
     /// All have written.

@@ -32,8 +32,9 @@ use mu_model::{Model, Portable};
 const RECENT: usize = 1 << 16;
 /// Most slots of a leaf where no symmetries are used.
 const WIDEST: usize = 8;
-/// The table grows in large steps while it takes less than this part of the memory allowed.
-const GENEROUS: u64 = 12;
+/// The table grows in large steps while it takes less than this part of the memory allowed. It is less than in a search by one process, since what it has then is
+/// filled by half: several processes are there for what one has no room for.
+const GENEROUS: u64 = 64;
 
 /// What a share holds and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +108,9 @@ pub struct Share<'m> {
 
 /// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they are whole components, which these map to each other.
 pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool, payload: Payload) -> Store {
+    if let Some(leaves) = options.leaves.as_ref().filter(|_| !with_symmetries) {
+        return Store::of_leaves(model.slots().len(), &leaves.0, options.expected_states, payload);
+    }
     Store::in_parts(model, options.expected_states, payload, if with_symmetries { usize::MAX } else { WIDEST })
 }
 

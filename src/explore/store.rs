@@ -162,15 +162,21 @@ impl Store {
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
-        let leaves = components
+        let leaves: Vec<Vec<u32>> = components
             .iter()
             .flat_map(|&c| {
                 let own: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
                 // As even as can be.
                 let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
-                own.chunks(size).map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.to_vec() }).collect::<Vec<_>>()
+                own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             })
             .collect();
+        Self::of_leaves(slots, &leaves, expected, payload)
+    }
+
+    /// An empty store with these leaves, in which each slot is once.
+    pub fn of_leaves(slots: usize, leaves: &[Vec<u32>], expected: u64, payload: Payload) -> Self {
+        let leaves = leaves.iter().map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.clone() }).collect();
         let mut store = Self {
             epoch: 0,
             leaves,
