@@ -21,6 +21,7 @@ mod intern;
 mod lazy;
 mod local;
 mod memo;
+mod near;
 mod parcels;
 mod peel;
 mod peers;
