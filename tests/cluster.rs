@@ -3,6 +3,7 @@
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -132,25 +133,27 @@ fn ended(child: Child) -> Outcome {
 fn a_killed_process_ends_the_others_with_unknown_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let model = written(folder.path(), "large.mcrl2", LARGE);
-    for moment in [30, 700] {
-        let run = start(&words("explore @ --processes 3 --without symmetry", &model));
+    // While they may still meet each other, and while they search: they have written something then.
+    for searching in [false, true] {
+        let kept = folder.path().join(format!("kept{searching}"));
+        let keeping = format!("--checkpoint {} --checkpoint-every 50ms", kept.display());
+        let run = start(&words(&format!("explore @ --processes 3 --without symmetry {keeping}"), &model));
         let begin = Instant::now();
         let others = loop {
             let others = children(run.id());
-            if others.len() == 2 {
+            if others.len() == 2 && (!searching || newest(&kept).is_some()) {
                 break others;
             }
             assert!(begin.elapsed() < Duration::from_secs(60));
             std::thread::sleep(Duration::from_millis(2));
         };
-        std::thread::sleep(Duration::from_millis(moment));
         assert!(Command::new("kill").args(["-9", &others[0].to_string()]).status().unwrap().success());
         let killed = Instant::now();
         let outcome = ended(run);
         assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
         assert_eq!((outcome.code, outcome.json["stop"].as_str()), (3, Some("process-lost")), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("ended with signal: 9"), "{}", outcome.stderr);
-        if moment == 700 {
+        if searching {
             assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{}", outcome.json);
         }
         assert!(others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
@@ -313,9 +316,9 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     let common = "explore @ -D max_operation_id=2";
     let whole = mu_check(&words(common, &model));
     let run = |options: &str| mu_check(&words(&format!("{common} {options}"), &model));
-    // Between two levels, and within one; the symmetries are those of the first run. The limit is met at the first look, 50 ms later.
-    for (count, way) in [(3, "--checkpoint"), (2, "--resume"), (2, "--resume"), (4, "--resume")] {
-        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states 1"));
+    // Between two levels, and within one; the symmetries are those of the first run. A process alone has more states than the limit before the search could end.
+    for (count, way, limit) in [(3, "--checkpoint", 1), (2, "--resume", 30_000), (2, "--resume", 200_000), (4, "--resume", 500_000)] {
+        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states {limit}"));
         assert_eq!((stopped.code, stopped.json["stop"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
         let command = stopped.json["processes"]["resume"].as_str().unwrap();
         assert!(command.starts_with("mu-check explore") && command.ends_with(&format!("--resume {kept}")), "{command}");
@@ -358,31 +361,51 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     assert!(refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"), "{}", refused.stderr);
 }
 
-/// Kills one process of a search at a random moment, until `kills` searches are lost by it, and goes on each time;
-/// then the counts are those of a search that nobody killed.
+/// The newest checkpoint in a folder of which all shares are there: its number, and of how many processes.
+pub(crate) fn newest(kept: &Path) -> Option<(u64, u64)> {
+    let mut shares: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for file in std::fs::read_dir(kept).into_iter().flatten().flatten() {
+        let name = file.file_name().into_string().unwrap_or_default();
+        let parts: Vec<&str> = name.split(['-', '.']).collect();
+        if let ["round", number, _, "of", count, "share"] = parts[..] {
+            *shares.entry((number.parse().unwrap(), count.parse().unwrap())).or_default() += 1;
+        }
+    }
+    shares.into_iter().rfind(|((_, count), there)| count == there).map(|(round, _)| round)
+}
+
+/// Kills one process of a search, until `kills` searches are lost by it, and goes on each time; then the counts are those of a search that nobody killed.
 ///
-/// The moment falls into the time that such a search took: a machine of any speed kills searches, not their remains. A
-/// search that ends before it is killed (a signal to a process that has ended counts for nothing) begins anew.
+/// There is a checkpoint after each level, so that the number of them does not depend on the machine. One search is killed once it has written a few, so the next
+/// one resumes; the next at a random moment of the time that a whole search took. A search that ends before it is killed (a signal to a process that has ended counts
+/// for nothing) begins anew. The last one, which nobody kills, resumes.
 fn killed_and_gone_on_with(kills: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let model = package("specs/arcx.spec");
-    let common = format!("explore @ -D max_operation_id=1 --checkpoint-every 30ms --without symmetry --{{}} {}", kept.display());
+    let common = format!("explore @ -v -D max_operation_id=1 --checkpoint-every 0s --without symmetry --{{}} {}", kept.display());
     let counted = [275_528, 692_652, 1441];
     let mut random = Random::new(seed);
     let (mut lost, mut resumed, mut way) = (0, 0, "checkpoint");
     let mut longest = Duration::from_millis(50);
     for attempt in 0.. {
-        assert!(attempt <= 20 * kills, "seed {seed}: {lost} of {attempt} searches were lost");
+        assert!(attempt <= 20 * kills + 20, "seed {seed}: {lost} of {attempt} searches were lost, {resumed} resumed");
         let count = 2 + random.below(3);
+        let mut known = newest(&kept);
         let begin = Instant::now();
-        let run = start(&words(&format!("{} --processes {count}", common.replace("{}", way)), &model));
+        let mut run = start(&words(&format!("{} --processes {count}", common.replace("{}", way)), &model));
         let moment = begin + longest.mul_f64(random.below(1000) as f64 / 1000.0);
+        let kill = attempt > 0 && (lost < kills || way == "checkpoint");
+        let mut written = 1 + random.below(4);
+        let late = attempt % 2 == 0 && lost < kills;
         let (mut others, id) = (Vec::new(), run.id());
-        let kill = attempt > 0 && lost < kills;
-        while kill && Instant::now() < moment {
+        while kill && run.try_wait().unwrap().is_none() && if late { Instant::now() < moment } else { written > 0 } {
             others = children(id);
-            std::thread::sleep(Duration::from_millis(5));
+            let now = newest(&kept);
+            if now.is_some() && now != known {
+                (known, written) = (now, written.saturating_sub(1));
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
         others.push(id);
         if kill {
@@ -396,10 +419,12 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
             assert!(begin.elapsed() < Duration::from_secs(20), "seed {seed}: a process outlives the search");
             std::thread::sleep(Duration::from_millis(5));
         }
-        resumed += usize::from(way == "resume");
+        let goes_on = outcome.stderr.contains("resumes from");
+        resumed += usize::from(goes_on);
         if outcome.code == 0 {
             assert_eq!(figures(&outcome.json), counted, "seed {seed}: after {lost} kills, {resumed} resumed");
-            if attempt > 0 && lost >= kills {
+            assert_eq!(goes_on, way == "resume", "seed {seed}: {}", outcome.stderr);
+            if lost >= kills && goes_on {
                 break;
             }
             // It was done before it could be killed: again from the start.
@@ -409,11 +434,10 @@ fn killed_and_gone_on_with(kills: usize, seed: u64) {
         }
         lost += 1;
         assert!(kill && (outcome.code == 3 || outcome.code == -1), "seed {seed}: {}", outcome.stderr);
-        let whole = std::fs::read_dir(&kept).is_ok_and(|files| files.count() >= 1) && {
-            let tried = mu_check(&words(&format!("{} --processes 2 --max-states 1", common.replace("{}", "resume")), &model));
-            assert!(tried.code == 3 || tried.stderr.contains("there is no whole checkpoint"), "seed {seed}: {}", tried.stderr);
-            tried.code == 3
-        };
+        let whole = newest(&kept).is_some();
+        let tried = mu_check(&words(&format!("{} --processes 2 --max-states 1", common.replace("{}", "resume")), &model));
+        assert_eq!(tried.code, if whole { 3 } else { 2 }, "seed {seed}: {}", tried.stderr);
+        assert!(whole || tried.stderr.contains("there is no whole checkpoint") || !kept.exists(), "seed {seed}: {}", tried.stderr);
         way = if whole { "resume" } else { "checkpoint" };
     }
     println!("seed {seed}: {lost} searches lost, {resumed} resumed");

@@ -1,5 +1,6 @@
 //! Formulas checked by several processes against the check of one: verdicts, equations, states, evidence, warnings; games; limits, kills, checkpoints.
 
+use crate::cluster::newest;
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
 use serde_json::Value;
@@ -203,7 +204,15 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
         assert!(begin.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(2));
     };
-    std::thread::sleep(Duration::from_millis(1500));
+    // The game is being built when the first process has much more memory than it had before.
+    let pages = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        text.split_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0)
+    };
+    while pages(run.id()) < 40_000 {
+        assert!(begin.elapsed() < Duration::from_secs(90), "{} pages", pages(run.id()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert!(Command::new("kill").args(["-9", &others[0]]).status().unwrap().success());
     let killed = Instant::now();
     let output = run.wait_with_output().unwrap();
@@ -368,30 +377,37 @@ fn a_check_that_ends_early_goes_on() {
     let common = format!("check {} {formula} -D max_operation_id=2", package("specs/arcx.spec"));
     let run = |options: &str| mu_check(&format!("{common} {options}").split_whitespace().map(String::from).collect::<Vec<_>>());
     let whole = run("--without por");
-    for (count, way) in [(3, "--checkpoint"), (2, "--resume"), (4, "--resume")] {
-        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states 1"));
+    // A process alone has more states than the limit before the search could end.
+    for (count, way, limit) in [(3, "--checkpoint", 1), (2, "--resume", 30_000), (4, "--resume", 200_000)] {
+        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states {limit}"));
         assert_eq!((stopped.code, stopped.json["results"][0]["reason"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
         let command = stopped.json["processes"]["resume"].as_str().unwrap_or_else(|| panic!("{}", stopped.json));
         assert!(command.starts_with("mu-check check") && command.ends_with(&format!("--resume {kept}")), "{command}");
     }
-    // One of the processes is killed.
-    let mut killed = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-    killed.args(common.split_whitespace()).args(["--processes", "2", "--resume", &kept, "--checkpoint-every", "20ms"]);
-    let killed = killed.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    let other = loop {
-        let found = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", killed.id())).unwrap_or_default();
-        if let Some(other) = found.split_whitespace().next() {
-            break other.to_string();
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60));
-        std::thread::sleep(Duration::from_millis(2));
+    // One of the processes is killed, once a checkpoint of this search is whole; should all end before that, again.
+    let rounds = || {
+        let folders = std::fs::read_dir(&kept).unwrap().map(|f| f.unwrap().path());
+        folders.map(|f| newest(&f)).collect::<Vec<_>>()
     };
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(Command::new("kill").args(["-9", &other]).status().unwrap().success());
-    let output = killed.wait_with_output().unwrap();
-    // On a machine that is not busy it may have been through.
-    assert!([Some(3), Some(0)].contains(&output.status.code()), "{}", String::from_utf8_lossy(&output.stderr));
+    let killed = (0..20).find(|_| {
+        let before = rounds();
+        let mut run = Command::new(env!("CARGO_BIN_EXE_mu-check"));
+        run.args(common.split_whitespace()).args(["--processes", "2", "--resume", &kept, "--checkpoint-every", "0s"]);
+        let mut run = run.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let begin = Instant::now();
+        while rounds() == before && run.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(90), "no checkpoint");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let others = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
+        if let Some(other) = others.split_whitespace().next() {
+            Command::new("kill").args(["-9", other]).stderr(std::process::Stdio::null()).status().unwrap();
+        }
+        let output = run.wait_with_output().unwrap();
+        assert!([Some(3), Some(0)].contains(&output.status.code()), "{}", String::from_utf8_lossy(&output.stderr));
+        output.status.code() == Some(3)
+    });
+    assert!(killed.is_some(), "no search was lost");
     let end = run(&format!("--processes 3 --resume {kept}"));
     assert_eq!((end.code, all(&end)), (0, all(&whole)), "{}", end.stderr);
     let other =

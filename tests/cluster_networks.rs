@@ -1,5 +1,6 @@
 //! Searches over networks that delay, cut up and cut off; and hosts that one command starts.
 
+use crate::cluster::newest;
 use crate::support::{Outcome, mu_check, package};
 use mu_check::base::random::Random;
 use serde_json::Value;
@@ -191,8 +192,13 @@ fn hosts_whose_network_is_cut_end_with_unknown() {
     };
     let whole: Vec<Outcome> = [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(ended).collect();
     assert_eq!((whole[0].code, whole[0].json["states"].as_u64()), (0, Some(275_528)), "{}", whole[0].stderr);
-    let running = [0, 1].map(|me| start(me, "-D max_operation_id=6 --without symmetry"));
-    std::thread::sleep(Duration::from_secs(3));
+    let running = [0, 1].map(|me| start(me, "-D max_operation_id=6 --without symmetry --checkpoint kept --checkpoint-every 100ms"));
+    // They have met, and search.
+    let begin = Instant::now();
+    while newest(&folder.path().join("kept")).is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no checkpoint");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     assert!(succeeds("ip -n mu-check-a link set mu-a down"));
     let cut = Instant::now();
     let outcomes: Vec<Outcome> = running.into_iter().map(ended).collect();

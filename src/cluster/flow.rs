@@ -18,7 +18,7 @@ use super::trace::Trace;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};
-use mu_explore::{Group, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
+use mu_explore::{Group, Leaves, Progress, Share, Snapshot, Stamp, Symmetries, Tally};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -42,6 +42,8 @@ pub(super) struct Kept<'d> {
     pub shelf: &'d dyn Shelf,
     pub resumed: Option<&'d Stamp>,
     pub group: Group,
+    /// Which slots are numbered together, if that was chosen.
+    pub leaves: Option<Leaves>,
     /// The last one that all have written.
     pub kept: &'d Cell<Option<u64>>,
 }
@@ -213,6 +215,13 @@ pub(super) struct Ended {
     pub said: Vec<Vec<u8>>,
     /// The way to what was sought.
     pub way: Option<Vec<Vec<u8>>>,
+}
+
+impl Ended {
+    /// Of so many processes that have not searched.
+    pub fn without_search(count: usize, stop: Stop) -> Self {
+        Self { parts: vec![Part::default(); count], stop, decided: false, said: Vec::new(), way: None }
+    }
 }
 
 /// Whether a search that ends for this can still take in what is on the way.
@@ -417,12 +426,18 @@ impl<'d, 'm> Drive<'d, 'm> {
                 if !self.rounds.may_begin(level) || !self.trace.may_begin(level) {
                     return;
                 }
+                drop(desk);
+                self.ask();
                 self.begun = Some(level);
                 self.next = level + 1;
                 self.share.begin(level);
                 level
             }
         };
+        if self.has_too_many() {
+            self.halt(Why::Stopped(Stop::States));
+            return;
+        }
         let mut desk = self.desk.borrow_mut();
         let from = Some(self.me as u32);
         let mut send = |(to, bytes): mu_explore::Parcel| desk.leaving.push((level, Parcel { to: to as u32, from, bytes }));
@@ -535,7 +550,15 @@ impl<'d, 'm> Drive<'d, 'm> {
 
     fn stamp(&self, kept: &Kept<'_>, run: u64, number: u64) -> Stamp {
         let (process, processes) = (self.me as u32, self.heard.len() as u32);
-        Stamp { fingerprint: kept.shelf.fingerprint(), run, number, process, processes, symmetries: kept.group.clone() }
+        Stamp {
+            fingerprint: kept.shelf.fingerprint(),
+            run,
+            number,
+            process,
+            processes,
+            symmetries: kept.group.clone(),
+            leaves: kept.leaves.clone(),
+        }
     }
 
     /// All have written.
@@ -592,6 +615,23 @@ impl<'d, 'm> Drive<'d, 'm> {
         Ok(())
     }
 
+    /// Asks for a checkpoint if it is time for one: process 0, now and then and before each level.
+    fn ask(&mut self) {
+        if self.me == 0
+            && let Some(number) = self.rounds.another()
+            && self.shelf.as_ref().is_some_and(|s| s.shelf.keeps() && s.shelf.due())
+        {
+            self.send(0..self.heard.len(), &Report::Ask(number));
+        }
+    }
+
+    /// Whether this process's own states, with what the others said of theirs, are more than allowed. So a short search is ended by that too, however fast it is.
+    fn has_too_many(&self) -> bool {
+        let Some(most) = self.budget.limits().max_states else { return false };
+        let others = self.heard.iter().enumerate().filter(|(i, _)| *i != self.me).map(|(_, h)| h.part.tally.states).sum::<u64>();
+        self.share.tally().states + others > most
+    }
+
     /// Now and then: looks at the limits, tells process 0 how far this one is, shows how far all are.
     fn tick(&mut self) {
         if self.ticked.elapsed() < TICK || self.halted {
@@ -613,12 +653,7 @@ impl<'d, 'm> Drive<'d, 'm> {
         } else {
             self.send(0..1, &Report::Tally(tally));
         }
-        if self.me == 0
-            && let Some(number) = self.rounds.another()
-            && self.shelf.as_ref().is_some_and(|s| s.shelf.keeps() && s.shelf.due())
-        {
-            self.send(0..self.heard.len(), &Report::Ask(number));
-        }
+        self.ask();
         if let Err(stop) = self.budget.check(states).and_then(|()| self.budget.check_memory()) {
             self.halt(Why::Stopped(stop));
         }

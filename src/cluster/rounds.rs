@@ -23,7 +23,7 @@ pub trait Shelf {
     fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic>;
     /// Whether shares are to be written.
     fn keeps(&self) -> bool;
-    /// Whether it is time for that. Asked of process 0 a few times a second.
+    /// Whether it is time for that. Asked of process 0 before each level, and a few times a second.
     fn due(&self) -> bool;
     /// What tells the search from others, see [`Stamp::fingerprint`].
     fn fingerprint(&self) -> String;

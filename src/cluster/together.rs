@@ -12,7 +12,7 @@ use super::rounds::Shelf;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{
-    Dropped, Group, Joint, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, Work, with_those_that_hold,
+    Dropped, Group, Joint, Leaves, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, Work, with_those_that_hold,
 };
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
@@ -135,6 +135,8 @@ pub struct Together {
     parts: Vec<Part>,
     /// Number of the last checkpoint of the last search.
     kept: Option<u64>,
+    /// What the first process found of a model with so many slots: which of them are to be numbered together.
+    leaves: Option<(usize, Option<Leaves>)>,
 }
 
 impl Together {
@@ -146,7 +148,9 @@ impl Together {
         let Connections { me, wires, health } = connections;
         let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
         super::wire::beat(all.clone(), health.clone());
-        let hooks = Hooks::default();
+        let mut hooks = Hooks::default();
+        // Buffers of a megabyte, of each connection: those that a level filled are not kept for the next.
+        hooks.refill.limit = Some(1);
         let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
         let count = wires.len();
         let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
@@ -157,7 +161,7 @@ impl Together {
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), Some(Instant::now()));
         let parts = vec![Part::default(); count];
         let (worker, guard) = (Some(worker), Some(guard));
-        Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None })
+        Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None, leaves: None })
     }
 
     /// What each process did in all searches.
@@ -195,13 +199,18 @@ impl Together {
         let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
+            let options = &match self.dealt(model, options, budget, (symmetries.is_some(), resumed))? {
+                Ok(options) => options,
+                Err(stop) => return Ok(Ended::without_search(self.count, stop)),
+            };
             // Until the search has come to its end in order.
             self.broken = true;
             kept.set(resumed.map(|s| s.number));
             if let Some(stamp) = resumed {
                 expect_group(symmetries, stamp)?;
             }
-            let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group: Group::of(symmetries), kept: &kept });
+            let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
+            let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group, leaves, kept: &kept });
             let share = Share::new(model, options, budget, symmetries, self.me, self.count)?;
             let mut share = match sought {
                 Some(sought) => share.seeking(sought, options),
@@ -320,6 +329,10 @@ impl Together {
         if self.broken {
             return Ok(Err(Stop::Lost));
         }
+        self.alone(budget, work)
+    }
+
+    fn alone(&mut self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
         self.broken = true;
         let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("work after the end of the run"))?;
         let mut orderly = false;
@@ -328,6 +341,32 @@ impl Together {
         let (said, memories) = result?;
         self.parts.iter_mut().zip(memories).for_each(|(part, memory)| part.memory = part.memory.max(memory));
         Ok(said)
+    }
+
+    /// How to search. Which slots are numbered together a checkpoint says, or the first process, which has tried it once.
+    fn dealt(
+        &mut self,
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        (symmetric, resumed): (bool, Option<&Stamp>),
+    ) -> Result<Result<Options, Stop>, Diagnostic> {
+        let slots = model.slots().len();
+        let leaves = match (resumed, &self.leaves) {
+            _ if symmetric => None,
+            (Some(stamp), _) => stamp.leaves.clone().map(|l| l.of_slots(slots)).transpose()?,
+            (None, Some((of, known))) if *of == slots => known.clone(),
+            (None, _) => {
+                let work = &mut || Ok(Leaves::write(Leaves::found(model, options, budget).as_ref()));
+                let found = match self.alone(budget, work)? {
+                    Ok(said) => Leaves::read(&said, slots)?,
+                    Err(stop) => return Ok(Err(stop)),
+                };
+                self.leaves = Some((slots, found.clone()));
+                found
+            }
+        };
+        Ok(Ok(Options { leaves, ..options.clone() }))
     }
 
     fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
@@ -350,7 +389,13 @@ impl Together {
             kept.set(Some(stamp.number));
             expect_group(symmetries, stamp)?;
         }
-        let shelf = shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group: Group::of(symmetries), kept: &kept });
+        let options = &match self.dealt(model, options, budget, (symmetries.is_some(), resumed))? {
+            Ok(options) => options,
+            Err(stop) => return Ok(Met { decided: false, stop, said: Vec::new(), lasts: None, way: None }),
+        };
+        self.broken = true;
+        let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
+        let shelf = shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
         let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.carrying(carrier, trace, options);
         // What was not said since the search was ended is not missed.
         let mut extra = |share: &mut Share<'_>, _: bool| said(share);

@@ -21,9 +21,11 @@ mod intern;
 mod lazy;
 mod local;
 mod memo;
+mod near;
 mod parcels;
 mod peel;
 mod peers;
+mod pilot;
 mod portion;
 mod reduced;
 mod round;
@@ -57,6 +59,7 @@ pub use find::{Found, PathStep, Target, find};
 pub use intern::PairTable;
 pub use lazy::Lazy;
 pub use peers::{Joint, Met, Peers, Work};
+pub use pilot::Leaves;
 pub use portion::{Group, Stamp, expect_sound};
 pub use search::internal as panicked;
 pub use seek::{Seen, Sought, Way, seek};
@@ -92,6 +95,8 @@ pub struct Options {
     pub symmetry: bool,
     /// Whether steps may be left out, where something is looked for that does not rest on them.
     pub partial_order: bool,
+    /// Which slots are numbered together where such numbers last, in a search by several processes without symmetries ([`Leaves`]). None: some of a component.
+    pub leaves: Option<Leaves>,
 }
 
 impl Default for Options {
@@ -105,6 +110,7 @@ impl Default for Options {
             expected_states: 1 << 12,
             symmetry: true,
             partial_order: true,
+            leaves: None,
         }
     }
 }

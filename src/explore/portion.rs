@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use bincode::{Decode, Encode};
 
 use super::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
+use super::pilot::Leaves;
 use super::share::{Share, Tally};
 use super::store::{Parts, Store};
 use super::symmetry::Symmetries;
@@ -25,7 +26,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 /// First bytes of a share.
 const MAGIC: [u8; 8] = *b"mushare\n";
 /// Version of the form.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What tells a share from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -42,6 +43,8 @@ pub struct Stamp {
     pub processes: u32,
     /// The symmetries that were in use.
     pub symmetries: Group,
+    /// The slots that were numbered together, if that was chosen.
+    pub leaves: Option<Leaves>,
 }
 
 /// A group of symmetries, by what it is made of.
@@ -396,7 +399,7 @@ mod tests {
 
     fn stamped(process: usize, processes: usize) -> Stamp {
         let (process, processes) = (process as u32, processes as u32);
-        Stamp { fingerprint: "f".into(), run: 1, number: 1, process, processes, symmetries: Group::of(None) }
+        Stamp { fingerprint: "f".into(), run: 1, number: 1, process, processes, symmetries: Group::of(None), leaves: None }
     }
 
     /// Goes on for so many blocks of so many states with all shares, and delivers what is on the way. Whether it has ended.

@@ -18,6 +18,7 @@ use super::Options;
 use super::cache::{Expander, Halt, Successor};
 use super::carried::{Carried, Carrier};
 use super::memo::Memo;
+use super::near::{Near, Packer};
 use super::parcels::{Receiver, Sender};
 use super::peel::Edges;
 use super::search::{BATCH, MOST_DEAD, too_many};
@@ -30,10 +31,13 @@ use mu_model::{Model, Portable};
 
 /// Keys stored or sent lately that are remembered: a power of two.
 const RECENT: usize = 1 << 16;
+/// States of a queue below which its memory is no matter.
+const SLIM: usize = 1 << 14;
 /// Most slots of a leaf where no symmetries are used.
 const WIDEST: usize = 8;
-/// The table grows in large steps while it takes less than this part of the memory allowed.
-const GENEROUS: u64 = 12;
+/// The table grows in large steps while it takes less than this part of the memory allowed. It is less than in a search by one process, since what it has then is
+/// filled by half: several processes are there for what one has no room for.
+const GENEROUS: u64 = 64;
 
 /// What a share holds and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +97,10 @@ pub struct Share<'m> {
     pub(super) recent: Vec<u64>,
     /// By leaf and tuple: its part of the hash that says whose a state is; 0 if it is not known yet.
     parts: Vec<Vec<u64>>,
+    /// The state whose owner was asked for last, and the sum of its parts.
+    near: Near,
+    sum: u64,
+    packer: Packer,
     /// By slot and value, the hash of its bytes; 0 if it is not known yet.
     values: Vec<Vec<u64>>,
     pub(super) senders: Vec<Sender>,
@@ -107,6 +115,9 @@ pub struct Share<'m> {
 
 /// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they are whole components, which these map to each other.
 pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool, payload: Payload) -> Store {
+    if let Some(leaves) = options.leaves.as_ref().filter(|_| !with_symmetries) {
+        return Store::of_leaves(model.slots().len(), &leaves.0, options.expected_states, payload);
+    }
     Store::in_parts(model, options.expected_states, payload, if with_symmetries { usize::MAX } else { WIDEST })
 }
 
@@ -128,6 +139,20 @@ fn spread(mut h: u64) -> u64 {
 /// Where a key is remembered that was stored or sent.
 pub(super) fn recent_slot(key: u64) -> usize {
     (spread(key) as usize) & (RECENT - 1)
+}
+
+/// Gives back what a queue that is being emptied does not need: the next one is being filled.
+fn slim(queue: &mut Vec<u64>) {
+    if queue.capacity() > SLIM && queue.len() < queue.capacity() / 2 {
+        queue.shrink_to_fit();
+    }
+}
+
+/// Room for so many more, and a quarter: a queue of millions that is doubled is mostly empty.
+fn make_room(queue: &mut Vec<u64>, more: usize) {
+    if queue.capacity() - queue.len() < more && queue.len() > SLIM {
+        queue.reserve_exact(more.max(queue.len() / 4));
+    }
 }
 
 /// None is remembered: each place has a key whose place is another one.
@@ -179,6 +204,9 @@ impl<'m> Share<'m> {
             hashes: Vec::new(),
             recent: nothing_recent(),
             parts: vec![Vec::new(); leaves],
+            near: Near::default(),
+            sum: 0,
+            packer: Packer::default(),
             values: vec![Vec::new(); slots],
             senders: (0..processes).map(|_| Sender::new(leaves, slots)).collect(),
             receivers: (0..processes).map(|_| Receiver::new(leaves, slots)).collect(),
@@ -248,6 +276,7 @@ impl<'m> Share<'m> {
     /// # Errors
     /// Those of the model; a limit on the memory.
     pub fn expand(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+        slim(&mut self.now);
         if let Some(mut carried) = self.carried.take() {
             let result = match self.edges {
                 Some(_) => self.follow_edges(&mut carried, most, send),
@@ -350,7 +379,7 @@ impl<'m> Share<'m> {
         for (at, load) in loads.into_iter().enumerate() {
             self.room()?;
             let (key, element) = self.settled(|share| {
-                let key = share.store.pack(&states[at * width..(at + 1) * width])?;
+                let key = share.packer.pack(&share.store, &states[at * width..(at + 1) * width])?;
                 share.expander.kept(&share.store, key)
             })?;
             self.pending.push(key);
@@ -452,6 +481,7 @@ impl<'m> Share<'m> {
         self.hashes.extend(self.pending.iter().map(|&key| self.store.table.hash(key)));
         std::hint::black_box(self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)));
         let mut fresh = self.ahead.remove(&level).unwrap_or_default();
+        make_room(&mut fresh, self.pending.len());
         let mut result = Ok(());
         let mut new = 0;
         for (at, key) in self.pending.drain(..).enumerate() {
@@ -495,21 +525,46 @@ impl<'m> Share<'m> {
 
     /// The process that a state belongs to; its leaves are in `leaves` then.
     pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
-        self.store.unpack(key, &mut self.leaves);
-        self.owner_of_leaves()
+        let all = self.near.go_to(&self.store, key);
+        self.leaves.copy_from_slice(&self.near.leaves);
+        let sum = if all { self.sum_of_leaves() } else { self.sum_of_next() };
+        // What it left is not in the sum.
+        self.sum = sum.inspect_err(|_| self.near.forget())?;
+        Ok(self.owner_by(self.sum))
+    }
+
+    /// The sum of the parts of the state in `leaves`, from that of the one before it.
+    #[inline]
+    fn sum_of_next(&mut self) -> Result<u64, Diagnostic> {
+        let mut sum = self.sum;
+        for i in 0..self.near.left.len() {
+            let (leaf, old) = self.near.left[i];
+            let new = self.part_of(leaf as usize, self.leaves[leaf as usize])?;
+            sum = sum.wrapping_add(new).wrapping_sub(self.part_of(leaf as usize, old)?);
+        }
+        Ok(sum)
+    }
+
+    fn owner_by(&self, sum: u64) -> usize {
+        ((u128::from(spread(sum)) * self.processes as u128) >> 64) as usize
     }
 
     /// The process that the state in `leaves` belongs to.
     pub(super) fn owner_of_leaves(&mut self) -> Result<usize, Diagnostic> {
-        let mut sum = 0u64;
-        for leaf in 0..self.leaves.len() {
-            let number = self.leaves[leaf];
-            sum = sum.wrapping_add(match self.parts[leaf].get(number as usize) {
-                Some(&part) if part != 0 => part,
-                _ => self.part(leaf, number)?,
-            });
+        let sum = self.sum_of_leaves()?;
+        Ok(self.owner_by(sum))
+    }
+
+    fn sum_of_leaves(&mut self) -> Result<u64, Diagnostic> {
+        (0..self.leaves.len()).try_fold(0u64, |sum, leaf| Ok(sum.wrapping_add(self.part_of(leaf, self.leaves[leaf])?)))
+    }
+
+    #[inline]
+    fn part_of(&mut self, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+        match self.parts[leaf].get(number as usize) {
+            Some(&part) if part != 0 => Ok(part),
+            _ => self.part(leaf, number),
         }
-        Ok(((u128::from(spread(sum)) * self.processes as u128) >> 64) as usize)
     }
 
     /// A tuple's part of the hash: the sum of those of its images, so that it is the same for all of these.

@@ -162,15 +162,21 @@ impl Store {
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
         components.dedup();
-        let leaves = components
+        let leaves: Vec<Vec<u32>> = components
             .iter()
             .flat_map(|&c| {
                 let own: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
                 // As even as can be.
                 let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
-                own.chunks(size).map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.to_vec() }).collect::<Vec<_>>()
+                own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
             })
             .collect();
+        Self::of_leaves(slots, &leaves, expected, payload)
+    }
+
+    /// An empty store with these leaves, in which each slot is once.
+    pub fn of_leaves(slots: usize, leaves: &[Vec<u32>], expected: u64, payload: Payload) -> Self {
+        let leaves = leaves.iter().map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.clone() }).collect();
         let mut store = Self {
             epoch: 0,
             leaves,
@@ -411,6 +417,13 @@ impl Store {
         });
         u64::from(a) << 32 | u64::from(b)
     }
+    /// The children of an inner node, with their indices in one of its pairs.
+    #[inline]
+    pub fn children(&self, node: u32, index: u32) -> [(Child, u32); 2] {
+        let Node { children: [a, b], table } = &self.nodes[node as usize];
+        let pair = table.get(index);
+        [(*a, (pair >> 32) as u32), (*b, pair as u32)]
+    }
     /// The index of a pair at an inner node, added if new.
     pub fn intern_pair(&self, node: u32, pair: u64) -> u32 {
         self.nodes[node as usize].table.intern(pair)
@@ -428,7 +441,7 @@ impl Store {
     }
     /// The same with room for the indices of the inner nodes, and another way to pairs.
     #[inline]
-    fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut impl FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
+    pub fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut impl FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
         let mut key = 0;
         for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
             for &n in members.iter().rev() {

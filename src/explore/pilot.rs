@@ -1,0 +1,163 @@
+//! Which slots are numbered together in a search by several processes: one of them looks at some states first.
+//!
+//! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a leaf that has nearly as many tuples as there are states. That one by
+//! several ([`super::share`]) cannot: its numbers are known to others. So before it one process makes a short search, and splits what is to be split then. In: a model
+//! without symmetries in use. Out: [`Leaves`], which all processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is
+//! in one leaf, whatever the bytes are that leaves are read from; which one it is changes no count.
+
+use std::time::Duration;
+
+use bincode::{Decode, Encode};
+
+use super::Options;
+use super::share::{Parcel, Share};
+use mu_base::host::Instant;
+use mu_base::varint::{put, take};
+use mu_base::{Budget, Diagnostic, Stage};
+use mu_model::Model;
+
+/// States that are looked at.
+const STATES: u64 = 1 << 14;
+/// States expanded between two looks at the clock.
+const BLOCK: usize = 64;
+/// Time for it.
+const TIME: Duration = Duration::from_millis(200);
+
+/// How slots are dealt to leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Leaves(pub(super) Vec<Vec<u32>>);
+
+impl Leaves {
+    /// Those that a short search asks for. What ends it early, a limit or an error of the model, ends that of all again, and is told there.
+    #[must_use]
+    pub fn found(model: &dyn Model, options: &Options, budget: &Budget) -> Option<Self> {
+        let options = Options { leaves: None, ..options.clone() };
+        let mut share = Share::new(model, &options, budget, None, 0, 1).ok()?;
+        if share.store.leaves.iter().all(|l| l.slots.len() < 2) {
+            return None;
+        }
+        look_at_some(&mut share).ok()?;
+        let mut is_split = false;
+        while let Some(leaf) = share.store.unfit_leaf() {
+            share.store.replan(std::iter::empty(), Some(leaf));
+            is_split = true;
+        }
+        is_split.then(|| Self(share.store.leaves.iter().map(|l| l.slots.clone()).collect()))
+    }
+
+    /// As bytes; empty: none were chosen.
+    #[must_use]
+    pub fn write(leaves: Option<&Self>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for leaf in leaves.iter().flat_map(|l| &l.0) {
+            put(&mut bytes, leaf.len() as u64);
+            leaf.iter().for_each(|slot| put(&mut bytes, u64::from(*slot)));
+        }
+        bytes
+    }
+
+    /// From bytes, for a model with so many slots.
+    ///
+    /// # Errors
+    /// They do not say in which leaf each slot is.
+    pub fn read(bytes: &[u8], slots: usize) -> Result<Option<Self>, Diagnostic> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let bytes = &mut &*bytes;
+        let mut leaves = Vec::new();
+        while !bytes.is_empty() {
+            let count = take(bytes).filter(|n| (1..=slots as u64).contains(n)).ok_or_else(malformed)?;
+            let leaf = (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
+            leaves.push(leaf.ok_or_else(malformed)?);
+        }
+        Self(leaves).of_slots(slots).map(Some)
+    }
+
+    /// Itself, if each of so many slots is in it once.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn of_slots(self, slots: usize) -> Result<Self, Diagnostic> {
+        let mut all: Vec<u32> = self.0.iter().flatten().copied().collect();
+        all.sort_unstable();
+        if all.into_iter().eq(0..slots as u32) { Ok(self) } else { Err(malformed()) }
+    }
+}
+
+fn malformed() -> Diagnostic {
+    Diagnostic::new(Stage::File, "a malformed layout of states")
+}
+
+/// A search by one process until it has seen enough.
+fn look_at_some(share: &mut Share<'_>) -> Result<(), Diagnostic> {
+    let start = Instant::now();
+    share.start()?;
+    while share.tally().stored < STATES && start.elapsed() < TIME {
+        if !share.is_busy() {
+            let Some(level) = share.lowest() else { break };
+            share.begin(level);
+        }
+        share.expand(BLOCK, &mut |_: Parcel| {})?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::models::{arcx, counters};
+    use mu_model::hand::HandModel;
+
+    /// Five counters in one component: a tuple of all is a state.
+    fn together() -> HandModel {
+        let mut model = HandModel::new();
+        let slots: Vec<_> = (0..5).map(|i| model.slot(&format!("n{i}"), 0, false, 0)).collect();
+        for slot in slots {
+            model.group("up", &[], &[slot], &[slot], |read, emit| {
+                if read[0] < 9 {
+                    emit.step("up", &[read[0] + 1]);
+                }
+            });
+        }
+        model
+    }
+
+    #[test]
+    fn a_leaf_that_has_a_tuple_for_each_state_is_split() {
+        let (model, options, budget) = (together(), Options::default(), Budget::default());
+        let leaves = Leaves::found(&model, &options, &budget).unwrap();
+        assert!(leaves.0.len() > 1 && leaves.0.iter().all(|l| l.len() < 4), "{leaves:?}");
+        assert_eq!(Leaves::read(&Leaves::write(Some(&leaves)), 5).unwrap(), Some(leaves.clone()));
+        let count = |leaves: Option<Leaves>| {
+            let options = Options { leaves, ..options.clone() };
+            let mut share = Share::new(&model, &options, &budget, None, 0, 1).unwrap();
+            share.start().unwrap();
+            while let Some(level) = share.lowest() {
+                share.begin(level);
+                while share.is_busy() {
+                    share.expand(1000, &mut |_| {}).unwrap();
+                }
+            }
+            share.tally()
+        };
+        let (whole, split) = (count(None), count(Some(leaves)));
+        assert_eq!((whole.states, whole.transitions, whole.deadlocks), (100_000, 450_000, 1));
+        assert_eq!((split.states, split.transitions, split.deadlocks), (100_000, 450_000, 1));
+        assert!(split.store_bytes * 2 < whole.store_bytes, "{} and {}", split.store_bytes, whole.store_bytes);
+        // What needs no other leaves has those of its components.
+        assert_eq!(Leaves::found(&counters(4, 6), &options, &budget), None);
+        assert_eq!(Leaves::found(&arcx(0), &options, &budget), None);
+    }
+
+    #[test]
+    fn what_is_no_layout_is_refused() {
+        assert_eq!(Leaves::read(&[], 3).unwrap(), None);
+        assert!(Leaves::read(&[2, 0, 2, 1, 1], 3).unwrap().is_some());
+        for bytes in
+            [&[2, 0, 2][..], &[2, 0, 2, 1, 0], &[2, 0, 2, 2, 1, 3], &[3, 0, 1], &[0, 3, 0, 1, 2], &[4, 0, 1, 2, 2], &[3, 0, 1, 0x80]]
+        {
+            assert!(Leaves::read(bytes, 3).is_err(), "{bytes:?}");
+        }
+    }
+}
