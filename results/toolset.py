@@ -17,7 +17,7 @@ Kinds, all of which are taken by default:
 Many cases are judged by one run of the programs (`BATCH` in `judge/kinds.py`): members of one specification behind different first actions, a conjunction of the formulas that mu-check
 finds true and the negations of the others, equation systems beside each other. Where the tools do not agree, or one does not answer, the batch is halved until single cases are left.
 Each case is made from its kind and a seed, which a difference names: `--kinds K --seed S --cases 1` makes it again alone, `--keep DIR` keeps its files. A case that one of the tools does
-not answer in `--seconds` is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
+not answer in `--seconds` of processor time is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
 Exit 0 if nothing differs; 2 without the toolset.
 """
 import argparse, collections, concurrent.futures, itertools, os, pathlib, shutil, signal, subprocess, sys, tempfile, time

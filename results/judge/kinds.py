@@ -87,7 +87,8 @@ def interesting(tools, base, d):
 def formula(tools, seeds, d):
     base = seeds[0] // BATCH["formula"]
     interesting(tools, base, d)
-    conjunction(tools, seeds, base, [Formula(random.Random(f"formula {s}")).make() for s in seeds], d)
+    flat = random.Random(f"flat {base}").random() < 0.2
+    conjunction(tools, seeds, base, [Formula(random.Random(f"formula {s}"), flat).make() for s in seeds], d, nested=not flat)
 
 
 def data(tools, seeds, d):
@@ -100,8 +101,9 @@ def data(tools, seeds, d):
     conjunction(tools, seeds, base, [Formula(random.Random(f"data {s}")).test() for s in seeds], d)
 
 
-def conjunction(tools, seeds, base, formulas, d):
-    """Our verdicts are judged by the toolset all at once, and in one of several other ways."""
+def conjunction(tools, seeds, base, formulas, d, nested=False):
+    """Our verdicts are judged by the toolset all at once, and in one of several other ways. Modalities that are nested are fixed points of their own (`lps2pbes -m`): without,
+    a system has as many terms as there are summands to the power of their depth."""
     (d / "f.mcf").write_text("".join(f"%% property P{s}\n{f}\n" for s, f in zip(seeds, formulas)))
     verdicts = [j["verdict"] for j in tools.ours("check", d / "m.mcrl2", d / "f.mcf")["results"]]
     if len(verdicts) != len(seeds) or not set(verdicts) <= {"true", "false"}:
@@ -112,7 +114,7 @@ def conjunction(tools, seeds, base, formulas, d):
     parts = [f"({f})" if (v == "true") != (s == turned) else f"(!({f}))" for s, f, v in zip(seeds, formulas, verdicts)]
     want = "false" if turned in seeds else "true"
     (d / "c.mcf").write_text("\n && ".join(parts) + "\n")
-    tools.theirs("lps2pbes", "-q", "-f", d / "c.mcf", d / "m.lps", d / "t.pbes")
+    tools.theirs("lps2pbes", "-q", *(["-m"] if nested else []), "-f", d / "c.mcf", d / "m.lps", d / "t.pbes")
     agree("our verdicts (" + " ".join(verdicts[:3]) + ")", want, tools.solved(d / "t.pbes"))
     way = r.random()
     if way < 0.2:

@@ -77,7 +77,7 @@ class Shell:
     has a summand for each pair of theirs, so only a shell for one member leaves it out."""
 
     def __init__(self, r, alone):
-        self.components, self.r, self.alone = r.choice([1, 1, 1, 2, 2, 2, 2, 3]), r, alone
+        self.components, self.r, self.alone = r.choice([1] * 8 + [2] * 7 + [3]), r, alone
         self.text = self.above("PQR"[: self.components])
 
     def wrapped(self, system, kinds):
