@@ -3,10 +3,13 @@
 
     results/toolset.py TOOLSET [MU_CHECK] [--kinds LIST] [--seed N] [--cases N] [--jobs N] [--seconds N] [--minutes N] [--keep DIR] [--tally FILE]
 
-TOOLSET is the folder of its programs (mcrl22lps, lps2lts, lps2pbes, pbessolve, txt2pbes, ltsconvert, ltscompare); its libraries are looked for in `lib` beside it.
+TOOLSET is the folder of its programs (mcrl22lps, lps2lts, lps2pbes, pbessolve, txt2pbes, ltsconvert, ltscompare, ltspbisim, ltspcompare); its libraries are looked for in `lib` beside it.
 Kinds, all of which are taken by default:
 
     spec       specifications with data: compared by `ltscompare`, and by their sizes modulo strong and branching bisimilarity
+    chance     the same with choices by chance: compared by `ltspcompare`, and by their sizes modulo probabilistic bisimilarity
+    time       the same with times of actions: compared by `ltscompare`
+    data       expressions of type Bool: their values
     lps        linear processes in binary form: what the toolset wrote is explored, what mu-check wrote is read and explored by the toolset
     formula    formulas on such a specification: verdicts; also by the equation system that either tool writes and the other solves
     game       parity games as equation systems without data: verdicts

@@ -4,21 +4,22 @@ A judge takes a list of seeds and raises what is wrong. Seeds of one batch share
 """
 import random
 from judge import equations
+from judge.chance import Chancy, Timed
 from judge.data import theory
 from judge.formulas import Formula
 from judge.lts import refinement
 from judge.programs import Differs, Refused, Shared, Unanswered, agree, figures
-from judge.specifications import components, specification
+from judge.specifications import Member, components, specification
 
 # Cases that are judged at once.
-BATCH = {"spec": 40, "lps": 40, "data": 100, "formula": 100, "game": 50, "equations": 20, "pbes": 4, "lts": 1}
+BATCH = {"spec": 40, "lps": 40, "chance": 40, "time": 40, "data": 100, "formula": 100, "game": 50, "equations": 20, "pbes": 4, "lts": 1}
 # States of a member that are few enough.
 LIMIT = 1000
 
 
 def joint(kind, seed):
     """How many cases from a batch on are judged together: fewer where the members have several components, whose steps multiply."""
-    if kind not in ("spec", "lps"):
+    if kind not in ("spec", "lps", "chance", "time"):
         return BATCH[kind]
     return (40, 20, 5)[components(seed // BATCH[kind]) - 1]
 
@@ -28,9 +29,9 @@ def merging(base):
     return ["-n"] if random.Random(f"merged {base}").random() < 0.9 else []
 
 
-def explored(tools, seeds, d):
+def explored(tools, seeds, d, made=Member):
     """The toolset's linear process and transition system of a batch."""
-    (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds))
+    (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds, made=made))
     tools.theirs("mcrl22lps", "-q", "-f", *merging(seeds[0] // BATCH["spec"]), d / "m.mcrl2", d / "m.lps")
     tools.theirs("lps2lts", "-q", "--cached", f"-l{LIMIT * len(seeds)}", d / "m.lps", d / "t.aut")
     sizes = figures(d / "t.aut")
@@ -56,6 +57,28 @@ def spec(tools, seeds, d):
     same_system(tools, d, "o.aut")
     # Which equivalence is a matter of the batch, so that a case alone meets the same.
     reduced(tools, d, *(("strong", "bisim") if seeds[0] // BATCH["spec"] % 2 else ("branching", "branching-bisim")))
+
+
+def chance(tools, seeds, d):
+    """Chance decides: our system and its quotient are bisimilar to the toolset's system by its program, and the quotient is no larger than its own."""
+    explored(tools, seeds, d, Chancy)
+    tools.ours("explore", d / "m.mcrl2", "--reduce", "probabilistic", "--out", d / "r.aut")
+    tools.ours("explore", d / "m.mcrl2", "--out", d / "o.aut")
+    for mine in ("o.aut", "r.aut"):
+        said = tools.theirs("ltspcompare", "-epbisim", d / mine, d / "t.aut", errors=True)
+        agree(f"ltspcompare {mine}", "LTSs are equal", said[:14])
+    # The other algorithm may write a wrong quotient; this one may leave states that nothing leads to.
+    tools.theirs("ltspbisim", "-q", "-epbisim-bem", d / "t.aut", d / "s.aut")
+    sizes = figures(d / "r.aut"), figures(d / "s.aut")
+    if sizes[0] > sizes[1]:
+        raise Differs(f"states, transitions modulo probabilistic bisimilarity: mu-check {sizes[0]}, toolset {sizes[1]}")
+
+
+def time(tools, seeds, d):
+    """Actions have times: the labels show them."""
+    explored(tools, seeds, d, Timed)
+    tools.ours("explore", d / "m.mcrl2", "--out", d / "o.aut")
+    same_system(tools, d, "o.aut")
 
 
 def lps(tools, seeds, d):
@@ -166,5 +189,5 @@ def lts(tools, seeds, d):
         refinement(tools, random.Random(f"lts {s}"), d)
 
 
-JUDGES = {"data": data, "spec": spec, "lps": lps, "formula": formula, "game": systems("game", equations.game), "equations": systems("equations", equations.with_data),
+JUDGES = {"data": data, "spec": spec, "chance": chance, "time": time, "lps": lps, "formula": formula, "game": systems("game", equations.game), "equations": systems("equations", equations.with_data),
           "pbes": systems("pbes", equations.unbounded), "lts": lts}

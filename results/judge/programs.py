@@ -48,11 +48,12 @@ class Tools:
         for p in list(self.running):
             p.kill()
 
-    def theirs(self, name, *words, processor=None):
+    def theirs(self, name, *words, processor=None, errors=False):
+        """What a program prints; with `errors` also what it prints as errors."""
         p = self.run("toolset", [self.toolset / name, *words], processor)
         if p.returncode != 0:
             raise Refused(f"toolset: {name}: " + (p.stderr.strip().split("\n") or [""])[-1][:160])
-        return p.stdout
+        return p.stdout + (p.stderr if errors else "")
 
     def reads_ours(self, name, *words):
         """A tool that is given a file of mu-check: it must not refuse it."""
@@ -81,7 +82,7 @@ class Tools:
 def figures(path):
     """States and different transitions: the toolset writes one for each value of a sum."""
     with open(path) as lines:
-        m = re.match(r"des\s*\(\s*\d+\s*,\s*(\d+)\s*,\s*(\d+)", next(lines))
+        m = re.match(r"des\s*\([^,]*,\s*(\d+)\s*,\s*(\d+)", next(lines))
         return int(m[2]), len(set(lines))
 
 

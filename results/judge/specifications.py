@@ -120,13 +120,13 @@ def components(shell_seed):
     return Shell(r, False).components
 
 
-def specification(shell_seed, members, alone=False):
-    """The batch with these members, each a seed; `alone` leaves out the first actions, for a single member."""
+def specification(shell_seed, members, alone=False, made=Member):
+    """The batch with these members, each a seed, as the class `made` makes them; `alone` leaves out the first actions, for a single member."""
     r = random.Random(f"shell {shell_seed}")
     text, shell = theory(r) + DECLARED, Shell(r, alone)
     starts = {letter: [] for letter in "PQR"[: shell.components]}
     for number, seed in enumerate(members):
-        member = Member(random.Random(f"member {seed}"), seed)
+        member = made(random.Random(f"member {seed}"), seed)
         for letter in starts:
             processes, first = member.component(letter)
             text += processes
