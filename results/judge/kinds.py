@@ -19,9 +19,8 @@ LIMIT = 1000
 
 def joint(kind, seed):
     """How many cases from a batch on are judged together: fewer where the members have several components, whose steps multiply."""
-    if kind not in ("spec", "lps", "chance", "time"):
-        return BATCH[kind]
-    return (40, 20, 5)[components(seed // BATCH[kind]) - 1]
+    by_components = {"spec": (40, 20, 5), "lps": (40, 20, 5), "chance": (40, 10, 2), "time": (40, 2, 1)}.get(kind)
+    return by_components[components(seed // BATCH[kind]) - 1] if by_components else BATCH[kind]
 
 
 def merging(base):
