@@ -3,10 +3,13 @@
 
     results/toolset.py TOOLSET [MU_CHECK] [--kinds LIST] [--seed N] [--cases N] [--jobs N] [--seconds N] [--minutes N] [--keep DIR] [--tally FILE]
 
-TOOLSET is the folder of its programs (mcrl22lps, lps2lts, lps2pbes, pbessolve, txt2pbes, ltsconvert, ltscompare); its libraries are looked for in `lib` beside it.
+TOOLSET is the folder of its programs (mcrl22lps, lps2lts, lps2pbes, pbessolve, txt2pbes, ltsconvert, ltscompare, ltspbisim, ltspcompare); its libraries are looked for in `lib` beside it.
 Kinds, all of which are taken by default:
 
     spec       specifications with data: compared by `ltscompare`, and by their sizes modulo strong and branching bisimilarity
+    chance     the same with choices by chance: compared by `ltspcompare`, and by their sizes modulo probabilistic bisimilarity
+    time       the same with times of actions: compared by `ltscompare`
+    data       expressions of type Bool: their values
     lps        linear processes in binary form: what the toolset wrote is explored, what mu-check wrote is read and explored by the toolset
     formula    formulas on such a specification: verdicts; also by the equation system that either tool writes and the other solves
     game       parity games as equation systems without data: verdicts
@@ -17,7 +20,7 @@ Kinds, all of which are taken by default:
 Many cases are judged by one run of the programs (`BATCH` in `judge/kinds.py`): members of one specification behind different first actions, a conjunction of the formulas that mu-check
 finds true and the negations of the others, equation systems beside each other. Where the tools do not agree, or one does not answer, the batch is halved until single cases are left.
 Each case is made from its kind and a seed, which a difference names: `--kinds K --seed S --cases 1` makes it again alone, `--keep DIR` keeps its files. A case that one of the tools does
-not answer in `--seconds` is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
+not answer in `--seconds` of processor time is counted apart, and so is one that a tool refuses. The tally is printed at the end, also after an interrupt; `--tally FILE` keeps it while the run goes on.
 Exit 0 if nothing differs; 2 without the toolset.
 """
 import argparse, collections, concurrent.futures, itertools, os, pathlib, shutil, signal, subprocess, sys, tempfile, time

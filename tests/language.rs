@@ -516,6 +516,18 @@ fn with_room(f: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
+fn labels_show_times_as_the_language_writes_them() {
+    let spec = parsed(SourceId(0), "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;").unwrap();
+    let (_, lts) = explored(&spec, &Default::default()).unwrap();
+    let mut texts: Vec<String> = lts.table.texts.iter().filter(|t| t.contains('@')).cloned().collect();
+    texts.sort();
+    assert_eq!(texts, ["a(0) @ (5 / 2)", "b(1) @ 3"]);
+    for text in texts {
+        syntax::parse_process(SourceId(0), &text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    }
+}
+
+#[test]
 fn examples_of_the_document() {
     with_room(|| {
         let tally = run_all(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md")]);

@@ -14,6 +14,14 @@ def game(r, tag):
     return equations, f"{tag}X0"
 
 
+def connective(x, bounds, g, negated):
+    """A negation, conjunction, disjunction or implication, by the bound that `x` is below, of what `g` makes; it is told whether that stands under an odd number of negations."""
+    if x < bounds[0]:
+        return f"!({g(not negated)})"
+    word = "&&" if x < bounds[1] else "||" if x < bounds[2] else "=>"
+    return f"(({g(negated if word != '=>' else not negated)}) {word} ({g(negated)}))"
+
+
 def with_data(r, tag):
     """Parameters of all sorts with few values, quantifiers over finite sorts and bounded numbers, implications and negations."""
     data = Data(r)
@@ -28,14 +36,8 @@ def with_data(r, tag):
             name = r.choice(list(params))
             return ("!" if negated else "") + name + (f"({', '.join(data.make(s, vs, 2) for _, s in params[name])})" if params[name] else "")
         g = lambda n: f(depth - 1, vs, n)
-        if x < 0.2:
-            return f"!({g(not negated)})"
-        if x < 0.45:
-            return f"({g(negated)} && {g(negated)})"
-        if x < 0.7:
-            return f"({g(negated)} || {g(negated)})"
         if x < 0.82:
-            return f"({g(not negated)} => {g(negated)})"
+            return connective(x, (0.2, 0.45, 0.7), g, negated)
         q, (sort, bound) = r.choice(["forall", "exists"]), r.choice([("D", None), ("E", None), ("Bool", None), ("Nat", "{} < 3"), ("Pos", "{} < 3"), ("Int", "-2 < {} && {} < 2")])
         v = data.fresh(sort)
         inner = f(depth - 1, vs + [(v, sort)], negated)
@@ -72,14 +74,8 @@ def unbounded(r, tag):
             values = [number(vs) if s == "Nat" else atom(vs) for _, s in params[name]]
             return ("!" if negated else "") + name + (f"({', '.join(values)})" if values else "")
         g = lambda n: f(depth - 1, vs, n)
-        if x < 0.25:
-            return f"!({g(not negated)})"
-        if x < 0.45:
-            return f"({g(negated)}) && ({g(negated)})"
-        if x < 0.65:
-            return f"({g(negated)}) || ({g(negated)})"
         if x < 0.8:
-            return f"({g(not negated)}) => ({g(negated)})"
+            return connective(x, (0.25, 0.45, 0.65), g, negated)
         q, var = r.choice(["forall", "exists"]), f"t{depth}"
         inner = f(depth - 1, vs + [(var, "Nat")], negated)
         # Mostly a bound that decides; sometimes one that says where the values lie.

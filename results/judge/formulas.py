@@ -8,13 +8,13 @@ QUANTIFIED = [("D", None), ("Bool", None), ("E", None), ("Nat", "{} < 3"), ("Pos
 
 
 class Formula:
-    """Makes formulas of a depth."""
+    """Makes formulas. The *flat* ones nest two modalities at most within one fixed point."""
 
-    def __init__(self, r):
-        self.r, self.data, self.fixed = r, Data(r), 0
+    def __init__(self, r, flat=False):
+        self.r, self.data, self.fixed, self.flat = r, Data(r), 0, flat
 
-    def make(self, depth=4):
-        return self.state(depth, [], [], False, plain=False)
+    def make(self):
+        return self.state(2 if self.flat else 4, [], [], False, plain=False)
 
     def test(self):
         """A formula that says something of data only."""
@@ -57,7 +57,8 @@ class Formula:
         if depth == 0 or self.r.random() < 0.5:
             return self.actions(vs, 2)
         e = lambda: self.regular(vs, depth - 1)
-        return self.r.choice([lambda: f"({e()})*", lambda: f"({e()})*", lambda: f"({e()})+", lambda: f"({e()}) . ({e()})", lambda: f"({e()}) + ({e()})"])()
+        ways = [lambda: f"({e()})*", lambda: f"({e()})*", lambda: f"({e()})+", lambda: f"({e()}) + ({e()})", lambda: f"({e()}) . ({e()})"]
+        return self.r.choice(ways[:-1] if self.flat else ways)()
 
     def state(self, depth, names, vs, negated, plain=True):
         """`names` are the fixed points in scope, with the sorts of their parameters and whether they stand under an odd number of negations. Unless `plain`, it begins with a modality or a

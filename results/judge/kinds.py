@@ -4,23 +4,23 @@ A judge takes a list of seeds and raises what is wrong. Seeds of one batch share
 """
 import random
 from judge import equations
+from judge.chance import Chancy, Timed
 from judge.data import theory
 from judge.formulas import Formula
 from judge.lts import refinement
 from judge.programs import Differs, Refused, Shared, Unanswered, agree, figures
-from judge.specifications import components, specification
+from judge.specifications import Member, components, specification
 
 # Cases that are judged at once.
-BATCH = {"spec": 40, "lps": 40, "data": 100, "formula": 100, "game": 50, "equations": 20, "pbes": 4, "lts": 1}
+BATCH = {"spec": 40, "lps": 40, "chance": 40, "time": 40, "data": 100, "formula": 100, "game": 50, "equations": 20, "pbes": 4, "lts": 1}
 # States of a member that are few enough.
 LIMIT = 1000
 
 
 def joint(kind, seed):
     """How many cases from a batch on are judged together: fewer where the members have several components, whose steps multiply."""
-    if kind not in ("spec", "lps"):
-        return BATCH[kind]
-    return (40, 20, 5)[components(seed // BATCH[kind]) - 1]
+    by_components = {"spec": (40, 20, 5), "lps": (40, 20, 5), "chance": (40, 10, 2), "time": (40, 2, 1)}.get(kind)
+    return by_components[components(seed // BATCH[kind]) - 1] if by_components else BATCH[kind]
 
 
 def merging(base):
@@ -28,9 +28,9 @@ def merging(base):
     return ["-n"] if random.Random(f"merged {base}").random() < 0.9 else []
 
 
-def explored(tools, seeds, d):
+def explored(tools, seeds, d, made=Member):
     """The toolset's linear process and transition system of a batch."""
-    (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds))
+    (d / "m.mcrl2").write_text(specification(seeds[0] // BATCH["spec"], seeds, made=made))
     tools.theirs("mcrl22lps", "-q", "-f", *merging(seeds[0] // BATCH["spec"]), d / "m.mcrl2", d / "m.lps")
     tools.theirs("lps2lts", "-q", "--cached", f"-l{LIMIT * len(seeds)}", d / "m.lps", d / "t.aut")
     sizes = figures(d / "t.aut")
@@ -56,6 +56,28 @@ def spec(tools, seeds, d):
     same_system(tools, d, "o.aut")
     # Which equivalence is a matter of the batch, so that a case alone meets the same.
     reduced(tools, d, *(("strong", "bisim") if seeds[0] // BATCH["spec"] % 2 else ("branching", "branching-bisim")))
+
+
+def chance(tools, seeds, d):
+    """Chance decides: our system and its quotient are bisimilar to the toolset's system by its program, and the quotient is no larger than its own."""
+    explored(tools, seeds, d, Chancy)
+    tools.ours("explore", d / "m.mcrl2", "--reduce", "probabilistic", "--out", d / "r.aut")
+    tools.ours("explore", d / "m.mcrl2", "--out", d / "o.aut")
+    for mine in ("o.aut", "r.aut"):
+        said = tools.theirs("ltspcompare", "-epbisim", d / mine, d / "t.aut", errors=True)
+        agree(f"ltspcompare {mine}", "LTSs are equal", said[:14])
+    # The other algorithm may write a wrong quotient; this one may leave states that nothing leads to.
+    tools.theirs("ltspbisim", "-q", "-epbisim-bem", d / "t.aut", d / "s.aut")
+    sizes = figures(d / "r.aut"), figures(d / "s.aut")
+    if sizes[0] > sizes[1]:
+        raise Differs(f"states, transitions modulo probabilistic bisimilarity: mu-check {sizes[0]}, toolset {sizes[1]}")
+
+
+def time(tools, seeds, d):
+    """Actions have times: the labels show them."""
+    explored(tools, seeds, d, Timed)
+    tools.ours("explore", d / "m.mcrl2", "--out", d / "o.aut")
+    same_system(tools, d, "o.aut")
 
 
 def lps(tools, seeds, d):
@@ -87,7 +109,8 @@ def interesting(tools, base, d):
 def formula(tools, seeds, d):
     base = seeds[0] // BATCH["formula"]
     interesting(tools, base, d)
-    conjunction(tools, seeds, base, [Formula(random.Random(f"formula {s}")).make() for s in seeds], d)
+    flat = random.Random(f"flat {base}").random() < 0.2
+    conjunction(tools, seeds, base, [Formula(random.Random(f"formula {s}"), flat).make() for s in seeds], d, nested=not flat)
 
 
 def data(tools, seeds, d):
@@ -100,8 +123,9 @@ def data(tools, seeds, d):
     conjunction(tools, seeds, base, [Formula(random.Random(f"data {s}")).test() for s in seeds], d)
 
 
-def conjunction(tools, seeds, base, formulas, d):
-    """Our verdicts are judged by the toolset all at once, and in one of several other ways."""
+def conjunction(tools, seeds, base, formulas, d, nested=False):
+    """Our verdicts are judged by the toolset all at once, and in one of several other ways. Modalities that are nested are fixed points of their own (`lps2pbes -m`): without,
+    a system has as many terms as there are summands to the power of their depth."""
     (d / "f.mcf").write_text("".join(f"%% property P{s}\n{f}\n" for s, f in zip(seeds, formulas)))
     verdicts = [j["verdict"] for j in tools.ours("check", d / "m.mcrl2", d / "f.mcf")["results"]]
     if len(verdicts) != len(seeds) or not set(verdicts) <= {"true", "false"}:
@@ -112,7 +136,7 @@ def conjunction(tools, seeds, base, formulas, d):
     parts = [f"({f})" if (v == "true") != (s == turned) else f"(!({f}))" for s, f, v in zip(seeds, formulas, verdicts)]
     want = "false" if turned in seeds else "true"
     (d / "c.mcf").write_text("\n && ".join(parts) + "\n")
-    tools.theirs("lps2pbes", "-q", "-f", d / "c.mcf", d / "m.lps", d / "t.pbes")
+    tools.theirs("lps2pbes", "-q", *(["-m"] if nested else []), "-f", d / "c.mcf", d / "m.lps", d / "t.pbes")
     agree("our verdicts (" + " ".join(verdicts[:3]) + ")", want, tools.solved(d / "t.pbes"))
     way = r.random()
     if way < 0.2:
@@ -164,5 +188,5 @@ def lts(tools, seeds, d):
         refinement(tools, random.Random(f"lts {s}"), d)
 
 
-JUDGES = {"data": data, "spec": spec, "lps": lps, "formula": formula, "game": systems("game", equations.game), "equations": systems("equations", equations.with_data),
+JUDGES = {"data": data, "spec": spec, "chance": chance, "time": time, "lps": lps, "formula": formula, "game": systems("game", equations.game), "equations": systems("equations", equations.with_data),
           "pbes": systems("pbes", equations.unbounded), "lts": lts}

@@ -19,7 +19,7 @@ class Differs(Exception):
 
 
 class Tools:
-    """The two tools, and how long each may take."""
+    """The two tools, and how many seconds of processor time each may take, which does not depend on what else the machine does; and ten times as long by the clock."""
 
     def __init__(self, toolset, mu_check, seconds):
         self.toolset, self.mu_check, self.seconds = pathlib.Path(toolset).resolve(), pathlib.Path(mu_check).resolve(), seconds
@@ -27,19 +27,19 @@ class Tools:
         self.env = dict(os.environ, LD_LIBRARY_PATH=f"{self.toolset.parent / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}")
 
     def run(self, who, words, processor=None):
-        """Runs a program; `processor` limits the seconds of processor time, which do not depend on what else the machine does."""
-        limit = processor and (lambda: resource.setrlimit(resource.RLIMIT_CPU, (processor, processor)))
+        processor = max(1, int(processor or self.seconds))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (processor, processor))
         try:
             with subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, env=self.env, preexec_fn=limit) as p:
                 self.running.add(p)
                 try:
-                    out, err = p.communicate(timeout=self.seconds)
+                    out, err = p.communicate(timeout=10 * self.seconds)
                 finally:
                     p.kill()
                     self.running.discard(p)
         except subprocess.TimeoutExpired:
             raise Unanswered(who)
-        if processor and p.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        if p.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             raise Unanswered(who)
         return subprocess.CompletedProcess(words, p.returncode, out, err)
 
@@ -48,11 +48,12 @@ class Tools:
         for p in list(self.running):
             p.kill()
 
-    def theirs(self, name, *words, processor=None):
+    def theirs(self, name, *words, processor=None, errors=False):
+        """What a program prints; with `errors` also what it prints as errors."""
         p = self.run("toolset", [self.toolset / name, *words], processor)
         if p.returncode != 0:
             raise Refused(f"toolset: {name}: " + (p.stderr.strip().split("\n") or [""])[-1][:160])
-        return p.stdout
+        return p.stdout + (p.stderr if errors else "")
 
     def reads_ours(self, name, *words):
         """A tool that is given a file of mu-check: it must not refuse it."""
@@ -81,7 +82,7 @@ class Tools:
 def figures(path):
     """States and different transitions: the toolset writes one for each value of a sum."""
     with open(path) as lines:
-        m = re.match(r"des\s*\(\s*\d+\s*,\s*(\d+)\s*,\s*(\d+)", next(lines))
+        m = re.match(r"des\s*\([^,]*,\s*(\d+)\s*,\s*(\d+)", next(lines))
         return int(m[2]), len(set(lines))
 
 

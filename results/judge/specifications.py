@@ -77,7 +77,7 @@ class Shell:
     has a summand for each pair of theirs, so only a shell for one member leaves it out."""
 
     def __init__(self, r, alone):
-        self.components, self.r, self.alone = r.choice([1, 1, 1, 2, 2, 2, 2, 3]), r, alone
+        self.components, self.r, self.alone = r.choice([1] * 8 + [2] * 7 + [3]), r, alone
         self.text = self.above("PQR"[: self.components])
 
     def wrapped(self, system, kinds):
@@ -120,13 +120,13 @@ def components(shell_seed):
     return Shell(r, False).components
 
 
-def specification(shell_seed, members, alone=False):
-    """The batch with these members, each a seed; `alone` leaves out the first actions, for a single member."""
+def specification(shell_seed, members, alone=False, made=Member):
+    """The batch with these members, each a seed, as the class `made` makes them; `alone` leaves out the first actions, for a single member."""
     r = random.Random(f"shell {shell_seed}")
     text, shell = theory(r) + DECLARED, Shell(r, alone)
     starts = {letter: [] for letter in "PQR"[: shell.components]}
     for number, seed in enumerate(members):
-        member = Member(random.Random(f"member {seed}"), seed)
+        member = made(random.Random(f"member {seed}"), seed)
         for letter in starts:
             processes, first = member.component(letter)
             text += processes

@@ -223,7 +223,11 @@ impl Compiled {
         let (actions, time) = self.without_time(multi);
         let actions = if actions.is_empty() { "tau".into() } else { actions.iter().map(one).collect::<Vec<_>>().join("|") };
         match time {
-            Some(time) => format!("{actions} @ {}", mu_data::print::expression(self.program.signature(), time)),
+            Some(time) => {
+                let time = mu_data::print::expression(self.program.signature(), time);
+                // After `@` the language has a number, a name, or parentheses.
+                if time.bytes().all(|b| b.is_ascii_digit()) { format!("{actions} @ {time}") } else { format!("{actions} @ ({time})") }
+            }
             None => actions,
         }
     }

@@ -14,10 +14,11 @@
 //!
 //! Cost: one pass. Invariant: places of the tree lead into the text as it was written.
 
+use ahash::AHashSet;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section};
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
-use mu_syntax::{parse_formula, parse_specification};
+use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
 mod unroll;
 
@@ -111,10 +112,6 @@ impl<'a> Scan<'a> {
         }
         None
     }
-    /// A part of the text at its place, all before it blank but for a word at the start.
-    fn alone(&self, first: &str, part: std::ops::Range<usize>, end: &str) -> String {
-        format!("{first}{}{}{end}", " ".repeat(part.start - first.len()), &self.text[part])
-    }
 }
 
 /// The place of the word `pbes` outside of comments.
@@ -175,7 +172,7 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
         return Err(scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`"));
     }
     let part = scan.until(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
-    let formula = parse_formula(source, &scan.alone("", part.clone(), ""))?.formula;
+    let formula = parse_formula_in(source, text, part.clone())?.formula;
     let initial = text[part].trim().to_string();
     let StateFormulaKind::Var(name, args) = &formula.kind else {
         return Err(
@@ -187,22 +184,24 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
     if scan.at < text.len() {
         return Err(scan.refuse("the end of the text"));
     }
-    let names: Vec<String> = equations.iter().map(|e| e.name.kind.clone()).collect();
-    for (i, e) in equations.iter().enumerate() {
-        if names[..i].contains(&e.name.kind) {
-            return Err(Diagnostic::at(Stage::Type, e.name.span, format!("the variable `{}` has two equations", e.name.kind)));
-        }
+    let mut names = AHashSet::new();
+    if let Some(e) = equations.iter().find(|e| !names.insert(e.name.kind.as_str())) {
+        return Err(Diagnostic::at(Stage::Type, e.name.span, format!("the variable `{}` has two equations", e.name.kind)));
     }
-    if !names.contains(&name.kind) {
-        return Err(unknown(name, &names));
+    if !names.contains(name.kind.as_str()) {
+        return Err(unknown(name, &in_order(&equations)));
     }
     let quantified = unroll::unroll(&mut equations, unrolled);
-    let names: Vec<String> = equations.iter().map(|e| e.name.kind.clone()).collect();
-    let mut ranks = Vec::new();
-    for (i, e) in equations.iter().enumerate() {
-        ranks.push(if i == 0 { 0 } else { ranks[i - 1] + usize::from(e.least != equations[i - 1].least) });
+    let names = in_order(&equations);
+    let known: AHashSet<&str> = names.iter().map(String::as_str).collect();
+    let (mut ranks, mut signs) = (Vec::new(), Vec::new());
+    for e in &equations {
+        if signs.last() != Some(&e.least) {
+            signs.push(e.least);
+        }
+        ranks.push(signs.len() - 1);
     }
-    let last = ranks[ranks.len() - 1];
+    let last = signs.len() - 1;
     // Names of actions that no equation has.
     let mut prefix = String::new();
     while names
@@ -211,11 +210,10 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
     {
         prefix.push_str("m_");
     }
-    let game = Game { prefix: &prefix, names: &names, last };
+    let game = Game { prefix: &prefix, names: &names, known: &known, last };
     let mut actions: Vec<String> = ["yes", "no", "each"].map(|a| format!("{prefix}{a}")).to_vec();
     actions.extend((0..=last).flat_map(|k| [format!("{prefix}some_{k}"), format!("{prefix}all_{k}")]));
     sections.push(Section::Actions(actions.into_iter().map(|a| (Node::new(a, Span::default()), Vec::new())).collect()));
-    let signs: Vec<bool> = (0..=last).map(|k| equations[ranks.iter().position(|r| *r == k).unwrap_or(0)].least).collect();
     let mut processes = Vec::new();
     for (e, rank) in equations.into_iter().zip(ranks) {
         let body = game.state(&e.body, rank, e.name.span)?;
@@ -224,6 +222,10 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
     sections.push(Section::Processes(processes));
     sections.push(Section::Init(call(name.clone(), args.clone(), name.span)));
     Ok(System { specification: ast::Specification { sections }, prefix, least: signs, initial, quantified })
+}
+
+fn in_order(equations: &[Equation]) -> Vec<String> {
+    equations.iter().map(|e| e.name.kind.clone()).collect()
 }
 
 fn unknown(name: &ast::Ident, names: &[String]) -> Diagnostic {
@@ -236,15 +238,10 @@ fn equation(scan: &mut Scan, least: bool) -> Result<Equation, Diagnostic> {
     let Some(_) = scan.word() else { return Err(scan.refuse("the variable of the equation")) };
     let from = scan.at;
     let head = scan.until('=').ok_or_else(|| scan.refuse("`=` and the right-hand side"))?;
-    // As the head of a process; there is room for the keyword, since `pbes` stands before.
-    let head = parse_specification(scan.source, &scan.alone("proc", from..head.end, "= delta;"))?;
-    let Some(Section::Processes(mut heads)) = head.sections.into_iter().next() else {
-        return Err(scan.refuse("the variable of the equation"));
-    };
-    let Some(ast::ProcessEquation { name, params, .. }) = heads.pop() else { return Err(scan.refuse("the variable of the equation")) };
+    let (name, params) = parse_head_in(scan.source, scan.text, from..head.end)?;
     scan.at += 1;
     let body = scan.until(';').ok_or_else(|| scan.refuse("`;` after the right-hand side"))?;
-    let body = parse_formula(scan.source, &scan.alone("", body, ""))?;
+    let body = parse_formula_in(scan.source, scan.text, body)?;
     scan.at += 1;
     Ok(Equation { least, name, params, body: positive(&body.formula, true)? })
 }
@@ -316,6 +313,7 @@ fn call(name: ast::Ident, args: Vec<Data>, span: Span) -> Process {
 struct Game<'a> {
     prefix: &'a str,
     names: &'a [String],
+    known: &'a AHashSet<&'a str>,
     last: usize,
 }
 
@@ -348,7 +346,7 @@ impl Game<'_> {
                 Positive::Const(value) if *value == all => Node::new(ProcessKind::Delta, span),
                 Positive::Const(_) => self.end(decided, span),
                 Positive::Val(data) => guarded(vec![if all { negated(data) } else { data.clone() }], self.end(decided, data.span)),
-                Positive::Call(name, _) if !self.names.contains(&name.kind) => return Err(unknown(name, self.names)),
+                Positive::Call(name, _) if !self.known.contains(name.kind.as_str()) => return Err(unknown(name, self.names)),
                 Positive::Call(name, args) => self.then(&step, call(name.clone(), args.clone(), name.span)),
                 Positive::Quantifier(a, vars, body) if *a == all => {
                     Node::new(ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)), span)

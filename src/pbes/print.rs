@@ -5,13 +5,20 @@
 //! its condition and the match of its action imply `f` in its next state. Parameters of an equation are the data variables that are live
 //! in it and the process parameters. Quantified variables are copied afresh for each summand, so nothing is captured.
 //!
-//! Cost: (modalities) x (summands), nested modalities multiply.
+//! What a modality says of next states, if it has modalities itself, is an equation of its own: written out, nested modalities would multiply. Such an auxiliary
+//! equation stands in the block of the fixed point that it was made for, with the same sign, and only that block calls it. No variable of it depends on itself but
+//! through others, so to substitute it (the last one first, into equations before it) is sound, and alternation is that of the formula.
+//! It would be a parameter of such an equation which value a quantifier gives; where nothing bounds the quantifier but what lies behind a modality, all is written out.
+//!
+//! Cost: (modalities) x (summands); written out, modalities multiply.
 
 use super::rules::{self, LabelClass};
+use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{FixId, VarId};
 use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::print::{SpecPrinter, unused};
+use mu_formula::naive::is_finite;
 use mu_formula::normal::{Node, NodeId, Normal, normalise};
 use mu_formula::typed::{Action, TypedFormula};
 use mu_process::linear::LinearProcess;
@@ -63,7 +70,15 @@ struct Translator<'a> {
     normal: &'a Normal,
     data: DataSpec,
     process: &'a LinearProcess,
+    /// Of the fixed-point variables, then of the auxiliary ones.
     names: Vec<String>,
+    /// By node: whether it has a modality outside of fixed points.
+    modal: Vec<bool>,
+    /// The auxiliary variables of the equation that is being made, and those that have no equation yet.
+    auxiliary: AHashMap<NodeId, String>,
+    waiting: Vec<NodeId>,
+    /// Quantified variables at hand that nothing bounds.
+    unbounded: Vec<VarId>,
 }
 
 /// The text of the equation system.
@@ -76,9 +91,9 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     let mut data = formula.data.clone();
     let normal = normalise(formula, &mut data.signature)?;
     let names = equation_names(&normal, &data);
-    let mut t = Translator { normal: &normal, data, process, names };
-    let state: Vec<Expr> = process.params.iter().map(|p| Expr::var(&t.data.signature, p.var)).collect();
-    let process_params: Vec<VarId> = process.params.iter().map(|p| p.var).collect();
+    let modal = modal(&normal);
+    let (auxiliary, waiting, unbounded) = Default::default();
+    let mut t = Translator { normal: &normal, data, process, names, modal, auxiliary, waiting, unbounded };
     let mut equations: Vec<FixedPoint> = Vec::new();
     let values: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
     let call = match normal.node(normal.root) {
@@ -88,17 +103,15 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     let initial = match call {
         Some(Predicate::Call(name, values)) => (name, values),
         _ => {
-            let name = unused("Start", |n| t.names.iter().any(|m| m == n));
-            let body = t.predicate(normal.root, &state)?;
-            equations.push(FixedPoint { least: false, name: name.clone(), params: process_params.clone(), body });
+            let name = t.unused("Start");
+            t.equations(false, &name, &[], normal.root, &mut equations)?;
             (name, values)
         }
     };
     for fix in order(&normal) {
         let f = normal.fix(fix);
-        let params = normal.live(f.head).iter().chain(&process_params).copied().collect();
-        let body = t.predicate(f.body, &state)?;
-        equations.push(FixedPoint { least: f.least, name: t.names[fix.index()].clone(), params, body });
+        let name = t.names[fix.index()].clone();
+        t.equations(f.least, &name, normal.live(f.head), f.body, &mut equations)?;
     }
     Ok(System { data: t.data, globals: process.globals.clone(), equations, initial })
 }
@@ -173,7 +186,91 @@ fn order(normal: &Normal) -> Vec<FixId> {
     order
 }
 
+/// Nodes that have a modality outside of fixed points. Children come before their parents.
+fn modal(normal: &Normal) -> Vec<bool> {
+    let mut modal = vec![false; normal.nodes.len()];
+    for (i, node) in normal.nodes.iter().enumerate() {
+        modal[i] = match node {
+            Node::Must(..) | Node::May(..) => true,
+            Node::All(list) | Node::Any(list) => list.iter().any(|n| modal[n.index()]),
+            Node::Forall(_, body) | Node::Exists(_, body) => modal[body.index()],
+            Node::Const(_) | Node::Val(_) | Node::Call(..) | Node::Head(_) => false,
+        };
+    }
+    modal
+}
+
 impl Translator<'_> {
+    /// A name that no variable of the system has.
+    fn unused(&self, base: &str) -> String {
+        unused(base, |n| self.names.iter().any(|m| m == n) || self.data.signature.ops().any(|o| o.1.name == n))
+    }
+
+    /// The equation of a variable, and the auxiliary ones that it needs, of the same sign.
+    fn equations(&mut self, least: bool, name: &str, live: &[VarId], body: NodeId, to: &mut Vec<FixedPoint>) -> Result<(), Diagnostic> {
+        let process = self.process;
+        let params = |live: &[VarId]| live.iter().copied().chain(process.params.iter().map(|p| p.var)).collect();
+        let state: Vec<Expr> = process.params.iter().map(|p| Expr::var(&self.data.signature, p.var)).collect();
+        self.auxiliary.clear();
+        to.push(FixedPoint { least, name: name.to_string(), params: params(live), body: self.predicate(body, &state)? });
+        while let Some(node) = self.waiting.pop() {
+            let name = self.auxiliary[&node].clone();
+            to.push(FixedPoint { least, name, params: params(self.normal.live(node)), body: self.predicate(node, &state)? });
+        }
+        Ok(())
+    }
+
+    /// What is said of a next state: an instance of an auxiliary variable if it has modalities.
+    fn target(&mut self, body: NodeId, next: &[Expr]) -> Result<Predicate, Diagnostic> {
+        let live = self.normal.live(body);
+        if !self.modal[body.index()] || live.iter().any(|v| self.unbounded.contains(v)) {
+            return self.predicate(body, next);
+        }
+        let name = match self.auxiliary.get(&body) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.unused("Next");
+                self.names.push(name.clone());
+                self.auxiliary.insert(body, name.clone());
+                self.waiting.push(body);
+                name
+            }
+        };
+        let values = live.iter().map(|v| Expr::var(&self.data.signature, *v));
+        Ok(Predicate::Call(name, values.chain(next.iter().cloned()).collect()))
+    }
+
+    /// The predicate below a quantifier.
+    fn quantified(&mut self, all: bool, vars: Vec<VarId>, body: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
+        let before = self.unbounded.len();
+        for v in &vars {
+            let sort = self.data.signature.var(*v).sort;
+            if !is_finite(&self.data, sort) && !self.is_tested(all, body, *v) {
+                self.unbounded.push(*v);
+            }
+        }
+        let inner = self.predicate(body, state);
+        self.unbounded.truncate(before);
+        Ok(quantifier(all, vars, inner?))
+    }
+
+    /// Whether a test says which values of a quantified variable count.
+    fn is_tested(&self, all: bool, body: NodeId, var: VarId) -> bool {
+        let parts = match self.normal.node(body) {
+            Node::Any(list) if all => list,
+            Node::All(list) if !all => list,
+            _ => return false,
+        };
+        parts.iter().any(|n| match self.normal.node(*n) {
+            Node::Val(test) => {
+                let mut free = Vec::new();
+                test.free_vars(&mut free);
+                free.contains(&var)
+            }
+            _ => false,
+        })
+    }
+
     /// The predicate of a node; `state` gives the process parameters.
     fn predicate(&mut self, node: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
@@ -185,8 +282,8 @@ impl Translator<'_> {
                     let parts = list.into_iter().map(|n| self.predicate(n, state)).collect::<Result<_, _>>()?;
                     junction(all, parts)
                 }
-                Node::Forall(vars, body) => quantifier(true, vars, self.predicate(body, state)?),
-                Node::Exists(vars, body) => quantifier(false, vars, self.predicate(body, state)?),
+                Node::Forall(vars, body) => self.quantified(true, vars, body, state)?,
+                Node::Exists(vars, body) => self.quantified(false, vars, body, state)?,
                 Node::Must(action, body) => self.modality(node, &action, body, true, state)?,
                 Node::May(action, body) => self.modality(node, &action, body, false, state)?,
                 Node::Call(fix, args) => {
@@ -234,7 +331,7 @@ impl Translator<'_> {
             for (i, e) in &summand.updates {
                 next[*i] = e.substitute(&by);
             }
-            let target = self.predicate(body, &next)?;
+            let target = self.target(body, &next)?;
             let guard = if all { Expr::negate(&mut self.data.signature, guard) } else { guard };
             let guard = match guard.as_bool(&self.data.signature) {
                 Some(b) => Predicate::Const(b),
@@ -365,8 +462,22 @@ mod tests {
 
     #[test]
     fn copies_of_quantified_variables_are_apart() {
-        // Two steps of the same summand: two variables.
-        let t = text("<enter(1)><leave(1)><enter(2)>true");
-        assert!(t.contains("exists m: Nat") && t.contains("exists m_1: Nat"), "{t}");
+        // Two steps of the same summand: two variables. Both are written out, since the value of `k` is found behind them only.
+        let t = text("exists k: Nat. [exists j: Nat. enter(j)]<leave(7)><enter(k)>true");
+        assert!(t.contains("forall m: Nat") && t.contains("exists m_1: Nat") && !t.contains("Next"), "{t}");
+    }
+
+    #[test]
+    fn nested_modalities_add_up() {
+        let of = |depth: usize| text(&format!("mu X. nu Y. {}(X && Y)", "[true]<true>".repeat(depth)));
+        let (one, two, three) = (of(1), of(2), of(3));
+        assert_eq!(three.len() - two.len(), two.len() - one.len(), "{three}");
+        assert_eq!((two.matches("\n  mu ").count(), two.matches("\n  nu ").count()), (1, 4), "{two}");
+        // With the data that it speaks of: a test in the formula bounds the quantifier.
+        let t = text("exists k: Nat. val(k < 2) && [exists j: Nat. enter(j)]<leave(k)><true>true");
+        assert!(t.contains("nu Next(k: Nat, n: Nat, ") && t.contains("nu Next_1(n: Nat, ") && t.contains("Next(k, m, "), "{t}");
+        // One for what is said twice.
+        let t = text("[true* . (leave(0) + leave(1)) . leave(2)]false");
+        assert!(t.matches("Next(").count() == 3 && !t.contains("Next_1"), "{t}");
     }
 }

@@ -10,4 +10,6 @@ pub mod print;
 pub mod template;
 pub mod tokens;
 
-pub use parse::{parse_data, parse_formula, parse_multi_action, parse_process, parse_sort, parse_specification};
+pub use parse::{
+    parse_data, parse_formula, parse_formula_in, parse_head_in, parse_multi_action, parse_process, parse_sort, parse_specification,
+};

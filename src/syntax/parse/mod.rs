@@ -16,6 +16,7 @@ use pest::iterators::{Pair, Pairs};
 
 use super::ast;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
+use std::ops::Range;
 
 /// The generated parser.
 mod grammar {
@@ -37,6 +38,28 @@ pub fn parse_specification(source: SourceId, text: &str) -> Result<ast::Specific
 /// Parses a formula: a state formula alone, or declarations and `form F;`.
 pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, Diagnostic> {
     run(source, text, Rule::formula_file, |b, p| b.formula_file(p))
+}
+
+/// Parses a state formula that is a part of a text; places are those in the text. It costs what the part costs.
+pub fn parse_formula_in(source: SourceId, text: &str, part: Range<usize>) -> Result<ast::FormulaFile, Diagnostic> {
+    run_shifted(Builder { source, shift: part.start as i64 }, &text[part], Rule::formula_file, |b, p| b.formula_file(p))
+}
+
+/// Parses a name with parameters, such as the left-hand side of an equation, that is a part of a text; the same holds.
+pub fn parse_head_in(source: SourceId, text: &str, part: Range<usize>) -> Result<(ast::Ident, Vec<ast::VarDecl>), Diagnostic> {
+    // As the head of a process.
+    let builder = Builder { source, shift: part.start as i64 - "proc ".len() as i64 };
+    let read = run_shifted(builder, &format!("proc {}= delta;", &text[part.clone()]), Rule::specification, |b, p| b.specification(p))?;
+    let sections = <[ast::Section; 1]>::try_from(read.sections).ok();
+    let head = match sections {
+        Some([ast::Section::Processes(list)]) => <[ast::ProcessEquation; 1]>::try_from(list).ok(),
+        _ => None,
+    };
+    let Some([head]) = head else {
+        let span = Span { source, start: part.start as u32, end: part.end as u32 };
+        return Err(Diagnostic::at(Stage::Syntax, span, "this is not one name with parameters"));
+    };
+    Ok((head.name, head.params))
 }
 
 /// Parses a data expression.
@@ -66,7 +89,10 @@ const STACK_PER_LEVEL: usize = 16 << 10;
 const STACK_BASE: usize = 4 << 20;
 
 fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
-    let builder = Builder { source };
+    run_shifted(Builder { source, shift: 0 }, text, rule, build)
+}
+
+fn run_shifted<T>(builder: Builder, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::Syntax, "the text is longer than 4 GiB"));
     }
@@ -125,11 +151,14 @@ fn is_part(pair: &P) -> bool {
 /// Turns pairs into trees.
 struct Builder {
     source: SourceId,
+    /// Where the parsed text begins in the source.
+    shift: i64,
 }
 
 impl Builder {
     fn range(&self, start: usize, end: usize) -> Span {
-        Span { source: self.source, start: start as u32, end: end as u32 }
+        let place = |at: usize| (at as i64 + self.shift).max(0) as u32;
+        Span { source: self.source, start: place(start), end: place(end) }
     }
     fn span(&self, pair: &P) -> Span {
         let span = pair.as_span();

@@ -244,7 +244,7 @@ impl Builder {
     fn bare_condition(&self, pairs: &[P], start: usize, end: usize) -> Option<Diagnostic> {
         let arrow = end + pairs[end..].iter().position(|p| p.as_rule() == Rule::arrow)?;
         let span = self.span(&pairs[start]).to(self.span(&pairs[arrow - 1]));
-        let text = &pairs[start].get_input()[span.start as usize..span.end as usize];
+        let text = &pairs[start].get_input()[pairs[start].as_span().start()..pairs[arrow - 1].as_span().end()];
         Some(
             self.refuse(span, format!("the condition `{text}` needs parentheses"))
                 .note("only a name, an application or a negation of those can do without: `(x == y) -> p`"),
