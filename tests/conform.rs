@@ -351,7 +351,7 @@ fn limits_give_unknown_and_bad_input_is_refused() {
     }
     let wrong = mu_check(&["conform", &tso, "--interface", &package("specs/arcx.interface")]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("arcx.interface:8:6: error: the machine has no action `start_load`"),
+        wrong.code == 2 && wrong.stderr.contains("arcx.interface:8:6: error: the model has no action `start_load`"),
         "{}",
         wrong.stderr
     );
@@ -470,8 +470,8 @@ fn program_lines_say_what_the_most_general_program_does() {
     assert_eq!((shown.code, shown.json["tests"][0]["shown"].as_array().map(Vec::len)), (0, Some(3)), "{}", shown.stderr);
     for (text, more, message) in [
         (FETCHES, "program load fetch(p, \"ld(a)\");", "the machine does `fetch` itself"),
-        (FETCHES, "program load nothing(p);", "the machine has no action `nothing`"),
-        (FETCHES, "program load issue(p);", "`issue` has 2 arguments in the machine, 1 here"),
+        (FETCHES, "program load nothing(p);", "the model has no action `nothing`"),
+        (FETCHES, "program load issue(p);", "`issue` has 2 arguments in the model, 1 here"),
         (FETCHES, "program load lonely(p);", "no `comm` of the machine has `lonely`"),
         (FETCHES, "program load issue(p, \"ld(b)\");", "the most general program"),
         (FETCHES, "program load issue(p, \"ld(w)\");", "no label of the interface says what sort `w` has"),

@@ -95,3 +95,123 @@ fn visual_studio_code_packs_what_it_names() {
         assert!(name.starts_with("out/") || Path::new(&package(&format!("editors/vscode/{name}"))).exists(), "{name} is missing");
     }
 }
+
+/// A program in a terminal of its own. Dropping it ends the terminal.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Starts a command line in a folder, with a home and with the program of these tests on the path.
+    fn start(command: &str, home: &Path, folder: &Path) -> Self {
+        let terminal = Self { socket: home.join("terminal").display().to_string() };
+        let program = Path::new(env!("CARGO_BIN_EXE_mu-check")).parent().unwrap();
+        let started = terminal
+            .command()
+            .args(["-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "40", command])
+            .env("PATH", format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default()))
+            .env("HOME", home)
+            .env_remove("XDG_CONFIG_HOME")
+            .current_dir(folder)
+            .status()
+            .unwrap();
+        assert!(started.success());
+        terminal
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-S", &self.socket]);
+        command
+    }
+
+    /// Types a text, then a key that has a name.
+    fn keys(&self, text: &str, key: Option<&str>) {
+        let typed = self.command().args(["send-keys", "-l", text]).status().unwrap();
+        let pressed = key.is_none_or(|k| self.command().args(["send-keys", k]).status().unwrap().success());
+        assert!(typed.success() && pressed);
+    }
+
+    /// Waits until what is on the screen passes a test; `again` is done before the first look and each twentieth.
+    fn wait(&self, what: &str, again: impl Fn(), test: impl Fn(&str) -> bool) {
+        let begin = std::time::Instant::now();
+        for look in 0.. {
+            if look % 20 == 0 {
+                again();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let screen = String::from_utf8_lossy(&self.command().args(["capture-pane", "-p"]).output().unwrap().stdout).into_owned();
+            if test(&screen) {
+                return;
+            }
+            assert!(begin.elapsed().as_secs() < 120, "timeout: {what}\n{screen}");
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.command().arg("kill-server").output();
+    }
+}
+
+/// Helix has no mode without a screen: `tmux` gives it one.
+#[test]
+fn helix() {
+    for (program, version) in [("hx", "--version"), ("tmux", "-V")] {
+        if Command::new(program).arg(version).output().is_err() {
+            println!("skipped: `{program}` is not installed");
+            return;
+        }
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (settings, models) = (home.path().join(".config/helix/languages.toml"), home.path().join("models"));
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::create_dir(&models).unwrap();
+    std::fs::write(&settings, block("editors/README.md", "toml")).unwrap();
+    for name in ["banks.mcrl2", "order.mcf"] {
+        std::fs::write(models.join(name), tutorial(name)).unwrap();
+    }
+    std::fs::write(models.join("parameters.spec"), "$param n: Pos = 2;\nact a: Pos;\ninit a(${n});\n").unwrap();
+    let good = tutorial("banks.mcrl2");
+    let screen = Terminal::start("hx banks.mcrl2", home.path(), &models);
+    screen.wait("the model", || (), |s| s.contains("init allow"));
+    // Before the server is there, keys can be lost to it. It is when there is an outline. A key right behind Escape would be another key.
+    let outline = || {
+        screen.keys("", Some("Escape"));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        screen.keys(" s", None);
+    };
+    screen.wait("the outline", outline, |s| s.contains("class") && s.contains("namespace"));
+    screen.keys("", Some("Escape"));
+    screen.wait("the model again", || (), |s| !s.contains("namespace"));
+    screen.keys("/Bank\\(d\\)", Some("Enter"));
+    screen.wait("what is found", || (), |s| s.contains(" 2:75"));
+    screen.keys("cBnak(d)", None);
+    screen.wait("what is typed", || (), |s| s.contains("Bnak(d)") && s.contains("INS"));
+    screen.keys("", Some("Escape"));
+    screen.wait("an error", || (), |s| s.contains(" NOR ") && s.contains("● 1"));
+    // Its message stands at the top right when the cursor is there.
+    screen.wait("why", || screen.keys("[d", None), |s| s.contains("similar names: Bank"));
+    screen.keys(" a", None);
+    screen.wait("the fix", || (), |s| s.contains("replace `Bnak` by `Bank`"));
+    screen.keys("", Some("Enter"));
+    screen.wait("no error", || (), |s| s.contains("leave(d) . Bank(d);") && !s.contains('●'));
+    screen.keys(":write", Some("Enter"));
+    let file = || std::fs::read_to_string(models.join("banks.mcrl2")).unwrap();
+    screen.wait("the file", || (), |_| file() == good);
+    screen.keys(":sh mu-check check banks.mcrl2 order.mcf; true", Some("Enter"));
+    screen.wait("the verdict", || (), |s| s.contains("order.mcf: false"));
+    screen.keys("", Some("Escape"));
+    screen.wait("the model once more", || (), |s| !s.contains("order.mcf: false"));
+    // Files of this ending are those of another language where nothing says otherwise.
+    screen.keys(":open parameters.spec", Some("Enter"));
+    screen.wait("the parameter", || (), |s| s.contains("$param"));
+    screen.keys("/\\ba\\b", Some("Enter"));
+    screen.keys(" r", None);
+    screen.wait("the old name", || (), |s| s.contains("rename-to:a"));
+    screen.keys("b", Some("Enter"));
+    screen.wait("the new name", || (), |s| s.contains("act ab: Pos") && s.contains("init ab("));
+    screen.keys(":quit-all!", Some("Enter"));
+}

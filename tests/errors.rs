@@ -22,8 +22,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest time that a refusal may take, on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time that a refusal may take, on a machine that is slow and busy with other tests. What hangs takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One case of a file.
 #[derive(Default)]
@@ -289,16 +289,16 @@ fn limits_hold_inside_an_evaluation() {
             let (code, object, time) = limited(model, None, engine);
             assert_eq!((code, &object["stop"]), (Some(3), &"timeout".into()), "{model}: {object}");
             assert!(!begins || object["states"].as_u64() >= Some(1), "{model}: {object}");
-            assert!(time < Duration::from_secs(10), "{model}: {time:?}");
+            assert!(time < PATIENCE, "{model}: {time:?}");
             let (code, object, time) = limited(model, Some("[true*]<true>true"), "explicit");
             assert_eq!((code, &object["results"][0]["verdict"]), (Some(3), &"unknown".into()), "{model}: {object}");
-            assert!(time < Duration::from_secs(10), "{model}: {time:?}");
+            assert!(time < PATIENCE, "{model}: {time:?}");
         }
     }
     let quiet = format!("{diverging} proc P(n: Nat) = a(n) . P((n + 1) mod 3); init P(0);");
     for engine in ["explicit", "symbolic"] {
         let (code, object, time) = limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
         assert_eq!((code, &object["results"][0]["reason"]), (Some(3), &"timeout".into()), "{object}");
-        assert!(time < Duration::from_secs(10), "{time:?}");
+        assert!(time < PATIENCE, "{time:?}");
     }
 }

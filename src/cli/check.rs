@@ -77,6 +77,7 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     let subject = session.load_any(&args.model, &args.confluence);
     if let Ok(subject) = &subject {
         mu_base::host::leave(subject.labels.clone());
+        memory::expect_actions(session, &args.model, args.interface.is_some(), subject)?;
     }
     match subject {
         Ok(subject) if quantity::is_meant(&subject, &texts) => quantity::run(session, args, &subject, &texts),

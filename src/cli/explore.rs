@@ -66,6 +66,13 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
 }
 
+/// The model, which has the actions of an interface that was named.
+fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<Loaded, Diagnostic> {
+    let loaded = session.load_any(&args.model, confluence)?;
+    memory::expect_actions(session, &args.model, args.seeking.interface.is_some(), &loaded)?;
+    Ok(loaded)
+}
+
 /// The same arguments, without symmetries if a condition says what an end is: it may tell states apart of which one stands for all.
 fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
     let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
@@ -76,7 +83,7 @@ fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
 /// Counts by the engine that was asked for, and writes, reduces and reports what is wanted.
 fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Result<u8, Diagnostic> {
     if args.seeking.sought().is_some() {
-        let loaded = session.load_any(&args.model, "none")?;
+        let loaded = load(session, args, "none")?;
         if loaded.model.is_probabilistic() {
             return chance::explore(session, args, &loaded, start);
         }
@@ -84,7 +91,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     }
     let relabel = args.relabelling.relabel()?;
     let keep = args.out.is_some() || args.reduce.is_some() || !relabel.is_empty();
-    let mut loaded = session.load_any(&args.model, &args.confluence)?;
+    let mut loaded = load(session, args, &args.confluence)?;
     if loaded.stored.is_none() {
         mu_base::host::leave(loaded.labels.clone());
     }

@@ -4,6 +4,7 @@
 //! is found, an action of it is none of the run's, or there are too many operations, there is no graph.
 
 use super::files::Form;
+use super::load::Loaded;
 use super::pipeline::{Session, read_text};
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
@@ -31,6 +32,17 @@ pub(super) fn read_interface(session: &mut Session, model: &Path, named: Option<
         }
     };
     Ok(())
+}
+
+/// Whether a model has the actions of an interface that was named: of one with others no graph would come, and nothing would say why. A stored
+/// transition system may lack actions that its model has.
+pub(super) fn expect_actions(session: &Session, path: &Path, named: bool, loaded: &Loaded) -> Result<(), Diagnostic> {
+    let Some(interface) = session.interface.as_ref().filter(|_| named && Form::of(path) != Form::Program) else { return Ok(()) };
+    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
+    if Form::of(path).is_lts() && interface.labels().any(|l| actions.iter().any(|a| a.0 == l.action)) {
+        return Ok(());
+    }
+    interface.check(&actions)
 }
 
 /// The memory operations of a path, as a graph.

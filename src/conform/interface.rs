@@ -226,13 +226,13 @@ impl Interface {
                 let mut names: Vec<&str> = actions.iter().map(|a| a.0.as_str()).collect();
                 names.sort_unstable();
                 names.dedup();
-                return Err(Diagnostic::at(Stage::Type, label.span, format!("the machine has no action `{}`", label.action))
+                return Err(Diagnostic::at(Stage::Type, label.span, format!("the model has no action `{}`", label.action))
                     .note(format!("its actions: {}", names.join(", "))));
             }
             if !counts.contains(&label.roles.len()) {
                 let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
                 let found = label.roles.len();
-                let message = format!("`{}` has {} arguments in the machine, {found} here", label.action, counts.join(" or "));
+                let message = format!("`{}` has {} arguments in the model, {found} here", label.action, counts.join(" or "));
                 return Err(Diagnostic::at(Stage::Type, label.span, message));
             }
         }

@@ -1,6 +1,6 @@
 //! A language server for specifications, with their parameter layer, formulas, and what other front ends read: the Language Server Protocol 3.17 over any connection.
 //!
-//! In: messages of a client. Out: diagnostics while one types, and answers about places in texts. `analysis` knows one text, `workspace` which
+//! In: messages of a client. Out: diagnostics while one types, and answers about places in texts. `document` is a text that is being edited, `analysis` knows one text, `workspace` which
 //! formula belongs to which specification, `features`, `colours` and `rename` answer, `plugged` where another front end says what names mean, `server` speaks the protocol. The server computes no verdict: code lenses
 //! name command lines, which the client runs.
 //!
@@ -10,6 +10,7 @@
 
 mod analysis;
 mod colours;
+mod document;
 mod features;
 mod foreign;
 mod kinds;

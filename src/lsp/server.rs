@@ -5,12 +5,13 @@
 
 use crate::analysis::Analysis;
 use crate::colours;
+use crate::document::Open;
 use crate::features::{self, diagnostic};
 use crate::foreign::Lexicon;
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::rename;
-use crate::workspace::{Files, Open, Workspace, path_of};
+use crate::workspace::{Files, Workspace, path_of};
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use mu_syntax::format::{Options, format, is_same};
 use serde_json::{Value, json};
@@ -243,25 +244,15 @@ impl<'c> Server<'c> {
                 let document = &params["textDocument"];
                 let uri = document["uri"].as_str()?.to_string();
                 let path = path_of(&uri);
-                let open = Open { uri, text: document["text"].as_str()?.to_string(), version: document["version"].as_i64().unwrap_or(0) };
+                let open = Open::new(uri, document["text"].as_str()?.to_string(), document["version"].as_i64().unwrap_or(0));
                 self.workspace.open.insert(path.clone(), open);
                 self.change(path);
             }
             "textDocument/didChange" => {
                 let path = path_of(params["textDocument"]["uri"].as_str()?);
-                let open = self.workspace.open.get_mut(&path)?;
-                open.version = params["textDocument"]["version"].as_i64().unwrap_or(open.version + 1);
-                for edit in params["contentChanges"].as_array()? {
-                    let text = edit["text"].as_str()?;
-                    if edit["range"].is_null() {
-                        open.text = text.to_string();
-                        continue;
-                    }
-                    let lines = Lines::new(&open.text);
-                    let (start, end) =
-                        (lines.offset(&open.text, &edit["range"]["start"])?, lines.offset(&open.text, &edit["range"]["end"])?);
-                    open.text.replace_range(start.min(end)..end.max(start), text);
-                }
+                let document = &params["textDocument"];
+                let edits = params["contentChanges"].as_array()?.clone();
+                self.workspace.open.get_mut(&path)?.change(document["version"].as_i64(), edits);
                 self.change(path);
             }
             "textDocument/didClose" => {

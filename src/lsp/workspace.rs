@@ -9,6 +9,7 @@
 //! Analyses are remembered by the text that they are of.
 
 use crate::analysis::Analysis;
+use crate::document::Open;
 use crate::foreign::{Lexicon, Read};
 use crate::names::Key;
 use mu_syntax::tokens::{self, Kind};
@@ -34,14 +35,6 @@ pub trait Files {
 const MOST_FILES: usize = 2_000;
 /// Most specifications that are tried for a formula.
 const MOST_MODELS: usize = 200;
-
-/// A document that the client has open.
-pub(crate) struct Open {
-    /// Its address as the client writes it: there are several for one path.
-    pub(crate) uri: String,
-    pub(crate) text: String,
-    pub(crate) version: i64,
-}
 
 struct Known {
     analysis: Rc<Analysis>,

@@ -244,8 +244,8 @@ impl Runs {
             let whole = out.map(|o| o.take(MOST_BYTES).read_to_end(&mut bytes));
             (bytes, whole.is_some_and(|w| w.is_ok()))
         });
-        let runs = self.clone();
-        let messages = std::thread::spawn(move || err.into_iter().for_each(|e| runs.listen(id, e)));
+        let (runs, scratch) = (self.clone(), sweep.clone());
+        let messages = std::thread::spawn(move || err.into_iter().for_each(|e| runs.listen(id, e, scratch.as_deref())));
         let status = self.wait(id, &mut child, sweep.as_deref());
         let _ = messages.join();
         let (bytes, _) = output.join().unwrap_or_default();
@@ -321,13 +321,16 @@ impl Runs {
         });
     }
 
-    /// Lines of standard error: progress, and messages.
-    fn listen(&self, id: u64, messages: impl Read) {
+    /// Lines of standard error: progress, and messages. `sweep`: a folder of this server, which a user does not know.
+    fn listen(&self, id: u64, messages: impl Read, sweep: Option<&Path>) {
         let mut reader = BufReader::new(messages);
         let mut line = Vec::new();
         while reader.by_ref().take(1 << 20).read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-            let text = String::from_utf8_lossy(&line).trim_end().to_string();
+            let mut text = String::from_utf8_lossy(&line).trim_end().to_string();
             line.clear();
+            if let Some(folder) = sweep.filter(|_| !text.starts_with(PROGRESS)) {
+                text = text.replace(&folder.display().to_string(), "the table");
+            }
             let progress: Option<Value> = text.starts_with(PROGRESS).then(|| serde_json::from_str(&text).ok()).flatten();
             match progress {
                 Some(mut progress) => self.tell(id, |run| run.hear(progress["progress"].take())),

@@ -1,4 +1,4 @@
-// The editor: texts of files with the language server's problems, colours, completion and hovers.
+// The editor: texts of files with the language server's problems and what mends them, colours, completion and hovers.
 
 import { autocompletion, closeBrackets, snippet, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -8,7 +8,7 @@ import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, EditorView, hoverTooltip, keymap, lineNumbers, type DecorationSet } from "@codemirror/view";
 import { h } from "../src/dom";
-import type { Language, Position, Problem, Range } from "./language";
+import type { Fix, Language, Position, Problem, Range } from "./language";
 
 /** How long after an edit the server is told. */
 const PAUSE = 120;
@@ -20,7 +20,11 @@ interface Open {
   /** The text of the file, as far as the page knows. */
   saved: string;
   problems: Problem[];
+  /** What mends them. */
+  fixes: Fix[];
 }
+
+const isOf = (fix: Fix, problem: Problem) => fix.diagnostics.some((d) => d.message === problem.message && JSON.stringify(d.range) === JSON.stringify(problem.range));
 
 const place = (doc: Text, at: Position) => {
   if (at.line >= doc.lines) return doc.length;
@@ -65,7 +69,7 @@ export class Editor {
   show(path: string, text: string): void {
     this.keep();
     const known = this.open.get(path);
-    const one = known ?? { state: this.fresh(text), saved: text, problems: [] };
+    const one = known ?? { state: this.fresh(text), saved: text, problems: [], fixes: [] };
     this.open.set(path, one);
     this.path = path;
     this.view.setState(one.state);
@@ -107,12 +111,31 @@ export class Editor {
   setProblems(path: string, problems: Problem[]): void {
     const one = this.open.get(path);
     if (!one) return;
-    one.problems = problems;
+    [one.problems, one.fixes] = [problems, []];
     if (path === this.path) {
       this.mark();
       this.colour();
     }
     this.changed();
+    if (problems.length > 0) void this.seekFixes(path, one, problems);
+  }
+
+  /** Titles of what mends a problem. */
+  fixes(path: string, problem: Problem): string[] {
+    return (this.open.get(path)?.fixes ?? []).filter((f) => isOf(f, problem)).map((f) => f.title);
+  }
+
+  /** Mends a problem as a title says. The server is asked again: what it said may be of an older text. */
+  async mend(problem: Problem, title: string): Promise<void> {
+    const path = this.path;
+    if (!path) return;
+    this.tell();
+    const doc = this.view.state.doc;
+    const fix = (await this.language.fixes(path, problem.range)).find((f) => f.title === title && isOf(f, problem));
+    if (!fix || path !== this.path || this.view.state.doc !== doc) return;
+    const edits = Object.values(fix.edit.changes).flat();
+    this.view.dispatch({ changes: edits.map((e) => ({ from: place(doc, e.range.start), to: place(doc, e.range.end), insert: e.newText })) });
+    this.view.focus();
   }
 
   goto(range: Range): void {
@@ -163,6 +186,7 @@ export class Editor {
         EditorView.updateListener.of((u) => u.docChanged && this.edited()),
         keymap.of([
           { key: "F12", run: () => this.jump() },
+          { key: "Mod-.", run: () => this.mendHere() },
           { key: "Shift-Alt-f", run: () => (void this.format(), true) },
           ...lintKeymap,
           ...searchKeymap,
@@ -172,6 +196,25 @@ export class Editor {
         ]),
       ],
     });
+  }
+
+  private async seekFixes(path: string, one: Open, problems: Problem[]): Promise<void> {
+    const last = problems.reduce((line, p) => Math.max(line, p.range.end.line), 0);
+    const fixes = await this.language.fixes(path, { start: { line: 0, character: 0 }, end: { line: last + 1, character: 0 } });
+    if (one.problems !== problems || fixes.length === 0) return;
+    one.fixes = fixes;
+    if (path === this.path) this.mark();
+    this.changed();
+  }
+
+  /** Mends the first problem of the cursor's line that can be mended. */
+  private mendHere(): boolean {
+    const path = this.path ?? "";
+    const line = position(this.view.state.doc, this.view.state.selection.main.head).line;
+    const problem = this.problems(path).find((p) => p.range.start.line <= line && line <= p.range.end.line && this.fixes(path, p).length > 0);
+    const title = problem && this.fixes(path, problem)[0];
+    if (problem && title) void this.mend(problem, title);
+    return title !== undefined;
   }
 
   private edited(): void {
@@ -192,9 +235,11 @@ export class Editor {
   private mark(): void {
     const doc = this.view.state.doc;
     const severity = (["error", "error", "warning", "info", "hint"] as const);
-    const list = this.problems(this.path ?? "").map((p): Diagnostic => {
+    const path = this.path ?? "";
+    const list = this.problems(path).map((p): Diagnostic => {
       const from = place(doc, p.range.start);
-      return { from, to: Math.max(from, place(doc, p.range.end)), severity: severity[p.severity] ?? "error", message: p.message };
+      const actions = this.fixes(path, p).map((name) => ({ name, apply: () => void this.mend(p, name) }));
+      return { from, to: Math.max(from, place(doc, p.range.end)), severity: severity[p.severity] ?? "error", message: p.message, actions };
     });
     this.view.dispatch(setDiagnostics(this.view.state, list));
   }

@@ -18,6 +18,13 @@ export interface Problem {
   message: string;
 }
 
+/** What mends a problem, in the words of the server. */
+export interface Fix {
+  title: string;
+  diagnostics: Problem[];
+  edit: { changes: Record<string, { range: Range; newText: string }[]> };
+}
+
 export interface Completion {
   label: string;
   kind?: number;
@@ -110,6 +117,11 @@ export class Language {
 
   formatting(path: string): Promise<{ range: Range; newText: string }[] | null> {
     return this.at("textDocument/formatting", path, { options: {} });
+  }
+
+  /** What mends the problems of a part. */
+  async fixes(path: string, range: Range): Promise<Fix[]> {
+    return (await this.at<Fix[]>("textDocument/codeAction", path, { range, context: { diagnostics: [] } })) ?? [];
   }
 
   semanticTokens(path: string): Promise<{ data: number[] } | null> {

@@ -186,7 +186,8 @@ class Studio {
     const all = this.editor.problems(path);
     const items = all.slice(0, 50).map((p) => {
       const [line, column] = [p.range.start.line + 1, p.range.start.character + 1];
-      return h("li", { class: p.severity === 1 ? "error" : "quiet" }, h("button", { type: "button", click: () => this.editor.goto(p.range) }, `${line}:${column}`), ` ${p.message}`);
+      const fixes = this.editor.fixes(path, p).flatMap((title) => [" ", h("button", { type: "button", class: "fix", click: () => void this.editor.mend(p, title) }, title)]);
+      return h("li", { class: p.severity === 1 ? "error" : "quiet" }, h("button", { type: "button", click: () => this.editor.goto(p.range) }, `${line}:${column}`), ` ${p.message}`, ...fixes);
     });
     this.problems.replaceChildren(...(items.length > 0 ? items : [h("li", { class: "quiet" }, "No problems")]));
   }

@@ -46,7 +46,7 @@ export async function open(browser, address, { shots, prefix = "", patience = 20
   };
 }
 
-/** Misspells the last word of a line of the editor, sees the error, has a run refuse it too, goes to its place from there, and mends it. */
+/** Misspells the last word of a line of the editor, sees the error, has a run refuse it too, goes to its place from there, and mends it: by hand, and as the server offers. */
 export async function breaksAndMends(it, { line, end, right, wrong }) {
   const { page } = it;
   await page.locator(".cm-line", { hasText: line }).click();
@@ -71,6 +71,25 @@ export async function breaksAndMends(it, { line, end, right, wrong }) {
   await page.locator(".refusal button").click();
   await page.keyboard.type(right);
   await page.getByText("No problems").waitFor();
+  // What the server offers does the same, by a click and by a key.
+  const again = async () => {
+    await page.locator(".cm-line", { hasText: line }).click();
+    await page.keyboard.press("Control+z");
+    await page.locator(".problems .error", { hasText: wrong }).first().waitFor();
+    const fix = page.getByRole("button", { name: `replace \`${wrong}\` by \`${right}\`` }).first();
+    await fix.waitFor();
+    return fix;
+  };
+  const fix = await again();
+  await it.picture("offered");
+  await fix.click();
+  await page.getByText("No problems").waitFor();
+  const mended = () => page.locator(".cm-line", { hasText: line }).innerText();
+  check("a click mends it", (await mended()).includes(right) && !(await mended()).includes(wrong), await mended());
+  await again();
+  await page.keyboard.press("Control+.");
+  await page.getByText("No problems").waitFor();
+  check("a key too", !(await mended()).includes(wrong), await mended());
   await it.formula("");
 }
 

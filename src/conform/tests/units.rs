@@ -384,7 +384,7 @@ fn interfaces_are_read_and_errors_have_places() {
     let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
     let actions = |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
     i.check(&actions(&[("ld", 3), ("st", 3), ("x", 0)])).unwrap();
-    for (list, message) in [(&[("ld", 3)][..], "the machine has no action `st`"), (&[("ld", 2), ("st", 3)], "`ld` has 2 arguments")] {
+    for (list, message) in [(&[("ld", 3)][..], "the model has no action `st`"), (&[("ld", 2), ("st", 3)], "`ld` has 2 arguments")] {
         assert!(i.check(&actions(list)).unwrap_err().message.contains(message));
     }
 }
