@@ -201,3 +201,49 @@ fn compare_all() {
     println!("{compared} specifications agree, {states} states in all, {infinite} too large");
     assert!(compared > 0);
 }
+
+/// Elements that sums put in front of lists of any content, whatever else they rest on; two equations have a say in what such a list is.
+#[test]
+fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
+    let data = "sort D = struct d1 | d2 | d3(of: D2)?is_d3; D2 = struct e1 | e2;
+        map all: Set(D2); eqn all = {x: D2 | true};
+        act put: D; took: D # D; more: Set(D2); twice;
+        map some: D -> D; var x: D2; eqn some(d3(x)) = d3(x); some(d1) = d2;\n";
+    let queues = "proc P(n: Nat, q, r: List(D)) = sum d: D. (n < 4) -> put(d) . P(n + 1, d |> q, r)
+            + sum d: D. (n < 3 && is_d3(d)) -> took(d, if(q == [], d, head(q))) . P(n + 2, some(d) |> r, tail(d |> q))
+            + sum x: D2. (n < 3) -> twice . P(n + 1, d3(x) |> d1 |> q, if(r == [], [d2], r))
+            + (q != []) -> took(head(q), rhead(q)) . P(n, tail(q), r);
+        init P(0, [], [d2]);";
+    let sets = "proc P(n: Nat, q: List(Set(D2)), l: List(List(D2))) = sum x: D2, b: Bool. (n < 3) -> more({x}) . P(n + 1, if(b, {x} + {e1}, all - {x}) |> q, [x] |> l)
+            + (q != [] && l != []) -> more(head(q) + {head(head(l))}) . P(n, tail(q), l);
+        init P(0, [], []);";
+    let numbers = "act say: Nat; proc P(n: Nat, q: List(Nat)) = sum b: Bool. (n < 4) -> say(n) . P(n + 1, if(b, n, n + 1) |> q)
+            + (#q > 1) -> say(head(q) + rhead(q)) . P(n, q);
+        init P(0, []);";
+    let once = "var x: D; l: List(D); eqn x |> x |> l = x |> l;\n";
+    let run = move || {
+        let mut counts = Vec::new();
+        for (name, text) in [("queues", queues), ("sets", sets), ("numbers", numbers), ("queues without repetition", queues)] {
+            let equation = if name.ends_with("repetition") { once } else { "" };
+            let text = format!("{data}{equation}{text}");
+            let spec = syntax::parse_specification(Default::default(), &text).and_then(|tree| typecheck::check_specification(&tree));
+            let spec = spec.unwrap_or_else(|d| panic!("{name}: {d:?}"));
+            let expected = by_rules(&spec, 5000).unwrap_or_else(|d| panic!("{name}: {d:?}"));
+            for options in [linearise::Options::default(), linearise::Options::plain()] {
+                let got = by_lineariser(&spec, &options).unwrap_or_else(|d| panic!("{name}: {d:?}"));
+                assert!(
+                    equivalent(&expected, &got, Equivalence::Strong, 1),
+                    "{name}: {} and {} states",
+                    expected.state_count(),
+                    got.state_count()
+                );
+            }
+            counts.push(expected.state_count());
+        }
+        assert!(counts[..3].iter().all(|n| *n > 50) && counts[3] > 50 && counts[3] < counts[0], "{counts:?}");
+    };
+    let run = std::thread::Builder::new().stack_size(512 << 20).spawn(run).expect("a thread");
+    if let Err(panic) = run.join() {
+        std::panic::resume_unwind(panic);
+    }
+}

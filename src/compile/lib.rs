@@ -14,6 +14,7 @@ pub mod decisions;
 mod ends;
 mod groups;
 mod offers;
+mod outlines;
 mod parts;
 mod position;
 pub mod recall;

@@ -3,8 +3,7 @@
 //! A value is a term of the table that all threads share ([`mu_data::terms`]), so it costs what it adds, whatever its size. Readers and writers hold a
 //! lock; workers keep copies of the values that they read. Cost: a lookup of the term's number.
 
-use ahash::AHashMap;
-use mu_data::terms::TermId;
+use mu_data::terms::{TermId, TermNumbers};
 use std::sync::{PoisonError, RwLock};
 
 /// The values of a sort by number.
@@ -15,24 +14,35 @@ pub(super) struct ValueTable {
 
 #[derive(Default)]
 struct Values {
-    ids: AHashMap<TermId, u32>,
+    ids: TermNumbers,
     by_id: Vec<TermId>,
+}
+
+impl Values {
+    /// The number of a value, and whether it is new.
+    fn intern(&mut self, value: TermId) -> (u32, bool) {
+        if let Some(id) = self.ids.get(value) {
+            return (id, false);
+        }
+        let id = self.by_id.len() as u32;
+        self.by_id.push(value);
+        self.ids.set(value, id);
+        (id, true)
+    }
 }
 
 impl ValueTable {
     /// The number of a value, and whether it is new.
     pub(super) fn intern(&self, value: TermId) -> (u32, bool) {
-        if let Some(&id) = self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(&value) {
+        if let Some(id) = self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(value) {
             return (id, false);
         }
+        self.inner.write().unwrap_or_else(PoisonError::into_inner).intern(value)
+    }
+    /// Tells the numbers of several values, in their order.
+    pub(super) fn intern_all(&self, values: &[TermId], mut tell: impl FnMut(u32)) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = inner.ids.get(&value) {
-            return (id, false);
-        }
-        let id = inner.by_id.len() as u32;
-        inner.by_id.push(value);
-        inner.ids.insert(value, id);
-        (id, true)
+        values.iter().for_each(|value| tell(inner.intern(*value).0));
     }
     /// How many values there are.
     pub(super) fn len(&self) -> usize {

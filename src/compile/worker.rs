@@ -4,6 +4,7 @@
 
 use super::chance::{Draw, Rests};
 use super::conditions::{Question, Shared};
+use super::outlines::Outlines;
 use super::parts::Told;
 use super::recall::Recall;
 use super::results::{Compute, Results};
@@ -31,6 +32,8 @@ struct Compiledgroup {
     sum_vars: Vec<VarId>,
     /// Solutions of the problem, where they may recur.
     solutions: Option<Solutions>,
+    /// The steps but for what lists hold behind their new elements, where that may recur.
+    outlines: Option<Outlines>,
     actions: Vec<(ActId, Vec<Compute>)>,
     updates: Vec<Compute>,
     /// What chance may choose.
@@ -158,6 +161,7 @@ impl<'m> LinearWorker<'m> {
         let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
         let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
         let solutions = Solutions::new(&rest, &sum_vars, &code.reads);
+        let outlines = Outlines::new(self.model, group, &rest);
         let mut env: Vec<VarId> = code.reads.iter().chain(&sum_vars).copied().collect();
         env.extend(code.chance.iter().flat_map(|c| &c.vars));
         let mut compute = |e| self.results.compute(&mut self.engine, e, &env, &self.model.shared);
@@ -180,7 +184,7 @@ impl<'m> LinearWorker<'m> {
         let positions: Vec<usize> = (0..code.reads.len()).filter(|&i| used.contains(&code.reads[i])).collect();
         let narrower = !questions.is_empty() && chance.is_none() && positions.len() < code.reads.len();
         let body = narrower.then(|| Body { positions, steps: Recall::default(), key: Vec::new() });
-        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, solutions, actions, updates: updates?, chance, body })
+        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, solutions, outlines, actions, updates: updates?, chance, body })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -233,6 +237,24 @@ impl LinearWorker<'_> {
 }
 
 impl Compiledgroup {
+    /// Appends the steps, if they are known; the questions have been answered well.
+    fn recall(&mut self, model: &Compiled, group: usize, reads: &[u32], out: &mut Steps) -> bool {
+        self.body.as_mut().is_some_and(|b| b.recall(reads, out))
+            || self.outlines.as_mut().is_some_and(|o| o.recall(model, group, reads, out))
+    }
+
+    /// Keeps what the steps are, or what of them may recur.
+    fn keep(&mut self, model: &Compiled, group: usize, reads: &[u32], (labels, values): (&[LabelId], &[u32])) {
+        if let Some(Body { positions, steps, key }) = &mut self.body {
+            key.clear();
+            key.extend(positions.iter().map(|&i| reads[i]));
+            steps.keep(key, Steps { labels: labels.to_vec(), values: values.to_vec() }, labels.len() + values.len());
+        }
+        if let Some(outlines) = &mut self.outlines {
+            outlines.keep(model, group, reads, (labels, values));
+        }
+    }
+
     /// The solutions of what is left of the condition once its questions are answered, or of all of it.
     fn each(&self, engine: &mut Engine, asked: Asked, reads: &[u32], env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
         match (asked, &self.whole, &self.solutions) {
@@ -322,12 +344,11 @@ impl Worker for LinearWorker<'_> {
         }
         let info = &self.model.groups[group];
         let code = self.groups[group].as_mut().expect("compiled above");
-        if !code.questions.is_empty() {
-            match self.conditions.known(&code.questions, reads) {
-                Some(false) => return Ok(()),
-                Some(true) if code.body.as_mut().is_some_and(|b| b.recall(reads, out)) => return Ok(()),
-                _ => {}
-            }
+        let known = if code.questions.is_empty() { Some(true) } else { self.conditions.known(&code.questions, reads) };
+        match known {
+            Some(false) => return Ok(()),
+            Some(true) if code.recall(self.model, group, reads, out) => return Ok(()),
+            _ => {}
         }
         let mut env: Vec<Value> = Vec::with_capacity(reads.len() + 4);
         for (slot, id) in info.reads.iter().zip(reads) {
@@ -351,13 +372,8 @@ impl Worker for LinearWorker<'_> {
             Ok(ControlFlow::Continue(()))
         })
         .map_err(|e| e.placed(span))?;
-        let body = groups[group].as_mut().and_then(|code| code.body.as_mut());
-        if let (Asked::Questions, Some(Body { positions, steps, key })) = (asked, body) {
-            key.clear();
-            key.extend(positions.iter().map(|&i| reads[i]));
-            let found = Steps { labels: out.labels[before.0..].to_vec(), values: out.values[before.1..].to_vec() };
-            let size = found.labels.len() + found.values.len();
-            steps.keep(key, found, size);
+        if let (Asked::Questions, Some(code)) = (asked, &mut groups[group]) {
+            code.keep(model, group, reads, (&out.labels[before.0..], &out.values[before.1..]));
         }
         Ok(())
     }

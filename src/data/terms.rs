@@ -10,7 +10,7 @@
 
 use crate::expr::Expr;
 use ahash::AHashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A term by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -100,8 +100,20 @@ struct Shard {
     words: Vec<u32>,
     /// Where each node begins.
     starts: Vec<usize>,
-    /// By hash: one more than the node's place, 0 if free. A power of two, or nothing yet.
+    /// By hash: one more than the node's place, 0 if free; above it bits of the hash, so that other nodes are hardly ever looked at. A power of two, or nothing yet.
     index: Vec<u32>,
+}
+
+/// Bits of a place in an index; nodes have numbers of 31 bits, of which six are the shard.
+const PLACE: u32 = 26;
+const PLACES: u32 = (1 << PLACE) - 1;
+
+/// What the index keeps for the node at a place.
+fn entry(hash: u64, place: usize) -> u32 {
+    // Not the bits that say in which shard it is, nor the low ones that say where.
+    let tag = (hash >> 26) as u32 & !PLACES;
+    // A place that is too large is refused when it becomes a number.
+    tag | (place as u32 + 1) & PLACES
 }
 
 fn hash(node: &[u32]) -> u64 {
@@ -110,40 +122,62 @@ fn hash(node: &[u32]) -> u64 {
     (h ^ h >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// The part that a node is in. The cells of one list, whatever stands in front of it, are in few parts, so that they can be asked for together.
+fn shard(node: &[u32], hash: u64) -> usize {
+    let h = match *node {
+        [kind::CONS, head, tail] => (u64::from(tail) << 20 ^ u64::from(head >> 12)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        _ => hash,
+    };
+    (h >> 58) as usize % SHARDS
+}
+
 impl Shard {
     fn node(&self, at: usize) -> &[u32] {
         &self.words[self.starts[at]..self.starts.get(at + 1).copied().unwrap_or(self.words.len())]
     }
 
     fn intern(&mut self, node: &[u32], hash: u64) -> usize {
-        if (self.starts.len() + 1) * 4 > self.index.len() * 3 {
-            self.grow();
-        }
+        self.make_room(1);
         let mask = self.index.len() - 1;
-        let mut at = hash as usize & mask;
+        let (mut at, new) = (hash as usize & mask, self.starts.len());
+        let wanted = entry(hash, new);
         loop {
             match self.index[at] {
                 0 => break,
-                known if self.node(known as usize - 1) == node => return known as usize - 1,
+                known if (known ^ wanted) & !PLACES == 0 && self.node((known & PLACES) as usize - 1) == node => {
+                    return (known & PLACES) as usize - 1;
+                }
                 _ => at = (at + 1) & mask,
             }
         }
-        let new = self.starts.len();
         self.starts.push(self.words.len());
         self.words.extend_from_slice(node);
-        self.index[at] = new as u32 + 1;
+        self.index[at] = wanted;
         new
+    }
+
+    /// Makes room for so many more nodes.
+    fn make_room(&mut self, more: usize) {
+        while (self.starts.len() + more) * 4 > self.index.len() * 3 {
+            self.grow();
+        }
+    }
+
+    /// Where a search for a hash begins, loaded: so that the misses of several searches overlap.
+    fn touch(&self, hash: u64) -> u32 {
+        self.index[hash as usize & (self.index.len() - 1)]
     }
 
     fn grow(&mut self) {
         let mask = (self.index.len() * 2).max(16) - 1;
         let mut index = vec![0; mask + 1];
         for place in 0..self.starts.len() {
-            let mut at = hash(self.node(place)) as usize & mask;
+            let hash = hash(self.node(place));
+            let mut at = hash as usize & mask;
             while index[at] != 0 {
                 at = (at + 1) & mask;
             }
-            index[at] = place as u32 + 1;
+            index[at] = entry(hash, place);
         }
         self.index = index;
     }
@@ -154,6 +188,57 @@ impl Shard {
 struct Others {
     places: AHashMap<Expr, u32>,
     all: Vec<Expr>,
+}
+
+fn held(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of the node at a place of a shard.
+fn number(shard: usize, place: usize) -> TermId {
+    let number = u32::try_from(place * SHARDS + shard + 1).ok().filter(|n| n & IMMEDIATE == 0);
+    TermId(number.expect("nodes of two billion terms do not fit into memory"))
+}
+
+/// Terms of a page of [`TermNumbers`].
+const PAGE: usize = 64;
+
+/// Numbers of some terms, by arrays over the nodes' places: of terms that come one after the other, the numbers lie so as well.
+#[derive(Default)]
+pub struct TermNumbers {
+    immediate: AHashMap<TermId, u32>,
+    /// By shard and page: one more than the number, 0 if there is none.
+    pages: Vec<Vec<Option<Box<[u32; PAGE]>>>>,
+}
+
+impl TermNumbers {
+    /// The number of a term, if it has one.
+    #[inline]
+    pub fn get(&self, term: TermId) -> Option<u32> {
+        if term.0 & IMMEDIATE != 0 {
+            return self.immediate.get(&term).copied();
+        }
+        let (at, place) = ((term.0 as usize - 1) % SHARDS, (term.0 as usize - 1) / SHARDS);
+        let page = self.pages.get(at)?.get(place / PAGE)?.as_ref()?;
+        page[place % PAGE].checked_sub(1)
+    }
+
+    /// Gives a term a number, below 2^32 - 1.
+    pub fn set(&mut self, term: TermId, number: u32) {
+        if term.0 & IMMEDIATE != 0 {
+            self.immediate.insert(term, number);
+            return;
+        }
+        let (at, place) = ((term.0 as usize - 1) % SHARDS, (term.0 as usize - 1) / SHARDS);
+        if self.pages.is_empty() {
+            self.pages.resize_with(SHARDS, Vec::new);
+        }
+        let pages = &mut self.pages[at];
+        if pages.len() <= place / PAGE {
+            pages.resize_with(place / PAGE + 1, || None);
+        }
+        pages[place / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[place % PAGE] = number + 1;
+    }
 }
 
 /// See the module's head.
@@ -178,17 +263,44 @@ impl Terms {
     /// The number of a node.
     pub(crate) fn intern(&self, node: &[u32]) -> TermId {
         let hash = hash(node);
-        let shard = (hash >> 58) as usize % SHARDS;
-        let place = self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner).intern(node, hash);
-        let number = u32::try_from(place * SHARDS + shard + 1).ok().filter(|n| n & IMMEDIATE == 0);
-        TermId(number.expect("nodes of two billion terms do not fit into memory"))
+        let shard = shard(node, hash);
+        number(shard, held(&self.shards[shard]).intern(node, hash))
+    }
+
+    /// Puts the lists that begin with each of these elements and go on as the list into `out`, which it empties before.
+    pub fn in_front(&self, heads: &[TermId], list: TermId, out: &mut Vec<TermId>) {
+        out.clear();
+        let cell = |head: &TermId| [kind::CONS, head.0, list.0];
+        let hashes: Vec<u64> = heads.iter().map(|head| hash(&cell(head))).collect();
+        while let Some(first) = heads.get(out.len()) {
+            let (from, at) = (out.len(), shard(&cell(first), hashes[out.len()]));
+            let same = |(head, hash): &(&TermId, &u64)| shard(&cell(head), **hash) == at;
+            let count = heads[from..].iter().zip(&hashes[from..]).take_while(same).count();
+            let (heads, hashes) = (&heads[from..][..count], &hashes[from..][..count]);
+            let mut shard = held(&self.shards[at]);
+            shard.make_room(count);
+            std::hint::black_box(hashes.iter().fold(0, |acc, hash| acc ^ shard.touch(*hash)));
+            out.extend(heads.iter().zip(hashes).map(|(head, hash)| number(at, shard.intern(&cell(head), *hash))));
+        }
+    }
+
+    /// Head and tail of a list that has them.
+    pub fn cell(&self, list: TermId) -> Option<(TermId, TermId)> {
+        let mut node = Vec::new();
+        if list.as_immediate().is_none() {
+            self.read(list, &mut node);
+        }
+        match node[..] {
+            [kind::CONS, head, tail] => Some((TermId(head), TermId(tail))),
+            _ => None,
+        }
     }
 
     /// Puts the words of a node into `out`, which it empties before.
     pub(crate) fn read(&self, term: TermId, out: &mut Vec<u32>) {
         let number = term.0 as usize - 1;
         out.clear();
-        out.extend_from_slice(self.shards[number % SHARDS].lock().unwrap_or_else(PoisonError::into_inner).node(number / SHARDS));
+        out.extend_from_slice(held(&self.shards[number % SHARDS]).node(number / SHARDS));
     }
 
     /// The number of a term that is kept as an expression.
@@ -215,7 +327,7 @@ impl Terms {
 
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
-        self.shards.iter().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner).starts.len()).sum()
+        self.shards.iter().map(|s| held(s).starts.len()).sum()
     }
 }
 
@@ -248,5 +360,42 @@ mod tests {
             assert_eq!(read, node(i));
         }
         assert_eq!(terms.nodes(), 5000);
+    }
+
+    #[test]
+    fn lists_that_are_asked_for_together_are_those_asked_for_alone() {
+        let terms = Terms::default();
+        // Constants, and nodes whose numbers are far apart.
+        let mut heads: Vec<TermId> = (0..40).map(|n| TermId::immediate(Immediate::Int(n)).unwrap()).collect();
+        heads.extend((0..20_000).map(|n| terms.intern(&[kind::INT, n, 7])).step_by(97));
+        let mut list = TermId::immediate(Immediate::Nil(3)).unwrap();
+        for round in 0..50 {
+            let alone: Vec<TermId> = heads.iter().step_by(3).map(|head| terms.intern(&[kind::CONS, head.0, list.0])).collect();
+            let mut together = Vec::new();
+            terms.in_front(&heads, list, &mut together);
+            assert!(together.iter().step_by(3).eq(&alone), "round {round}");
+            for (head, longer) in heads.iter().zip(&together) {
+                assert_eq!(terms.cell(*longer), Some((*head, list)), "round {round}");
+            }
+            list = together[round * 5];
+        }
+        assert_eq!(terms.nodes(), 20_000 + 50 * heads.len());
+        assert_eq!((terms.cell(heads[0]), terms.cell(heads[50])), (None, None));
+    }
+
+    #[test]
+    fn terms_have_the_numbers_that_they_were_given() {
+        let (terms, mut numbers) = (Terms::default(), TermNumbers::default());
+        let ids: Vec<TermId> = (0..3000)
+            .map(|n| if n % 5 == 0 { TermId::immediate(Immediate::Int(n)).unwrap() } else { terms.intern(&[kind::APP, n as u32, 1]) })
+            .collect();
+        let picked = |i: usize| i % 7 < 3;
+        for (i, id) in ids.iter().enumerate().filter(|(i, _)| picked(*i)) {
+            assert_eq!(numbers.get(*id), None);
+            numbers.set(*id, i as u32 * 3);
+        }
+        for (i, id) in ids.iter().enumerate() {
+            assert_eq!(numbers.get(*id), picked(i).then_some(i as u32 * 3), "{i}");
+        }
     }
 }

@@ -632,14 +632,19 @@ impl<'m> Expander<'m> {
         let group = &self.groups[g];
         let width = self.model.groups()[g].writes.len();
         let mut inner: Vec<(u32, u32, u32)> = Vec::new();
+        // The tuples as they are, one after the other.
+        let mut before = Vec::new();
+        group.write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
         for (i, &label) in steps.labels.iter().enumerate() {
             let values = &steps.values[i * width..(i + 1) * width];
-            let mut delta = 0u64;
+            let (mut delta, mut from) = (0u64, 0);
             inner.clear();
             for (leaf, places) in &group.write_places {
                 let v = leaves[*leaf as usize];
+                let tuple = &before[from..][..store.leaves[*leaf as usize].slots.len()];
+                from += tuple.len();
                 self.row.clear();
-                store.leaves[*leaf as usize].table.read(v, &mut self.row);
+                self.row.extend_from_slice(tuple);
                 for &(position, w) in places {
                     self.row[position as usize] = values[w as usize];
                 }

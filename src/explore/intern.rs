@@ -24,15 +24,21 @@ fn hash_row(row: &[u32]) -> u64 {
     h.finish()
 }
 
-/// An open-addressed index from rows of a flat array to row numbers; not shared.
+/// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of one value go by an array over the values, as far as these are
+/// about as dense as rows are many.
 #[derive(Default)]
 pub(crate) struct Rows {
     width: usize,
     flat: Vec<u32>,
     count: u32,
+    /// By value of a row that has no other: row number + 1, or 0.
+    single: Vec<u32>,
     /// Row number + 1, or 0; above it the high half of the row's hash, so that other rows are hardly ever looked at.
     places: Vec<u64>,
 }
+
+/// Values that an array over them may always have, and how many times as many as there are rows.
+const DENSE: (usize, usize) = (256, 4);
 
 /// The half of a hash that a place keeps.
 const TAG: u64 = !0 << 32;
@@ -51,7 +57,14 @@ impl Rows {
         &self.flat[index as usize * self.width..][..self.width]
     }
     /// Index of a row if it is there.
+    #[inline]
     pub fn find(&self, row: &[u32]) -> Option<u32> {
+        if let [value] = *row
+            && let Some(&known) = self.single.get(value as usize)
+            && (known != 0 || self.places.is_empty())
+        {
+            return known.checked_sub(1);
+        }
         self.find_hashed(hash_row(row), row)
     }
     fn find_hashed(&self, hash: u64, row: &[u32]) -> Option<u32> {
@@ -70,37 +83,45 @@ impl Rows {
     }
     /// Index of a row, added if new.
     pub fn intern(&mut self, row: &[u32]) -> u32 {
-        self.intern_hashed(hash_row(row), row)
-    }
-    fn intern_hashed(&mut self, hash: u64, row: &[u32]) -> u32 {
-        if let Some(index) = self.find_hashed(hash, row) {
+        if let Some(index) = self.find(row) {
             return index;
         }
+        match *row {
+            [value] if (value as usize) < DENSE.0 + DENSE.1 * self.count as usize => {
+                if self.single.len() <= value as usize {
+                    self.single.resize(value as usize + 1, 0);
+                }
+                self.single[value as usize] = self.count + 1;
+            }
+            _ => self.place(row),
+        }
+        self.flat.extend_from_slice(row);
+        self.count += 1;
+        self.count - 1
+    }
+    /// Notes the place of a row that will be the next one.
+    fn place(&mut self, row: &[u32]) {
         if (self.count as usize + 1) * 4 > self.places.len() * 3 {
             let mask = (self.places.len() * 2).max(16) - 1;
-            self.places = vec![0; mask + 1];
-            for index in 0..self.count {
-                let hash = hash_row(self.row(index));
-                let mut at = hash as usize & mask;
+            let old = std::mem::replace(&mut self.places, vec![0; mask + 1]);
+            for p in old.into_iter().filter(|p| *p != 0) {
+                let mut at = hash_row(self.row(p as u32 - 1)) as usize & mask;
                 while self.places[at] != 0 {
                     at = (at + 1) & mask;
                 }
-                self.places[at] = hash & TAG | u64::from(index + 1);
+                self.places[at] = p;
             }
         }
-        let mask = self.places.len() - 1;
+        let (hash, mask) = (hash_row(row), self.places.len() - 1);
         let mut at = hash as usize & mask;
         while self.places[at] != 0 {
             at = (at + 1) & mask;
         }
-        self.flat.extend_from_slice(row);
-        self.count += 1;
-        self.places[at] = hash & TAG | u64::from(self.count);
-        self.count - 1
+        self.places[at] = hash & TAG | u64::from(self.count + 1);
     }
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
-        self.flat.capacity() as u64 * 4 + self.places.capacity() as u64 * 8
+        (self.flat.capacity() + self.single.capacity()) as u64 * 4 + self.places.capacity() as u64 * 8
     }
 }
 
@@ -116,11 +137,10 @@ impl LeafTable {
     }
     /// Index of a tuple, added if new.
     pub fn intern(&self, row: &[u32]) -> u32 {
-        let hash = hash_row(row);
-        if let Some(index) = held!(self.rows.read()).find_hashed(hash, row) {
+        if let Some(index) = held!(self.rows.read()).find(row) {
             return index;
         }
-        held!(self.rows.write()).intern_hashed(hash, row)
+        held!(self.rows.write()).intern(row)
     }
     /// Appends the tuple of an index.
     pub fn read(&self, index: u32, out: &mut Vec<u32>) {
@@ -284,6 +304,26 @@ mod tests {
         assert_eq!((rows.len(), rows.row(77)), (500, &[2, 3][..]));
         let mut empty = Rows::new(0);
         assert_eq!((empty.intern(&[]), empty.intern(&[]), empty.len()), (0, 0, 1));
+    }
+
+    #[test]
+    fn rows_of_one_value_are_found_whether_their_values_are_dense_or_not() {
+        let mut rows = Rows::new(1);
+        // Far apart at first, then all those between, which an array holds: what was far is found beside it.
+        let values: Vec<u32> = (0..40).map(|i| i * 1000 + 7).chain([u32::MAX, u32::MAX - 1]).chain(0..6000).collect();
+        let mut first: Vec<u32> = Vec::new();
+        for &value in &values {
+            let known = first.iter().position(|v| *v == value);
+            assert_eq!(rows.find(&[value]), known.map(|i| i as u32), "{value}");
+            assert_eq!(rows.intern(&[value]) as usize, known.unwrap_or(first.len()), "{value}");
+            if known.is_none() {
+                first.push(value);
+            }
+        }
+        assert_eq!((rows.len(), rows.find(&[50_000])), (first.len(), None));
+        assert!(first.iter().enumerate().all(|(i, v)| rows.find(&[*v]) == Some(i as u32) && rows.row(i as u32) == [*v]));
+        // An array over far values would take much more.
+        assert!(rows.bytes() < 1 << 20, "{} bytes", rows.bytes());
     }
 
     #[test]

@@ -304,6 +304,13 @@ impl Program {
     pub(super) fn builds(&self, op: OpId, args: usize) -> bool {
         self.ops.get(op.index()).is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
     }
+
+    /// Element and list, if an expression puts the one in front of the other and no equation has a say in that.
+    pub fn in_front<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, &'e Expr)> {
+        let (Builtin::Cons, [head, tail]) = e.as_builtin(&self.signature)? else { return None };
+        let plain = |op: OpId| self.ops.get(op.index()).is_some_and(|info| info.funcs.iter().all(Option::is_none));
+        e.head().is_some_and(plain).then_some((head, tail))
+    }
 }
 
 impl<'a> Compiler<'a> {
