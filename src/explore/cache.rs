@@ -629,22 +629,31 @@ impl<'m> Expander<'m> {
 
     /// Turns steps over slot values into steps over leaf indices.
     fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps) -> Result<(), Overflow> {
+        if steps.labels.is_empty() {
+            return Ok(());
+        }
         let group = &self.groups[g];
         let width = self.model.groups()[g].writes.len();
         let mut inner: Vec<(u32, u32, u32)> = Vec::new();
-        // The tuples as they are, one after the other.
-        let mut before = Vec::new();
-        group.write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
+        // The tuples as they are, one after the other; that of a single step is read where it is changed.
+        let (mut before, many) = (Vec::new(), steps.labels.len() > 1);
+        if many {
+            group.write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
+        }
         for (i, &label) in steps.labels.iter().enumerate() {
             let values = &steps.values[i * width..(i + 1) * width];
             let (mut delta, mut from) = (0u64, 0);
             inner.clear();
             for (leaf, places) in &group.write_places {
                 let v = leaves[*leaf as usize];
-                let tuple = &before[from..][..store.leaves[*leaf as usize].slots.len()];
-                from += tuple.len();
                 self.row.clear();
-                self.row.extend_from_slice(tuple);
+                if many {
+                    let tuple = &before[from..][..store.leaves[*leaf as usize].slots.len()];
+                    from += tuple.len();
+                    self.row.extend_from_slice(tuple);
+                } else {
+                    store.leaves[*leaf as usize].table.read(v, &mut self.row);
+                }
                 for &(position, w) in places {
                     self.row[position as usize] = values[w as usize];
                 }
