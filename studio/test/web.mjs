@@ -197,7 +197,7 @@ async function likeTheProgram() {
     ["explore", "--deadlock", "--", "own/small.mcrl2"],
   ];
   for (const [kind, ...rest] of commands) {
-    const line = [kind, "--format=json", "--timeout=300s", ...rest];
+    const line = [kind, "--format=json", "--timeout=3600s", ...rest];
     const own = await page.evaluate(inWorker, ["mu-check", ...line]);
     const { stdout, status } = spawnSync(resolve(program), ["--threads=1", ...line].sort((a, b) => (a === kind ? -1 : b === kind ? 1 : 0)), { cwd: folder, encoding: "utf8" });
     equal(`${line.join(" ")}`, [own.over, without(own.printed)], [status, without(stdout)]);
