@@ -49,10 +49,13 @@ export async function open(browser, address, { shots, prefix = "", patience = 20
 /** Misspells the last word of a line of the editor, sees the error, has a run refuse it too, goes to its place from there, and mends it: by hand, and as the server offers. */
 export async function breaksAndMends(it, { line, end, right, wrong }) {
   const { page } = it;
-  await page.locator(".cm-line", { hasText: line }).click();
-  await page.keyboard.press("End");
-  for (let i = 0; i < end.length; i++) await page.keyboard.press("Backspace");
-  await page.keyboard.type(end.replace(right, wrong));
+  const misspell = async () => {
+    await page.locator(".cm-line", { hasText: line }).click();
+    await page.keyboard.press("End");
+    for (let i = 0; i < end.length; i++) await page.keyboard.press("Backspace");
+    await page.keyboard.type(end.replace(right, wrong));
+  };
+  await misspell();
   const begin = performance.now();
   // While one types there are others.
   await page.locator(".problems .error", { hasText: wrong }).first().waitFor();
@@ -73,8 +76,7 @@ export async function breaksAndMends(it, { line, end, right, wrong }) {
   await page.getByText("No problems").waitFor();
   // What the server offers does the same, by a click and by a key.
   const again = async () => {
-    await page.locator(".cm-line", { hasText: line }).click();
-    await page.keyboard.press("Control+z");
+    await misspell();
     await page.locator(".problems .error", { hasText: wrong }).first().waitFor();
     const fix = page.getByRole("button", { name: `replace \`${wrong}\` by \`${right}\`` }).first();
     await fix.waitFor();

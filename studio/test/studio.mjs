@@ -34,7 +34,7 @@ const address = await new Promise((found, lost) => {
 });
 
 const browser = await launch();
-const it = await open(browser, address, { shots, patience: 60_000 });
+const it = await open(browser, address, { shots, patience: 300_000 });
 const { context, page, errors, elsewhere, picture, press, list, tab } = it;
 
 async function opens() {

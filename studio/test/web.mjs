@@ -42,7 +42,7 @@ const host = `http://127.0.0.1:${server.address().port}`;
 const address = `${host}/deep/folder/`;
 
 const browser = await launch();
-const it = await open(browser, address, { shots, prefix: "web-", patience: 60_000 });
+const it = await open(browser, address, { shots, prefix: "web-", patience: 300_000 });
 const { page, errors, elsewhere, picture, press, list, choose } = it;
 const result = () => page.locator(".result-place");
 
@@ -121,7 +121,7 @@ async function stops() {
 /** The same where the host isolates the page, and where its workers cannot ask whether they are to end. */
 async function stopsElsewhere() {
   for (const [place, isolated, says] of [["/isolated/", true, /States\s+[1-9][\d,]*/], ["/strict/", false, /unknown.*Stopped.*[1-9][\d,]* states so far/s]]) {
-    const other = await open(browser, host + place, { shots, prefix: `web-${place.slice(1, -1)}-`, patience: 60_000 });
+    const other = await open(browser, host + place, { shots, prefix: `web-${place.slice(1, -1)}-`, patience: 300_000 });
     await other.page.goto(host + place);
     await other.page.locator(".files li").first().waitFor();
     equal(`${place} is isolated`, await other.page.evaluate(() => crossOriginIsolated), isolated);
@@ -197,7 +197,7 @@ async function likeTheProgram() {
     ["explore", "--deadlock", "--", "own/small.mcrl2"],
   ];
   for (const [kind, ...rest] of commands) {
-    const line = [kind, "--format=json", "--timeout=300s", ...rest];
+    const line = [kind, "--format=json", "--timeout=3600s", ...rest];
     const own = await page.evaluate(inWorker, ["mu-check", ...line]);
     const { stdout, status } = spawnSync(resolve(program), ["--threads=1", ...line].sort((a, b) => (a === kind ? -1 : b === kind ? 1 : 0)), { cwd: folder, encoding: "utf8" });
     equal(`${line.join(" ")}`, [own.over, without(own.printed)], [status, without(stdout)]);
