@@ -79,15 +79,21 @@ fn several_processes_count_what_one_does() {
 fn what_is_no_symmetry_for_one_process_is_none_for_all() {
     let folder = tempfile::tempdir().unwrap();
     let model = written(folder.path(), "late.mcrl2", LATE);
-    let one = mu_check(&words("explore @ -v", &model));
-    // All processes begin again, without what failed in one of them.
     let dropped = |o: &Outcome| o.stderr.matches("some step that was met has no image").count();
-    assert!(dropped(&one) > 0, "{}", one.stderr);
-    for count in [2, 4] {
-        let many = mu_check(&words(&format!("explore @ -v --processes {count}"), &model));
+    // A busy machine may give symmetries up, by time, before one of them fails: then again.
+    let explored = |options: &str| {
+        let run = || mu_check(&words(&format!("explore @ -v {options}"), &model));
+        let given_up = |o: &Outcome| dropped(o) == 0 && o.stderr.contains("to verify it takes longer");
+        let outcome = (0..20).map(|_| run()).find(|o| !given_up(o)).expect("symmetries are verified, not given up");
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         // How many fail before the search is over depends on who is quicker, with the threads of one process as well.
-        assert!(many.code == 0 && dropped(&many) > 0, "{}", many.stderr);
-        assert_eq!(figures(&many.json), figures(&one.json));
+        assert!(dropped(&outcome) > 0, "{}", outcome.stderr);
+        outcome
+    };
+    let one = explored("");
+    // All processes begin again, without what failed in one of them.
+    for count in [2, 4] {
+        assert_eq!(figures(&explored(&format!("--processes {count}")).json), figures(&one.json));
     }
 }
 
