@@ -367,6 +367,27 @@ fn a_search_that_limits_end_goes_on_with_any_number_of_processes() {
     assert!(refused.code == 2 && refused.stderr.contains("there is no whole checkpoint"), "{}", refused.stderr);
 }
 
+/// Slots that have a tuple for each state are numbered apart; a search that goes on numbers them as it did before.
+#[test]
+fn a_checkpoint_says_which_slots_are_numbered_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "act a, b, c, d, e;
+proc P(i, j, k, l, m: Nat) = (i < 8) -> a . P(i = i + 1) + (j < 8) -> b . P(j = j + 1) + (k < 8) -> c . P(k = k + 1)
+  + (l < 8) -> d . P(l = l + 1) + (m < 8) -> e . P(m = m + 1);
+init P(0, 0, 0, 0, 0);
+";
+    let (model, kept) = (written(folder.path(), "wide.mcrl2", text), folder.path().join("kept").display().to_string());
+    let common = "explore @ --without symmetry";
+    for (way, code) in [("checkpoint", 3), ("resume", 3), ("resume", 0)] {
+        let (count, limit) = if code == 0 { (2, "") } else { (3, "--max-states 9000") };
+        let run = mu_check(&words(&format!("{common} --{way} {kept} --processes {count} {limit}"), &model));
+        assert_eq!(run.code, code, "{}", run.stderr);
+        if code == 0 {
+            assert_eq!(figures(&run.json), [59_049, 262_440, 1]);
+        }
+    }
+}
+
 /// The newest checkpoint in a folder of which all shares are there: its number, and of how many processes.
 pub(crate) fn newest(kept: &Path) -> Option<(u64, u64)> {
     let mut shares: BTreeMap<(u64, u64), u64> = BTreeMap::new();

@@ -67,6 +67,25 @@ fn all_processes_count_what_one_does() {
     (0..12).for_each(|seed| agrees(1 + seed as usize % 4, &|_| random(seed, shape)));
 }
 
+/// Slots of one component that have a tuple for each state: the first process finds it, and all part them alike.
+#[test]
+fn slots_are_parted_alike_by_all_processes() {
+    let wide = |_: usize| {
+        let mut model = HandModel::new();
+        let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();
+        for slot in slots {
+            model.group("up", &[], &[slot], &[slot], |read, emit| {
+                if read[0] < 7 {
+                    emit.step("up", &[read[0] + 1]);
+                }
+            });
+        }
+        model
+    };
+    assert!(Leaves::found(&wide(0), &options(), &Budget::default()).is_some());
+    [1, 2, 3].into_iter().for_each(|count| agrees(count, &wide));
+}
+
 #[test]
 fn limits_are_of_the_whole() {
     let few = Budget::new(Limits { max_states: Some(5000), ..Limits::default() });

@@ -112,7 +112,7 @@ mod tests {
     /// Five counters in one component: a tuple of all is a state.
     fn together() -> HandModel {
         let mut model = HandModel::new();
-        let slots: Vec<_> = (0..5).map(|i| model.slot(&format!("n{i}"), 0, false, 0)).collect();
+        let slots: Vec<_> = (0..5).map(|i| model.slot(format!("n{i}"), 0, false, 0)).collect();
         for slot in slots {
             model.group("up", &[], &[slot], &[slot], |read, emit| {
                 if read[0] < 9 {
