@@ -30,6 +30,8 @@ const MAGIC: &[u8; 16] = b"mu-check cluster";
 const VERSION: u32 = 3;
 /// Time for one step of the proof.
 const STEP: Duration = Duration::from_secs(5);
+/// Time until the name of a machine is known: where machines start together, as containers do, names come with them.
+const NAMED: Duration = Duration::from_secs(30);
 /// Time between attempts to connect.
 const AGAIN: Duration = Duration::from_millis(30);
 /// Proofs that are heard at the same time.
@@ -190,10 +192,13 @@ impl Party {
         }
     }
 
-    /// Proves itself to a process that listens.
-    fn connect(&self, peer: usize, health: &Arc<Health>) -> Result<Wire, Refused> {
+    /// Proves itself to a process that listens. `waited`: for how long it has tried.
+    fn connect(&self, peer: usize, health: &Arc<Health>, waited: Duration) -> Result<Wire, Refused> {
         let address = &self.addresses[peer];
-        let unknown = || Diagnostic::new(Stage::Usage, format!("no machine is known as `{address}`, the address of process {peer}"));
+        let unknown = || match format!("no machine is known as `{address}`, the address of process {peer}") {
+            text if waited < NAMED => Refused::Silent(text),
+            text => Refused::Wrong(Diagnostic::new(Stage::Usage, text)),
+        };
         let place = address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
         let mut socket = TcpStream::connect_timeout(&place, STEP)?;
         socket.set_read_timeout(Some(STEP))?;
@@ -313,7 +318,7 @@ pub fn meet(
         for peer in 0..party.me {
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    match party.connect(peer, health) {
+                    match party.connect(peer, health, begin.elapsed()) {
                         Ok(wire) => {
                             lock(wires)[peer] = Some(wire);
                             return;
@@ -422,13 +427,26 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_known_is_waited_for_but_not_for_long() {
+        let (listeners, _) = listeners(1);
+        let addresses = ["no-such-machine.invalid:7117".to_string(), "127.0.0.1:7118".to_string()];
+        let party = party(1, &addresses, listeners.into_iter().next().unwrap(), SECRET, "m");
+        let health: Arc<Health> = Arc::default();
+        let text = "no machine is known as `no-such-machine.invalid:7117`, the address of process 0";
+        let early = party.connect(0, &health, Duration::ZERO).err();
+        assert!(matches!(&early, Some(Refused::Silent(why)) if why == text));
+        let late = party.connect(0, &health, NAMED).err();
+        assert!(matches!(&late, Some(Refused::Wrong(error)) if error.message == text));
+    }
+
+    #[test]
     fn another_secret_is_turned_away_and_another_model_refused_by_name() {
         let (listeners, addresses) = listeners(2);
         let mut parties = listeners.into_iter().zip([SECRET, "another secret entirely"]).enumerate();
         let parties: [Party; 2] = std::array::from_fn(|_| parties.next().map(|(i, (l, s))| party(i, &addresses, l, s, "m")).unwrap());
         let health: Arc<Health> = Arc::default();
         let [heard, connected] = std::thread::scope(|scope| {
-            let other = scope.spawn(|| parties[1].connect(0, &health).err());
+            let other = scope.spawn(|| parties[1].connect(0, &health, Duration::ZERO).err());
             let heard = parties[0].hear(parties[0].listener.accept().unwrap().0, &health).err();
             [heard, other.join().unwrap()]
         });
