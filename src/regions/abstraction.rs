@@ -77,6 +77,8 @@ pub struct Regions<'a> {
     groups: Vec<Group>,
     /// By group: slots that the compiled one requires and that hold counters, with the value.
     required: Vec<Vec<(Slot, u32)>>,
+    /// By group: whether it compares the numbers that it reads with each other only.
+    apart: Vec<bool>,
     initial: Vec<u32>,
 }
 
@@ -84,17 +86,21 @@ impl<'a> Regions<'a> {
     /// The abstraction of `inner` for a case. Error: the initial state depends on the valuation.
     pub fn new(inner: &'a Compiled, facts: &'a Facts, line: &'a Line, case: &'a Case, grains: &'a [Grain]) -> Result<Self, Diagnostic> {
         let counts = |slot: Slot| !matches!(facts.contents[slot as usize], Content::Value(Layout::None));
-        let (mut groups, mut required) = (Vec::new(), Vec::new());
+        let (mut groups, mut required, mut apart) = (Vec::new(), Vec::new(), Vec::new());
         for group in inner.groups() {
             let (here, rest): (Vec<_>, Vec<_>) = group.requires.iter().copied().partition(|r| counts(r.0));
             let mut reads = group.reads.clone();
             reads.extend(here.iter().map(|r| r.0));
             reads.sort_unstable();
             reads.dedup();
+            let own = &facts.groups[groups.len()];
+            let plain = own.apart && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
+            let reads_base = |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Base(_));
+            apart.push(plain && here.is_empty() && !reads.iter().any(reads_base));
             groups.push(Group { requires: rest, tests: reads.clone(), reads, confluent: false, ..group.clone() });
             required.push(here);
         }
-        let mut regions = Self { inner, facts, line, case, grains, groups, required, initial: Vec::new() };
+        let mut regions = Self { inner, facts, line, case, grains, groups, required, apart, initial: Vec::new() };
         regions.initial = regions.start()?;
         Ok(regions)
     }
@@ -308,30 +314,17 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// Whether a group compares the numbers that it reads with each other only.
-    fn apart(&self, group: usize) -> bool {
-        let regions = self.regions;
-        let facts = &regions.facts.groups[group];
-        let reads_base = |s: &Slot| matches!(regions.facts.contents[*s as usize], Content::Base(_));
-        facts.apart
-            && facts.growth == 0
-            && facts.sums == 0
-            && facts.literals.is_empty()
-            && regions.required[group].is_empty()
-            && !regions.groups[group].reads.iter().any(reads_base)
-    }
-
     fn samples(&mut self, group: usize, numbers: Vec<(Grain, i64)>) -> Result<Samples, Diagnostic> {
         let regions = self.regions;
         let facts = &regions.facts.groups[group];
         // As a part of the key: no bound is 0.
-        let bound = if self.apart(group) { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
+        let apart = regions.apart[group];
+        let bound = if apart { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
         let key = (numbers, facts.literals.clone(), bound);
         if let Some(known) = self.samples.get(&key) {
             return Ok(known.clone());
         }
-        let found = if self.apart(group) {
-            let regions = self.regions;
+        let found = if apart {
             let rooms = self.rooms.entry(key.0.len()).or_insert_with(|| Rooms::new(regions.line, regions.case, key.0.len()));
             rooms.as_ref().and_then(|rooms| rooms.samples(regions.case, &key.0))
         } else {
