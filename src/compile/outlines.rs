@@ -7,7 +7,7 @@
 //!
 //! Invariant: an outline is read off an answer that was computed; what it leaves out is the tail of lists, which only stands behind what is put in front.
 
-use super::recall::Recall;
+use super::recall::{Narrow, Recall};
 use super::{Compiled, GroupCode, as_var};
 use mu_base::ids::{LabelId, VarId};
 use mu_data::engine::Program;
@@ -39,8 +39,8 @@ enum Filling {
 
 /// Outlines of one group.
 pub(super) struct Outlines {
-    /// Of what the group reads, the positions of what the outlines are kept by.
-    positions: Vec<usize>,
+    /// What the outlines are kept by.
+    by: Narrow,
     columns: Vec<Column>,
     known: Recall<Rc<Outline>>,
     key: Vec<u32>,
@@ -70,19 +70,13 @@ impl Outlines {
                 }
             });
         }
-        let positions: Vec<usize> = (0..code.reads.len()).filter(|&i| used.contains(&code.reads[i])).collect();
-        let narrower = positions.len() < code.reads.len();
-        narrower.then(|| Outlines { positions, columns, known: Recall::default(), key: Vec::new(), lists: Vec::new() })
-    }
-
-    fn ask(&mut self, reads: &[u32]) {
-        self.key.clear();
-        self.key.extend(self.positions.iter().map(|&i| reads[i]));
+        let by = Narrow::new(&code.reads, &used)?;
+        Some(Outlines { by, columns, known: Recall::default(), key: Vec::new(), lists: Vec::new() })
     }
 
     /// Appends the steps, if their outline is known.
     pub(super) fn recall(&mut self, model: &Compiled, group: usize, reads: &[u32], out: &mut Steps) -> bool {
-        self.ask(reads);
+        self.by.ask(reads, &mut self.key);
         let Some(known) = self.known.get(&self.key).cloned() else { return false };
         out.labels.extend_from_slice(&known.labels);
         let (info, width, from) = (&model.groups[group], self.columns.len(), out.values.len());
@@ -105,6 +99,9 @@ impl Outlines {
 
     /// Keeps the outline of an answer: labels, and the values that the steps write.
     pub(super) fn keep(&mut self, model: &Compiled, group: usize, reads: &[u32], (labels, values): (&[LabelId], &[u32])) {
+        if self.known.is_given_up() {
+            return;
+        }
         let (info, width) = (&model.groups[group], self.columns.len());
         let mut columns = Vec::with_capacity(width);
         for (at, column) in self.columns.iter().enumerate() {
@@ -123,7 +120,7 @@ impl Outlines {
                 }
             });
         }
-        self.ask(reads);
+        self.by.ask(reads, &mut self.key);
         let size = self.key.len() + labels.len() + values.len();
         self.known.keep(&self.key, Rc::new(Outline { labels: labels.to_vec(), columns }), size);
     }

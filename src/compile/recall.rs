@@ -4,6 +4,7 @@
 //! time nor memory; one that is full begins anew.
 
 use ahash::AHashMap;
+use mu_base::ids::VarId;
 
 /// Most answers kept, and most numbers in them: a megabyte.
 pub const MOST: usize = 1 << 14;
@@ -13,6 +14,23 @@ pub const LARGEST: usize = 1 << 18;
 pub const JUDGED: u32 = 1 << 12;
 /// It is worth keeping if at least one question in this many recurs.
 const WORTH: u32 = 4;
+
+/// What an answer of a group depends on: the positions, among what it reads, of the variables that some expressions use.
+pub(super) struct Narrow(Vec<usize>);
+
+impl Narrow {
+    /// None where they use all that the group reads, so that nothing would recur.
+    pub(super) fn new(reads: &[VarId], used: &[VarId]) -> Option<Narrow> {
+        let positions: Vec<usize> = (0..reads.len()).filter(|&i| used.contains(&reads[i])).collect();
+        (positions.len() < reads.len()).then_some(Narrow(positions))
+    }
+
+    /// Writes the numbers there as the key to ask with.
+    pub(super) fn ask(&self, reads: &[u32], key: &mut Vec<u32>) {
+        key.clear();
+        key.extend(self.0.iter().map(|&i| reads[i]));
+    }
+}
 
 /// See the module's head.
 pub struct Recall<T> {
@@ -40,6 +58,11 @@ impl<T> Recall<T> {
         let answer = self.answers.get(key);
         self.known += u32::from(answer.is_some());
         answer
+    }
+
+    /// Whether it keeps no answer any more, so that none need be made for it.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
     }
 
     /// How many answers are kept.

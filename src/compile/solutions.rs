@@ -4,7 +4,7 @@
 //! into its queue has sixteen solutions whatever the queue holds. Cost: a hash of the numbers that the condition reads. They are kept as long as they recur
 //! ([`super::recall`]), and only those of enumerations that ended.
 
-use super::recall::{LARGEST, Recall};
+use super::recall::{LARGEST, Narrow, Recall};
 use mu_base::Diagnostic;
 use mu_base::ids::VarId;
 use mu_data::engine::{Engine, Problem, Receiver, Value};
@@ -18,8 +18,8 @@ const WORDS: usize = 4;
 
 /// Solutions of one condition.
 pub(super) struct Solutions {
-    /// Of what the group reads, the positions of what the condition reads.
-    positions: Vec<usize>,
+    /// What the condition reads.
+    by: Narrow,
     /// Number of variables that are summed over.
     width: usize,
     known: RefCell<Recall<Rc<[Value]>>>,
@@ -28,11 +28,12 @@ pub(super) struct Solutions {
 impl Solutions {
     /// For a condition with these sum variables in a group that reads these variables; none where the condition reads all of them, so that nothing would recur.
     pub(super) fn new(condition: &Expr, sum_vars: &[VarId], reads: &[VarId]) -> Option<Solutions> {
+        if sum_vars.is_empty() {
+            return None;
+        }
         let mut used = Vec::new();
         condition.free_vars(&mut used);
-        let positions: Vec<usize> = (0..reads.len()).filter(|&i| used.contains(&reads[i])).collect();
-        let narrower = !sum_vars.is_empty() && positions.len() < reads.len();
-        narrower.then(|| Solutions { positions, width: sum_vars.len(), known: RefCell::default() })
+        Some(Solutions { by: Narrow::new(reads, &used)?, width: sum_vars.len(), known: RefCell::default() })
     }
 
     /// Hands out the solutions: those that are known, or those that solving gives.
@@ -44,7 +45,8 @@ impl Solutions {
         env: &[Value],
         each: &mut Receiver,
     ) -> Result<(), Diagnostic> {
-        let key: Vec<u32> = self.positions.iter().map(|&i| reads[i]).collect();
+        let mut key = Vec::new();
+        self.by.ask(reads, &mut key);
         let known = self.known.borrow_mut().get(&key).cloned();
         if let Some(known) = known {
             for solution in known.chunks(self.width) {
@@ -54,7 +56,7 @@ impl Solutions {
             }
             return Ok(());
         }
-        let (mut found, mut all) = (Vec::new(), true);
+        let (mut found, mut all) = (Vec::new(), !self.known.borrow().is_given_up());
         engine.solve(problem, env, &mut |engine, solution| {
             all &= WORDS * (found.len() + solution.len()) <= LARGEST;
             if all {

@@ -6,7 +6,7 @@ use super::chance::{Draw, Rests};
 use super::conditions::{Question, Shared};
 use super::outlines::Outlines;
 use super::parts::Told;
-use super::recall::Recall;
+use super::recall::{Narrow, Recall};
 use super::results::{Compute, Results};
 use super::solutions::Solutions;
 use super::valueless::Noticed;
@@ -44,8 +44,7 @@ struct Compiledgroup {
 
 /// What a group does where its questions are answered well: it depends on fewer slots than these do.
 struct Body {
-    /// Positions among what the group reads.
-    positions: Vec<usize>,
+    by: Narrow,
     steps: Recall<Steps>,
     key: Vec<u32>,
 }
@@ -53,8 +52,7 @@ struct Body {
 impl Body {
     /// Appends the steps, if they are known.
     fn recall(&mut self, reads: &[u32], out: &mut Steps) -> bool {
-        self.key.clear();
-        self.key.extend(self.positions.iter().map(|&i| reads[i]));
+        self.by.ask(reads, &mut self.key);
         let Some(known) = self.steps.get(&self.key) else { return false };
         out.labels.extend_from_slice(&known.labels);
         out.values.extend_from_slice(&known.values);
@@ -181,9 +179,8 @@ impl<'m> LinearWorker<'m> {
         let mut used = Vec::new();
         rest.free_vars(&mut used);
         code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
-        let positions: Vec<usize> = (0..code.reads.len()).filter(|&i| used.contains(&code.reads[i])).collect();
-        let narrower = !questions.is_empty() && chance.is_none() && positions.len() < code.reads.len();
-        let body = narrower.then(|| Body { positions, steps: Recall::default(), key: Vec::new() });
+        let by = Narrow::new(&code.reads, &used).filter(|_| !questions.is_empty() && chance.is_none());
+        let body = by.map(|by| Body { by, steps: Recall::default(), key: Vec::new() });
         Ok(Compiledgroup { questions, problem, whole: None, sum_vars, solutions, outlines, actions, updates: updates?, chance, body })
     }
 
@@ -245,9 +242,8 @@ impl Compiledgroup {
 
     /// Keeps what the steps are, or what of them may recur.
     fn keep(&mut self, model: &Compiled, group: usize, reads: &[u32], (labels, values): (&[LabelId], &[u32])) {
-        if let Some(Body { positions, steps, key }) = &mut self.body {
-            key.clear();
-            key.extend(positions.iter().map(|&i| reads[i]));
+        if let Some(Body { by, steps, key }) = self.body.as_mut().filter(|b| !b.steps.is_given_up()) {
+            by.ask(reads, key);
             steps.keep(key, Steps { labels: labels.to_vec(), values: values.to_vec() }, labels.len() + values.len());
         }
         if let Some(outlines) = &mut self.outlines {

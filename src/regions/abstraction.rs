@@ -45,8 +45,8 @@ pub struct GroupFacts {
     pub sums: i64,
     /// Literals that counters are compared with.
     pub literals: Vec<i64>,
-    /// Whether no expression of it comes to a parameter without a value.
-    pub apart: bool,
+    /// Whether an expression of it comes to a parameter without a value.
+    pub speaks: bool,
 }
 
 /// What the analysis says of a compiled process.
@@ -94,7 +94,7 @@ impl<'a> Regions<'a> {
             reads.sort_unstable();
             reads.dedup();
             let own = &facts.groups[groups.len()];
-            let plain = own.apart && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
+            let plain = !own.speaks && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
             let reads_base = |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Base(_));
             apart.push(plain && here.is_empty() && !reads.iter().any(reads_base));
             groups.push(Group { requires: rest, tests: reads.clone(), reads, confluent: false, ..group.clone() });

@@ -257,7 +257,7 @@ impl Line {
         cuts.sort_by_key(|c| c.value(&valuation));
         cuts.dedup_by_key(|c| c.value(&valuation));
         // Interval 0 starts at zero, interval i at the i-th cut.
-        let starts: Vec<i64> = std::iter::once(0).chain(cuts.iter().map(|c| c.value(&valuation))).collect();
+        let starts = starts(&cuts, &valuation);
         let truth = |n: i64| -> Vec<bool> { self.predicates.iter().map(|p| p.holds(n, &valuation)).collect() };
         let first = |n: &i64| starts.iter().copied().find(|m| truth(*m) == truth(*n)).unwrap_or(*n);
         let coarse = starts.iter().map(first).collect();
@@ -268,6 +268,11 @@ impl Line {
     pub fn tests_of_cases(&self) -> Vec<Test> {
         self.all_tests()
     }
+}
+
+/// Where intervals start: at zero, then at each cut.
+fn starts(cuts: &[Term], valuation: &[i64]) -> Vec<i64> {
+    std::iter::once(0).chain(cuts.iter().map(|c| c.value(valuation))).collect()
 }
 
 impl Case {
@@ -285,7 +290,7 @@ impl Case {
     }
     /// The least number of each interval under a valuation of this case; that of the next one if it is empty there.
     pub fn starts(&self, valuation: &[i64]) -> Vec<i64> {
-        std::iter::once(0).chain(self.cuts.iter().map(|c| c.value(valuation))).collect()
+        starts(&self.cuts, valuation)
     }
     /// How many intervals there are.
     pub fn intervals(&self) -> usize {

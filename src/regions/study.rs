@@ -291,8 +291,8 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
             let ty = flow.var(*v);
             sums += i64::from(flow.has_counter(&ty) && !is_read(signature, &summand.guard, *v, &summand.sum_vars));
         }
-        let apart = !results.iter().copied().chain([&summand.guard]).any(|e| flow.speaks(e));
-        groups.push(GroupFacts { growth, sums, literals, apart });
+        let speaks = results.iter().copied().chain([&summand.guard]).any(|e| flow.speaks(e));
+        groups.push(GroupFacts { growth, sums, literals, speaks });
     }
     Ok(Facts { contents, arguments, layouts, groups, ..Facts::default() })
 }
