@@ -61,10 +61,14 @@ pub(super) fn branch<T: Terms>(
         }
         Choice::Constructors(u, constructors) => branch_constructors(m, p, s, u, &constructors, rest, each),
         Choice::List(u, element) => branch_list(m, p, s, u, element, rest, each),
-        Choice::Member(element, sort, candidates) => {
+        Choice::Member(part, element, sort, candidates) => {
+            let others = without(m, p, rest, &|other| *other == part);
             for candidate in candidates {
                 let equal = m.equal(p, sort, &element, &candidate)?;
-                let condition = m.and(p, equal, rest.clone());
+                // As it stands the conjunct may stay open where the equation does, and be chosen again for ever.
+                let decided = with_element(m, p, &part, &element, &candidate)?;
+                let condition = m.and(p, decided, others.clone());
+                let condition = m.and(p, equal, condition);
                 if s.run(m, p, condition, each)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -81,6 +85,16 @@ pub(super) fn branch<T: Terms>(
         Choice::Witness(part) => branch_witness(m, p, s, &part, rest, each),
         Choice::Either(a, b) => branch_either(m, p, s, [&a, &b], rest, each),
     }
+}
+
+/// A conjunct about the occurrence of an element, with a candidate in its place.
+fn with_element<T: Terms>(m: &mut T, p: &Program, part: &Value, element: &Value, candidate: &Value) -> Outcome<Value> {
+    if part == element {
+        return Ok(candidate.clone());
+    }
+    let Some((op, args)) = part.as_app().filter(|_| part.is_open()) else { return Ok(part.clone()) };
+    let args: Outcome<Vec<Value>> = args.to_vec().iter().map(|arg| with_element(m, p, arg, element, candidate)).collect();
+    m.apply_op(p, op, args?)
 }
 
 fn branch_values<T: Terms>(

@@ -110,8 +110,8 @@ enum Choice {
     List(u32, SortId),
     Values(u32, Rc<[Value]>),
     Upwards(u32, Option<i64>, Option<i64>),
-    /// An element and its candidates.
-    Member(Value, SortId, Vec<Value>),
+    /// The conjunct that says where an element occurs, the element, and its candidates.
+    Member(Value, Value, SortId, Vec<Value>),
     Either(Value, Value),
     Cases(Split),
     /// A conjunct that says that something exists.
@@ -340,12 +340,12 @@ fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts:
                 };
                 if let (Some(candidates), Some((op, _))) = (candidates, part.as_app()) {
                     let sort = p.op(op).first;
-                    offer(candidates.len() as u64, Choice::Member(element.clone(), sort, candidates), &mut best);
+                    offer(candidates.len() as u64, Choice::Member((*part).clone(), element.clone(), sort, candidates), &mut best);
                 }
             }
             Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
                 if let Some((sort, element, candidates)) = counted(p, part, a, b) {
-                    offer(candidates.len() as u64, Choice::Member(element, sort, candidates), &mut best);
+                    offer(candidates.len() as u64, Choice::Member((*part).clone(), element, sort, candidates), &mut best);
                 }
             }
             Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),

@@ -7,10 +7,11 @@ const DECLARATIONS: &str = "
     sort A = struct a0 | a1; B = struct b0 | b1 | b2;
          C = struct w(A, B, Nat) | r(adr: A, nr: Nat)?is_r;
          T = struct leaf | node(T, T);
-    map ok: A # B -> Bool; depth: T -> Nat; even: Nat -> Bool; has: List(Nat) # Nat -> Bool; buf: List(C);
+    map ok: A # B -> Bool; depth: T -> Nat; even: Nat -> Bool; has: List(Nat) # Nat -> Bool; buf: List(C); late: Nat -> A;
         cmds: FBag(C);
     var a: A; b: B; s, t: T; n, m: Nat; l: List(Nat);
     eqn ok(a0, b) = b == b2; ok(a1, b) = b != b0;
+        n == 0 -> late(n) = a0; n > 0 -> late(n) = a1;
         depth(leaf) = 0; depth(node(s, t)) = 1 + max(depth(s), depth(t));
         even(n) = n mod 2 == 0;
         has([], n) = false; has(m |> l, n) = m == n || has(l, n);
@@ -52,6 +53,16 @@ fn membership_of_patterns() {
     solve(&["i"], "i in {3, 4} && i != 3", &["4"]);
     solve(&["c"], "c in cmds && is_r(c) && adr(c) == a0", &["r(a0, 7)"]);
     solve(&["i", "c"], "i < 3 && c == buf . i && adr(c) == a0", &["0 r(a0, 1)", "2 r(a0, 3)"]);
+}
+
+#[test]
+fn membership_of_what_only_its_argument_decides() {
+    for where_it_is in ["in {a0, a1}", "in [a0, a1, a0]", "in {a0: 1, a1: 2}"] {
+        solve(&["i"], &format!("i < 3 && late(i) {where_it_is}"), &["0", "1", "2"]);
+    }
+    solve(&["i"], "i < 3 && count(late(i), {a0: 1, a1: 2}) > 1", &["1", "2"]);
+    solve(&["i"], "i < 3 && 1 == count(late(i), {a0: 1, a1: 2})", &["0"]);
+    solve(&["i", "x"], "i < 3 && late(i) in {a0, a1} && late(i) != x", &["0 a1", "1 a0", "2 a0"]);
 }
 
 #[test]
