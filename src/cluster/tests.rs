@@ -82,7 +82,7 @@ fn slots_are_parted_alike_by_all_processes() {
         }
         model
     };
-    assert!(Leaves::found(&wide(0), &options(), &Budget::default()).is_some());
+    assert!(Leaves::found(&wide(0), &options(), &Budget::default(), None, 2).is_some());
     [1, 2, 3].into_iter().for_each(|count| agrees(count, &wide));
 }
 

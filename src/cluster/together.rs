@@ -135,8 +135,8 @@ pub struct Together {
     parts: Vec<Part>,
     /// Number of the last checkpoint of the last search.
     kept: Option<u64>,
-    /// What the first process found of a model with so many slots: which of them are to be numbered together.
-    leaves: Option<(usize, Option<Leaves>)>,
+    /// What the first process found of a model with so many slots, with symmetries or not: which of them are to be numbered together, and which leaves tell.
+    leaves: Option<((usize, u64), Option<Leaves>)>,
 }
 
 impl Together {
@@ -199,7 +199,7 @@ impl Together {
         let (ended, dropped) = with_those_that_hold(model, &plain, |symmetries| {
             let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
             order = symmetries.map_or(1, Symmetries::order);
-            let options = &match self.dealt(model, options, budget, (symmetries.is_some(), resumed))? {
+            let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
                 Ok(options) => options,
                 Err(stop) => return Ok(Ended::without_search(self.count, stop)),
             };
@@ -343,26 +343,26 @@ impl Together {
         Ok(said)
     }
 
-    /// How to search. Which slots are numbered together a checkpoint says, or the first process, which has tried it once.
+    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or the first process, which has tried it once.
     fn dealt(
         &mut self,
         model: &dyn Model,
         options: &Options,
         budget: &Budget,
-        (symmetric, resumed): (bool, Option<&Stamp>),
+        (symmetries, resumed): (Option<&Symmetries>, Option<&Stamp>),
     ) -> Result<Result<Options, Stop>, Diagnostic> {
         let slots = model.slots().len();
+        let (of, processes) = ((slots, Group::of(symmetries).order), self.count);
         let leaves = match (resumed, &self.leaves) {
-            _ if symmetric => None,
             (Some(stamp), _) => stamp.leaves.clone().map(|l| l.of_slots(slots)).transpose()?,
-            (None, Some((of, known))) if *of == slots => known.clone(),
+            (None, Some((known, leaves))) if *known == of => leaves.clone(),
             (None, _) => {
-                let work = &mut || Ok(Leaves::write(Leaves::found(model, options, budget).as_ref()));
+                let work = &mut || Ok(Leaves::write(Leaves::found(model, options, budget, symmetries, processes).as_ref()));
                 let found = match self.alone(budget, work)? {
                     Ok(said) => Leaves::read(&said, slots)?,
                     Err(stop) => return Ok(Err(stop)),
                 };
-                self.leaves = Some((slots, found.clone()));
+                self.leaves = Some((of, found.clone()));
                 found
             }
         };
@@ -389,7 +389,7 @@ impl Together {
             kept.set(Some(stamp.number));
             expect_group(symmetries, stamp)?;
         }
-        let options = &match self.dealt(model, options, budget, (symmetries.is_some(), resumed))? {
+        let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
             Ok(options) => options,
             Err(stop) => return Ok(Met { decided: false, stop, said: Vec::new(), lasts: None, way: None }),
         };

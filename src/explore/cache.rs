@@ -441,6 +441,11 @@ impl<'m> Expander<'m> {
         orbits.images_of(store, (self.model, self.worker.as_mut()), leaf, number, out)
     }
 
+    /// By leaf: a number of the leaves that symmetries map to one another.
+    pub fn classes(&self, leaves: usize) -> Vec<usize> {
+        self.orbits.as_ref().map_or_else(|| (0..leaves).collect(), Orbits::classes)
+    }
+
     /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
     pub fn orbit(&mut self, store: &Store, key: u64, fixed: Option<&mut Vec<u32>>) -> Result<u64, Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok(1) };

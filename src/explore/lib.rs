@@ -43,6 +43,7 @@ mod store;
 mod stubborn;
 mod symmetry;
 mod table;
+mod telling;
 mod trail;
 mod visit;
 pub mod walk;
@@ -95,7 +96,8 @@ pub struct Options {
     pub symmetry: bool,
     /// Whether steps may be left out, where something is looked for that does not rest on them.
     pub partial_order: bool,
-    /// Which slots are numbered together where such numbers last, in a search by several processes without symmetries ([`Leaves`]). None: some of a component.
+    /// Which slots are numbered together where such numbers last, and which say whose a state is, in a search by several processes ([`Leaves`]). None: some of a
+    /// component, and all.
     pub leaves: Option<Leaves>,
 }
 

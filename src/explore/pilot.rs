@@ -1,8 +1,8 @@
-//! Which slots are numbered together in a search by several processes: one of them looks at some states first.
+//! Which slots are numbered together in a search by several processes, and which say whose a state is: one of them looks at some states first.
 //!
 //! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a leaf that has nearly as many tuples as there are states. That one by
-//! several ([`super::share`]) cannot: its numbers are known to others. So before it one process makes a short search, and splits what is to be split then. In: a model
-//! without symmetries in use. Out: [`Leaves`], which all processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is
+//! several ([`super::share`]) cannot: its numbers are known to others. So before it one process makes a short search, and splits what is to be split then; with symmetries
+//! leaves are whole components. It also looks which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is
 //! in one leaf, whatever the bytes are that leaves are read from; which one it is changes no count.
 
 use std::time::Duration;
@@ -11,47 +11,57 @@ use bincode::{Decode, Encode};
 
 use super::Options;
 use super::share::{Parcel, Share};
+use super::symmetry::Symmetries;
+use super::telling::telling;
 use mu_base::host::Instant;
 use mu_base::varint::{put, take};
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_model::Model;
 
 /// States that are looked at.
-const STATES: u64 = 1 << 14;
+const STATES: u64 = 1 << 17;
 /// States expanded between two looks at the clock.
 const BLOCK: usize = 64;
 /// Time for it.
 const TIME: Duration = Duration::from_millis(200);
 
-/// How slots are dealt to leaves.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Leaves(pub(super) Vec<Vec<u32>>);
+/// How slots are dealt to leaves, and states to processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Leaves {
+    /// The slots of each leaf, if that was chosen.
+    pub(super) dealt: Option<Vec<Vec<u32>>>,
+    /// The leaves that say whose a state is; all, if there are none.
+    pub(super) telling: Vec<u32>,
+}
 
 impl Leaves {
-    /// Those that a short search asks for. What ends it early, a limit or an error of the model, ends that of all again, and is told there.
+    /// Those that a short search asks for, before so many processes search. What ends it early, a limit or an error of the model, ends that of all again, and is
+    /// told there.
     #[must_use]
-    pub fn found(model: &dyn Model, options: &Options, budget: &Budget) -> Option<Self> {
+    pub fn found(model: &dyn Model, options: &Options, budget: &Budget, symmetries: Option<&Symmetries>, processes: usize) -> Option<Self> {
         let options = Options { leaves: None, ..options.clone() };
-        let mut share = Share::new(model, &options, budget, None, 0, 1).ok()?;
-        if share.store.leaves.iter().all(|l| l.slots.len() < 2) {
-            return None;
-        }
+        let mut share = Share::new(model, &options, budget, symmetries, 0, 1).ok()?;
         look_at_some(&mut share).ok()?;
         let mut is_split = false;
-        while let Some(leaf) = share.store.unfit_leaf() {
+        while symmetries.is_none()
+            && let Some(leaf) = share.store.unfit_leaf()
+        {
             share.store.replan(std::iter::empty(), Some(leaf));
             is_split = true;
         }
-        is_split.then(|| Self(share.store.leaves.iter().map(|l| l.slots.clone()).collect()))
+        let telling = telling(&mut share, processes).ok()?;
+        let dealt = is_split.then(|| share.store.leaves.iter().map(|l| l.slots.clone()).collect());
+        Some(Self { dealt, telling }).filter(|found| *found != Self::default())
     }
 
     /// As bytes; empty: none were chosen.
     #[must_use]
     pub fn write(leaves: Option<&Self>) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for leaf in leaves.iter().flat_map(|l| &l.0) {
-            put(&mut bytes, leaf.len() as u64);
-            leaf.iter().for_each(|slot| put(&mut bytes, u64::from(*slot)));
+        let Some(leaves) = leaves else { return bytes };
+        for list in std::iter::once(&leaves.telling).chain(leaves.dealt.iter().flatten()) {
+            put(&mut bytes, list.len() as u64);
+            list.iter().for_each(|n| put(&mut bytes, u64::from(*n)));
         }
         bytes
     }
@@ -65,23 +75,32 @@ impl Leaves {
             return Ok(None);
         }
         let bytes = &mut &*bytes;
-        let mut leaves = Vec::new();
+        let mut lists = Vec::new();
         while !bytes.is_empty() {
-            let count = take(bytes).filter(|n| (1..=slots as u64).contains(n)).ok_or_else(malformed)?;
-            let leaf = (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
-            leaves.push(leaf.ok_or_else(malformed)?);
+            let count = take(bytes).filter(|n| *n <= slots as u64).ok_or_else(malformed)?;
+            let list = (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
+            lists.push(list.ok_or_else(malformed)?);
         }
-        Self(leaves).of_slots(slots).map(Some)
+        let dealt = lists.split_off(1);
+        let telling = lists.pop().unwrap_or_default();
+        Self { dealt: Some(dealt).filter(|d| !d.is_empty()), telling }.of_slots(slots).map(Some)
     }
 
-    /// Itself, if each of so many slots is in it once.
+    /// Itself, if each of so many slots is in it once, and what tells is a leaf.
     ///
     /// # Errors
     /// It is not.
     pub fn of_slots(self, slots: usize) -> Result<Self, Diagnostic> {
-        let mut all: Vec<u32> = self.0.iter().flatten().copied().collect();
-        all.sort_unstable();
-        if all.into_iter().eq(0..slots as u32) { Ok(self) } else { Err(malformed()) }
+        if let Some(dealt) = &self.dealt {
+            let mut all: Vec<u32> = dealt.iter().flatten().copied().collect();
+            all.sort_unstable();
+            if dealt.iter().any(Vec::is_empty) || !all.into_iter().eq(0..slots as u32) {
+                return Err(malformed());
+            }
+        }
+        let leaves = self.dealt.as_ref().map_or(slots, Vec::len) as u32;
+        let telling = &self.telling;
+        if telling.iter().all(|leaf| *leaf < leaves) && telling.is_sorted_by(|a, b| a < b) { Ok(self) } else { Err(malformed()) }
     }
 }
 
@@ -126,8 +145,9 @@ mod tests {
     #[test]
     fn a_leaf_that_has_a_tuple_for_each_state_is_split() {
         let (model, options, budget) = (together(), Options::default(), Budget::default());
-        let leaves = Leaves::found(&model, &options, &budget).unwrap();
-        assert!(leaves.0.len() > 1 && leaves.0.iter().all(|l| l.len() < 4), "{leaves:?}");
+        let leaves = Leaves::found(&model, &options, &budget, None, 2).unwrap();
+        let dealt = leaves.dealt.as_ref().unwrap();
+        assert!(dealt.len() > 1 && dealt.iter().all(|l| l.len() < 4), "{leaves:?}");
         assert_eq!(Leaves::read(&Leaves::write(Some(&leaves)), 5).unwrap(), Some(leaves.clone()));
         let count = |leaves: Option<Leaves>| {
             let options = Options { leaves, ..options.clone() };
@@ -146,18 +166,27 @@ mod tests {
         assert_eq!((split.states, split.transitions, split.deadlocks), (100_000, 450_000, 1));
         assert!(split.store_bytes * 2 < whole.store_bytes, "{} and {}", split.store_bytes, whole.store_bytes);
         // What needs no other leaves has those of its components.
-        assert_eq!(Leaves::found(&counters(4, 6), &options, &budget), None);
-        assert_eq!(Leaves::found(&arcx(0), &options, &budget), None);
+        assert_eq!(Leaves::found(&counters(4, 6), &options, &budget, None, 1), None);
+        assert_eq!(Leaves::found(&arcx(0), &options, &budget, None, 1), None);
     }
 
     #[test]
     fn what_is_no_layout_is_refused() {
         assert_eq!(Leaves::read(&[], 3).unwrap(), None);
-        assert!(Leaves::read(&[2, 0, 2, 1, 1], 3).unwrap().is_some());
-        for bytes in
+        assert_eq!(
+            Leaves::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),
+            Some(Leaves { dealt: Some(vec![vec![0, 2], vec![1]]), telling: Vec::new() })
+        );
+        assert_eq!(Leaves::read(&[2, 0, 2], 3).unwrap(), Some(Leaves { dealt: None, telling: vec![0, 2] }));
+        for leaves in
             [&[2, 0, 2][..], &[2, 0, 2, 1, 0], &[2, 0, 2, 2, 1, 3], &[3, 0, 1], &[0, 3, 0, 1, 2], &[4, 0, 1, 2, 2], &[3, 0, 1, 0x80]]
         {
-            assert!(Leaves::read(bytes, 3).is_err(), "{bytes:?}");
+            assert!(Leaves::read(&[&[0], leaves].concat(), 3).is_err(), "{leaves:?}");
         }
+        // What tells are leaves, each once.
+        for telling in [&[1, 3][..], &[2, 1, 1], &[2, 1, 0], &[1]] {
+            assert!(Leaves::read(telling, 3).is_err(), "{telling:?}");
+        }
+        assert!(Leaves::read(&[1, 2, 2, 0, 2, 1, 1], 3).is_err());
     }
 }

@@ -26,7 +26,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 /// First bytes of a share.
 const MAGIC: [u8; 8] = *b"mushare\n";
 /// Version of the form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What tells a share from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -43,7 +43,7 @@ pub struct Stamp {
     pub processes: u32,
     /// The symmetries that were in use.
     pub symmetries: Group,
-    /// The slots that were numbered together, if that was chosen.
+    /// The slots that were numbered together and the leaves that say whose a state is, if that was chosen.
     pub leaves: Option<Leaves>,
 }
 

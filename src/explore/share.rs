@@ -2,7 +2,7 @@
 //!
 //! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
 //! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the portable bytes of its
-//! values and, with symmetries, of the images of its leaves, so that all members of an orbit belong to one process. The store, the group caches and
+//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit belong to one process. The store, the group caches and
 //! the symmetries are those of the search on one machine ([`super::search`]); what differs is that successors of others go into parcels
 //! ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
 //!
@@ -95,7 +95,9 @@ pub struct Share<'m> {
     pub(super) hashes: Vec<u64>,
     /// Keys stored or sent lately, each in its place; at first keys that have other places.
     pub(super) recent: Vec<u64>,
-    /// By leaf and tuple: its part of the hash that says whose a state is; 0 if it is not known yet.
+    /// By leaf: whether it has a part in the hash that says whose a state is.
+    tells: Vec<bool>,
+    /// By leaf and tuple: its part of that hash; 0 if it is not known yet.
     parts: Vec<Vec<u64>>,
     /// The state whose owner was asked for last, and the sum of its parts.
     near: Near,
@@ -115,8 +117,8 @@ pub struct Share<'m> {
 
 /// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they are whole components, which these map to each other.
 pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool, payload: Payload) -> Store {
-    if let Some(leaves) = options.leaves.as_ref().filter(|_| !with_symmetries) {
-        return Store::of_leaves(model.slots().len(), &leaves.0, options.expected_states, payload);
+    if let Some(dealt) = options.leaves.as_ref().and_then(|l| l.dealt.as_ref()).filter(|_| !with_symmetries) {
+        return Store::of_leaves(model.slots().len(), dealt, options.expected_states, payload);
     }
     Store::in_parts(model, options.expected_states, payload, if with_symmetries { usize::MAX } else { WIDEST })
 }
@@ -182,7 +184,9 @@ impl<'m> Share<'m> {
         let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
         let store = store(model, options, symmetries.is_some(), Payload::None);
         let (leaves, slots) = (store.leaves.len(), model.slots().len());
+        let telling = options.leaves.as_ref().map_or(&[][..], |l| &l.telling);
         Ok(Self {
+            tells: (0..leaves as u32).map(|leaf| telling.is_empty() || telling.contains(&leaf)).collect(),
             model,
             portable,
             budget: budget.clone(),
@@ -539,6 +543,9 @@ impl<'m> Share<'m> {
         let mut sum = self.sum;
         for i in 0..self.near.left.len() {
             let (leaf, old) = self.near.left[i];
+            if !self.tells[leaf as usize] {
+                continue;
+            }
             let new = self.part_of(leaf as usize, self.leaves[leaf as usize])?;
             sum = sum.wrapping_add(new).wrapping_sub(self.part_of(leaf as usize, old)?);
         }
@@ -556,7 +563,28 @@ impl<'m> Share<'m> {
     }
 
     fn sum_of_leaves(&mut self) -> Result<u64, Diagnostic> {
-        (0..self.leaves.len()).try_fold(0u64, |sum, leaf| Ok(sum.wrapping_add(self.part_of(leaf, self.leaves[leaf])?)))
+        let mut sum = 0u64;
+        for leaf in 0..self.leaves.len() {
+            if self.tells[leaf] {
+                sum = sum.wrapping_add(self.part_of(leaf, self.leaves[leaf])?);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The parts that the leaves of a state have in the hash, added up by class; of a share whose layout may have changed since it last asked.
+    pub(super) fn parts_of(&mut self, key: u64, classes: &[usize], sums: &mut [u64]) -> Result<(), Diagnostic> {
+        if self.parts.len() != self.store.leaves.len() {
+            (self.parts, self.leaves) = (vec![Vec::new(); self.store.leaves.len()], vec![0; self.store.leaves.len()]);
+            self.near.forget();
+        }
+        self.store.unpack(key, &mut self.leaves);
+        sums.fill(0);
+        for leaf in 0..self.leaves.len() {
+            let part = self.part_of(leaf, self.leaves[leaf])?;
+            sums[classes[leaf]] = sums[classes[leaf]].wrapping_add(part);
+        }
+        Ok(())
     }
 
     #[inline]

@@ -694,6 +694,16 @@ impl<'s> Orbits<'s> {
         Ok(())
     }
 
+    /// By leaf: the least of those that elements map to it, a number of its class.
+    pub fn classes(&self) -> Vec<usize> {
+        let mut classes: Vec<usize> = (0..self.leaves).collect();
+        for at in 0..self.sources.len() {
+            let to = at % self.leaves;
+            classes[to] = classes[to].min(self.sources[at] as usize);
+        }
+        classes
+    }
+
     /// Puts the member of a state's orbit that is kept into `least`. Returns the number of the element that leads there, from 1; 0 if the
     /// state is kept itself.
     pub fn reduce(&mut self, store: &Store, model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Result<u32, Halt> {
