@@ -130,6 +130,8 @@ impl Machine {
                 _ => Ok(body),
             };
         }
+        // A set that no equation simplifies may hold another one many times over.
+        self.tick("in a set that is made of others")?;
         let bag = matches!(p.signature.sorts.kind(self.last_sort(p, op)), SortKind::Bag(_) | SortKind::FBag(_));
         match parts(p, container) {
             Some((Builtin::FSetToSet, [s])) => self.contains(p, op, element, s),
@@ -217,6 +219,7 @@ impl Machine {
             _ => None,
         };
         if let Some((b, s, t)) = pair {
+            self.tick("in a bag that is made of others")?;
             let (x, y) = (self.count(p, op, element, s)?, self.count(p, op, element, t)?);
             if let Some(n) = combine(b, &x, &y) {
                 return Ok(n);

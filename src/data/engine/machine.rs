@@ -344,16 +344,22 @@ impl Machine {
         if self.depth > MAX_DEPTH {
             return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
         }
+        self.tick("in a lambda abstraction")?;
+        let value = self.eval(p, body, frame)?;
+        self.stack.truncate(frame);
+        Ok(value)
+    }
+
+    /// Counts a step that no equation makes.
+    pub(crate) fn tick(&mut self, place: &str) -> Outcome<()> {
         if self.meter.step() {
             if self.meter.is_spent() {
-                let message = format!("rewriting does not end: more than {} steps, the last in a lambda abstraction", self.meter.limit());
+                let message = format!("rewriting does not end: more than {} steps, the last {place}", self.meter.limit());
                 return Err(Box::new(Diagnostic::new(Stage::Data, message)));
             }
             self.meter.go_on()?;
         }
-        let value = self.eval(p, body, frame)?;
-        self.stack.truncate(frame);
-        Ok(value)
+        Ok(())
     }
 
     /// A binder with the values of its free variables: a function, a set, a bag, or the value of a quantifier.

@@ -44,3 +44,19 @@ fn hidden_actions_are_told() {
     let printed = linear_process(&linearise(&spec, &Options::default()).unwrap());
     assert!(printed.contains("% hides deal(m"), "{printed}");
 }
+
+/// What a parameter is where nothing uses it has no value, nor has a set of it; intersected with itself again and again it grows without end, and so does looking into it.
+#[test]
+fn sets_of_what_has_no_value_end_nothing() {
+    let text =
+        "sort E = struct e1 | e2 | e3; D = struct d1 | d2; map from: D -> E; var d: D; eqn from(d) = if(d == d1, e2, e3); act a, b, c;
+        proc Q(d: D, w: Set(E)) = a . Q(d2, {e2, e3} - {from(d)}) + b . c . Q(d2, (w * w) * (w * {e2, e3}));
+        init a . Q(d1, {});";
+    for text in [
+        text.to_string(),
+        text.replace("Set(E)", "Bag(E)").replace("{e2, e3}", "{e2: 1, e3: 2}").replace("{from(d)}", "{from(d): 1}").replace("{})", "{:})"),
+    ] {
+        let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+        assert_eq!(linearise(&spec, &Options::default()).unwrap().summands.len(), 4, "{text}");
+    }
+}
