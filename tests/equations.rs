@@ -160,7 +160,7 @@ fn bare_systems_are_right() {
 }
 
 fn right_hand_side(tape: &mut Tape, count: usize, depth: usize) -> String {
-    let mut data = |tape: &mut Tape| (*tape.choose(&["b", "!b", "c", "b && c", "b == c", "true", "!true"])).to_string();
+    let data = |tape: &mut Tape| (*tape.choose(&["b", "!b", "c", "b && c", "b == c", "true", "!true"])).to_string();
     if depth == 0 || tape.chance(1, 5) {
         return match tape.below(6) {
             0 => format!("val({})", data(tape)),
@@ -168,7 +168,7 @@ fn right_hand_side(tape: &mut Tape, count: usize, depth: usize) -> String {
             _ => format!("X{}({}, {})", tape.below(count), data(tape), data(tape)),
         };
     }
-    let mut part = |tape: &mut Tape| right_hand_side(tape, count, depth - 1);
+    let part = |tape: &mut Tape| right_hand_side(tape, count, depth - 1);
     match tape.below(6) {
         0 => format!("(val(b) => {})", part(tape)),
         1 => format!("({} {}. {})", tape.choose(&["forall", "exists"]), "c: Bool", part(tape)),
