@@ -1,6 +1,6 @@
 //! Linear processes and equation systems in mCRL2's binary form: what is written is read, and means the same; what is damaged is refused.
 //!
-//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`.
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`, and `twice.pbes` of a text.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
@@ -120,7 +120,7 @@ fn assert_outline_says_what_the_text_says(file: &[u8]) {
             (&one.prefix, &one.least, &one.initial, one.start, &one.bare, &one.ranks),
             (&other.prefix, &other.least, &other.initial, other.start, &other.bare, &other.ranks)
         );
-        assert_eq!(one.quantified.len(), other.quantified.len());
+        assert_eq!(one.quantified, other.quantified);
     }
 }
 
@@ -137,6 +137,9 @@ fn files_of_the_toolset_are_read() {
     assert_eq!(mu_check(&["check", &file("counter.lps"), "-f", "<true*.up(2)|half(3 / 2)>true"]).code, 0);
     assert_eq!(mu_check(&["solve", &file("counter.pbes")]).code, 1);
     assert_outline_says_what_the_text_says(&std::fs::read(file("counter.pbes")).unwrap());
+    // Variables that two quantifiers have in common, of which one is bounded: each has its place.
+    assert_outline_says_what_the_text_says(&std::fs::read(file("twice.pbes")).unwrap());
+    assert_eq!(mu_check(&["solve", &file("twice.pbes")]).code, 0);
     let text = mu_check(&["expand", &file("counter.lps")]);
     let text = text.json["specification"].as_str().unwrap();
     assert!(text.contains("proc P(") && text.contains("sum m_Count: Nat. "), "{text}");

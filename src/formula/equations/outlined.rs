@@ -32,7 +32,8 @@ struct Parts<'a> {
     source: SourceId,
     text: &'a str,
     data: AHashMap<Place, Data>,
-    variables: AHashMap<Place, Vec<VarDecl>>,
+    /// By their text, with the place where they were met.
+    variables: AHashMap<&'a str, (usize, Vec<VarDecl>)>,
 }
 
 impl Parts<'_> {
@@ -46,11 +47,19 @@ impl Parts<'_> {
     }
 
     fn variables(&mut self, place: &Place) -> Result<Vec<VarDecl>, Diagnostic> {
-        if let Some(known) = self.variables.get(place) {
-            return Ok(known.clone());
+        let text = &self.text[place.clone()];
+        if let Some((start, known)) = self.variables.get(text) {
+            let mut variables = known.clone();
+            // The same variables of another quantifier, which its place tells.
+            let shift = place.start as i64 - *start as i64;
+            let moved = |at: u32| (i64::from(at) + shift) as u32;
+            for span in variables.iter_mut().map(|v| &mut v.name.span) {
+                (span.start, span.end) = (moved(span.start), moved(span.end));
+            }
+            return Ok(variables);
         }
         let variables = parse_variables_in(self.source, self.text, place.clone())?;
-        self.variables.insert(place.clone(), variables.clone());
+        self.variables.insert(text, (place.start, variables.clone()));
         Ok(variables)
     }
 

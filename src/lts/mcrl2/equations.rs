@@ -1,7 +1,7 @@
 //! mCRL2's binary `.pbes` files: bits -> an equation system as text, which means the same, and its outline.
 //!
 //! The outline says where the parts of the right-hand sides stand in the text. Terms of a file share their parts, texts do not: one that occurs again has the place
-//! where it stands first, so whoever goes by the outline reads each data expression and each list of variables once. The form of the file is told in
+//! where it stands first, so whoever goes by the outline reads each data expression once. The form of the file is told in
 //! [`super::behaviour`]. Cost: one pass, linear in the text, of which what occurs again is copied.
 
 use super::super::aterm::{Content, Term};
@@ -183,7 +183,10 @@ impl<R: BufRead> Predicates<'_, R> {
                 Content::Apply(kind @ ("PBESForall" | "PBESExists"), &[vars, body]) => {
                     let all = kind == "PBESForall";
                     self.out.push_str(if all { "(forall " } else { "(exists " });
-                    let vars = self.shared(vars, |printer, out| printer.variables(vars, out))?;
+                    // Each quantifier has its own place, also if its variables occur again: one may be unrolled and the other not.
+                    let from = self.out.len();
+                    self.shared(vars, |printer, out| printer.variables(vars, out))?;
+                    let vars = from..self.out.len();
                     self.out.push_str(". ");
                     let body = self.predicate(body)?;
                     self.out.push(')');
