@@ -1,6 +1,6 @@
 //! Linear processes and equation systems in mCRL2's binary form: what is written is read, and means the same; what is damaged is refused.
 //!
-//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`.
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`, and `twice.pbes` of a text.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
@@ -10,6 +10,7 @@ use mu_check::base::{Budget, Limits, SourceId, Stop};
 use mu_check::compile::typed::process::process as typed_process;
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::explore::{self, Silent};
+use mu_check::formula::equations;
 use mu_check::lts::reduce::{Equivalence, reduce};
 use mu_check::lts::{Lts, mcrl2};
 use mu_check::process::linear::LinearProcess;
@@ -94,6 +95,7 @@ fn random_formulas_have_the_same_verdict_by_files() {
         assert_eq!(found.code, expected.code, "seed {seed}: {}\n{text}", found.stderr);
         let written = run(&["pbes", &at(folder, "m.lps"), &at(folder, "f.mcf"), "--out", &at(folder, "m.pbes")]);
         assert_eq!(written.code, 0, "seed {seed}: {}", written.stderr);
+        assert_outline_says_what_the_text_says(&std::fs::read(at(folder, "m.pbes")).unwrap());
         let solved = run(&["solve", &at(folder, "m.pbes")]);
         assert!(solved.code == expected.code || solved.code >= 2, "seed {seed}: {}\n{text}", solved.json);
         compared += u64::from(solved.code < 2);
@@ -101,6 +103,25 @@ fn random_formulas_have_the_same_verdict_by_files() {
     }
     println!("{compared} of {cases} formulas compared, {truths} true");
     assert!(compared * 2 > cases && truths > 0 && truths < compared, "{compared} {truths}");
+}
+
+/// Reads a binary equation system by its outline and as text.
+fn assert_outline_says_what_the_text_says(file: &[u8]) {
+    let outlined = mcrl2::read_equations(file).unwrap();
+    for all in [false, true] {
+        let unrolled = equations::Unrolled { all, ..Default::default() };
+        let [one, other] = [
+            equations::read_outlined(SourceId(0), &outlined, &unrolled).unwrap(),
+            equations::read_unrolled(SourceId(0), &outlined.text, &unrolled).unwrap(),
+        ];
+        let printed = |system: &equations::System| syntax::print::specification(&system.specification);
+        assert_eq!(printed(&one), printed(&other), "{}", outlined.text);
+        assert_eq!(
+            (&one.prefix, &one.least, &one.initial, one.start, &one.bare, &one.ranks),
+            (&other.prefix, &other.least, &other.initial, other.start, &other.bare, &other.ranks)
+        );
+        assert_eq!(one.quantified, other.quantified);
+    }
 }
 
 #[test]
@@ -115,6 +136,10 @@ fn files_of_the_toolset_are_read() {
     assert_eq!(explored("counter.lps"), (Some(136), Some(509)));
     assert_eq!(mu_check(&["check", &file("counter.lps"), "-f", "<true*.up(2)|half(3 / 2)>true"]).code, 0);
     assert_eq!(mu_check(&["solve", &file("counter.pbes")]).code, 1);
+    assert_outline_says_what_the_text_says(&std::fs::read(file("counter.pbes")).unwrap());
+    // Variables that two quantifiers have in common, of which one is bounded: each has its place.
+    assert_outline_says_what_the_text_says(&std::fs::read(file("twice.pbes")).unwrap());
+    assert_eq!(mu_check(&["solve", &file("twice.pbes")]).code, 0);
     let text = mu_check(&["expand", &file("counter.lps")]);
     let text = text.json["specification"].as_str().unwrap();
     assert!(text.contains("proc P(") && text.contains("sum m_Count: Nat. "), "{text}");
@@ -128,7 +153,8 @@ fn files_of_the_toolset_are_read() {
 #[test]
 fn damaged_files_are_refused() {
     type Read = fn(&[u8]) -> Result<String, mu_check::base::Diagnostic>;
-    let kinds: [(&str, Read); 2] = [("counter.lps", |b| mcrl2::read_process(b)), ("counter.pbes", |b| mcrl2::read_equations(b))];
+    let kinds: [(&str, Read); 2] =
+        [("counter.lps", |b| mcrl2::read_process(b)), ("counter.pbes", |b| mcrl2::read_equations(b).map(|read| read.text))];
     let seed = number("MU_CHECK_SEED", 1);
     println!("seed {seed}");
     for (name, read) in kinds {

@@ -2,6 +2,7 @@
 //!
 //! `MU_CHECK_CASES` formulas from `MU_CHECK_SEED` on.
 
+use crate::support::mu_check;
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
 use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
@@ -107,6 +108,72 @@ fn all_that_the_language_has() {
         for which in 0..solvers().len() {
             assert_eq!(solved(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")), Some(expected), "{body}");
         }
+    }
+}
+
+/// Systems of infinitely many instances, of which no finite part decides; whatever the data are, the answer is the same.
+#[test]
+fn what_data_has_no_say_in_is_decided() {
+    for (expected, body) in [
+        ("true", "nu X(m: Nat, n: Nat) = X(m + 1, n + 1) || val(n > 1) && Y(m + 1); mu Y(m: Nat) = Y(m + 1); init X(0, 0);"),
+        ("true", "nu X(m: Nat, n: Nat) = X(n + 1, 1) && X(m + 1, m + 1) || val(m == n) && X(1, n + 1); init X(0, 0);"),
+        ("false", "mu X(n: Nat) = (val(n > 3) || X(n + 2)) && X(n + 1); init X(0);"),
+        ("false", "mu X(n: Nat) = !(val(n > 5)) && Y(n); nu Y(n: Nat) = X(n + 1) || (exists b: Bool. val(b) && X(n + 2)); init Y(0);"),
+        // Here data decides, after as many instances.
+        ("false", "nu X(n: Nat) = val(n < 9000) && X(n + 1); init X(0);"),
+        ("true", "mu X(n: Nat) = val(n == 9000) || X(n + 1); init X(0);"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("system.pbes");
+        std::fs::write(&path, format!("pbes {body}")).unwrap();
+        let run = mu_check(&["solve", path.to_str().unwrap()]);
+        assert_eq!(run.json["verdict"], expected, "{body}: {}", run.stderr);
+    }
+}
+
+/// What is decided without the data is so with them: random systems of few instances.
+#[test]
+fn bare_systems_are_right() {
+    let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 60) * 5);
+    let (mut decided, mut truths) = (0, 0);
+    for seed in first..first + cases {
+        let mut tape = Tape::new(seed);
+        let count = 1 + tape.below(4);
+        let mut text = String::from("pbes\n");
+        for i in 0..count {
+            let sign = *tape.choose(&["mu", "nu"]);
+            text += &format!("  {sign} X{i}(b: Bool, c: Bool) = {};\n", right_hand_side(&mut tape, count, 4));
+        }
+        text += "init X0(true, false);\n";
+        let system = equations::read(SourceId(0), &text).unwrap();
+        let solver = solvers()[seed as usize % solvers().len()];
+        let Some(bare) = mu_check::pbes::bare::decide(&system, solver, &Budget::default()).unwrap() else { continue };
+        let solution = solver.solve(&bare.game, &Budget::default()).unwrap();
+        verify::verify(&bare.game, &solution).unwrap();
+        assert_eq!(solution.winner(bare.game.initial) == Player::Even, bare.value);
+        assert_eq!(solved(&text, seed as usize).unwrap(), Some(bare.value), "seed {seed}\n{text}");
+        decided += 1;
+        truths += u64::from(bare.value);
+    }
+    println!("{decided} of {cases} systems decided without their data, {truths} true");
+    assert!(decided * 5 > cases && truths * 5 > decided && (decided - truths) * 5 > decided, "{decided} {truths}");
+}
+
+fn right_hand_side(tape: &mut Tape, count: usize, depth: usize) -> String {
+    let data = |tape: &mut Tape| (*tape.choose(&["b", "!b", "c", "b && c", "b == c", "true", "!true"])).to_string();
+    if depth == 0 || tape.chance(1, 5) {
+        return match tape.below(6) {
+            0 => format!("val({})", data(tape)),
+            1 => (*tape.choose(&["true", "false"])).to_string(),
+            _ => format!("X{}({}, {})", tape.below(count), data(tape), data(tape)),
+        };
+    }
+    let part = |tape: &mut Tape| right_hand_side(tape, count, depth - 1);
+    match tape.below(6) {
+        0 => format!("(val(b) => {})", part(tape)),
+        1 => format!("({} {}. {})", tape.choose(&["forall", "exists"]), "c: Bool", part(tape)),
+        2 | 3 => format!("({} && {})", part(tape), part(tape)),
+        _ => format!("({} || {})", part(tape), part(tape)),
     }
 }
 

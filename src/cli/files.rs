@@ -6,7 +6,7 @@ use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
 use mu_base::host::fs::File;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, SourceId, Stage, Stop};
 use mu_formula::equations;
 use mu_game::{Game, bes, moves, pg};
 use mu_lts::relabel::Relabel;
@@ -138,8 +138,44 @@ pub(super) fn model_text(session: &mut Session, path: &Path) -> Result<(String, 
     }
     output::stage("reading terms");
     let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let text = if form == Form::Lps { mcrl2::read_process(file) } else { mcrl2::read_equations(file) };
-    Ok((format!("{} as mCRL2", path.display()), text.map_err(|d| in_file(d, path))?))
+    let text = if form == Form::Lps { mcrl2::read_process(file) } else { mcrl2::read_equations(file).map(|read| read.text) };
+    Ok((as_mcrl2(path), text.map_err(|d| in_file(d, path))?))
+}
+
+fn as_mcrl2(path: &Path) -> String {
+    format!("{} as mCRL2", path.display())
+}
+
+/// An equation system that is to be read as often as needed, since its quantifiers may have to be unrolled.
+pub(super) struct Equations {
+    source: SourceId,
+    text: String,
+    /// If it was in mCRL2's binary form.
+    outlined: Option<mcrl2::Outlined>,
+}
+
+impl Equations {
+    /// Opens a file.
+    pub(super) fn open(session: &mut Session, path: &Path) -> Result<Self, Diagnostic> {
+        if !is_binary(path)? {
+            let expanded = session.expand(path)?;
+            return Ok(Self { source: expanded.source, text: expanded.text, outlined: None });
+        }
+        output::stage("reading terms");
+        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        let outlined = mcrl2::read_equations(file).map_err(|d| in_file(d, path))?;
+        let expanded = session.expand_text(&as_mcrl2(path), &outlined.text)?;
+        // Parts of a text that has changed stand elsewhere.
+        let outlined = (expanded.text == outlined.text).then_some(outlined);
+        Ok(Self { source: expanded.source, text: expanded.text, outlined })
+    }
+    /// The system, with some quantifiers unrolled.
+    pub(super) fn read(&self, unrolled: &equations::Unrolled) -> Result<equations::System, Diagnostic> {
+        match &self.outlined {
+            Some(outlined) => equations::read_outlined(self.source, outlined, unrolled),
+            None => equations::read_unrolled(self.source, &self.text, unrolled),
+        }
+    }
 }
 
 /// Whether a file begins as mCRL2's binary forms do.
@@ -167,8 +203,7 @@ pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 
 /// The game of an equation system with data: its states are explored.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
-    let expanded = session.expand(path)?;
-    let system = equations::read(expanded.source, &expanded.text)?;
+    let system = Equations::open(session, path)?.read(&equations::Unrolled::default())?;
     let process = session.linearised(&check_specification(&system.specification)?, &linearise::Options::default())?;
     let model = session.compiled(process, "none")?;
     match explored(session, path, &model)? {

@@ -1,7 +1,7 @@
 //! `pbes`, `solve`: equation systems and games.
 
 use super::args::{Format, PbesArgs, SolveArgs};
-use super::files::{Form, read_game, write, write_text};
+use super::files::{Equations, Form, read_game, write, write_text};
 use super::lts::unknown;
 use super::output;
 use super::pipeline::Session;
@@ -73,11 +73,11 @@ fn typed_predicate(terms: &mut Terms, p: &print::Predicate) -> Result<behaviour:
 
 /// As much of the game of an equation system with data as decides it. Quantifiers over numbers that nothing bounds are taken for equations that try one number after another.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
-    let expanded = session.expand(path)?;
+    let equations = Equations::open(session, path)?;
     let mut unrolled = Unrolled::default();
     let mut first_error = None;
     loop {
-        let system = equations::read_unrolled(expanded.source, &expanded.text, &unrolled)?;
+        let system = equations.read(&unrolled)?;
         let why = match decided_by(session, &system, solver) {
             Err(why) if why.stop.is_none() && why.stage == Stage::Data => why,
             other => return other,
@@ -104,7 +104,8 @@ fn decided_by(session: &mut Session, system: &equations::System, solver: &dyn So
     let process = session.linearised(&check_specification(&system.specification)?, &options)?;
     let model = session.compiled(process, "none")?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
-    let found = mu_pbes::lazily::decide(&model, start, solver, &session.budget)?;
+    let otherwise = || mu_pbes::bare::decide(system, solver, &session.budget);
+    let found = mu_pbes::lazily::decide(&model, start, (solver, &otherwise), &session.budget)?;
     session.say(format!(
         "the answer is {}: {} instances and parts, {} more were met and are not needed",
         found.value,

@@ -291,13 +291,19 @@ impl Expr {
     /// Free variables in order of first occurrence, without doubles, appended to `out`.
     pub fn free_vars(&self, out: &mut Vec<VarId>) {
         fn go(e: &Expr, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
-            stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            // Most are leaves, which need no stack.
+            match &e.kind {
                 ExprKind::Var(v) => {
                     if !bound.contains(v) && !out.contains(v) {
                         out.push(*v);
                     }
+                    return;
                 }
-                ExprKind::Op(_) | ExprKind::Number(_) => {}
+                ExprKind::Op(_) | ExprKind::Number(_) => return,
+                _ => {}
+            }
+            stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+                ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) => {}
                 ExprKind::Apply(head, args) => {
                     go(head, bound, out);
                     args.iter().for_each(|a| go(a, bound, out));
@@ -325,9 +331,13 @@ impl Expr {
         if by.is_empty() {
             return self.clone();
         }
+        match &self.kind {
+            ExprKind::Var(v) => return by.get(v).cloned().unwrap_or_else(|| self.clone()),
+            ExprKind::Op(_) | ExprKind::Number(_) => return self.clone(),
+            _ => {}
+        }
         stacker::maybe_grow(64 << 10, 1 << 20, || match &self.kind {
-            ExprKind::Var(v) => by.get(v).cloned().unwrap_or_else(|| self.clone()),
-            ExprKind::Op(_) | ExprKind::Number(_) => self.clone(),
+            ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Number(_) => self.clone(),
             ExprKind::Apply(head, args) => {
                 let new_head = head.substitute(by);
                 let new_args: Vec<Expr> = args.iter().map(|a| a.substitute(by)).collect();

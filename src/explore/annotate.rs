@@ -310,9 +310,9 @@ impl<'a> Shared<'a> {
             match self.bring(store, local.lane.as_deref_mut(), place, brought) {
                 Ok(false) => {}
                 Ok(true) => {
-                    local.fresh.push(key);
-                    if local.fresh.len() == BLOCK {
-                        mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                    local.blocks.fresh.push(key);
+                    if local.blocks.fresh.len() == BLOCK {
+                        mine.next.push(local.blocks.full());
                     }
                 }
                 Err(error) => {

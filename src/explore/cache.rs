@@ -25,7 +25,7 @@ use super::search::StepTest;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, Thrift};
-use super::words::{WordMap, word};
+use super::words::WordMap;
 use mu_base::ids::{LabelId, Maybe};
 use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Steps, Worker};
@@ -67,8 +67,8 @@ const JUDGED: u64 = 1 << 15;
 /// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
 const HOPELESS: u64 = 1 << 12;
 const HARDLY_EVER: u64 = 64;
-/// Steps and changes after which the caches are emptied: their places are words of 32 bits.
-const MOST_STEPS: usize = 1 << 31;
+/// Steps and changes after which the caches are emptied: their places are words of 31 bits, and one more answer must have room.
+const MOST_STEPS: usize = 1 << 30;
 
 #[derive(Clone, Copy)]
 struct Step {
@@ -79,34 +79,42 @@ struct Step {
     changes: Maybe,
 }
 
-/// What is at the first place of the arena: nothing refers to it.
-const NO_STEP: Step = Step { delta: 0, label: LabelId::TAU, changes: Maybe::NONE };
-
-/// Steps of the arena; an optional one takes 8 bytes as well.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// One past the last step; no entry ends at the first place, which holds no step.
-    end: NonZeroU32,
-    len: u32,
+/// Several steps of the arena begin with one that tells how many they are. That of none is at the first place.
+fn several(count: usize) -> Step {
+    Step { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
 }
 
+/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the number of its place, which is not the first one.
+#[derive(Clone, Copy)]
+struct Entry(NonZeroU32);
+
 impl Entry {
+    /// Marks the place where several steps begin.
+    const SEVERAL: u32 = 1 << 31;
+
     fn new(start: usize, len: usize) -> Self {
-        let end = u32::try_from(start + len).ok().and_then(NonZeroU32::new);
-        Entry { end: end.expect("the arena begins with a place of its own and is emptied in time"), len: len as u32 }
+        let at = if len == 0 { 0 } else { u32::try_from(start).unwrap_or(u32::MAX) };
+        assert!(at < Self::SEVERAL, "the arena is emptied in time");
+        let word = NonZeroU32::new(if len == 1 { at } else { at | Self::SEVERAL });
+        Entry(word.expect("the arena begins with what tells of no steps"))
     }
     #[inline]
-    fn steps(self) -> Range<usize> {
-        let end = self.end.get() as usize;
-        end - self.len as usize..end
+    fn steps(self, arena: &[Step]) -> Range<usize> {
+        let at = (self.0.get() & !Self::SEVERAL) as usize;
+        if self.0.get() < Self::SEVERAL {
+            return at..at + 1;
+        }
+        at + 1..at + 1 + arena[at].delta as usize
     }
 }
 
 /// One leaf's share in a group's cache key.
 struct Part {
     leaf: u32,
-    /// If the group only reads the leaf: positions of what it reads, the tuples seen, and by leaf index the tuple's number.
-    reads: Option<(Vec<u32>, Rows, Vec<Maybe>)>,
+    /// If the group only reads the leaf, by leaf index the number of the tuple that it reads.
+    by_index: Vec<Maybe>,
+    /// And positions of what it reads, and the tuples seen.
+    reads: Option<Box<(Vec<u32>, Rows)>>,
 }
 
 struct GroupCache {
@@ -116,7 +124,7 @@ struct GroupCache {
     /// Two parts; the last two of more.
     map: WordMap<Entry>,
     /// More parts: folds the first ones to a number.
-    chain: Vec<WordMap<u32>>,
+    chain: Vec<WordMap<NonZeroU32>>,
     lookups: u64,
     misses: u64,
     bypassed: bool,
@@ -237,7 +245,7 @@ impl<'m> Expander<'m> {
             first_mask: Vec::new(),
             requirements: Vec::new(),
             groups: Vec::new(),
-            arena: vec![NO_STEP],
+            arena: vec![several(0)],
             changes: Vec::new(),
             steps: Steps::default(),
             leaves: Vec::new(),
@@ -335,7 +343,7 @@ impl<'m> Expander<'m> {
                         let written = write_places.iter().any(|w| w.0 == leaf);
                         let positions: Vec<u32> = read_places.iter().filter(|p| p.0 == leaf).map(|p| p.1).collect();
                         let width = positions.len();
-                        Part { leaf, reads: (!written).then(|| (positions, Rows::new(width), Vec::new())) }
+                        Part { leaf, by_index: Vec::new(), reads: (!written).then(|| Box::new((positions, Rows::new(width)))) }
                     })
                     .collect();
                 GroupCache {
@@ -360,13 +368,13 @@ impl<'m> Expander<'m> {
             group.map = WordMap::default();
             group.chain.iter_mut().for_each(|c| *c = WordMap::default());
             for part in &mut group.parts {
-                if let Some((positions, rows, by_index)) = &mut part.reads {
+                if let Some((positions, rows)) = part.reads.as_deref_mut() {
                     *rows = Rows::new(positions.len());
-                    *by_index = Vec::new();
+                    part.by_index = Vec::new();
                 }
             }
         }
-        self.arena = vec![NO_STEP];
+        self.arena = vec![several(0)];
         self.changes = Vec::new();
         self.bytes = 0;
     }
@@ -492,7 +500,7 @@ impl<'m> Expander<'m> {
                     Some(entry) => entry,
                     None => self.fill(store, g, leaves)?,
                 };
-                for i in entry.steps() {
+                for i in entry.steps(&self.arena) {
                     let step = self.arena[i];
                     let mut target = key.wrapping_add(step.delta);
                     if let Some(changes) = step.changes.get() {
@@ -535,7 +543,7 @@ impl<'m> Expander<'m> {
         let v = leaves[part.leaf as usize];
         match &part.reads {
             None => Some(v),
-            Some((_, _, by_index)) => by_index.get(v as usize)?.get(),
+            Some(_) => part.by_index.get(v as usize)?.get(),
         }
     }
 
@@ -546,13 +554,13 @@ impl<'m> Expander<'m> {
             _ if group.bypassed => None,
             [] => group.direct.first().copied().flatten(),
             [a] => group.direct.get(Self::part(a, leaves)? as usize).copied().flatten(),
-            [a, b] => group.map.get(word(Self::part(a, leaves)?, Self::part(b, leaves)?)),
+            [a, b] => group.map.get(Self::part(a, leaves)?, Self::part(b, leaves)?),
             [first, middle @ .., last] => {
                 let mut acc = Self::part(first, leaves)?;
                 for (part, map) in middle.iter().zip(&group.chain) {
-                    acc = map.get(word(acc, Self::part(part, leaves)?))?;
+                    acc = map.get(acc, Self::part(part, leaves)?)?.get();
                 }
-                group.map.get(word(acc, Self::part(last, leaves)?))
+                group.map.get(acc, Self::part(last, leaves)?)
             }
         }
     }
@@ -608,6 +616,10 @@ impl<'m> Expander<'m> {
         }
         let start = self.arena.len();
         let first_change = self.changes.len();
+        let count = steps.labels.len();
+        if count > 1 {
+            self.arena.push(several(count));
+        }
         let made = self.translate(store, g, leaves, steps);
         if let Err(overflow) = made {
             self.arena.truncate(start);
@@ -624,10 +636,10 @@ impl<'m> Expander<'m> {
         {
             self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
         }
-        let entry = Entry::new(start, self.arena.len() - start);
+        let entry = Entry::new(start, count);
         if !self.groups[g].bypassed {
             self.remember(store, g, leaves, entry);
-            self.bytes = self.bytes.saturating_add(u64::from(entry.len) * 16 + 40);
+            self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
         }
         Ok(entry)
     }
@@ -689,7 +701,8 @@ impl<'m> Expander<'m> {
         let group = &mut self.groups[g];
         // Number the values that the group only reads.
         for part in &mut group.parts {
-            if let Some((positions, rows, by_index)) = &mut part.reads {
+            if let Some((positions, rows)) = part.reads.as_deref_mut() {
+                let by_index = &mut part.by_index;
                 let v = leaves[part.leaf as usize] as usize;
                 if by_index.len() <= v {
                     self.bytes += (v + 1 - by_index.len()) as u64 * 4;
@@ -699,7 +712,9 @@ impl<'m> Expander<'m> {
                     self.row.clear();
                     store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
                     let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
+                    let known = rows.bytes();
                     by_index[v] = Maybe::some(rows.intern(&tuple));
+                    self.bytes += rows.bytes() - known;
                 }
             }
         }
@@ -709,7 +724,7 @@ impl<'m> Expander<'m> {
             [a] => {
                 let at = number(a) as usize;
                 if group.direct.len() <= at {
-                    self.bytes += (at + 1 - group.direct.len()) as u64 * 8;
+                    self.bytes += (at + 1 - group.direct.len()) as u64 * 4;
                     group.direct.resize(at + 1, None);
                 }
                 group.direct[at] = Some(entry);
@@ -717,21 +732,19 @@ impl<'m> Expander<'m> {
             [first, middle @ .., last] => {
                 let mut acc = number(first);
                 for (part, map) in middle.iter().zip(&mut group.chain) {
-                    let key = word(acc, number(part));
-                    acc = match map.get(key) {
-                        Some(known) => known,
+                    let number = number(part);
+                    acc = match map.get(acc, number) {
+                        Some(known) => known.get(),
                         None => {
-                            let new = map.used as u32;
-                            map.insert(key, new);
-                            self.bytes += 40;
-                            new
+                            let new = NonZeroU32::MIN.saturating_add(map.used);
+                            self.bytes += map.insert(acc, number, new);
+                            new.get()
                         }
                     };
                 }
-                let key = word(acc, number(last));
                 // Numbering a read value may have shown that the answer is known under another leaf index.
-                if group.map.get(key).is_none() {
-                    group.map.insert(key, entry);
+                if group.map.get(acc, number(last)).is_none() {
+                    self.bytes += group.map.insert(acc, number(last), entry);
                 }
             }
         }

@@ -4,19 +4,49 @@
 
 use super::annotate::Lane;
 use super::cache::{Expander, Successor};
-use super::search::{BATCH, Shared};
+use super::search::{BATCH, BLOCK, Shared};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
 
+/// Blocks that are kept to be used again.
+const SPARE: usize = 16;
+
+/// A thread's blocks of states.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// New states.
+    pub fresh: Vec<u64>,
+    /// Blocks that are done: what is found next goes into memory that this thread has just read, and no other has written.
+    spare: Vec<Vec<u64>>,
+}
+
+impl Blocks {
+    /// Takes the full block of new states, and begins another.
+    pub fn full(&mut self) -> Vec<u64> {
+        let empty = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BLOCK));
+        std::mem::replace(&mut self.fresh, empty)
+    }
+
+    /// Keeps the memory of a block that is done.
+    pub fn recycle(&mut self, mut keys: Vec<u64>) {
+        if self.spare.len() < SPARE && keys.capacity() >= BLOCK {
+            keys.clear();
+            self.spare.push(keys);
+        }
+    }
+}
+
 /// What a thread keeps between rounds.
 pub(super) struct Local<'a> {
+    /// Which thread it is.
+    pub number: usize,
     pub expander: Expander<'a>,
     pub found: Vec<Successor>,
     pub batch: Vec<u64>,
     pub hashes: Vec<u64>,
     /// Where the successors of the batch are stored, as far as there was room.
     pub places: Vec<Option<u64>>,
-    pub fresh: Vec<u64>,
+    pub blocks: Blocks,
     /// With annotations: what computes them, labels of a state, what is brought to the targets in the batch.
     pub lane: Option<Box<dyn Lane + 'a>>,
     pub labels: Vec<LabelId>,
@@ -25,9 +55,10 @@ pub(super) struct Local<'a> {
 }
 
 impl<'a> Local<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>) -> Self {
+    pub(super) fn new(shared: &'a Shared<'a>, number: usize) -> Self {
         let options = shared.options;
         Self {
+            number,
             expander: Expander::new(shared.model, shared.memo.clone(), options)
                 .with_symmetries(shared.goal.symmetries)
                 .preferring(shared.goal.step)
@@ -37,7 +68,7 @@ impl<'a> Local<'a> {
             batch: Vec::with_capacity(BATCH + 64),
             hashes: Vec::new(),
             places: Vec::new(),
-            fresh: Vec::new(),
+            blocks: Blocks::default(),
             lane: shared.goal.annotator.map(|a| a.lane()),
             labels: Vec::new(),
             brought: Vec::new(),

@@ -213,8 +213,9 @@ pub(crate) fn run_from(
     let helpers = options.thread_count().max(1) - 1;
     debug_assert!(lane.is_none() || helpers == 0, "a lane of one thread serves one thread");
     let result = std::thread::scope(|scope| {
-        for _ in 0..helpers {
-            scope.spawn(|| shared.help());
+        for number in 1..=helpers {
+            let shared = &shared;
+            scope.spawn(move || shared.help(number));
         }
         let result =
             catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued, lane))).unwrap_or_else(|panic| Err(internal(&panic)));
@@ -306,8 +307,8 @@ pub(super) struct Account {
 }
 
 impl<'a> Shared<'a> {
-    /// Life of a helping thread.
-    fn help(&'a self) {
+    /// Life of a helping thread; the calling thread of the search has the number 0.
+    fn help(&'a self, number: usize) {
         let mut local: Option<Local<'a>> = None;
         let mut seen = 0;
         loop {
@@ -321,7 +322,7 @@ impl<'a> Shared<'a> {
                 }
                 seen = gate.round;
             }
-            let done = catch_unwind(AssertUnwindSafe(|| self.work(local.get_or_insert_with(|| Local::new(self)))));
+            let done = catch_unwind(AssertUnwindSafe(|| self.work(local.get_or_insert_with(|| Local::new(self, number)))));
             if let Err(panic) = done {
                 local = None;
                 self.fail(internal(&*panic));
@@ -343,7 +344,7 @@ impl<'a> Shared<'a> {
     pub(super) fn round(&'a self, helpers: usize, local: &mut Local<'a>, blocks: Vec<Block>) -> Round {
         let small = blocks.len() < 2;
         self.pause.store(false, Ordering::Relaxed);
-        held!(self.round.lock()).todo = blocks;
+        held!(self.round.lock()).share(blocks, helpers + 1);
         if helpers > 0 && !small {
             let mut gate = held!(self.gate.lock());
             gate.round += 1;
@@ -361,7 +362,9 @@ impl<'a> Shared<'a> {
                 gate = held!(self.closed.wait(gate));
             }
         }
-        std::mem::take(&mut *held!(self.round.lock()))
+        let mut round = std::mem::take(&mut *held!(self.round.lock()));
+        round.take_back();
+        round
     }
 
     fn coordinate(
@@ -373,7 +376,7 @@ impl<'a> Shared<'a> {
         if let Some(spill) = self.goal.spill {
             return self.coordinate_spilled(helpers, spill);
         }
-        let mut local = Local::new(self);
+        let mut local = Local::new(self, 0);
         local.lane = lane.or(local.lane);
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
@@ -603,7 +606,7 @@ impl<'a> Shared<'a> {
         }
         let mut mine = Round::default();
         while !self.pause.load(Ordering::Relaxed) {
-            let Some(block) = held!(self.round.lock()).todo.pop() else { break };
+            let Some(block) = held!(self.round.lock()).claim(local.number) else { break };
             let before = (mine.transitions, mine.surplus);
             let expanded = match self.goal.annotator {
                 None => self.expand(&store, local, block, &mut mine),
@@ -639,8 +642,8 @@ impl<'a> Shared<'a> {
                 });
             }
         }
-        if !local.fresh.is_empty() {
-            mine.next.push(std::mem::take(&mut local.fresh));
+        if !local.blocks.fresh.is_empty() {
+            mine.next.push(std::mem::take(&mut local.blocks.fresh));
         }
         mine.statistics = local.expander.take_statistics();
         mine.saved = local.expander.take_saved();
@@ -718,6 +721,7 @@ impl<'a> Shared<'a> {
         }
         self.flush(store, local, mine);
         mine.edges.extend(edges);
+        local.blocks.recycle(block.keys);
         expanded as u64
     }
 
@@ -746,9 +750,9 @@ impl<'a> Shared<'a> {
             match store.table.insert_hashed(hash) {
                 Insert::New(_) => {
                     new += 1;
-                    local.fresh.push(key);
-                    if local.fresh.len() == BLOCK {
-                        mine.next.push(std::mem::replace(&mut local.fresh, Vec::with_capacity(BLOCK)));
+                    local.blocks.fresh.push(key);
+                    if local.blocks.fresh.len() == BLOCK {
+                        mine.next.push(local.blocks.full());
                     }
                 }
                 Insert::Old(_) => {}

@@ -1,68 +1,172 @@
-//! A hash map from one word to a small value: what a thread's cache looks steps up in.
+//! A hash map from two numbers to a small value: what a thread's cache looks steps up in.
 //!
 //! Open addressing with linear probing (Knuth, vol. 3, 6.4), at most half full, multiplicative hashing. A hit is a multiplication, a load and a
-//! compare. Invariant: nothing is removed, so a free place ends every probe.
+//! compare. As long as all numbers have 16 bits, a key is a word of 32 bits and a place takes 8 bytes with a value of 4: the caches of all threads
+//! lie beside each other in the last level of the machine's caches, so a thread is as fast as they are small. Invariant: nothing is removed, so a
+//! free place ends every probe.
 
-/// Two halves of a key.
-#[inline]
-pub(crate) fn word(a: u32, b: u32) -> u64 {
-    u64::from(a) << 32 | u64::from(b)
+/// Numbers below this make a narrow key.
+const NARROW: u32 = 1 << 16;
+
+/// What a place has for a key: a word that tells it from all others.
+trait Key: Copy + Eq {
+    fn hash(self) -> u64;
 }
 
-/// Open addressing from one word to a value.
-pub(crate) struct WordMap<V> {
-    slots: Vec<(u64, Option<V>)>,
-    /// Number of keys.
-    pub used: usize,
+impl Key for u32 {
+    #[inline]
+    fn hash(self) -> u64 {
+        u64::from(self).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+impl Key for u64 {
+    #[inline]
+    fn hash(self) -> u64 {
+        self.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// A power of two of places.
+struct Places<K, V> {
+    slots: Vec<(K, Option<V>)>,
     shift: u32,
 }
 
-impl<V> Default for WordMap<V> {
-    fn default() -> Self {
-        Self { slots: Vec::new(), used: 0, shift: 0 }
+impl<K: Key + Default, V: Copy> Places<K, V> {
+    fn new(size: usize) -> Self {
+        Self { slots: vec![(K::default(), None); size], shift: 64 - size.trailing_zeros() }
     }
-}
-
-impl<V: Copy> WordMap<V> {
+    /// Where a key is, or the free place where it would be. There is a free place.
     #[inline]
-    fn place(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
-    }
-    /// The value of a key.
-    #[inline]
-    pub fn get(&self, key: u64) -> Option<V> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mut at = self.place(key);
+    fn find(&self, key: K) -> usize {
+        let mut at = (key.hash() >> self.shift) as usize;
         loop {
             let slot = &self.slots[at];
             if slot.0 == key || slot.1.is_none() {
-                return slot.1;
+                return at;
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
     }
-    /// Adds a key that is absent.
-    pub fn insert(&mut self, key: u64, value: V) {
-        if self.used * 2 >= self.slots.len() {
-            let size = (self.slots.len() * 2).max(16);
-            let old = std::mem::replace(&mut self.slots, vec![(0, None); size]);
-            self.shift = 64 - size.trailing_zeros();
-            for (k, v) in old {
-                if let Some(v) = v {
-                    self.put(k, v);
+    fn put(&mut self, key: K, value: V) {
+        let at = self.find(key);
+        self.slots[at] = (key, Some(value));
+    }
+    fn taken(&self) -> impl Iterator<Item = (K, V)> + '_ {
+        self.slots.iter().filter_map(|s| s.1.map(|v| (s.0, v)))
+    }
+}
+
+/// Open addressing from two numbers to a value.
+pub(crate) struct WordMap<V> {
+    /// The places, without any after the first wide key.
+    narrow: Places<u32, V>,
+    /// The places from the first wide key on.
+    wide: Places<u64, V>,
+    /// Number of keys.
+    pub used: u32,
+}
+
+/// Places of a map that has its first key.
+const FIRST: usize = 16;
+
+impl<V> Default for WordMap<V> {
+    fn default() -> Self {
+        Self { narrow: Places { slots: Vec::new(), shift: 0 }, wide: Places { slots: Vec::new(), shift: 0 }, used: 0 }
+    }
+}
+
+fn narrow(a: u32, b: u32) -> Option<u32> {
+    ((a | b) < NARROW).then_some(a << 16 | b)
+}
+
+fn wide(a: u32, b: u32) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+impl<V: Copy> WordMap<V> {
+    /// The value of a pair.
+    #[inline(always)]
+    pub fn get(&self, a: u32, b: u32) -> Option<V> {
+        if !self.narrow.slots.is_empty() {
+            return self.narrow.slots[self.narrow.find(narrow(a, b)?)].1;
+        }
+        if self.wide.slots.is_empty() {
+            return None;
+        }
+        self.wide.slots[self.wide.find(wide(a, b))].1
+    }
+    /// Adds a pair that is absent. Returns by how many bytes the places grew.
+    pub fn insert(&mut self, a: u32, b: u32, value: V) -> u64 {
+        let before = self.bytes();
+        match narrow(a, b) {
+            Some(key) if self.wide.slots.is_empty() => {
+                if self.used as usize * 2 >= self.narrow.slots.len() {
+                    let mut more = Places::new((self.narrow.slots.len() * 2).max(FIRST));
+                    self.narrow.taken().for_each(|(k, v)| more.put(k, v));
+                    self.narrow = more;
                 }
+                self.narrow.put(key, value);
+            }
+            _ => {
+                let len = self.narrow.slots.len().max(self.wide.slots.len());
+                if self.wide.slots.is_empty() || self.used as usize * 2 >= len {
+                    let size = if self.used as usize * 2 >= len { (len * 2).max(FIRST) } else { len };
+                    let mut more = Places::new(size);
+                    self.narrow.taken().for_each(|(k, v)| more.put(wide(k >> 16, k % NARROW), v));
+                    self.wide.taken().for_each(|(k, v)| more.put(k, v));
+                    self.narrow.slots = Vec::new();
+                    self.wide = more;
+                }
+                self.wide.put(wide(a, b), value);
             }
         }
         self.used += 1;
-        self.put(key, value);
+        self.bytes() - before
     }
-    fn put(&mut self, key: u64, value: V) {
-        let mut at = self.place(key);
-        while self.slots[at].1.is_some() {
-            at = (at + 1) & (self.slots.len() - 1);
+    fn bytes(&self) -> u64 {
+        (size_of_val(&self.narrow.slots[..]) + size_of_val(&self.wide.slots[..])) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_base::random::Random;
+    use std::collections::HashMap;
+    use std::num::NonZeroU32;
+
+    #[test]
+    fn equals_a_hash_map_narrow_and_wide() {
+        for seed in 0..6u64 {
+            let mut random = Random::new(seed);
+            let (mut map, mut twin) = (WordMap::<NonZeroU32>::default(), HashMap::new());
+            for step in 1..3_000u32 {
+                // Wide from some step on, at once, or never.
+                let far = seed % 3 == 2 || seed % 3 == 1 && step > 700 && step % 5 == 0;
+                let (a, b) = (random.below(90) as u32, random.below(90) as u32);
+                let (a, b) = if far { (a << 16 | b, b << 20) } else { (a, 65_535 - b) };
+                let value = NonZeroU32::new(step).expect("steps are counted from one");
+                assert_eq!(map.get(a, b), twin.get(&(a, b)).copied(), "seed {seed} step {step}");
+                if twin.insert((a, b), value).is_none() {
+                    map.insert(a, b, value);
+                } else {
+                    twin.insert((a, b), map.get(a, b).expect("a pair that was inserted"));
+                }
+                assert_eq!(map.get(a + 65_536, b), twin.get(&(a + 65_536, b)).copied(), "seed {seed} step {step}");
+            }
+            assert_eq!(map.used as usize, twin.len());
+            assert!(twin.iter().all(|((a, b), v)| map.get(*a, *b) == Some(*v)), "seed {seed}");
+            assert_eq!(map.wide.slots.is_empty(), seed % 3 == 0);
         }
-        self.slots[at] = (key, Some(value));
+    }
+
+    #[test]
+    fn a_place_of_a_narrow_map_takes_eight_bytes() {
+        assert_eq!(size_of::<(u32, Option<NonZeroU32>)>(), 8);
+        let mut map = WordMap::<NonZeroU32>::default();
+        let bytes: u64 = (0..8).map(|i| map.insert(i, i, NonZeroU32::MIN)).sum();
+        assert_eq!(bytes, 128);
     }
 }

@@ -20,8 +20,12 @@ use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind,
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
+mod bare;
+mod outlined;
 mod unroll;
 
+pub use bare::Bare;
+pub use outlined::read_outlined;
 pub use unroll::Unrolled;
 
 /// An equation system as a model.
@@ -35,6 +39,12 @@ pub struct System {
     pub least: Vec<bool>,
     /// The instance that is asked for, as written.
     pub initial: String,
+    /// The number of its equation.
+    pub start: usize,
+    /// The equations without their data, as they were written.
+    pub bare: Vec<Bare>,
+    /// Their ranks.
+    pub ranks: Vec<usize>,
     /// Where variables of sorts of integers are quantified whose values the game enumerates.
     pub quantified: Vec<Span>,
 }
@@ -144,20 +154,7 @@ pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
 /// Reads a system in which some quantifiers over numbers become equations that try one number after another.
 pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Result<System, Diagnostic> {
     let mut scan = Scan { text, source, at: 0 };
-    let Some(start) = start_of_equations(text) else {
-        return Err(scan.refuse("an equation system: declarations, then `pbes` and equations"));
-    };
-    let mut sections = parse_specification(source, &text[..start])?.sections;
-    for section in &sections {
-        let at = match section {
-            Section::Actions(list) => list.first().map(|a| a.0.span),
-            Section::Processes(list) => list.first().map(|p| p.name.span),
-            Section::Init(process) => Some(process.span),
-            _ => continue,
-        };
-        return Err(Diagnostic::at(Stage::Syntax, at.unwrap_or_default(), "an equation system has no processes and no actions"));
-    }
-    scan.at = start + "pbes".len();
+    let sections = declarations(&mut scan)?;
     let mut equations: Vec<Equation> = Vec::new();
     loop {
         let least = match scan.word() {
@@ -172,6 +169,40 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
         return Err(scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`"));
     }
     let part = scan.until(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
+    scan.at += 1;
+    scan.skip();
+    if scan.at < text.len() {
+        return Err(scan.refuse("the end of the text"));
+    }
+    system(sections, equations, (source, text, part), unrolled)
+}
+
+/// What stands before the equations; goes behind the word `pbes`.
+fn declarations(scan: &mut Scan<'_>) -> Result<Vec<Section>, Diagnostic> {
+    let Some(start) = start_of_equations(scan.text) else {
+        return Err(scan.refuse("an equation system: declarations, then `pbes` and equations"));
+    };
+    let sections = parse_specification(scan.source, &scan.text[..start])?.sections;
+    for section in &sections {
+        let at = match section {
+            Section::Actions(list) => list.first().map(|a| a.0.span),
+            Section::Processes(list) => list.first().map(|p| p.name.span),
+            Section::Init(process) => Some(process.span),
+            _ => continue,
+        };
+        return Err(Diagnostic::at(Stage::Syntax, at.unwrap_or_default(), "an equation system has no processes and no actions"));
+    }
+    scan.at = start + "pbes".len();
+    Ok(sections)
+}
+
+/// The model of equations; the initial instance is a part of the text.
+fn system(
+    mut sections: Vec<Section>,
+    mut equations: Vec<Equation>,
+    (source, text, part): (SourceId, &str, std::ops::Range<usize>),
+    unrolled: &Unrolled,
+) -> Result<System, Diagnostic> {
     let formula = parse_formula_in(source, text, part.clone())?.formula;
     let initial = text[part].trim().to_string();
     let StateFormulaKind::Var(name, args) = &formula.kind else {
@@ -179,11 +210,6 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
             Diagnostic::at(Stage::Syntax, formula.span, "the initial instance is that of one variable").note("for example `init X(0);`")
         );
     };
-    scan.at += 1;
-    scan.skip();
-    if scan.at < text.len() {
-        return Err(scan.refuse("the end of the text"));
-    }
     let mut names = AHashSet::new();
     if let Some(e) = equations.iter().find(|e| !names.insert(e.name.kind.as_str())) {
         return Err(Diagnostic::at(Stage::Type, e.name.span, format!("the variable `{}` has two equations", e.name.kind)));
@@ -191,6 +217,8 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
     if !names.contains(name.kind.as_str()) {
         return Err(unknown(name, &in_order(&equations)));
     }
+    let start = equations.iter().position(|e| e.name.kind == name.kind).unwrap_or_default();
+    let (bare, written) = (bare::bare(&equations), equations.len());
     let quantified = unroll::unroll(&mut equations, unrolled);
     let names = in_order(&equations);
     let known: AHashSet<&str> = names.iter().map(String::as_str).collect();
@@ -215,13 +243,23 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
     actions.extend((0..=last).flat_map(|k| [format!("{prefix}some_{k}"), format!("{prefix}all_{k}")]));
     sections.push(Section::Actions(actions.into_iter().map(|a| (Node::new(a, Span::default()), Vec::new())).collect()));
     let mut processes = Vec::new();
+    let ranks_written = ranks[..written].to_vec();
     for (e, rank) in equations.into_iter().zip(ranks) {
         let body = game.state(&e.body, rank, e.name.span)?;
         processes.push(ast::ProcessEquation { name: e.name, params: e.params, body });
     }
     sections.push(Section::Processes(processes));
     sections.push(Section::Init(call(name.clone(), args.clone(), name.span)));
-    Ok(System { specification: ast::Specification { sections }, prefix, least: signs, initial, quantified })
+    Ok(System {
+        specification: ast::Specification { sections },
+        prefix,
+        least: signs,
+        initial,
+        start,
+        bare,
+        ranks: ranks_written,
+        quantified,
+    })
 }
 
 fn in_order(equations: &[Equation]) -> Vec<String> {
@@ -260,13 +298,7 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
             F::False => Positive::Const(!sign),
             F::Val(data) => Positive::Val(if sign { (**data).clone() } else { negated(data) }),
             F::Var(name, args) if sign => Positive::Call(name.clone(), args.clone()),
-            F::Var(name, _) => {
-                return Err(Diagnostic::at(
-                    Stage::Type,
-                    name.span,
-                    format!("the variable `{}` occurs under an odd number of negations", name.kind),
-                ));
-            }
+            F::Var(name, _) => return Err(refuse_negated(name)),
             F::Not(inner) => positive(inner, !sign)?,
             F::Binary(op @ (StateOp::And | StateOp::Or), a, b) => {
                 junction((*op == StateOp::And) == sign, [positive(a, sign)?, positive(b, sign)?])
@@ -280,6 +312,10 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
             _ => return refuse("this"),
         })
     })
+}
+
+fn refuse_negated(name: &ast::Ident) -> Diagnostic {
+    Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` occurs under an odd number of negations", name.kind))
 }
 
 fn negated(data: &Data) -> Data {

@@ -21,10 +21,12 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::{Diagnostic, Stage};
 
 mod behaviour;
+mod equations;
 mod write;
 mod write_behaviour;
 
-pub use behaviour::{read_equations, read_process};
+pub use behaviour::read_process;
+pub use equations::{Outlined, OutlinedEquation, OutlinedPredicate, Place, read_equations};
 pub use write::write;
 pub use write_behaviour::{write_equations, write_process};
 

@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 
 /// The first size at which the open game is solved.
 const FIRST_SOLVING: usize = 64;
+/// The size at which another way to decide is tried.
+const LARGE: usize = 1 << 12;
 const ROOT: u32 = 0;
 const YES: u32 = 1;
 const NO: u32 = 2;
@@ -51,14 +53,17 @@ struct Play<'m> {
     steps: Vec<(LabelId, StateId)>,
 }
 
-/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its start means.
+/// Another way to decide the start, that may find none.
+pub type Otherwise<'a> = &'a dyn Fn() -> Result<Option<Decided>, Stop>;
+
+/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its start means. The other way is tried once, if the game is large.
 ///
 /// # Errors
 /// Those of the model; a limit that was met before.
 pub fn decide(
     model: &dyn Model,
     (prefix, least, name): (&str, &[bool], &str),
-    solver: &dyn Solver,
+    (solver, otherwise): (&dyn Solver, Otherwise<'_>),
     budget: &Budget,
 ) -> Result<Decided, Diagnostic> {
     let options = mu_explore::Options { threads: 1, ..Default::default() };
@@ -83,7 +88,9 @@ pub fn decide(
         play.queued.push(false);
         play.arena.decide(end, value);
     }
-    play.run(solver, budget)?;
+    if let Some(decided) = play.run(solver, otherwise, budget)? {
+        return Ok(decided);
+    }
     let Truth::Known(value) = play.arena.truth(ROOT) else { return Err(Diagnostic::internal("the game has no winner at its start")) };
     Ok(play.finished(value, name))
 }
@@ -104,8 +111,9 @@ impl Play<'_> {
         v
     }
 
-    fn run(&mut self, solver: &dyn Solver, budget: &Budget) -> Result<(), Diagnostic> {
-        let (mut next_solving, mut polls) = (FIRST_SOLVING, 0u64);
+    /// Plays until the start is decided; what the other way gave, if that was first.
+    fn run(&mut self, solver: &dyn Solver, otherwise: Otherwise<'_>, budget: &Budget) -> Result<Option<Decided>, Diagnostic> {
+        let (mut next_solving, mut polls, mut tried) = (FIRST_SOLVING, 0u64, false);
         while self.arena.truth(ROOT) == Truth::Open
             && let Some(v) = self.queue.pop_front()
         {
@@ -125,12 +133,18 @@ impl Play<'_> {
                         self.arena.solve(ROOT, frontier, solver, budget).map_err(Diagnostic::stopped)?;
                     }
                 }
+                if self.arena.truth(ROOT) == Truth::Open && self.arena.len() >= LARGE && !std::mem::replace(&mut tried, true) {
+                    let decided = otherwise().map_err(Diagnostic::stopped)?;
+                    if decided.is_some() {
+                        return Ok(decided);
+                    }
+                }
             }
         }
         if self.arena.truth(ROOT) == Truth::Open {
             self.arena.solve(ROOT, false, solver, budget).map_err(Diagnostic::stopped)?;
         }
-        Ok(())
+        Ok(None)
     }
 
     fn polled(&self, polls: u64, budget: &Budget) -> Result<(), Stop> {

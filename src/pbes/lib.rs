@@ -11,6 +11,7 @@ mod explain;
 pub mod flow;
 pub mod game;
 pub mod instantiate;
+pub mod bare;
 pub mod lazily;
 mod mentions;
 pub mod obligations;

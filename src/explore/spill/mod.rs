@@ -89,7 +89,7 @@ impl<'a> Shared<'a> {
     /// The search, with a folder for what memory has no room for.
     pub(super) fn coordinate_spilled(&'a self, helpers: usize, spill: Spill<'_>) -> Result<Account, Diagnostic> {
         let sizes = Sizes::new(self.budget.limits().max_memory.unwrap_or(u64::MAX), spill.most);
-        let mut local = Local::new(self);
+        let mut local = Local::new(self, 0);
         let initial = self.enter(&mut local)?;
         let mut cold = Cold::new(spill.folder.to_path_buf(), self.options.thread_count())?;
         cold.stored = 1;

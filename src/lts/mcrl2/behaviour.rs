@@ -1,4 +1,4 @@
-//! mCRL2's binary `.lps` and `.pbes` files: bits -> a specification and an equation system as text, which mean the same.
+//! mCRL2's binary `.lps` files, and what `.pbes` files ([`super::equations`]) have alike: bits -> a specification as text, which means the same.
 //!
 //! After the mark come the declarations as in an `.lts` file, then
 //!
@@ -22,7 +22,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
 
 /// All text together has no more characters than this.
-const MOST: usize = 1 << 28;
+pub(super) const MOST: usize = 1 << 28;
 
 /// A linear process as a specification.
 ///
@@ -90,47 +90,7 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-/// An equation system as text.
-///
-/// # Errors
-/// The file is damaged, or an expression in it has no text.
-pub fn read_equations(input: impl Read) -> Result<String, Diagnostic> {
-    let mut stream = start(input, "parameterised_boolean_equation_system", "equation system")?;
-    let declarations = data(&mut stream)??;
-    let mut out = declarations.text().to_string();
-    globals(&mut stream, &declarations, &mut out)?;
-    out.push_str("pbes\n");
-    for _ in 0..count(&mut stream, "equations")? {
-        let (sign, variable, body) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
-        out.push_str(match stream.content(sign) {
-            Content::Apply("Mu", []) => "  mu ",
-            Content::Apply("Nu", []) => "  nu ",
-            _ => return Err(refuse("the file is damaged: an equation has no sign")),
-        });
-        let printer = Summands { printer: declarations.printer(&stream), actions: &[], name: "" };
-        let Content::Apply("PropVarDecl", &[name, parameters]) = stream.content(variable) else {
-            return Err(refuse("the file is damaged: an equation has no variable"));
-        };
-        out.push_str(printer.name_of(name)?);
-        head(&printer.printer, parameters, &mut out)?;
-        out.push_str(" =\n      ");
-        let mut text = String::new();
-        printer.predicate(body, &mut text)?;
-        out.push_str(&text);
-        out.push_str(";\n");
-        if out.len() > MOST {
-            return Err(refuse(format!("the text of the file has more than {MOST} characters")));
-        }
-    }
-    let start = kept(&mut stream)?;
-    out.push_str("init ");
-    Summands { printer: declarations.printer(&stream), actions: &[], name: "" }.predicate(start, &mut out)?;
-    out.push_str(";\n");
-    end(&mut stream)?;
-    Ok(out)
-}
-
-fn start<R: Read>(input: R, mark: &str, what: &str) -> Result<Reader<BufReader<R>>, Diagnostic> {
+pub(super) fn start<R: Read>(input: R, mark: &str, what: &str) -> Result<Reader<BufReader<R>>, Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 16, input))?;
     match stream.item()? {
         Item::Apply(s, _) if stream.name(s) == mark => Ok(stream),
@@ -143,26 +103,26 @@ fn start<R: Read>(input: R, mark: &str, what: &str) -> Result<Reader<BufReader<R
 }
 
 /// The next term.
-fn kept<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
+pub(super) fn kept<R: BufRead>(stream: &mut Reader<R>) -> Result<Term, Diagnostic> {
     let (symbol, parts) = expect_term(stream)?;
     stream.keep(symbol, parts).ok_or_else(|| refuse("the file has too many terms"))
 }
 
-fn count<R: BufRead>(stream: &mut Reader<R>, what: &str) -> Result<u64, Diagnostic> {
+pub(super) fn count<R: BufRead>(stream: &mut Reader<R>, what: &str) -> Result<u64, Diagnostic> {
     match stream.item()? {
         Item::Int(count) => Ok(count),
         _ => Err(refuse(format!("the file is damaged: it does not say how many {what} there are"))),
     }
 }
 
-fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
+pub(super) fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> {
     match stream.item()? {
         Item::End => Ok(()),
         _ => Err(refuse("the file is damaged: something stands after its end")),
     }
 }
 
-fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declarations, out: &mut String) -> Result<(), Diagnostic> {
+pub(super) fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declarations, out: &mut String) -> Result<(), Diagnostic> {
     for _ in 0..count(stream, "global variables")? {
         let variable = kept(stream)?;
         out.push_str("glob ");
@@ -173,7 +133,7 @@ fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declarations, out:
 }
 
 /// Parameters in brackets, if there are some.
-fn head<R: BufRead>(printer: &Printer<'_, R>, parameters: Term, out: &mut String) -> Result<(), Diagnostic> {
+pub(super) fn head<R: BufRead>(printer: &Printer<'_, R>, parameters: Term, out: &mut String) -> Result<(), Diagnostic> {
     let mut text = String::new();
     printer.variables(parameters, &mut text)?;
     if !text.is_empty() {
@@ -341,50 +301,5 @@ impl<R: BufRead> Summands<'_, R> {
         }
         out.push_str(if values.is_empty() { "" } else { ")" });
         Ok(())
-    }
-
-    fn predicate(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        if out.len() > super::MOST_TEXT * 16 {
-            return Err(refuse(format!("an equation has more than {} characters", super::MOST_TEXT * 16)));
-        }
-        stacker::maybe_grow(64 << 10, 1 << 20, || {
-            let between = |a: Term, op: &str, b: Term, out: &mut String| {
-                out.push('(');
-                self.predicate(a, out)?;
-                out.push_str(op);
-                self.predicate(b, out)?;
-                out.push(')');
-                Ok(())
-            };
-            match self.printer.texts.0.content(term) {
-                Content::Apply("PBESTrue", []) => out.push_str("true"),
-                Content::Apply("PBESFalse", []) => out.push_str("false"),
-                Content::Apply("PBESNot", &[inner]) => {
-                    out.push_str("!(");
-                    self.predicate(inner, out)?;
-                    out.push(')');
-                }
-                Content::Apply("PBESAnd", &[a, b]) => between(a, " && ", b, out)?,
-                Content::Apply("PBESOr", &[a, b]) => between(a, " || ", b, out)?,
-                Content::Apply("PBESImp", &[a, b]) => between(a, " => ", b, out)?,
-                Content::Apply(kind @ ("PBESForall" | "PBESExists"), &[vars, body]) => {
-                    out.push_str(if kind == "PBESForall" { "(forall " } else { "(exists " });
-                    self.printer.variables(vars, out)?;
-                    out.push_str(". ");
-                    self.predicate(body, out)?;
-                    out.push(')');
-                }
-                Content::Apply("PropVarInst", &[name, values]) => {
-                    out.push_str(self.name_of(name)?);
-                    self.arguments(values, out)?;
-                }
-                _ => {
-                    out.push_str("val(");
-                    self.expression(term, out)?;
-                    out.push(')');
-                }
-            }
-            Ok(())
-        })
     }
 }

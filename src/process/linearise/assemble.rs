@@ -13,6 +13,7 @@ use crate::anatomy::Anatomy;
 use crate::linear::{Act, Chance, LinearProcess, Param, ParamRole, Summand};
 use crate::spec::ProcSpec;
 use ahash::AHashMap;
+use fixedbitset::FixedBitSet;
 use mu_base::ids::{ActId, SortId, VarId};
 use mu_base::{Diagnostic, Place};
 use mu_data::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
@@ -129,20 +130,31 @@ impl Unused {
 
 /// The variables of a component, those that share a parameter together: of one sort and never live at one location.
 pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec<Vec<VarId>> {
-    let mut places: Vec<Vec<VarId>> = Vec::new();
-    for v in automaton.locations.iter().flat_map(|l| &l.vars) {
-        if places.iter().any(|shared| shared.contains(v)) {
-            continue;
-        }
-        let together = |w: &VarId| automaton.locations.iter().any(|l| l.vars.contains(v) && l.vars.contains(w));
-        let sort = signature.var(*v).sort;
-        let fits = |shared: &&mut Vec<VarId>| signature.var(shared[0]).sort == sort && !shared.iter().any(together);
-        match places.iter_mut().find(fits) {
-            Some(shared) => shared.push(*v),
-            None => places.push(vec![*v]),
+    let mut order = Vec::new();
+    let mut live: AHashMap<VarId, Vec<usize>> = AHashMap::new();
+    for (l, location) in automaton.locations.iter().enumerate() {
+        for v in &location.vars {
+            let at = live.entry(*v).or_default();
+            if at.is_empty() {
+                order.push(*v);
+            }
+            at.push(l);
         }
     }
-    places
+    // With each place, the locations where one of its variables is live.
+    let mut places: Vec<(Vec<VarId>, FixedBitSet)> = Vec::new();
+    for v in order {
+        let (sort, at) = (signature.var(v).sort, &live[&v]);
+        let fits =
+            |(shared, taken): &(Vec<VarId>, FixedBitSet)| signature.var(shared[0]).sort == sort && !at.iter().any(|l| taken.contains(*l));
+        let place = places.iter().position(fits).unwrap_or_else(|| {
+            places.push((Vec::new(), FixedBitSet::with_capacity(automaton.locations.len())));
+            places.len() - 1
+        });
+        places[place].0.push(v);
+        at.iter().for_each(|l| places[place].1.insert(*l));
+    }
+    places.into_iter().map(|(shared, _)| shared).collect()
 }
 
 /// How a component's locations and variables lie in the parameters.

@@ -482,7 +482,7 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
             map.insert(*v, signature.copy_var(*v));
         }
     }
-    let of_locations: Substitution = map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
+    let mut of_locations: Substitution = map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
     for location in &mut automaton.locations {
         location.vars.iter_mut().for_each(|v| *v = map[v]);
     }
@@ -500,18 +500,25 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
         *e = e.substitute(&by);
     }
     for edge in &mut automaton.edges {
-        let mut by = of_locations.clone();
+        let by = &mut of_locations;
+        let mut hidden = Vec::new();
         for v in edge.sum_vars.iter_mut().chain(edge.chance.iter_mut().flat_map(|c| &mut c.vars)) {
             let own = signature.copy_var(*v);
-            by.insert(*v, Expr::var(signature, own));
+            hidden.push((*v, by.insert(*v, Expr::var(signature, own))));
             *v = own;
         }
-        edge.guard.iter_mut().for_each(|g| *g = g.substitute(&by));
-        edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(&by));
-        edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(&by));
+        edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
+        edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(by));
+        edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
         for (v, e) in &mut edge.assigns {
             *v = map[v];
-            *e = e.substitute(&by);
+            *e = e.substitute(by);
+        }
+        for (v, before) in hidden.into_iter().rev() {
+            match before {
+                Some(outer) => by.insert(v, outer),
+                None => by.remove(&v),
+            };
         }
     }
     automaton

@@ -2,14 +2,15 @@
 //!
 //! In: terms, by [`Sequences::push`]. Out: numbers of sequences, equal for equal sequences however they were composed; first term, rest
 //! and free variables of each. Sequences share their rests, so that each suffix of a long composition is made and compared once.
-//! Cost: linear in the size of the terms; the free variables of a sequence are counted once for each of its suffixes.
+//! Cost: linear in the size of the terms, each of which is looked at once wherever it occurs ([`Known`]).
 //! Invariant: no first term is a sequential composition, and nothing comes after a deadlock.
 
 use super::term::Term;
 use ahash::AHashMap;
 use mu_base::ids::VarId;
-use mu_data::expr::{Expr, Substitution};
+use mu_data::expr::{Expr, ExprKind, Substitution};
 use mu_data::signature::Signature;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// The number of a sequence.
@@ -30,13 +31,35 @@ struct Node {
     rest: Sequence,
     /// Free variables in order of first occurrence.
     vars: Rc<[VarId]>,
+    /// The same for sequences that differ in the names of variables only.
+    shape: u64,
+}
+
+/// What is known of a term.
+struct Known {
+    /// Itself, so that its address stays its own.
+    _term: Rc<Term>,
+    facts: Facts,
+}
+
+#[derive(Clone)]
+struct Facts {
+    /// The same for equal terms.
+    digest: u64,
+    /// The same for terms that differ in the names of variables only.
+    shape: u64,
+    /// Free variables in order of first occurrence.
+    vars: Rc<[VarId]>,
 }
 
 /// All sequences.
 pub(super) struct Sequences {
     /// The empty sequence at 0, with a first term that nobody asks for.
     nodes: Vec<Node>,
-    by_parts: AHashMap<(Rc<Term>, Sequence), Sequence>,
+    /// By the digest of the first term, and the rest.
+    by_parts: AHashMap<(u64, Sequence), Vec<Sequence>>,
+    /// By address.
+    known: AHashMap<*const Term, Known>,
     /// Sequences of compositions and what comes after them, by address: the composition is kept.
     of_term: AHashMap<(*const Term, Sequence), (Rc<Term>, Sequence)>,
     /// Sequences with other variables in place of their own.
@@ -45,8 +68,9 @@ pub(super) struct Sequences {
 
 impl Sequences {
     pub(super) fn new() -> Self {
-        let empty = Node { first: Rc::new(Term::Delta), rest: Sequence::EMPTY, vars: Rc::from([]) };
-        Self { nodes: vec![empty], by_parts: AHashMap::new(), of_term: AHashMap::new(), renamed: AHashMap::new() }
+        let empty = Node { first: Rc::new(Term::Delta), rest: Sequence::EMPTY, vars: Rc::from([]), shape: 0 };
+        let nodes = vec![empty];
+        Self { nodes, by_parts: AHashMap::new(), known: AHashMap::new(), of_term: AHashMap::new(), renamed: AHashMap::new() }
     }
 
     /// The first term; none of the empty sequence.
@@ -62,6 +86,11 @@ impl Sequences {
     /// Free variables in order of first occurrence.
     pub(super) fn vars(&self, sequence: Sequence) -> Rc<[VarId]> {
         self.nodes[sequence.0 as usize].vars.clone()
+    }
+
+    /// A number that sequences have alike that differ in the names of variables only.
+    pub(super) fn shape(&self, sequence: Sequence) -> u64 {
+        self.nodes[sequence.0 as usize].shape
     }
 
     /// A term and then the rest.
@@ -81,24 +110,75 @@ impl Sequences {
 
     fn cons(&mut self, first: Rc<Term>, rest: Sequence) -> Sequence {
         let rest = if matches!(*first, Term::Delta) { Sequence::EMPTY } else { rest };
-        let key = (first, rest);
-        if let Some(&known) = self.by_parts.get(&key) {
-            return known;
-        }
-        let mut vars = Vec::new();
-        key.0.free_vars(&mut vars);
-        let after = &self.nodes[rest.0 as usize].vars;
-        let vars = if vars.is_empty() {
-            after.clone()
-        } else {
-            let new: Vec<VarId> = after.iter().copied().filter(|v| !vars.contains(v)).collect();
-            vars.extend(new);
-            Rc::from(vars)
+        let Facts { digest, shape, vars } = self.facts(&first);
+        let same = |known: &&Sequence| {
+            let own = &self.nodes[known.0 as usize].first;
+            Rc::ptr_eq(own, &first) || *own == first
         };
+        if let Some(known) = self.by_parts.get(&(digest, rest)).and_then(|known| known.iter().find(same)) {
+            return *known;
+        }
+        let after = &self.nodes[rest.0 as usize];
+        let vars = united(&vars, &after.vars);
         let sequence = Sequence(self.nodes.len() as u32);
-        self.nodes.push(Node { first: key.0.clone(), rest, vars });
-        self.by_parts.insert(key, sequence);
+        let shape = hashed(|h| (shape, after.shape).hash(h));
+        self.nodes.push(Node { first, rest, vars, shape });
+        self.by_parts.entry((digest, rest)).or_default().push(sequence);
         sequence
+    }
+
+    /// What is known of a term, found from what is known of its parts.
+    fn facts(&mut self, term: &Rc<Term>) -> Facts {
+        if let Some(known) = self.known.get(&Rc::as_ptr(term)) {
+            return known.facts.clone();
+        }
+        let facts = stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let (exprs, parts, bound): (Vec<&Expr>, Vec<&Rc<Term>>, &[VarId]) = match &**term {
+                Term::Action(acts) => (acts.iter().flat_map(|a| &a.args).collect(), Vec::new(), &[]),
+                Term::Call(_, args) => (args.iter().collect(), Vec::new(), &[]),
+                Term::Delta => (Vec::new(), Vec::new(), &[]),
+                Term::Choice(p, q) | Term::Seq(p, q) => (Vec::new(), vec![p, q], &[]),
+                Term::If(c, p, q) => (vec![c], vec![p, q], &[]),
+                Term::Sum(vars, p) => (Vec::new(), vec![p], vars),
+                Term::Dist(vars, weight, p) => (vec![weight], vec![p], vars),
+                Term::At(p, time) => (vec![time], vec![p], &[]),
+            };
+            let parts: Vec<Facts> = parts.into_iter().map(|part| self.facts(part)).collect();
+            let mut vars = Vec::new();
+            exprs.iter().for_each(|e| e.free_vars(&mut vars));
+            let mut vars: Rc<[VarId]> = Rc::from(vars);
+            for part in &parts {
+                // The time of an action comes after it.
+                let time_last = matches!(**term, Term::At(..));
+                vars = if time_last { united(&part.vars, &vars) } else { united(&vars, &part.vars) };
+            }
+            if vars.iter().any(|v| bound.contains(v)) {
+                vars = vars.iter().copied().filter(|v| !bound.contains(v)).collect();
+            }
+            let kind = |h: &mut dyn Hasher| {
+                let mut h = h;
+                std::mem::discriminant(&**term).hash(&mut h);
+                match &**term {
+                    Term::Action(acts) => acts.iter().for_each(|a| (a.action, a.args.len()).hash(&mut h)),
+                    Term::Call(p, _) => p.hash(&mut h),
+                    _ => bound.len().hash(&mut h),
+                }
+            };
+            let digest = hashed(|h| {
+                kind(h);
+                bound.hash(h);
+                exprs.iter().for_each(|e| e.hash(h));
+                parts.iter().for_each(|p| p.digest.hash(h));
+            });
+            let shape = hashed(|h| {
+                kind(h);
+                exprs.iter().for_each(|e| shape_of(e, h));
+                parts.iter().for_each(|p| p.shape.hash(h));
+            });
+            Facts { digest, shape, vars }
+        });
+        self.known.insert(Rc::as_ptr(term), Known { _term: term.clone(), facts: facts.clone() });
+        facts
     }
 
     /// The sequence with the variables `to` in place of its free variables, in their order.
@@ -110,7 +190,7 @@ impl Sequences {
         if let Some(&known) = self.renamed.get(&key) {
             return known;
         }
-        let Node { first, rest, vars } = &self.nodes[sequence.0 as usize];
+        let Node { first, rest, vars, .. } = &self.nodes[sequence.0 as usize];
         let (first, rest) = (first.clone(), *rest);
         let by: Substitution = vars.iter().zip(to).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
         let of_rest = self.vars(rest);
@@ -120,5 +200,45 @@ impl Sequences {
         let renamed = self.cons(first.substitute(&by), rest);
         self.renamed.insert(key, renamed);
         renamed
+    }
+}
+
+fn hashed(hash: impl FnOnce(&mut ahash::AHasher)) -> u64 {
+    let mut state = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+    hash(&mut state);
+    state.finish()
+}
+
+/// Variables of one list, then those that only the other has.
+fn united(one: &Rc<[VarId]>, other: &Rc<[VarId]>) -> Rc<[VarId]> {
+    if one.is_empty() {
+        return other.clone();
+    }
+    if other.iter().all(|v| one.contains(v)) {
+        return one.clone();
+    }
+    one.iter().chain(other.iter().filter(|v| !one.contains(v))).copied().collect()
+}
+
+/// Hashes an expression without the names of its variables.
+fn shape_of(e: &Expr, h: &mut ahash::AHasher) {
+    std::mem::discriminant(&e.kind).hash(h);
+    match &e.kind {
+        ExprKind::Var(_) => e.sort.hash(h),
+        ExprKind::Op(op) => op.hash(h),
+        ExprKind::Number(n) => n.hash(h),
+        ExprKind::Apply(head, args) => stacker::maybe_grow(64 << 10, 1 << 20, || {
+            args.len().hash(h);
+            shape_of(head, h);
+            args.iter().for_each(|a| shape_of(a, h));
+        }),
+        ExprKind::Bind(binder, vars, body) => stacker::maybe_grow(64 << 10, 1 << 20, || {
+            (binder, vars.len()).hash(h);
+            shape_of(body, h);
+        }),
+        ExprKind::Where(body, definitions) => stacker::maybe_grow(64 << 10, 1 << 20, || {
+            definitions.iter().for_each(|d| shape_of(&d.1, h));
+            shape_of(body, h);
+        }),
     }
 }

@@ -89,6 +89,15 @@ struct Frame {
     projections: Vec<OpId>,
 }
 
+/// Locations whose sequences have one shape.
+#[derive(Clone, Copy)]
+enum Alike {
+    /// One so far, which is not in `by_sequence`.
+    One(usize),
+    /// They are in `by_sequence`.
+    Several,
+}
+
 /// A place to go to: under a condition, a location with its values (and the new stack).
 struct Target {
     guard: Vec<Expr>,
@@ -145,7 +154,11 @@ pub(super) struct Builder<'a> {
     locations: Vec<Location>,
     /// What stays to be done at each location.
     at: Vec<Sequence>,
+    /// As they were met.
+    met: AHashMap<Sequence, usize>,
+    /// By the sequence with canonical variables: locations of one shape that several sequences have.
     by_sequence: AHashMap<Sequence, usize>,
+    by_shape: AHashMap<u64, Alike>,
     edges: Vec<Edge>,
     /// Steps that end a process of the stack; their edges are the pops, made when all frames are known.
     ends: Vec<Step>,
@@ -224,7 +237,9 @@ impl<'a> Builder<'a> {
             sequences: Sequences::new(),
             locations: Vec::new(),
             at: Vec::new(),
+            met: AHashMap::new(),
             by_sequence: AHashMap::new(),
+            by_shape: AHashMap::new(),
             edges: Vec::new(),
             ends: Vec::new(),
             stack: None,
@@ -239,6 +254,8 @@ impl<'a> Builder<'a> {
         self.locations.clear();
         self.at.clear();
         self.by_sequence.clear();
+        self.by_shape.clear();
+        self.met.clear();
         self.edges.clear();
         self.ends.clear();
         self.stack = None;
@@ -449,6 +466,39 @@ impl<'a> Builder<'a> {
 
     /// The location of a sequence. Sequences that differ in the names of their variables only are one location.
     fn location(&mut self, sequence: Sequence) -> usize {
+        if let Some(&l) = self.met.get(&sequence) {
+            return l;
+        }
+        let shape = self.sequences.shape(sequence);
+        // Most locations have a shape of their own, and need no other names to be told apart.
+        let mut alike = self.by_shape.get(&shape).copied();
+        if let Some(Alike::One(l)) = alike {
+            let key = self.canonical(self.at[l]);
+            self.by_sequence.insert(key, l);
+            alike = Some(Alike::Several);
+        }
+        let l = self.locations.len();
+        if alike.is_some() {
+            let key = self.canonical(sequence);
+            if let Some(&l) = self.by_sequence.get(&key) {
+                self.by_shape.insert(shape, Alike::Several);
+                self.met.insert(sequence, l);
+                return l;
+            }
+            self.by_sequence.insert(key, l);
+        }
+        self.by_shape.insert(shape, alike.unwrap_or(Alike::One(l)));
+        let vars = self.sequences.vars(sequence);
+        let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
+        let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
+        self.locations.push(Location { vars: stack.into_iter().chain(vars.iter().copied()).collect(), terminated: sequence.is_empty() });
+        self.at.push(sequence);
+        self.met.insert(sequence, l);
+        l
+    }
+
+    /// The sequence with canonical variables in place of its own.
+    fn canonical(&mut self, sequence: Sequence) -> Sequence {
         let vars = self.sequences.vars(sequence);
         let mut canonical = Vec::with_capacity(vars.len());
         for (i, v) in vars.iter().enumerate() {
@@ -456,17 +506,7 @@ impl<'a> Builder<'a> {
             let signature = &mut *self.signature;
             canonical.push(*self.canonical.entry((i, sort)).or_insert_with(|| signature.fresh_var(format!("v{i}"), sort)));
         }
-        let key = self.sequences.rename(self.signature, sequence, &canonical);
-        if let Some(&l) = self.by_sequence.get(&key) {
-            return l;
-        }
-        let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
-        let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
-        let l = self.locations.len();
-        self.locations.push(Location { vars: stack.into_iter().chain(vars.iter().copied()).collect(), terminated: sequence.is_empty() });
-        self.at.push(sequence);
-        self.by_sequence.insert(key, l);
-        l
+        self.sequences.rename(self.signature, sequence, &canonical)
     }
 
     /// All targets of a continuation: conditionals that come next are resolved. `taken`: variables that what is chosen by chance must not have.

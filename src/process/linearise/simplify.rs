@@ -176,28 +176,29 @@ pub(super) fn constants(automaton: &mut Automaton) {
     loop {
         let mut changed = false;
         for edge in &automaton.edges {
-            let source = &automaton.locations[edge.from].vars;
-            let mut by = Substitution::new();
-            let mut unknown = AHashSet::new();
-            for v in source {
-                match &values[&(edge.from, *v)] {
-                    Value::Unknown => {
-                        unknown.insert(*v);
-                    }
-                    Value::Constant(e) => {
-                        by.insert(*v, e.clone());
-                    }
-                    Value::Varies => {}
-                }
-            }
             for (v, e) in &edge.assigns {
-                let mut free = Vec::new();
-                e.free_vars(&mut free);
-                let new = if free.iter().any(|f| unknown.contains(f)) {
-                    Value::Unknown
+                if values.get(&(edge.to, *v)).is_none_or(|known| *known == Value::Varies) {
+                    continue;
+                }
+                let new = if let ExprKind::Var(w) = e.kind {
+                    values.get(&(edge.from, w)).cloned().unwrap_or(Value::Varies)
                 } else {
-                    let e = e.substitute(&by);
-                    if e.is_closed() { Value::Constant(e) } else { Value::Varies }
+                    let mut free = Vec::new();
+                    e.free_vars(&mut free);
+                    // Only what the location has can be known: sums range over many values.
+                    let known: Vec<Option<&Value>> = free.iter().map(|f| values.get(&(edge.from, *f))).collect();
+                    if known.contains(&Some(&Value::Unknown)) {
+                        Value::Unknown
+                    } else if known.iter().any(|k| matches!(k, None | Some(Value::Varies))) {
+                        Value::Varies
+                    } else {
+                        let constant = |(v, k): (&VarId, &Option<&Value>)| match k {
+                            Some(Value::Constant(e)) => Some((*v, e.clone())),
+                            _ => None,
+                        };
+                        let by: Substitution = free.iter().zip(&known).filter_map(constant).collect();
+                        Value::Constant(e.substitute(&by))
+                    }
                 };
                 changed |= meet(&mut values, (edge.to, *v), new);
             }
@@ -245,6 +246,9 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
         *class != *old
     }
     let ordered = |automaton: &Automaton, l: usize, assigns: &[(VarId, Expr)]| -> Vec<Expr> {
+        if assigns.iter().map(|a| &a.0).eq(&automaton.locations[l].vars) {
+            return assigns.iter().map(|a| a.1.clone()).collect();
+        }
         let by: AHashMap<VarId, &Expr> = assigns.iter().map(|(v, e)| (*v, e)).collect();
         automaton.locations[l].vars.iter().map(|v| by[v].clone()).collect()
     };
@@ -253,6 +257,9 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
     loop {
         let mut changed = false;
         for edge in &automaton.edges {
+            if class[edge.to].iter().enumerate().all(|(i, c)| *c == i) {
+                continue;
+            }
             let by = representative(&class, automaton, edge.from);
             let values: Vec<Expr> = ordered(automaton, edge.to, &edge.assigns).iter().map(|e| e.substitute(&by)).collect();
             changed |= split(&mut class[edge.to], &values);
@@ -284,6 +291,9 @@ pub(super) fn dead(automaton: &mut Automaton) {
         e.free_vars(&mut vars);
         vars
     };
+    // What each variable depends on.
+    let asked: Vec<Vec<(VarId, Vec<VarId>)>> =
+        automaton.edges.iter().map(|edge| edge.assigns.iter().map(|(v, e)| (*v, free(e))).collect()).collect();
     let locations = automaton.locations.clone();
     let mut used: AHashSet<(usize, VarId)> = AHashSet::new();
     for edge in &automaton.edges {
@@ -293,9 +303,11 @@ pub(super) fn dead(automaton: &mut Automaton) {
     }
     loop {
         let before = used.len();
-        for edge in &automaton.edges {
-            for (_, e) in edge.assigns.iter().filter(|(v, _)| used.contains(&(edge.to, *v))).collect::<Vec<_>>() {
-                used.extend(free(e).into_iter().filter(|v| locations[edge.from].vars.contains(v)).map(|v| (edge.from, v)));
+        for (edge, asked) in automaton.edges.iter().zip(&asked) {
+            for (v, of) in asked {
+                if used.contains(&(edge.to, *v)) {
+                    used.extend(of.iter().filter(|v| locations[edge.from].vars.contains(v)).map(|v| (edge.from, *v)));
+                }
             }
         }
         if used.len() == before {

@@ -60,53 +60,6 @@ impl Term {
                 Term::At(p, _) => p.sums_over(vars),
             })
     }
-
-    /// Free data variables in order of first occurrence, appended to `out` without doubles.
-    pub(super) fn free_vars(&self, out: &mut Vec<VarId>) {
-        fn add(es: &[Expr], bound: &[VarId], out: &mut Vec<VarId>) {
-            let mut vars = Vec::new();
-            es.iter().for_each(|e| e.free_vars(&mut vars));
-            for v in vars {
-                if !bound.contains(&v) && !out.contains(&v) {
-                    out.push(v);
-                }
-            }
-        }
-        fn go(term: &Term, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
-            stacker::maybe_grow(64 << 10, 1 << 20, || match term {
-                Term::Action(acts) => acts.iter().for_each(|a| add(&a.args, bound, out)),
-                Term::Call(_, args) => add(args, bound, out),
-                Term::Delta => {}
-                Term::Choice(p, q) | Term::Seq(p, q) => {
-                    go(p, bound, out);
-                    go(q, bound, out);
-                }
-                Term::If(c, p, q) => {
-                    add(std::slice::from_ref(c), bound, out);
-                    go(p, bound, out);
-                    go(q, bound, out);
-                }
-                Term::Sum(vars, p) => {
-                    let n = bound.len();
-                    bound.extend(vars);
-                    go(p, bound, out);
-                    bound.truncate(n);
-                }
-                Term::Dist(vars, w, p) => {
-                    let n = bound.len();
-                    bound.extend(vars);
-                    add(std::slice::from_ref(w), bound, out);
-                    go(p, bound, out);
-                    bound.truncate(n);
-                }
-                Term::At(p, t) => {
-                    go(p, bound, out);
-                    add(std::slice::from_ref(t), bound, out);
-                }
-            });
-        }
-        go(self, &mut Vec::new(), out);
-    }
 }
 
 /// Whether a process term is sequential: no operator of the parallel layer in it. Calls are looked up in `parallel`.

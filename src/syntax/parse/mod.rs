@@ -47,19 +47,34 @@ pub fn parse_formula_in(source: SourceId, text: &str, part: Range<usize>) -> Res
 
 /// Parses a name with parameters, such as the left-hand side of an equation, that is a part of a text; the same holds.
 pub fn parse_head_in(source: SourceId, text: &str, part: Range<usize>) -> Result<(ast::Ident, Vec<ast::VarDecl>), Diagnostic> {
-    // As the head of a process.
-    let builder = Builder { source, shift: part.start as i64 - "proc ".len() as i64 };
-    let read = run_shifted(builder, &format!("proc {}= delta;", &text[part.clone()]), Rule::specification, |b, p| b.specification(p))?;
+    head_in(source, text, part, ["", ""]).map(|head| (head.name, head.params))
+}
+
+/// Parses variables with their sorts that are a part of a text; the same holds.
+pub fn parse_variables_in(source: SourceId, text: &str, part: Range<usize>) -> Result<Vec<ast::VarDecl>, Diagnostic> {
+    head_in(source, text, part, ["X(", ")"]).map(|head| head.params)
+}
+
+/// The head of a process, of which a part of a text is a part.
+fn head_in(source: SourceId, text: &str, part: Range<usize>, around: [&str; 2]) -> Result<ast::ProcessEquation, Diagnostic> {
+    let [before, after] = around;
+    let builder = Builder { source, shift: part.start as i64 - ("proc ".len() + before.len()) as i64 };
+    let whole = format!("proc {before}{}{after}= delta;", &text[part.clone()]);
+    let read = run_shifted(builder, &whole, Rule::specification, |b, p| b.specification(p))?;
     let sections = <[ast::Section; 1]>::try_from(read.sections).ok();
     let head = match sections {
         Some([ast::Section::Processes(list)]) => <[ast::ProcessEquation; 1]>::try_from(list).ok(),
         _ => None,
     };
-    let Some([head]) = head else {
+    head.map(|[head]| head).ok_or_else(|| {
         let span = Span { source, start: part.start as u32, end: part.end as u32 };
-        return Err(Diagnostic::at(Stage::Syntax, span, "this is not one name with parameters"));
-    };
-    Ok((head.name, head.params))
+        Diagnostic::at(Stage::Syntax, span, "this is not one name with parameters")
+    })
+}
+
+/// Parses a data expression that is a part of a text; the same holds.
+pub fn parse_data_in(source: SourceId, text: &str, part: Range<usize>) -> Result<ast::Data, Diagnostic> {
+    run_shifted(Builder { source, shift: part.start as i64 }, &text[part], Rule::data_file, |b, p| b.data(b.only(p)))
 }
 
 /// Parses a data expression.

@@ -1,0 +1,96 @@
+//! Equation systems whose text comes with an outline of its parts: what occurs again in it is parsed once.
+//!
+//! In: the text of a binary file, and where the parts of its right-hand sides stand first (`lts::mcrl2`). Out: as of the text alone, but for places: an expression
+//! that occurs again has the place where it stands first. Cost: that of parsing what is different, and of copying the rest.
+
+use super::{Equation, Positive, System, Unrolled, declarations, junction, negated, stacked, system};
+use super::{Scan, refuse_negated};
+use ahash::AHashMap;
+use mu_base::{Diagnostic, SourceId, Span};
+use mu_lts::mcrl2::{Outlined, OutlinedPredicate, Place};
+use mu_syntax::ast::{Data, Node, VarDecl};
+use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
+
+/// Reads a system by its outline; `unrolled` as in [`super::read_unrolled`].
+///
+/// # Errors
+/// As of the text alone.
+pub fn read_outlined(source: SourceId, outlined: &Outlined, unrolled: &Unrolled) -> Result<System, Diagnostic> {
+    let text = outlined.text.as_str();
+    let sections = declarations(&mut Scan { text, source, at: 0 })?;
+    let mut parts = Parts { source, text, data: AHashMap::new(), variables: AHashMap::new() };
+    let mut equations = Vec::with_capacity(outlined.equations.len());
+    for e in &outlined.equations {
+        let (name, params) = parse_head_in(source, text, e.head.clone())?;
+        equations.push(Equation { least: e.least, name, params, body: parts.positive(&e.body, true)? });
+    }
+    system(sections, equations, (source, text, outlined.initial.clone()), unrolled)
+}
+
+/// What was parsed.
+struct Parts<'a> {
+    source: SourceId,
+    text: &'a str,
+    data: AHashMap<Place, Data>,
+    /// By their text, with the place where they were met.
+    variables: AHashMap<&'a str, (usize, Vec<VarDecl>)>,
+}
+
+impl Parts<'_> {
+    fn data(&mut self, place: &Place) -> Result<Data, Diagnostic> {
+        if let Some(known) = self.data.get(place) {
+            return Ok(known.clone());
+        }
+        let data = parse_data_in(self.source, self.text, place.clone())?;
+        self.data.insert(place.clone(), data.clone());
+        Ok(data)
+    }
+
+    fn variables(&mut self, place: &Place) -> Result<Vec<VarDecl>, Diagnostic> {
+        let text = &self.text[place.clone()];
+        if let Some((start, known)) = self.variables.get(text) {
+            let mut variables = known.clone();
+            // The same variables of another quantifier, which its place tells.
+            let shift = place.start as i64 - *start as i64;
+            let moved = |at: u32| (i64::from(at) + shift) as u32;
+            for span in variables.iter_mut().map(|v| &mut v.name.span) {
+                (span.start, span.end) = (moved(span.start), moved(span.end));
+            }
+            return Ok(variables);
+        }
+        let variables = parse_variables_in(self.source, self.text, place.clone())?;
+        self.variables.insert(text, (place.start, variables.clone()));
+        Ok(variables)
+    }
+
+    /// Pushes negations inwards, as [`super::positive`] does.
+    fn positive(&mut self, predicate: &OutlinedPredicate, sign: bool) -> Result<Positive, Diagnostic> {
+        use OutlinedPredicate as P;
+        stacked(|| {
+            Ok(match predicate {
+                P::Constant(value) => Positive::Const(*value == sign),
+                P::Data(place) => {
+                    let data = self.data(place)?;
+                    Positive::Val(if sign { data } else { negated(&data) })
+                }
+                P::Not(inner) => self.positive(inner, !sign)?,
+                P::And(parts) | P::Or(parts) => {
+                    let all = matches!(predicate, P::And(_)) == sign;
+                    junction(all, [self.positive(&parts[0], sign)?, self.positive(&parts[1], sign)?])
+                }
+                P::Implies(parts) => junction(!sign, [self.positive(&parts[0], !sign)?, self.positive(&parts[1], sign)?]),
+                P::Quantifier(all, vars, body) => {
+                    Positive::Quantifier(*all == sign, self.variables(vars)?, Box::new(self.positive(body, sign)?))
+                }
+                P::Call(name, arguments) => {
+                    let span = Span { source: self.source, start: name.start as u32, end: name.end as u32 };
+                    let name = Node::new(self.text[name.clone()].to_string(), span);
+                    if !sign {
+                        return Err(refuse_negated(&name));
+                    }
+                    Positive::Call(name, arguments.iter().map(|a| self.data(a)).collect::<Result<_, _>>()?)
+                }
+            })
+        })
+    }
+}
