@@ -33,14 +33,21 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
             meaning = Some(plain(&name, text, mu_cubicle::names));
             system(sources.add(name, text), text)
         }
-        "asm" => program(sources.add(name, text), text),
+        "asm" => {
+            meaning = Some(plain(&name, text, mu_program::names));
+            program(sources.add(name, text), text)
+        }
         "cat" => {
             let beside = |name: &str| beside(name).or_else(|| mu_axioms::models::file(name));
             let compiled = Dialect::compile(&mut sources, &name, text, &beside);
             meaning = Some(of_model(&name, text, &beside, compiled.as_ref().ok().map(|c| &c.0)));
             compiled.map(drop)
         }
-        "pbes" => equations(&mut sources, &name, text),
+        "pbes" => {
+            // The parameter layer has names of its own, which are not told yet.
+            meaning = (!text.contains('$')).then(|| plain(&name, text, mu_formula::equations::names));
+            equations(&mut sources, &name, text)
+        }
         "litmus" => {
             meaning = Some(plain(&name, text, mu_litmus::names));
             let source = sources.add(name, text);

@@ -20,8 +20,10 @@ use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind,
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
+mod names;
 mod unroll;
 
+pub use names::names;
 pub use unroll::Unrolled;
 
 /// An equation system as a model.
