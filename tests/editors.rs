@@ -96,6 +96,39 @@ fn visual_studio_code_packs_what_it_names() {
     }
 }
 
+/// A snippet comes before the word of the language that it begins with, else the word is inserted and the snippet never; and what it inserts can be parsed.
+#[test]
+fn visual_studio_code_inserts_snippets() {
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(package(&format!("editors/vscode/{name}"))).unwrap()).unwrap()
+    };
+    let description = read("package.json");
+    let mut parsed = 0;
+    for of in description["contributes"]["snippets"].as_array().unwrap() {
+        let language = of["language"].as_str().unwrap();
+        let defaults = &description["contributes"]["configurationDefaults"][format!("[{language}]")];
+        assert_eq!(defaults["editor.snippetSuggestions"], "top", "{language}");
+        for (name, snippet) in read(of["path"].as_str().unwrap()).as_object().unwrap() {
+            // What a placeholder suggests stands in its place; where one goes on typing, `true`.
+            let mut text = snippet["body"].as_str().unwrap().replace("$0", if language == "mcf" { "true" } else { "" });
+            while let Some(start) = text.find("${") {
+                let end = start + text[start..].find('}').unwrap();
+                let default = text[start + 2..end].split_once(':').map_or("a", |d| d.1).to_string();
+                text.replace_range(start..=end, &default);
+            }
+            let problem = match language {
+                "mcf" if text.starts_with('%') => continue,
+                "mcf" => mu_check::syntax::parse_formula(Default::default(), &text).err(),
+                _ if !["sort", "proc", "init"].iter().any(|w| text.starts_with(w)) => continue,
+                _ => mu_check::syntax::parse_specification(Default::default(), &text).err(),
+            };
+            assert!(problem.is_none(), "{language}, {name}: {text}: {problem:?}");
+            parsed += 1;
+        }
+    }
+    assert!(parsed > 6, "{parsed}");
+}
+
 /// A program in a terminal of its own. Dropping it ends the terminal.
 struct Terminal {
     socket: String,

@@ -9,7 +9,7 @@ use crate::language_server::{Client, edited, uri};
 use crate::support::{package, reference_models};
 use mu_check::base::SourceId;
 use mu_check::base::random::Random;
-use mu_check::{axioms, cubicle, litmus, program};
+use mu_check::{axioms, cubicle, formula, litmus, process, program};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,49 @@ pub const TEST: &str = "X86 SB
              | JE L        ;
 locations [x;]
 exists (0:EAX=0 /\\ 1:EAX=0)
+";
+/// One name is a parameter, a quantified variable and an operation.
+pub const EQUATIONS: &str = "% what is handed on
+sort D = struct red?is_red | box(inner: D);
+map n: D -> Nat; % how deep
+    twice: Nat -> Nat;
+var d: D; k: Nat;
+eqn n(red) = 0;
+    n(box(d)) = n(d) + 1;
+    twice(k) = k + k;
+pbes
+  % The first of them.
+  nu X(n: Nat, d: D) =
+    (forall m: Nat. val(m < n) => Y(d)) && val(n < 3);
+  mu Y(d: D) =
+    val(n(d) == 0) || (exists n: Nat. val(n < 2) && X(n, red)) || X(twice(1), d);
+init X(2, inner(box(red)));
+";
+pub const PROGRAM: &str = "; A lock that all see.
+begin shared_data
+  flag dd 0
+  count dd N ! as counter ; how many are out
+end shared_data
+begin thread_data
+  mine dd 0
+end thread_data
+begin unsafe_prop
+  eip[$a] = crit && eip[$b] = crit && eax[$a] = 1 && $a:flag = 1
+end unsafe_prop
+begin init_code
+  start_threads
+end init_code
+begin thread_code
+; comes back
+again: mov al, 1
+  xchg dword [flag], eax
+  mov dword [mine + $next], eax
+  cmp eax, 0
+  jne again
+  dec dword [count]
+crit: mov dword [flag], 0
+  jmp again
+end thread_code
 ";
 
 /// What an editor asks about a place.
@@ -271,6 +314,110 @@ fn litmus_tests() {
     client.end();
 }
 
+#[test]
+fn an_equation_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pbes");
+    let mut client = Client::start(Some(folder.path()));
+    client.open(&path, EQUATIONS);
+    assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
+    let mut asked = Asked { client: &mut client, path: &path, text: EQUATIONS };
+    let found = asked.hover("X(twice");
+    assert!(found.contains("nu X(n: Nat, d: D)") && found.contains("greatest") && found.contains("The first of them"), "{found}");
+    let found = asked.hover("n(d) ==");
+    assert!(found.contains("n: D -> Nat") && found.contains("how deep"), "{found}");
+    let found = asked.hover("n < 3");
+    assert!(found.contains("n: Nat") && found.contains("parameter"), "{found}");
+    assert!(asked.hover("n < 2").contains("quantified"));
+    assert!(asked.hover("D) =").contains("what is handed on"));
+    // A parameter of an equation, what a quantifier binds there, and the operation are three.
+    assert_eq!(asked.lines("definition", "n < 3"), [10]);
+    assert_eq!(asked.lines("references", "n < 3"), [10, 11, 11]);
+    assert_eq!(asked.lines("references", "n < 2"), [13, 13, 13]);
+    assert_eq!(asked.lines("references", "n(d) =="), [2, 5, 6, 6, 13]);
+    assert_eq!(asked.lines("documentHighlight", "d: D) =\n    val"), [12, 13, 13]);
+    assert_eq!(asked.lines("references", "X(n, red)"), [10, 13, 13, 14]);
+    let found = asked.completion("m < n");
+    assert!(["n", "d", "m", "X", "Y", "twice", "red", "D", "forall", "Nat"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    let found = asked.completion("n(d) ==");
+    assert!(found.contains(&"d".to_string()) && !found.contains(&"m".to_string()), "{found:?}");
+    let items = asked.at("completion", "n(d) ==");
+    let twice = items.as_array().unwrap().iter().find(|i| i["label"] == "twice").unwrap();
+    assert_eq!(twice["detail"], "twice: Nat -> Nat");
+    assert_eq!(asked.outline(), ["D", "n", "twice", "eqn", "X", "Y", "init"]);
+    assert!(asked.folds().contains(&(10, 11)), "{:?}", asked.folds());
+    let colours = asked.colours();
+    let of = |word: &str| colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1;
+    assert!(of("forall") == 0 && of("D") == 6 && of("red") == 7 && of("twice") == 8 && of("X") == 11, "{colours:?}");
+    assert_eq!(
+        asked.renamed("n < 3", "many"),
+        EQUATIONS.replace("X(n: Nat", "X(many: Nat").replace("m < n)", "m < many)").replace("n < 3", "many < 3")
+    );
+    assert_eq!(asked.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
+    for (mark, new, message) in [
+        ("n < 3", "d", "would"),
+        ("m < n", "n", "would mean something else"),
+        ("n(d) ==", "d", "would"),
+        ("Y(d)", "X", "would have an error"),
+        ("Y(d)", "val", "would have an error"),
+        ("Nat, d", "Natural", "there is no name here"),
+    ] {
+        let found = asked.rename(mark, new);
+        assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
+    }
+    // Text that is being typed: the rest stays alive.
+    let broken = EQUATIONS.replace("val(n < 3)", "val(n <)");
+    client.open(&path, &broken);
+    let mut asked = Asked { client: &mut client, path: &path, text: &broken };
+    assert_eq!(asked.lines("references", "red)"), [1, 5, 13, 14]);
+    client.end();
+}
+
+#[test]
+fn an_x86_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.asm");
+    let mut client = Client::start(Some(folder.path()));
+    client.open(&path, PROGRAM);
+    assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
+    let mut asked = Asked { client: &mut client, path: &path, text: PROGRAM };
+    let found = asked.hover("count]");
+    assert!(found.contains("count dd N ! as counter") && found.contains("shared by all") && found.contains("how many are out"), "{found}");
+    assert!(asked.hover("mine +").contains("each thread has an element"));
+    assert!(asked.hover("next]").contains("round robin"));
+    assert!(asked.hover("again\n  dec").contains("comes back"));
+    assert_eq!(asked.lines("definition", "crit && eip[$b]"), [22]);
+    assert_eq!(asked.lines("references", "flag], eax"), [2, 9, 17, 22]);
+    assert_eq!(asked.lines("references", "again:"), [16, 20, 23]);
+    // Parts of a register are one, in what is unsafe too.
+    assert_eq!(asked.lines("documentHighlight", "al, 1"), [9, 16, 17, 18, 19]);
+    assert_eq!(asked.lines("references", "a] = crit"), [9, 9, 9]);
+    let found = asked.completion("again\n  dec");
+    assert!(["flag", "mine", "again", "crit", "dword", "al"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    assert!(!found.contains(&"a".to_string()), "{found:?}");
+    assert!(asked.completion("flag = 1").contains(&"a".to_string()));
+    let sections = ["shared_data", "thread_data", "unsafe_prop", "init_code", "thread_code"];
+    let outline = asked.outline();
+    assert!(sections.iter().chain(&["flag", "count", "mine", "again", "crit"]).all(|w| outline.iter().any(|f| f == w)), "{outline:?}");
+    assert!(asked.folds().contains(&(14, 24)), "{:?}", asked.folds());
+    assert_eq!(asked.renamed("crit:", "inside"), PROGRAM.replace("crit", "inside"));
+    assert_eq!(asked.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
+    assert_eq!(asked.renamed("a] = crit", "one"), PROGRAM.replace("$a", "$one"));
+    for (mark, new, message) in [
+        ("al, 1", "bl", "the architecture has this register"),
+        ("next]", "other", "keeps its name"),
+        ("again:", "crit", "would"),
+        ("flag dd", "mine", "would have an error"),
+        ("flag dd", "eax", "would have an error"),
+        ("a] = crit", "b", "would"),
+        ("mov al", "add", "there is no name here"),
+    ] {
+        let found = asked.rename(mark, new);
+        assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
+    }
+    client.end();
+}
+
 /// A word with as many letters as the old one that stands nowhere in the text and has its place in the alphabet among the words of the text.
 fn other_word(text: &str, old: &str) -> Option<String> {
     let inside = |c: char| c.is_ascii_alphanumeric() || "_-.'".contains(c);
@@ -299,8 +446,22 @@ fn reworded(text: &str, from: &str, to: &str) -> String {
 }
 
 /// What the readers of the command line make of a text, with all its places. None: they refuse it.
-fn resolved(path: &Path, text: &str) -> Option<String> {
+pub fn resolved(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
+        "asm" => {
+            let fixed = program::nasm::parse(SourceId(0), text, 2).ok().map(|p| {
+                let labels: Vec<std::collections::BTreeMap<_, _>> = p.labels.into_iter().map(|l| l.into_iter().collect()).collect();
+                format!("{:?} {:?} {labels:?} {:?}", p.program, p.variables.list(), p.unsafe_states)
+            });
+            let any = program::parametric::parse(SourceId(0), text).ok().map(|p| format!("{p:?}"));
+            fixed.is_some().then_some(()).or(any.is_some().then_some(()))?;
+            Some(format!("{fixed:?} {any:?}"))
+        }
+        "pbes" => {
+            let system = formula::equations::read(SourceId(0), text).ok()?;
+            let typed = process::typecheck::check_specification(&system.specification).ok()?;
+            Some(format!("{:?} {:?} {:?}", system.specification, system.least, typed.procs))
+        }
         "cub" => Some(format!("{:?}", cubicle::check(&cubicle::parse(SourceId(0), text).ok()?).ok()?)),
         _ => match litmus::parse(SourceId(0), text, Default::default()) {
             Ok(test) => Some(format!("{test:?}")),
@@ -312,24 +473,26 @@ fn resolved(path: &Path, text: &str) -> Option<String> {
 /// All files with an ending: those of the project that its tests read, and those of the folder that `MU_CHECK_MODELS` names.
 fn all(ending: &str) -> Vec<PathBuf> {
     let mut found = reference_models(&[ending]);
-    found.extend(std::fs::read_dir(package("fuzz/corpus/litmus")).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())));
+    for corpus in ["fuzz/corpus/litmus", "fuzz/corpus/bes"] {
+        found.extend(std::fs::read_dir(package(corpus)).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())));
+    }
     found.retain(|p| p.extension().is_some_and(|e| e == ending));
     found
 }
 
 /// Names at random places of every file are renamed, and the resolved form is that of the original with the other name.
-fn renaming_keeps_what_is_parsed(ending: &str, a_file: usize, least: usize) {
+fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize) {
     let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0xCAB);
     println!("replay with MU_CHECK_SEED={seed}");
     let mut random = Random::new(seed);
     let mut client = Client::start(Some(Path::new(&package(""))));
-    let (mut renamed, mut refused, mut files) = (0, 0, 0);
-    for path in all(ending) {
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let Some(before) = resolved(&path, &text) else { continue };
-        client.open(&path, &text);
-        assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new(), "{}", path.display());
-        files += 1;
+    let (mut renamed, mut refused, mut read) = (0, 0, 0);
+    for path in files {
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        let Some(before) = resolved(path, &text) else { continue };
+        client.open(path, &text);
+        assert_eq!(client.diagnostics(path, 1), Vec::<Value>::new(), "{}", path.display());
+        read += 1;
         let starts: Vec<usize> = text
             .char_indices()
             .filter(|(i, c)| c.is_ascii_alphabetic() && !text[..*i].ends_with(|p: char| p.is_ascii_alphanumeric() || p == '_'))
@@ -342,15 +505,15 @@ fn renaming_keeps_what_is_parsed(ending: &str, a_file: usize, least: usize) {
             }
             let at = *random.choose(&starts);
             let what = format!("{}:{at}", path.display());
-            let place = client.at("textDocument/prepareRename", &path, &text, at, json!({}));
+            let place = client.at("textDocument/prepareRename", path, &text, at, json!({}));
             let Some(old) = place["result"]["placeholder"].as_str().map(String::from) else {
                 assert!(place["error"]["message"].is_string(), "{what}: {place}");
                 refused += 1;
                 continue;
             };
             let Some(new) = other_word(&text, &old) else { continue };
-            let answer = client.at("textDocument/rename", &path, &text, at, json!({ "newName": new }));
-            let Some(edits) = answer["result"]["changes"].get(uri(&path)) else {
+            let answer = client.at("textDocument/rename", path, &text, at, json!({ "newName": new }));
+            let Some(edits) = answer["result"]["changes"].get(uri(path)) else {
                 // A name of one letter may become one of the language.
                 assert!(answer["error"]["message"].is_string(), "{what}: {answer}");
                 refused += 1;
@@ -358,26 +521,90 @@ fn renaming_keeps_what_is_parsed(ending: &str, a_file: usize, least: usize) {
             };
             let after = edited(&text, edits);
             assert_ne!(after, text, "{what}");
-            let found = resolved(&path, &after).unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
+            let found = resolved(path, &after).unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
             let (found, wanted) = (reworded(&found, &new, &old), reworded(&before, &new, &old));
-            assert!(found == wanted, "{what}: `{old}` -> `{new}`\n{after}\n{found}\n{wanted}");
+            if found != wanted {
+                let at = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+                let near = |s: &str| s.get(at.saturating_sub(80)..(at + 80).min(s.len())).map(String::from);
+                panic!("{what}: `{old}` -> `{new}`: {:?}, not {:?}\n{after}", near(&found), near(&wanted));
+            }
             renamed += 1;
         }
-        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(&path) } }));
+        client.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri(path) } }));
     }
-    println!("{files} files, {renamed} renamed, {refused} refused");
+    println!("{read} files, {renamed} renamed, {refused} refused");
     assert!(renamed >= least, "{renamed} renamed, {refused} refused");
     client.end();
 }
 
 #[test]
 fn renaming_keeps_systems() {
-    renaming_keeps_what_is_parsed("cub", 12, 150);
+    renaming_keeps_what_is_parsed(&all("cub"), 12, 150);
 }
 
 #[test]
 fn renaming_keeps_litmus_tests() {
-    renaming_keeps_what_is_parsed("litmus", 8, 8);
+    renaming_keeps_what_is_parsed(&all("litmus"), 8, 8);
+}
+
+#[test]
+fn renaming_keeps_programs() {
+    renaming_keeps_what_is_parsed(&all("asm"), 8, 100);
+}
+
+/// Equation systems: those of the project, those that it makes of models and formulas, and one with a name for three things. What is solved has the same answer.
+#[test]
+fn renaming_keeps_equation_systems() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_mu-check");
+    let mut files = all("pbes");
+    let made = [
+        ("mutex", "mutex/mutex", "mutex/mutual_exclusion"),
+        ("lost", "protocol/protocol", "protocol/none_lost"),
+        ("cpu", "cpu/cpu", "cpu/own_stores"),
+    ];
+    for (name, model, formula) in made {
+        let [model, formula] = [format!("{model}.mcrl2"), format!("{formula}.mcf")].map(|f| package(&format!("src/cli/projects/{f}")));
+        let text = folder.path().join(format!("{name}.pbes.txt"));
+        let status = std::process::Command::new(program).args(["pbes", &model, &formula, "-o"]).arg(&text).status().unwrap();
+        assert!(status.success(), "{name}");
+        files.push(folder.path().join(format!("{name}.pbes")));
+        std::fs::rename(&text, files.last().unwrap()).unwrap();
+    }
+    files.push(folder.path().join("names.pbes"));
+    std::fs::write(files.last().unwrap(), EQUATIONS).unwrap();
+    renaming_keeps_what_is_parsed(&files, 30, 60);
+    let solved = |text: &str| {
+        let path = folder.path().join("solved.pbes");
+        std::fs::write(&path, text).unwrap();
+        let output = std::process::Command::new(program).arg("solve").arg(&path).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("").to_string())
+    };
+    let mut client = Client::start(Some(folder.path()));
+    for path in &files {
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        if text.len() > 3000 || resolved(path, &text).is_none() {
+            continue;
+        }
+        client.open(path, &text);
+        let before = solved(&text);
+        assert!(matches!(before.0, Some(0 | 1)), "{}: {before:?}", path.display());
+        let names: Vec<usize> = text
+            .match_indices(|c: char| c.is_ascii_alphabetic())
+            .map(|m| m.0)
+            .filter(|i| !text[..*i].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+            .collect();
+        let mut renamed = 0;
+        for at in names {
+            let answer = client.at("textDocument/rename", path, &text, at, json!({ "newName": "fresh" }));
+            let Some(edits) = answer["result"]["changes"].get(uri(path)) else { continue };
+            let (code, line) = solved(&edited(&text, edits));
+            assert_eq!((code, reworded(&line, "fresh", &answered_name(&text, at))), before, "{}:{at}", path.display());
+            renamed += 1;
+        }
+        assert!(renamed > 5, "{}: {renamed}", path.display());
+    }
+    client.end();
 }
 
 /// The verdicts of a model on tests of every architecture: in the words of the herd tools, without times. Errors count as answers.

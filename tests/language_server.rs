@@ -1,6 +1,6 @@
 //! The language server as a client sees it: the command over standard input and output, by the messages of the protocol.
 
-use crate::language_names::{BASE, MODEL as MEMORY_MODEL, SYSTEM, TEST};
+use crate::language_names::{BASE, EQUATIONS, MODEL as MEMORY_MODEL, PROGRAM, SYSTEM, TEST, resolved};
 use crate::support::{package, reference_models};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
@@ -734,7 +734,9 @@ fn foreign_client(program: &str, arguments: &[&str]) -> bool {
     let (folder, _, _) = project();
     let others = folder.path().join("others");
     std::fs::create_dir(&others).unwrap();
-    for (name, text) in [("a.cub", SYSTEM), ("m.cat", MEMORY_MODEL), ("base.cat", BASE), ("sb.litmus", TEST)] {
+    for (name, text) in
+        [("a.cub", SYSTEM), ("m.cat", MEMORY_MODEL), ("base.cat", BASE), ("sb.litmus", TEST), ("a.pbes", EQUATIONS), ("a.asm", PROGRAM)]
+    {
         std::fs::write(others.join(name), text).unwrap();
     }
     let list = folder.path().join("list");
@@ -744,7 +746,9 @@ fn foreign_client(program: &str, arguments: &[&str]) -> bool {
         let tree = template::expand("", &text, &[], &mut sources).and_then(|e| mu_check::syntax::parse_specification(e.source, &e.text));
         tree.and_then(|tree| mu_check::process::typecheck::check_specification(&tree)).is_ok()
     };
-    let files: Vec<PathBuf> = reference_models(&["mcrl2", "spec"]).into_iter().filter(good).collect();
+    let mut files: Vec<PathBuf> = reference_models(&["mcrl2", "spec"]).into_iter().filter(good).collect();
+    let taken = |path: &PathBuf| std::fs::read_to_string(path).is_ok_and(|text| resolved(path, &text).is_some());
+    files.extend(reference_models(&["asm", "pbes"]).into_iter().filter(taken));
     std::fs::write(&list, files.iter().map(|p| format!("{}\n", p.display())).collect::<String>()).unwrap();
     let arguments: Vec<String> = arguments
         .iter()

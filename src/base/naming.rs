@@ -22,6 +22,8 @@ pub enum Role {
     Function,
     /// Something that happens: a transition, a procedure, a thread.
     Process,
+    /// A variable that an equation of its own defines as a fixed point.
+    FixedPoint,
     /// A parameter or a variable of one declaration.
     Local,
     /// A register of a thread.
@@ -43,6 +45,7 @@ impl Role {
             Role::Relation => "relation",
             Role::Function => "function",
             Role::Process => "process",
+            Role::FixedPoint => "fixed point",
             Role::Local => "local variable",
             Role::Register => "register",
             Role::Label => "label",

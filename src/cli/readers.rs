@@ -10,6 +10,7 @@ use mu_base::naming::Naming;
 use mu_base::{Diagnostic, SourceId, SourceMap};
 use mu_lsp::{Meaning, Read};
 use mu_process::typecheck::check_specification;
+use mu_syntax::tokens::{Kind, tokens};
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -27,20 +28,27 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         "cat" => mu_axioms::cat::KEYWORDS,
         _ => &[],
     };
-    let mut meaning = None;
+    let meaning;
     let result = match ending {
         "cub" => {
             meaning = Some(plain(&name, text, mu_cubicle::names));
             system(sources.add(name, text), text)
         }
-        "asm" => program(sources.add(name, text), text),
+        "asm" => {
+            meaning = Some(plain(&name, text, mu_program::names));
+            program(sources.add(name, text), text)
+        }
         "cat" => {
             let beside = |name: &str| beside(name).or_else(|| mu_axioms::models::file(name));
             let compiled = Dialect::compile(&mut sources, &name, text, &beside);
             meaning = Some(of_model(&name, text, &beside, compiled.as_ref().ok().map(|c| &c.0)));
             compiled.map(drop)
         }
-        "pbes" => equations(&mut sources, &name, text),
+        "pbes" => {
+            // The parameter layer has names of its own, which are not told yet.
+            meaning = (!has_parameters(text)).then(|| plain(&name, text, mu_formula::equations::names));
+            equations(&mut sources, &name, text)
+        }
         "litmus" => {
             meaning = Some(plain(&name, text, mu_litmus::names));
             let source = sources.add(name, text);
@@ -49,6 +57,11 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         _ => return None,
     };
     Some(Read { refused: result.err(), sources, keywords, meaning })
+}
+
+/// Whether a text has anything of the parameter layer.
+fn has_parameters(text: &str) -> bool {
+    tokens(text).iter().any(|t| matches!(t.kind, Kind::Directive | Kind::Value))
 }
 
 /// The names of a text that includes no other.

@@ -21,10 +21,12 @@ use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
 mod bare;
+mod names;
 mod outlined;
 mod unroll;
 
 pub use bare::Bare;
+pub use names::names;
 pub use outlined::read_outlined;
 pub use unroll::Unrolled;
 

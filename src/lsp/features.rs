@@ -213,7 +213,7 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
         });
         match out.last_mut() {
             Some((outer, parent))
-                if matches!(d.kind, Kind::Constructor | Kind::Of(Role::Constructor))
+                if matches!(d.kind, Kind::Constructor | Kind::Of(Role::Constructor | Role::Function))
                     && outer.start <= whole.start
                     && whole.end <= outer.end =>
             {

@@ -54,9 +54,9 @@ pub(crate) struct Thing {
 }
 
 impl Thing {
-    /// Whether an outline shows it: what is declared for more than one declaration.
+    /// Whether an outline shows it: what is declared for more than one declaration, and the places of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
-        self.scope.is_none() || self.kind == Kind::Of(Role::Claim)
+        self.scope.is_none() || matches!(self.kind, Kind::Of(Role::Claim | Role::Label))
     }
 }
 
@@ -71,8 +71,6 @@ pub(crate) struct Lexicon {
     keywords: &'static [&'static str],
     /// Words after which a name is declared, as what.
     declares: &'static [(&'static str, Kind)],
-    /// Whether a name before a colon at the start of a line is declared.
-    labels: bool,
     /// What words have beside letters, digits and `_`.
     inside: &'static str,
     /// Whether texts include others.
@@ -80,37 +78,46 @@ pub(crate) struct Lexicon {
 }
 
 const LEXICONS: [Lexicon; 5] = [
-    Lexicon { endings: &["cub"], line: &[], nested: true, keywords: &[], declares: &[], labels: false, inside: "", includes: false },
+    Lexicon { endings: &["cub"], line: &[], nested: true, keywords: &[], declares: &[], inside: "", includes: false },
     Lexicon {
         endings: &["asm"],
         line: &[";"],
         nested: false,
-        keywords: &["begin", "end", "dd", "dw", "db", "dq", "as", "counter", "lock", "dword", "word", "byte", "qword", "start_threads"],
-        declares: &[("begin", Kind::Process)],
-        labels: true,
+        keywords: &[
+            "begin",
+            "end",
+            "shared_data",
+            "thread_data",
+            "thread_code",
+            "unsafe_prop",
+            "init_code",
+            "dd",
+            "dw",
+            "db",
+            "dq",
+            "as",
+            "counter",
+            "lock",
+            "dword",
+            "word",
+            "byte",
+            "qword",
+            "start_threads",
+        ],
+        declares: &[],
         inside: ".",
         includes: false,
     },
-    Lexicon {
-        endings: &["cat"],
-        line: &["//", "#"],
-        nested: true,
-        keywords: &[],
-        declares: &[],
-        labels: false,
-        inside: "'-.",
-        includes: true,
-    },
+    Lexicon { endings: &["cat"], line: &["//", "#"], nested: true, keywords: &[], declares: &[], inside: "'-.", includes: true },
     Lexicon {
         endings: &["pbes"],
         line: &["%"],
         nested: false,
         keywords: &[
             "pbes", "mu", "nu", "init", "val", "forall", "exists", "true", "false", "sort", "cons", "map", "var", "eqn", "glob", "struct",
-            "lambda", "whr", "end",
+            "lambda", "whr", "end", "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "in", "div", "mod",
         ],
         declares: &[("mu", Kind::FixedPoint), ("nu", Kind::FixedPoint), ("sort", Kind::Sort), ("map", Kind::Mapping)],
-        labels: false,
         inside: "'",
         includes: false,
     },
@@ -120,7 +127,6 @@ const LEXICONS: [Lexicon; 5] = [
         nested: true,
         keywords: &["exists", "forall", "locations", "filter", "not", "and", "true", "false"],
         declares: &[],
-        labels: false,
         inside: ".",
         includes: false,
     },
@@ -291,11 +297,6 @@ impl Analysis {
                 let next = words[i + 1..].iter().find(|t| !is_keyword(t));
                 found.extend(next.filter(|t| t.kind == TokenKind::Word).map(|t| (*kind, (*t).clone())));
             }
-            let first = i == 0 || self.text[words[i - 1].range.end..token.range.start].contains('\n');
-            let colon = words.get(i + 1).is_some_and(|t| t.text(&self.text) == ":");
-            if lexicon.labels && first && colon {
-                found.push((Kind::Action, (*token).clone()));
-            }
         }
         for (kind, token) in found {
             let name = token.text(&self.text).to_string();
@@ -326,7 +327,7 @@ mod tests {
     fn outlines() {
         let program =
             "; a lock\nbegin shared_data\n x dd 0 ; one\nend shared_data\nbegin thread_code\nspin: mov eax, 1\n  jmp spin\nend thread_code";
-        assert_eq!(outline("a.asm", program), (vec!["shared_data".into(), "thread_code".into(), "spin".into()], 2));
+        assert_eq!(outline("a.asm", program), (Vec::new(), 2));
         assert_eq!(outline("a.cat", "(* a (* nested *) one *) let b = rf // end").1, 2);
         assert_eq!(outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0, ["X", "Y"]);
         // Nothing that is typed ends the words.

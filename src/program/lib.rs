@@ -23,6 +23,7 @@ pub mod liveness;
 pub mod machine;
 pub mod memory;
 pub mod model;
+mod names;
 pub mod nasm;
 pub mod outcomes;
 pub mod parametric;
@@ -33,6 +34,8 @@ pub mod variables;
 mod tests;
 pub mod witness;
 pub mod x86;
+
+pub use names::names;
 
 use self::expr::{Expr, Width};
 use mu_base::Span;

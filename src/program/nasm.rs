@@ -106,7 +106,8 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
     Ok(X86Program { program, variables, labels, unsafe_states })
 }
 
-const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
+/// The sections of a program.
+pub(super) const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
 
 pub(super) fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
     let mut cursor = Cursor::new(list);

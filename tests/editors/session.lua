@@ -95,6 +95,8 @@ local function main()
     { "others/a.cub", "busy(q)", "busy (x)", "predicate busy", "taken(p) && taken(q)" },
     { "others/m.cat", "step)", nil, "declared in `base.cat`", "(reach; taken)" },
     { "others/sb.litmus", "y],$1", "y=0", "int y=0", "MOV [taken],$1" },
+    { "others/a.pbes", "m < n", "m: Nat. val", "m: Nat", "val(taken < n) => Y(d)" },
+    { "others/a.asm", "again: mov", "again: mov", "a label", "jne taken" },
   }) do
     local name, used, declared, said, renamed = unpack(case, 1, 5)
     -- What declares it is open as well: an edit of a file that is not is on the disk only when it is written.

@@ -48,6 +48,8 @@ function program(): string {
   return !onPath && path.basename(command) === command && existsSync(installed) ? installed : command;
 }
 
+const OPEN_SETTING = "Open the setting";
+
 async function start(): Promise<void> {
   const settings = vscode.workspace.getConfiguration("mu-check");
   const command = program();
@@ -65,7 +67,13 @@ async function start(): Promise<void> {
     await client.start();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    void vscode.window.showErrorMessage(`\`${command} lsp\` does not start: ${reason}. The setting mu-check.path says where mu-check is.`);
+    const message = `\`${command} lsp\` does not start: ${reason}. The setting mu-check.path says where mu-check is.`;
+    // With a button the message stays until it is answered; the client's own does not say what to do.
+    void vscode.window.showErrorMessage(message, OPEN_SETTING).then((chosen) => {
+      if (chosen === OPEN_SETTING) {
+        void vscode.commands.executeCommand("workbench.action.openSettings", "mu-check.path");
+      }
+    });
   }
 }
 

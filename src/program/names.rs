@@ -1,0 +1,323 @@
+//! What the names of an x86 program mean, for editors: shared data, thread data, labels and registers of a thread's code, threads of unsafe states.
+//!
+//! In: a text in the grammar of [`crate::nasm`], which need not be right: lines are read one by one. Out: a [`Naming`]. Labels and registers are a space of names
+//! for each `thread_code`; a label that an unsafe state names is one thing in all of them, as that means each thread's own. A name beside `eip` is a label,
+//! elsewhere a variable comes first. Registers keep their names, and so does what the language gives: `N`, `self`, `next`. Cost: linear.
+
+use super::registers;
+use mu_base::naming::{Naming, Role, line};
+use mu_base::words::{Cursor, Form, Kind, Token, tokens};
+use mu_base::{SourceId, Span};
+use std::collections::HashMap;
+
+/// Names that stand for numbers in code, whatever else has such a name.
+const CONSTANTS: [&str; 3] = ["N", "self", "next"];
+
+/// The names of a program.
+pub fn names(source: SourceId, text: &str) -> Naming {
+    let blanked = readable(source, text);
+    let list = tokens(source, &blanked, 0, Form::Lines(';')).unwrap_or_default();
+    let sections = sections(&list);
+    let mut walk =
+        Walk { text, out: Naming::default(), variables: HashMap::new(), given: HashMap::new(), labels: Vec::new(), registers: Vec::new() };
+    for (name, says) in [
+        ("N", "N: the number of threads"),
+        ("self", "$self: the thread itself"),
+        ("next", "$next: the next thread, round robin"),
+        ("eip", "eip[$t]: where a thread is, to be compared with a label"),
+    ] {
+        let of = walk.out.given(Role::Constant, name, says);
+        walk.given.insert(name, of);
+    }
+    for s in &sections {
+        walk.out.parts.push((s.name.text.into(), s.whole));
+    }
+    let of = |names: &'static [&'static str]| sections.iter().filter(move |s| names.contains(&s.name.text));
+    of(&["shared_data", "thread_data"]).for_each(|s| walk.data(s));
+    of(&["thread_code"]).for_each(|s| walk.declares_labels(s));
+    // Before the code: labels that are one thing are united first.
+    of(&["unsafe_prop"]).for_each(|s| walk.property(s));
+    let registers: Vec<HashMap<String, usize>> = of(&["thread_code"]).enumerate().map(|(i, s)| walk.code(i, s)).collect();
+    // With one code for all threads a register of an unsafe state is that of the code.
+    if let [only] = &registers[..] {
+        for (full, place) in std::mem::take(&mut walk.registers) {
+            only.get(&full).into_iter().for_each(|of| walk.out.mention(place, *of));
+        }
+    }
+    walk.out
+}
+
+/// The text with blanks in place of what begins no word, and of comments and texts in quotes that do not end.
+fn readable(source: SourceId, text: &str) -> String {
+    const MOST: usize = 50;
+    let mut out = text.to_string();
+    for _ in 0..MOST {
+        let Some(Span { start, end, .. }) = tokens(source, &out, 0, Form::Lines(';')).err().and_then(|e| e.span) else { break };
+        out.replace_range(start as usize..end as usize, &" ".repeat((end - start) as usize));
+    }
+    out
+}
+
+/// A section: its name, the lines between, all of it.
+struct Section<'t> {
+    name: Token<'t>,
+    lines: Vec<Vec<Token<'t>>>,
+    whole: Span,
+}
+
+fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
+    let mut out: Vec<Section<'t>> = Vec::new();
+    let mut open = false;
+    for row in list.split(|t| t.text == "\n" || t.kind == Kind::End).filter(|row| !row.is_empty()) {
+        let known = |i: usize| row.get(i).filter(|t| super::nasm::NAMES.contains(&t.text));
+        let (first, last) = (row[0], row[row.len() - 1]);
+        match (first.text.to_ascii_lowercase().as_str(), known(1)) {
+            ("begin", Some(name)) => {
+                out.push(Section { name: *name, lines: Vec::new(), whole: first.span.to(last.span) });
+                open = true;
+            }
+            (word, name) => {
+                let Some(section) = out.last_mut().filter(|_| open) else { continue };
+                section.whole = section.whole.to(last.span);
+                open = !(word == "end" && name.is_some());
+                if open {
+                    section.lines.push(row.to_vec());
+                }
+            }
+        }
+    }
+    out
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    out: Naming,
+    variables: HashMap<String, usize>,
+    given: HashMap<&'static str, usize>,
+    /// For each `thread_code`, its labels.
+    labels: Vec<HashMap<String, usize>>,
+    /// Registers of unsafe states, in full, with their places.
+    registers: Vec<(String, Span)>,
+}
+
+impl<'t> Walk<'t> {
+    fn written(&self, span: Span) -> String {
+        line(self.text.get(span.start as usize..span.end as usize).unwrap_or(""))
+    }
+
+    fn data(&mut self, section: &Section<'_>) {
+        for row in &section.lines {
+            let Some((name, rest)) = row.split_first().filter(|(name, _)| name.kind == Kind::Name) else { continue };
+            let whole = name.span.to(row[row.len() - 1].span);
+            let says = self.written(whole);
+            let of = self.out.declare(Role::Storage, name.text, name.span, whole, says);
+            let counter = if rest.iter().any(|t| t.text.eq_ignore_ascii_case("counter")) { ", a counter" } else { "" };
+            let note = if section.name.text == "thread_data" { "each thread has an element" } else { "shared by all threads" };
+            self.out.bindings[of].note = format!("{note}{counter}");
+            self.variables.entry(name.text.into()).or_insert(of);
+            // The width and a value, which may be `N`.
+            rest.iter().filter(|t| t.text.eq_ignore_ascii_case("N")).for_each(|t| self.mention_given(t));
+        }
+    }
+
+    /// What the language gives; a number of threads may be written `n` in data.
+    fn mention_given(&mut self, token: &Token<'_>) {
+        let found = self.given.iter().find(|g| g.0.eq_ignore_ascii_case(token.text)).map(|g| *g.1);
+        found.into_iter().for_each(|of| self.out.mention(token.span, of));
+    }
+
+    fn declares_labels(&mut self, section: &Section<'_>) {
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for row in &section.lines {
+            for pair in row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":") {
+                let name = pair[0];
+                let of = self.out.declare(Role::Label, name.text, name.span, name.span, format!("{}:", name.text));
+                (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(section.whole), "a label".into());
+                known.entry(name.text.into()).or_insert(of);
+            }
+        }
+        self.labels.push(known);
+    }
+
+    /// The label of a name as an unsafe state means it: that of each thread that has it.
+    fn label_of_all(&mut self, name: &str) -> Option<usize> {
+        let all: Vec<usize> = self.labels.iter().filter_map(|l| l.get(name).copied()).collect();
+        let (stays, others) = all.split_first()?;
+        others.iter().for_each(|goes| self.out.unite(*stays, *goes));
+        self.labels.iter_mut().filter_map(|l| l.get_mut(name)).for_each(|of| *of = *stays);
+        self.out.bindings[*stays].scope = None;
+        Some(*stays)
+    }
+
+    fn property(&mut self, section: &Section<'_>) {
+        let mut list: Vec<Token<'_>> = section.lines.iter().flatten().copied().collect();
+        let Some(last) = list.last().copied() else { return };
+        list.push(Token { kind: Kind::End, text: "", span: last.span });
+        let mut cursor = Cursor::new(&list);
+        let mut threads: HashMap<String, usize> = HashMap::new();
+        let mut place = super::property::compares_places(&cursor);
+        while !cursor.at_end() {
+            let token = cursor.take();
+            match token.kind {
+                Kind::Sign if token.text == "&&" => place = super::property::compares_places(&cursor),
+                Kind::Sign if token.text == "$" && cursor.peek().kind == Kind::Name => {
+                    let thread = cursor.take();
+                    match threads.get(thread.text) {
+                        Some(of) => self.out.mention(thread.span, *of),
+                        None => {
+                            let says = format!("${}", thread.text);
+                            let of = self.out.declare(Role::Local, thread.text, thread.span, thread.span, says);
+                            let binding = &mut self.out.bindings[of];
+                            (binding.scope, binding.note) = (Some(section.whole), "a thread, other than those of other names".into());
+                            threads.insert(thread.text.into(), of);
+                        }
+                    }
+                }
+                Kind::Name => self.side(&token, cursor.is("["), place),
+                _ => {}
+            }
+        }
+    }
+
+    /// A name of a comparison. `element`: a thread in brackets follows.
+    fn side(&mut self, token: &Token<'_>, element: bool, place: bool) {
+        let variable = self.variables.get(token.text).copied();
+        if element {
+            match (registers::parse(token.text), variable) {
+                _ if token.text == "eip" => self.mention_given(token),
+                (Some(view), _) => self.registers.push((view.full, token.span)),
+                (None, Some(of)) => self.out.mention(token.span, of),
+                (None, None) => {}
+            }
+            return;
+        }
+        let label = if place || variable.is_none() { self.label_of_all(token.text) } else { None };
+        match label.or(variable.filter(|_| !place)) {
+            Some(of) => self.out.mention(token.span, of),
+            None if token.text == "N" => self.mention_given(token),
+            None => {}
+        }
+    }
+
+    /// The names of a thread's code. Gives its registers.
+    fn code(&mut self, number: usize, section: &Section<'_>) -> HashMap<String, usize> {
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for row in &section.lines {
+            let labels = row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":").count();
+            let mut words = row[2 * labels..].iter().skip_while(|t| t.text.eq_ignore_ascii_case("lock"));
+            let Some(mnemonic) = words.next() else { continue };
+            let jumps = mnemonic.text.to_ascii_lowercase().starts_with('j');
+            let mut before = mnemonic.text;
+            for token in words {
+                let sign = std::mem::replace(&mut before, token.text);
+                let before_is = |text: &str| sign == text;
+                if token.kind != Kind::Name {
+                    continue;
+                }
+                let label = self.labels[number].get(token.text).copied();
+                if jumps {
+                    label.into_iter().for_each(|of| self.out.mention(token.span, of));
+                } else if before_is("%") || registers::parse(token.text).is_some() {
+                    self.register(token, &mut known, section);
+                } else if CONSTANTS.contains(&token.text) {
+                    self.mention_given(token);
+                } else if let Some(of) = self.variables.get(token.text) {
+                    self.out.mention(token.span, *of);
+                }
+            }
+        }
+        known
+    }
+
+    /// A register of a thread, by whatever part of it. One that the architecture has not is symbolic: `%name`.
+    fn register(&mut self, token: &Token<'_>, known: &mut HashMap<String, usize>, section: &Section<'_>) {
+        let view = registers::parse(token.text);
+        let full = view.as_ref().map_or_else(|| token.text.to_string(), |v| v.full.clone());
+        if let Some(of) = known.get(&full) {
+            self.out.mention(token.span, *of);
+            return;
+        }
+        let of = self.out.declare(Role::Register, token.text, token.span, token.span, token.text.to_string());
+        let binding = &mut self.out.bindings[of];
+        binding.scope = Some(section.whole);
+        binding.note = "a register of each thread that runs this code; it starts as zero".into();
+        if view.is_some() {
+            binding.note += &format!("; `{full}` or a part of it");
+            binding.fixed = Some("the architecture has this register");
+        }
+        known.insert(full, of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "; two flags
+begin shared_data
+  flag dd 0 ; who is in
+  count dd N ! as counter
+end shared_data
+begin thread_data
+  mine dd 0
+end thread_data
+begin unsafe_prop
+  eip[$a] = crit && eip[$b] = crit && eax[$a] = 1 && mine[$b] <> count && $a:flag = N
+end unsafe_prop
+begin thread_code
+again: mov al, 1
+  mov dword [mine + $next], eax
+  lock dec dword [count]
+  mov %spare, $flag
+crit: jne again
+end thread_code
+";
+
+    /// The lines of what has a name, by the place of a mark that begins with it.
+    fn lines(text: &str, mark: &str) -> Vec<usize> {
+        let naming = names(SourceId(0), text);
+        let at = text.find(mark).unwrap() as u32;
+        let Some(found) = naming.mentions.iter().find(|m| m.place.start == at) else { return Vec::new() };
+        let mut all: Vec<u32> = naming.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
+        all.sort_unstable();
+        all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
+    }
+
+    #[test]
+    fn each_name_has_its_places() {
+        for (mark, wanted) in [
+            ("flag dd", &[2, 9, 15][..]),
+            ("count dd", &[3, 9, 14]),
+            ("mine dd", &[6, 9, 13]),
+            ("crit &&", &[9, 9, 16]),
+            ("again:", &[12, 16]),
+            ("al, 1", &[9, 12, 13]),
+            ("spare", &[15]),
+            ("a] = crit", &[9, 9, 9]),
+            ("b] = crit", &[9, 9]),
+            ("N ! as", &[3, 9]),
+            ("next]", &[13]),
+            ("mov al", &[]),
+            ("dword [m", &[]),
+        ] {
+            assert_eq!(lines(TEXT, mark), wanted, "{mark}");
+        }
+    }
+
+    /// Labels are of one code, unless an unsafe state names them: then of all threads.
+    #[test]
+    fn labels_of_several_threads() {
+        let code = "begin thread_code\nl: jmp l\nm: jmp m\nend thread_code\n";
+        let text = format!("{code}{code}begin unsafe_prop\neip[$t] = m\nend unsafe_prop\n");
+        assert_eq!(lines(&text, "l: jmp"), [1, 1]);
+        assert_eq!(lines(&text, "m: jmp"), [2, 2, 6, 6, 9]);
+    }
+
+    /// A label beside `eip` is one, though a variable has its name; text that is being typed leaves the rest alive.
+    #[test]
+    fn a_variable_and_a_label_of_one_name() {
+        let text = "begin shared_data\nx dd 0\nend shared_data\nbegin unsafe_prop\neip[$t] = x && x = 1\nend unsafe_prop\nbegin thread_code\n\u{20ac} (* mov eax, [x]\nx: jmp x\n";
+        assert_eq!(lines(text, "x dd"), [1, 4, 7]);
+        assert_eq!(lines(text, "x && x"), [4, 8, 8]);
+    }
+}
