@@ -366,7 +366,7 @@ fn an_equation_system() {
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }
     // Text that is being typed: the rest stays alive.
-    let broken = EQUATIONS.replace("val(n < 3)", "val(n <)");
+    let broken = EQUATIONS.replace("val(n < 3)", "val(n <");
     client.open(&path, &broken);
     let mut asked = Asked { client: &mut client, path: &path, text: &broken };
     assert_eq!(asked.lines("references", "red)"), [1, 5, 13, 14]);

@@ -90,44 +90,37 @@ struct Equations {
     initial: Option<(StateFormula, Span)>,
 }
 
+/// The equations, each up to the next one: a bracket that is not closed costs no other equation.
 fn equations(source: SourceId, text: &str, start: usize) -> Equations {
     let mut out = Equations::default();
-    let mut scan = Scan { text, source, at: start };
-    scan.keyword("pbes");
+    let behind = text.get(start..).unwrap_or("");
+    let begins = |t: &mu_syntax::tokens::Token| t.kind == Kind::Word && ["mu", "nu", "init"].contains(&t.text(behind));
+    let cuts: Vec<usize> = tokens(behind).iter().filter(|t| begins(t)).map(|t| start + t.range.start).collect();
+    let ends = cuts.iter().skip(1).copied().chain([text.len()]);
     let span = |r: Range<usize>| Span { source, start: r.start as u32, end: r.end as u32 };
-    loop {
-        let word = scan.word();
-        let from = scan.at;
-        match word {
-            Some(sign @ ("mu" | "nu")) => {
-                scan.at += sign.len();
-                scan.skip();
-                let at = scan.at;
-                let Some(head) = scan.until('=') else { return out };
-                let read = parse_head_in(source, text, at..head.end);
-                scan.at += 1;
-                let Some(body) = scan.until(';') else { return out };
-                scan.at += 1;
-                if let Ok((name, params)) = read {
-                    let body = parse_formula_in(source, text, body).ok().map(|f| f.formula);
-                    let head = span(at..text[..head.end].trim_end().len());
-                    out.list.push(Equation { least: sign == "mu", name, params, body, head, whole: span(from..scan.at) });
-                }
-            }
-            Some("init") => {
-                scan.at += "init".len();
-                let Some(part) = scan.until(';') else { return out };
-                out.initial = parse_formula_in(source, text, part.clone()).ok().map(|f| (f.formula, span(from..part.end + 1)));
-                return out;
-            }
-            // What stands here is no equation: the next one may be.
-            Some(other) => scan.at += other.len(),
-            None => match text[scan.at..].chars().next() {
-                Some(c) => scan.at += c.len_utf8(),
-                None => return out,
-            },
+    for (from, to) in cuts.iter().copied().zip(ends) {
+        let part = &text[..to];
+        let mut scan = Scan { text: part, source, at: from };
+        let Some(sign) = scan.word() else { continue };
+        scan.at += sign.len();
+        if sign == "init" {
+            let initial =
+                scan.until(';').and_then(|r| parse_formula_in(source, text, r.clone()).ok().map(|f| (f.formula, span(from..r.end + 1))));
+            out.initial = out.initial.or(initial);
+            continue;
         }
+        scan.skip();
+        let at = scan.at;
+        let Some(head) = scan.until('=') else { continue };
+        let Ok((name, params)) = parse_head_in(source, text, at..head.end) else { continue };
+        scan.at += 1;
+        let body = scan.until(';');
+        let end = body.as_ref().map_or(part.trim_end().len(), |b| b.end + 1);
+        let body = body.and_then(|b| parse_formula_in(source, text, b).ok()).map(|f| f.formula);
+        let head = span(at..text[..head.end].trim_end().len());
+        out.list.push(Equation { least: sign == "mu", name, params, body, head, whole: span(from..end) });
     }
+    out
 }
 
 #[derive(Default)]
@@ -397,6 +390,10 @@ init X(0, inner(box(red)));
         assert_eq!(lines(&broken, "red?"), [0, 6, 6, 10, 11]);
         assert_eq!(lines(&broken, "X(n"), [8, 10, 11]);
         assert_eq!(lines(&broken, "n: D; k"), [3, 4, 4, 6]);
+        // A bracket that is not closed costs its own equation only.
+        let open = TEXT.replace("val(m < n)", "val(m <");
+        assert_eq!(lines(&open, "X(n"), [8, 10, 11]);
+        assert_eq!(lines(&open, "red?"), [0, 6, 6, 10, 11]);
         for cut in (0..TEXT.len()).filter(|i| TEXT.is_char_boundary(*i)) {
             names(SourceId(0), &TEXT[..cut]);
         }
