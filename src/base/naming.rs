@@ -118,6 +118,13 @@ impl Naming {
     pub fn mention(&mut self, place: Span, of: usize) {
         self.mentions.push(Mention { place, of, declares: false });
     }
+    /// Where what has a name at this offset is named, in ascending order; nowhere if no name begins there. Of one text: sources are not looked at.
+    pub fn places_of(&self, at: u32) -> Vec<u32> {
+        let Some(found) = self.mentions.iter().find(|m| m.place.start == at) else { return Vec::new() };
+        let mut all: Vec<u32> = self.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
+        all.sort_unstable();
+        all
+    }
     /// Makes two things one: a name that two branches bind, and that what follows uses. The first stays.
     pub fn unite(&mut self, stays: usize, goes: usize) {
         if stays != goes {

@@ -2,8 +2,8 @@
 //!
 //! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a leaf that has nearly as many tuples as there are states. That one by
 //! several ([`super::share`]) cannot: its numbers are known to others. So before it one process makes a short search, and splits what is to be split then; with symmetries
-//! leaves are whole components. It also looks which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is
-//! in one leaf, whatever the bytes are that leaves are read from; which one it is changes no count.
+//! leaves are whole components. It also looks which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all processes are given.
+//! Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is changes no count.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Leaves {
         while symmetries.is_none()
             && let Some(leaf) = share.store.unfit_leaf()
         {
-            share.store.replan(std::iter::empty(), Some(leaf));
+            share.split(leaf);
             is_split = true;
         }
         let telling = telling(&mut share, processes).ok()?;

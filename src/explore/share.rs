@@ -2,9 +2,9 @@
 //!
 //! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
 //! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the portable bytes of its
-//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit belong to one process. The store, the group caches and
-//! the symmetries are those of the search on one machine ([`super::search`]); what differs is that successors of others go into parcels
-//! ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
+//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit
+//! belong to one process. The store, the group caches and the symmetries are those of the search on one machine ([`super::search`]); what differs is
+//! that successors of others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
 //!
 //! Cost: beside the search itself an addition for each leaf and successor, and for each successor of another process the bytes of a parcel; those
 //! met lately are neither stored nor sent again. Invariants: each state is stored and expanded by one process, once; a process expands a level only when whoever
@@ -572,12 +572,15 @@ impl<'m> Share<'m> {
         Ok(sum)
     }
 
-    /// The parts that the leaves of a state have in the hash, added up by class; of a share whose layout may have changed since it last asked.
+    /// Splits a leaf. The search has come to its end: what it has queued keeps the keys of before.
+    pub(super) fn split(&mut self, leaf: usize) {
+        self.store.replan(std::iter::empty(), Some(leaf));
+        let leaves = self.store.leaves.len();
+        (self.tells, self.parts, self.leaves) = (vec![true; leaves], vec![Vec::new(); leaves], vec![0; leaves]);
+    }
+
+    /// The parts that the leaves of a state have in the hash, added up by class.
     pub(super) fn parts_of(&mut self, key: u64, classes: &[usize], sums: &mut [u64]) -> Result<(), Diagnostic> {
-        if self.parts.len() != self.store.leaves.len() {
-            (self.parts, self.leaves) = (vec![Vec::new(); self.store.leaves.len()], vec![0; self.store.leaves.len()]);
-            self.near.forget();
-        }
         self.store.unpack(key, &mut self.leaves);
         sums.fill(0);
         for leaf in 0..self.leaves.len() {

@@ -2,8 +2,8 @@
 //!
 //! A state belongs to a process by a hash ([`super::share`]). Of all its leaves, nearly each step leads to another process; of leaves that change seldom, most
 //! steps stay. But the states must be dealt evenly, so these leaves need many combinations of values, none of which many states have. In: a share, with which
-//! random walks are made, since the first levels of a search have few values. Out: leaves, chosen one by one: that which adds most combinations for each step that it sends away. With symmetries those that are mapped
-//! to one another go together, so that all members of an orbit keep one owner. Compare Lerda and Sisto (SPIN 1999), who deal states by the process of the
+//! random walks are made, since the first levels of a search have few values. Out: leaves, chosen one by one: that which adds most combinations for each step
+//! that it sends away. With symmetries those that are mapped to one another go together, so that all members of an orbit keep one owner. Compare Lerda and Sisto (SPIN 1999), who deal states by the process of the
 //! model that moves. Cost: some thousand states and their steps, a few dozen times. Invariant: whatever is chosen changes no count, only who does what.
 
 use super::share::Share;
@@ -17,10 +17,10 @@ use std::time::Duration;
 const STATES: usize = 1 << 14;
 /// Time for them.
 const TIME: Duration = Duration::from_millis(200);
-/// Lengths of walks, in turn: states that are near the initial one and far from it.
-const LENGTHS: [usize; 5] = [8, 32, 128, 512, 2048];
 /// Steps of one of them.
 const STEPS: usize = 12;
+/// Lengths of walks, in turn: states that are near the initial one and far from it.
+const LENGTHS: [usize; 5] = [8, 32, 128, 512, 2048];
 /// Combinations, as many states each, for each process but one: then the largest share has about a thirtieth more than the mean, by the spread of random sums.
 const COMBINATIONS: f64 = 800.0;
 /// The choice is worth its while if at most this part of the steps changes it.

@@ -8,39 +8,20 @@
 /// Numbers below this make a narrow key.
 const NARROW: u32 = 1 << 16;
 
-/// What a place has for a key: a word that tells it from all others.
-trait Key: Copy + Eq {
-    fn hash(self) -> u64;
-}
-
-impl Key for u32 {
-    #[inline]
-    fn hash(self) -> u64 {
-        u64::from(self).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-}
-
-impl Key for u64 {
-    #[inline]
-    fn hash(self) -> u64 {
-        self.wrapping_mul(0x9E37_79B9_7F4A_7C15)
-    }
-}
-
-/// A power of two of places.
+/// A power of two of places. What a place has for a key is a word that tells it from all others.
 struct Places<K, V> {
     slots: Vec<(K, Option<V>)>,
     shift: u32,
 }
 
-impl<K: Key + Default, V: Copy> Places<K, V> {
+impl<K: Copy + Default + Eq + Into<u64>, V: Copy> Places<K, V> {
     fn new(size: usize) -> Self {
         Self { slots: vec![(K::default(), None); size], shift: 64 - size.trailing_zeros() }
     }
     /// Where a key is, or the free place where it would be. There is a free place.
     #[inline]
     fn find(&self, key: K) -> usize {
-        let mut at = (key.hash() >> self.shift) as usize;
+        let mut at = (key.into().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize;
         loop {
             let slot = &self.slots[at];
             if slot.0 == key || slot.1.is_none() {
@@ -100,19 +81,20 @@ impl<V: Copy> WordMap<V> {
     /// Adds a pair that is absent. Returns by how many bytes the places grew.
     pub fn insert(&mut self, a: u32, b: u32, value: V) -> u64 {
         let before = self.bytes();
+        let len = self.narrow.slots.len().max(self.wide.slots.len());
+        let full = self.used as usize * 2 >= len;
+        let size = if full { (len * 2).max(FIRST) } else { len };
         match narrow(a, b) {
             Some(key) if self.wide.slots.is_empty() => {
-                if self.used as usize * 2 >= self.narrow.slots.len() {
-                    let mut more = Places::new((self.narrow.slots.len() * 2).max(FIRST));
+                if full {
+                    let mut more = Places::new(size);
                     self.narrow.taken().for_each(|(k, v)| more.put(k, v));
                     self.narrow = more;
                 }
                 self.narrow.put(key, value);
             }
             _ => {
-                let len = self.narrow.slots.len().max(self.wide.slots.len());
-                if self.wide.slots.is_empty() || self.used as usize * 2 >= len {
-                    let size = if self.used as usize * 2 >= len { (len * 2).max(FIRST) } else { len };
+                if full || self.wide.slots.is_empty() {
                     let mut more = Places::new(size);
                     self.narrow.taken().for_each(|(k, v)| more.put(wide(k >> 16, k % NARROW), v));
                     self.wide.taken().for_each(|(k, v)| more.put(k, v));

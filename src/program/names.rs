@@ -89,6 +89,11 @@ fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
     out
 }
 
+/// The labels that a line begins with, each with its colon.
+fn labels_of<'r, 't>(row: &'r [Token<'t>]) -> impl Iterator<Item = &'r Token<'t>> {
+    row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":").map(|p| &p[0])
+}
+
 struct Walk<'t> {
     text: &'t str,
     out: Naming,
@@ -129,8 +134,7 @@ impl<'t> Walk<'t> {
     fn declares_labels(&mut self, section: &Section<'_>) {
         let mut known: HashMap<String, usize> = HashMap::new();
         for row in &section.lines {
-            for pair in row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":") {
-                let name = pair[0];
+            for name in labels_of(row) {
                 let of = self.out.declare(Role::Label, name.text, name.span, name.span, format!("{}:", name.text));
                 (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(section.whole), "a label".into());
                 known.entry(name.text.into()).or_insert(of);
@@ -203,8 +207,7 @@ impl<'t> Walk<'t> {
     fn code(&mut self, number: usize, section: &Section<'_>) -> HashMap<String, usize> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for row in &section.lines {
-            let labels = row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":").count();
-            let mut words = row[2 * labels..].iter().skip_while(|t| t.text.eq_ignore_ascii_case("lock"));
+            let mut words = row[2 * labels_of(row).count()..].iter().skip_while(|t| t.text.eq_ignore_ascii_case("lock"));
             let Some(mnemonic) = words.next() else { continue };
             let jumps = mnemonic.text.to_ascii_lowercase().starts_with('j');
             let mut before = mnemonic.text;
@@ -275,11 +278,7 @@ end thread_code
 
     /// The lines of what has a name, by the place of a mark that begins with it.
     fn lines(text: &str, mark: &str) -> Vec<usize> {
-        let naming = names(SourceId(0), text);
-        let at = text.find(mark).unwrap() as u32;
-        let Some(found) = naming.mentions.iter().find(|m| m.place.start == at) else { return Vec::new() };
-        let mut all: Vec<u32> = naming.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
-        all.sort_unstable();
+        let all = names(SourceId(0), text).places_of(text.find(mark).unwrap() as u32);
         all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
     }
 

@@ -343,11 +343,7 @@ init X(0, inner(box(red)));
 ";
 
     fn lines(text: &str, mark: &str) -> Vec<usize> {
-        let naming = names(SourceId(0), text);
-        let at = text.find(mark).unwrap() as u32;
-        let Some(found) = naming.mentions.iter().find(|m| m.place.start == at) else { return Vec::new() };
-        let mut all: Vec<u32> = naming.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
-        all.sort_unstable();
+        let all = names(SourceId(0), text).places_of(text.find(mark).unwrap() as u32);
         all.iter().map(|at| text[..*at as usize].matches('\n').count()).collect()
     }
 
