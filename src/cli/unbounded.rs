@@ -171,18 +171,25 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let mut counted = Vec::new();
     for name in &sizes {
         let above = expand(session, Some(name))?;
-        counted.push(counted::constants(SIZE, &tree, &parse(&above)?).map_err(|depends| {
+        let found = counted::constants(SIZE, &tree, &parse(&above)?).map_err(|depends| {
             let text = format!("{} depends on `{name}`, which may only be the number of constants of one sort", depends.what);
             let error = Diagnostic::new(Stage::Unsupported, text);
             depends.span.map_or(error.clone(), |span| error.placed(span))
-        })?);
+        })?;
+        if found.is_crowd() {
+            let text = format!(
+                "processes for each, or the list of all, depend on `{name}`, which may only be the number of constants of one sort"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        }
+        counted.push(found);
     }
     let spec = mu_process::typecheck::check_specification(&tree)?;
     let process = session.linearised(&spec, &linearise::Options::of_any_size())?;
     let (process, defined) = with_parameters(process, &counters)?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
-    let found = counted.iter().map(|names| Family::new(&compiled, names)).collect::<Result<_, _>>().and_then(Family::ordered);
+    let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);
     let (families, refused) = match found {
         Ok(families) => (families, None),
         Err(why) if why.stage == Stage::Internal => return Err(why),

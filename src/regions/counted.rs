@@ -2,13 +2,14 @@
 //!
 //! In: a specification with parameters; its plain text for a value of one of them and for the next. Out: the names of parameters that occur only as the bound
 //! of `$for i in 0 .. n { … }` with bodies of text and `${i}`, so that the texts for two values differ in the number of copies alone ([`counting`]); the
-//! constants that are copied, if the two differ in one more constant of one structured sort and in nothing else, or the place of what else differs
-//! ([`constants`]).
+//! constants that are copied, if the two differ in one more constant of one structured sort, in constants that are the list of all of these, in
+//! one more parallel process for each, and in nothing else; or the place of what else differs ([`constants`]). [`of_any_number`] is then the specification
+//! without the list's equation, and with constants for which there is no process.
 //! Words are looked for, not parsed: a parameter whose name occurs elsewhere, even as the name of something else, is not found. Cost: linear in the text, for
 //! each parameter.
 
 use mu_base::Span;
-use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstructor};
+use mu_syntax::ast::{Data, DataKind, Equation, Ident, Process, ProcessKind, Section, Sort, SortKind, Specification, StructConstructor};
 
 /// The parameters of a text that are such, in order.
 pub fn counting(text: &str) -> Vec<String> {
@@ -93,16 +94,34 @@ impl Depends {
     }
 }
 
-/// The names of the constants that a parameter counts, `size` of them, from the specification for `size` and the one for `size + 1`; or what else
-/// depends on it.
-pub fn constants(size: usize, at: &Specification, above: &Specification) -> Result<Vec<String>, Depends> {
+/// What a parameter counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The names of the constants, in order.
+    pub names: Vec<String>,
+    /// The mapping that is the list of all of them, if there is one.
+    pub list: Option<String>,
+    /// Whether processes run in parallel, one or more for each constant.
+    pub parallel: bool,
+}
+
+impl Counted {
+    /// Whether it counts more than constants.
+    pub fn is_crowd(&self) -> bool {
+        self.parallel || self.list.is_some()
+    }
+}
+
+/// What a parameter counts, from the specification for `size` and the one for `size + 1`; or what else depends on it.
+pub fn constants(size: usize, at: &Specification, above: &Specification) -> Result<Counted, Depends> {
     let nothing = |what: &str| Depends { what: what.into(), span: None };
     if at.sections.len() != above.sections.len() {
         return Err(nothing("which sections there are"));
     }
+    let differ = || at.sections.iter().zip(&above.sections).filter(|(a, b)| a != b);
     let mut found = None;
-    for (a, b) in at.sections.iter().zip(&above.sections).filter(|(a, b)| a != b) {
-        let (Section::Sorts(a), Section::Sorts(b)) = (a, b) else { return Err(differing(a, b)) };
+    for (a, b) in differ() {
+        let (Section::Sorts(a), Section::Sorts(b)) = (a, b) else { continue };
         if a.len() != b.len() {
             return Err(nothing("which sorts there are"));
         }
@@ -119,7 +138,161 @@ pub fn constants(size: usize, at: &Specification, above: &Specification) -> Resu
             found = Some(one_more(size, x, y).ok_or_else(more)?);
         }
     }
-    found.ok_or_else(|| nothing("nothing"))
+    let mut copies = Copies { names: found.unwrap_or_default(), list: None, parallel: false };
+    for (a, b) in differ() {
+        match (a, b) {
+            (Section::Sorts(_), Section::Sorts(_)) => {}
+            _ if copies.names.is_empty() => return Err(differing(a, b)),
+            (Section::Equations(x, a), Section::Equations(y, b)) if x == y && a.len() == b.len() => {
+                a.iter().zip(b).filter(|(a, b)| a != b).try_for_each(|(a, b)| copies.equation(a, b))?;
+            }
+            (Section::Processes(x), Section::Processes(y)) if x.len() == y.len() => {
+                for (p, q) in x.iter().zip(y).filter(|(p, q)| p != q) {
+                    if (&p.name, &p.params) != (&q.name, &q.params) {
+                        return Err(differing(a, b));
+                    }
+                    copies.process(&p.body, &q.body)?;
+                }
+            }
+            (Section::Init(p), Section::Init(q)) => copies.process(p, q)?,
+            _ => return Err(differing(a, b)),
+        }
+    }
+    if copies.names.is_empty() {
+        return Err(nothing("nothing"));
+    }
+    copies.names.pop();
+    Ok(Counted { names: copies.names, list: copies.list, parallel: copies.parallel })
+}
+
+/// The specification for a parameter that counts more than constants: without the equation of the list of all, and with so many more constants of the
+/// sort, under names of their own behind those that there are. The names of all constants.
+pub fn of_any_number(tree: &Specification, counted: &Counted, more: usize) -> (Specification, Vec<String>) {
+    let mut tree = tree.clone();
+    let (first, mut names) = (counted.names.first().cloned().unwrap_or_default(), counted.names.clone());
+    let text = mu_syntax::print::specification(&tree);
+    names.extend((0..).map(|i| format!("{first}_{i}'")).filter(|name| !text.contains(name)).take(more));
+    for section in &mut tree.sections {
+        match section {
+            Section::Sorts(sorts) => {
+                for sort in sorts.iter_mut().filter_map(|s| s.1.as_mut()) {
+                    let SortKind::Struct(constructors) = &mut sort.kind else { continue };
+                    let Some(at) = constructors.iter().rposition(|c| counted.names.contains(&c.name.kind)) else { continue };
+                    let plain = constructors[at].clone();
+                    let own = names[counted.names.len()..].iter();
+                    let own = own.map(|n| StructConstructor { name: Ident::new(n.clone(), plain.name.span), ..plain.clone() });
+                    constructors.splice(at + 1..at + 1, own.collect::<Vec<_>>());
+                }
+            }
+            Section::Equations(_, equations) => {
+                equations.retain(|e| !matches!((&e.lhs.kind, &counted.list), (DataKind::Name(n), Some(list)) if n == list));
+            }
+            _ => {}
+        }
+    }
+    (tree, names)
+}
+
+/// What has one copy for each constant. The last of `names` is that of the larger specification.
+struct Copies {
+    names: Vec<String>,
+    list: Option<String>,
+    parallel: bool,
+}
+
+impl Copies {
+    /// The list of all constants.
+    fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), Depends> {
+        let else_ = Err(Depends::on("an equation", a.span));
+        let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) = (&a.lhs.kind, &a.rhs.kind, &b.rhs.kind) else { return else_ };
+        let is = |list: &[Data], names: &[String]| {
+            list.len() == names.len() && list.iter().zip(names).all(|(e, n)| matches!(&e.kind, DataKind::Name(m) if m == n))
+        };
+        let (all, fewer) = (&self.names[..], &self.names[..self.names.len() - 1]);
+        if a.lhs != b.lhs || a.condition.is_some() || b.condition.is_some() || !is(x, fewer) || !is(y, all) {
+            return else_;
+        }
+        if self.list.is_some() {
+            return Err(Depends::on(format!("a second list, `{name}`,"), a.span));
+        }
+        self.list = Some(name.clone());
+        Ok(())
+    }
+
+    /// Processes that differ in the number of copies.
+    fn process(&mut self, a: &Process, b: &Process) -> Result<(), Depends> {
+        use ProcessKind::{Allow, Block, Comm, Hide, Rename};
+        if a == b {
+            return Ok(());
+        }
+        match (&a.kind, &b.kind) {
+            (Hide(x, a), Hide(y, b)) | (Block(x, a), Block(y, b)) if x == y => self.process(a, b),
+            (Allow(x, a), Allow(y, b)) if x == y => self.process(a, b),
+            (Rename(x, a), Rename(y, b)) if x == y => self.process(a, b),
+            (Comm(x, a), Comm(y, b)) if x == y => self.process(a, b),
+            (ProcessKind::Parallel(..), ProcessKind::Parallel(..)) => {
+                let (mut x, mut y) = (Vec::new(), Vec::new());
+                beside(a, &mut x);
+                beside(b, &mut y);
+                self.beside(&x, &y).ok_or_else(|| Depends::on("more than one process beside the others for each", a.span))
+            }
+            _ => Err(Depends::on("a process", a.span)),
+        }
+    }
+
+    /// Whether processes that run in parallel are the same but for copies in a row.
+    fn beside(&mut self, x: &[&Process], y: &[&Process]) -> Option<()> {
+        let size = self.names.len() - 1;
+        let texts = |all: &[&Process]| all.iter().map(|p| mu_syntax::print::process(p)).collect::<Vec<_>>();
+        let (x, y) = (texts(x), texts(y));
+        let (mut i, mut j) = (0, 0);
+        while i < x.len() {
+            let width = x[i..].iter().take_while(|p| with_blank(p, &self.names[0]) != **p).count();
+            if width == 0 {
+                if x.get(i) != y.get(j) {
+                    return None;
+                }
+                (i, j) = (i + 1, j + 1);
+                continue;
+            }
+            let (own, larger) = (x.get(i..i + size * width)?, y.get(j..j + (size + 1) * width)?);
+            for (k, name) in self.names.iter().enumerate() {
+                for w in 0..width {
+                    let first = with_blank(&own[w], &self.names[0]);
+                    let copy = &larger[k * width + w];
+                    if with_blank(copy, name) != first || k < size && *copy != own[k * width + w] {
+                        return None;
+                    }
+                }
+            }
+            self.parallel = true;
+            (i, j) = (i + size * width, j + (size + 1) * width);
+        }
+        (j == y.len()).then_some(())
+    }
+}
+
+/// The processes that run in parallel, in order.
+fn beside<'p>(p: &'p Process, out: &mut Vec<&'p Process>) {
+    match &p.kind {
+        ProcessKind::Parallel(a, b) => {
+            beside(a, out);
+            beside(b, out);
+        }
+        _ => out.push(p),
+    }
+}
+
+/// A text with a blank for each word that is `name`.
+fn with_blank(text: &str, name: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(is_word) {
+        let end = rest[start..].find(|c| !is_word(c)).map_or(rest.len(), |n| start + n);
+        out.push_str(&rest[..start]);
+        out.push_str(if &rest[start..end] == name { "\u{2423}" } else { &rest[start..end] });
+        rest = &rest[end..];
+    }
+    out + rest
 }
 
 /// What two sections of one place in a specification have different.
@@ -144,6 +317,7 @@ fn differing(a: &Section, b: &Section) -> Depends {
     }
 }
 
+/// The names of the constants of the larger sort.
 fn one_more(size: usize, x: &[StructConstructor], y: &[StructConstructor]) -> Option<Vec<String>> {
     if y.len() != x.len() + 1 {
         return None;
@@ -151,6 +325,7 @@ fn one_more(size: usize, x: &[StructConstructor], y: &[StructConstructor]) -> Op
     let behind = x.iter().rev().zip(y.iter().rev()).take_while(|(a, b)| a == b).count();
     let end = x.len() - behind;
     let own = x.get(end.checked_sub(size)?..end)?;
-    let plain = own.iter().all(|c| c.args.is_empty() && c.recogniser.is_none());
-    (plain && x[..end] == y[..end]).then(|| own.iter().map(|c| c.name.kind.clone()).collect())
+    let all = &y[end - size..=end];
+    let plain = all.iter().all(|c| c.args.is_empty() && c.recogniser.is_none());
+    (plain && own == &all[..size] && x[..end] == y[..end]).then(|| all.iter().map(|c| c.name.kind.clone()).collect())
 }

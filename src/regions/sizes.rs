@@ -22,6 +22,7 @@ use mu_data::sort::SortKind;
 use mu_formula::normal::action_free_vars;
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_model::Model;
+use mu_process::spec::{Proc, ProcKind, ProcSpec};
 
 /// So many constants stand for any number of them.
 pub const SIZE: usize = 7;
@@ -55,7 +56,15 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
 
 impl Family {
     /// The family of the constants of these names. Errors: the process depends on which they are, with the place.
-    pub fn new(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
+    pub fn new(compiled: &Compiled, spec: &ProcSpec, names: &[String]) -> Result<Self, Diagnostic> {
+        let mut family = Self::named(compiled, names)?;
+        family.written(spec)?;
+        family.check(compiled)?;
+        Ok(family)
+    }
+
+    /// The family of the constants of these names, of which nothing is checked.
+    fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let signature = &process.data.signature;
         let mut found = Vec::new();
@@ -73,7 +82,7 @@ impl Family {
         }
         let updates = signature.ops().filter(|(_, op)| op.kind == OpKind::Builtin(Builtin::Update));
         let updates = updates.map(|(id, op)| (signature.domain_range(op.sort).1, id)).collect();
-        let mut family = Self {
+        Ok(Self {
             name: signature.sorts.text(sort),
             sort,
             constants: found,
@@ -82,9 +91,7 @@ impl Family {
             sums: Vec::new(),
             holding,
             updates,
-        };
-        family.check(compiled)?;
-        Ok(family)
+        })
     }
 
     /// Families in the order in which their constants can be merged: what arrays over one hold is merged before it. Error: arrays over each other's sorts.
@@ -179,6 +186,41 @@ impl Family {
         Ok(())
     }
 
+    /// Checks the processes as they are written: linearisation evaluates closed conditions for the constants that there happen to be.
+    pub fn written(&self, spec: &ProcSpec) -> Result<(), Diagnostic> {
+        let signature = &spec.data.signature;
+        let mut open: Vec<&Proc> = spec.procs.iter().map(|p| &p.body).chain([&spec.init]).collect();
+        while let Some(p) = open.pop() {
+            let all = |list: &[Expr]| list.iter().try_for_each(|e| self.expr(signature, e).map_err(|d| d.placed(p.span)));
+            match &p.kind {
+                ProcKind::Action(_, args) | ProcKind::Call(_, args) => all(args)?,
+                ProcKind::Delta | ProcKind::Tau => {}
+                ProcKind::Choice(a, b)
+                | ProcKind::Seq(a, b)
+                | ProcKind::Parallel(a, b)
+                | ProcKind::LeftMerge(a, b)
+                | ProcKind::Sync(a, b)
+                | ProcKind::BoundedInit(a, b) => open.extend([&**a, &**b]),
+                ProcKind::At(a, e) | ProcKind::Dist(_, e, a) => {
+                    all(std::slice::from_ref(e))?;
+                    open.push(a);
+                }
+                ProcKind::If(e, a, b) => {
+                    all(std::slice::from_ref(e))?;
+                    open.push(a);
+                    open.extend(b.as_deref());
+                }
+                ProcKind::Sum(_, a)
+                | ProcKind::Block(_, a)
+                | ProcKind::Allow(_, a)
+                | ProcKind::Hide(_, a)
+                | ProcKind::Rename(_, a)
+                | ProcKind::Comm(_, a) => open.push(a),
+            }
+        }
+        Ok(())
+    }
+
     fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
         for equation in &data.equations {
             for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
@@ -259,6 +301,8 @@ impl Family {
 
     /// The formulas that stand for a formula, see the module's head.
     pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
+        // With equations of its own.
+        self.data(&formula.data)?;
         let mut signature = formula.data.signature.clone();
         let plain = positive(&mut signature, &formula.formula, true);
         let holds = |sort: SortId| self.holds(sort);

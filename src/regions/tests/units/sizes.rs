@@ -36,12 +36,13 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
     let tree = |sizes: &[(&str, usize)]| mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap();
     let at: Vec<(&str, usize)> = names.iter().map(|n| (*n, SIZE)).collect();
     let small = tree(&at);
+    let spec = mu_process::typecheck::check_specification(&small)?;
     let (process, defined) = with_parameters(process(&plain(text, &at))?, &[])?;
     let model = Compiled::new(process, &Confluence::None)?;
     let mut families = Vec::new();
     for name in names {
         let above: Vec<(&str, usize)> = at.iter().map(|(n, v)| (*n, v + usize::from(n == name))).collect();
-        families.push(Family::new(&model, &counted::constants(SIZE, &small, &tree(&above)).unwrap())?);
+        families.push(Family::new(&model, &spec, &counted::constants(SIZE, &small, &tree(&above)).unwrap().names)?);
     }
     families = Family::ordered(families)?;
     let mut instances = vec![(formula(property, &model)?, Vec::new())];
@@ -124,6 +125,11 @@ fn what_depends_on_the_size_is_refused_by_name() {
     assert!(refused(&text, "exists a: A. [store(a, none)] false").contains("`exists`"));
     assert!(refused(&text, "forall a: A. <store(a, none)> true").contains("diamond"));
     assert!(refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false").contains("no action gives"));
+    // What is true of every number of constants from two on is not true of one: closed conditions, and equations of the formula.
+    let closed = text.replace("+ full -> done", "+ (!(exists a, b: A. a != b)) -> store(a, none) . P(m, full, a, v)\n  + full -> done");
+    assert!(refused(&closed, "[true* . (exists a: A. store(a, none))] false").contains("quantify"));
+    let own = "map f: A -> Bool; var x: A; eqn f(x) = exists y, z: A. y != z && y != x && z != x;\n";
+    assert!(refused(&text, &format!("{own}form forall a: A, v: V. [done(a, v)] val(f(a));")).contains("quantify"));
     // A mapping that is not defined on them.
     let stuck = text
         .replace("act store", "map f: V -> Nat; act other: Nat; store")
