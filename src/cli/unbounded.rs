@@ -5,7 +5,7 @@
 //! named is the least one. If neither decides, the answer is unknown, with what stands in the way (a text that depends on the value, an operation on
 //! numbers, a limit) and the cases that are true all the same. A formula with least fixed points is helped by a proof
 //! that all runs end, if there is one: see [`mu_regions::measure`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
-//! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]).
+//! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
 use super::check::{Found, publish, says_lines, tell, with_text, write_junit_of};
@@ -22,10 +22,14 @@ use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_model::Model;
 use mu_pbes::symbolic::{SymbolicAnswer, Wanted, check_wanted};
 use mu_pbes::{Answer, Options, Verdict, check};
-use mu_process::linear::ParamRole;
+use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise;
+use mu_process::spec::ProcSpec;
+use mu_regions::counted::{self, Counted};
+use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::{Base, Defined, Family, Levels, Measure, Merged, Study, counted, measures, with_parameters};
+use mu_regions::{Base, Crowd, Defined, Family, Levels, Measure, Merged, Replicas, Study, measures, with_parameters};
+use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
 
@@ -48,6 +52,8 @@ struct Abstract {
     defined: Defined,
     /// Sorts of any size.
     families: Vec<Family>,
+    /// A sort of any size with components for each constant.
+    replicas: Option<Replicas>,
     /// Why there are none, if the process depends on what they hold.
     refused: Option<Diagnostic>,
     measures: Vec<Measure>,
@@ -67,6 +73,31 @@ struct Figures {
     dropped: Vec<Dropped>,
     /// Why every run ends, if that was used.
     measures: Vec<Value>,
+}
+
+impl Figures {
+    /// Adds the answer of a case; why it leaves the formula open, if it does.
+    fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, answer: Answer) -> Option<Diagnostic> {
+        session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
+        if !symbolic(args) {
+            session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
+        }
+        self.states += answer.states;
+        self.equations += answer.equations;
+        self.symmetries = self.symmetries.max(answer.symmetries);
+        self.dropped.extend(answer.dropped.into_iter().filter(|d| !self.dropped.contains(d)).collect::<Vec<_>>());
+        match answer.verdict {
+            Verdict::True => {
+                self.cases += 1;
+                None
+            }
+            Verdict::False => {
+                let text = format!("the regions around {what} have runs against the formula, which may be of no value");
+                Some(Diagnostic::new(Stage::Unsupported, text))
+            }
+            Verdict::Unknown(stop) => Some(Diagnostic::stopped(stop)),
+        }
+    }
 }
 
 /// Why a formula is open.
@@ -168,34 +199,66 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let told = |p: &template::Param| if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() };
     output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
     let tree = parse(&expanded)?;
-    let mut counted = Vec::new();
+    let (mut counted, mut crowd) = (Vec::new(), None);
     for name in &sizes {
-        let above = expand(session, Some(name))?;
-        let found = counted::constants(SIZE, &tree, &parse(&above)?).map_err(|depends| {
+        let above = parse(&expand(session, Some(name))?)?;
+        let found = counted::constants(SIZE, &tree, &above).map_err(|depends| {
             let text = format!("{} depends on `{name}`, which may only be the number of constants of one sort", depends.what);
             let error = Diagnostic::new(Stage::Unsupported, text);
             depends.span.map_or(error.clone(), |span| error.placed(span))
         })?;
-        if found.is_crowd() {
-            let text = format!(
-                "processes for each, or the list of all, depend on `{name}`, which may only be the number of constants of one sort"
-            );
+        if !found.is_crowd() {
+            counted.push(found);
+        } else if crowd.is_some() {
+            let text = format!("components for each, or the list of all, depend on `{name}` and on another parameter that is set to `any`");
             return Err(Diagnostic::new(Stage::Unsupported, text));
+        } else {
+            crowd = Some((found, above));
         }
-        counted.push(found);
     }
-    let spec = mu_process::typecheck::check_specification(&tree)?;
-    let process = session.linearised(&spec, &linearise::Options::of_any_size())?;
-    let (process, defined) = with_parameters(process, &counters)?;
+    let made = match &crowd {
+        None => Linear::new(session, &tree, &counters, None)?,
+        Some((found, _)) => Linear::new(session, &tree, &counters, Some(found))?,
+    };
+    let Linear { spec, process, defined, names } = made;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
     let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);
-    let (families, refused) = match found {
-        Ok(families) => (families, None),
+    let found = found.and_then(|families| {
+        let Some((found, above)) = &crowd else { return Ok((families, None)) };
+        let larger = Linear::new(session, above, &counters, Some(&found.larger()))?;
+        let list = found.list.as_deref();
+        Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names)).map(|replicas| (families, Some(replicas)))
+    });
+    let ((families, replicas), refused) = match found {
+        Ok(found) => (found, None),
         Err(why) if why.stage == Stage::Internal => return Err(why),
-        Err(why) => (Vec::new(), Some(why)),
+        Err(why) => ((Vec::new(), None), Some(why)),
     };
-    Ok(Abstract { compiled, defined, families, refused, measures, ends: None })
+    Ok(Abstract { compiled, defined, families, replicas, refused, measures, ends: None })
+}
+
+/// A linear process over parameters without a value.
+struct Linear {
+    spec: ProcSpec,
+    process: LinearProcess,
+    defined: Defined,
+    /// The constants with a component each, and letters of lists.
+    names: Vec<String>,
+}
+
+impl Linear {
+    /// That of a specification. `crowd`: of what there may be any number of components.
+    fn new(session: &Session, tree: &Specification, counters: &[String], crowd: Option<&Counted>) -> Result<Self, Diagnostic> {
+        let larger = crowd.map(|counted| counted::of_any_number(tree, counted, MORE));
+        let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
+        let spec = mu_process::typecheck::check_specification(tree)?;
+        let options = if crowd.is_some() { linearise::Options::of_any_number() } else { linearise::Options::of_any_size() };
+        let process = session.linearised(&spec, &options)?;
+        let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
+        let (process, defined) = with_parameters(process, counters)?;
+        Ok(Self { spec, process, defined, names })
+    }
 }
 
 /// What `then` says of a model in which the constants of each sort beyond so many are merged.
@@ -232,7 +295,7 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
         return Ok(Outcome::open(why.clone()));
     }
     let mut formulas = vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
-    for family in &model.families {
+    for family in model.families.iter().chain(model.replicas.as_ref().map(|r| &r.family)) {
         let mut next = Vec::new();
         for instance in &formulas {
             let assigned = match family.assigned(&instance.formula) {
@@ -247,7 +310,8 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
         }
         formulas = next;
     }
-    let ends = has_least(&formula.formula) && runs_end(session, args, model)?;
+    // Others that are not told apart may always go on.
+    let ends = has_least(&formula.formula) && model.replicas.is_none() && runs_end(session, args, model)?;
     // Without counters there is nothing to tell apart more finely.
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
     let mut last = None;
@@ -273,6 +337,25 @@ struct Instance {
     what: String,
 }
 
+impl Instance {
+    /// The orders that identities which are told apart can have in the list of all.
+    fn orders(&self, model: &Abstract) -> Vec<Vec<usize>> {
+        let Some(replicas) = &model.replicas else { return vec![Vec::new()] };
+        let tracked = self.tracked.last().copied().unwrap_or_default();
+        if replicas.all.is_none() { vec![(0..tracked).collect()] } else { permutations(tracked) }
+    }
+}
+
+/// All orders of the numbers below `n`.
+fn permutations(n: usize) -> Vec<Vec<usize>> {
+    let longer = |rows: Vec<Vec<usize>>, next: usize| {
+        let places =
+            |row: &Vec<usize>| -> Vec<Vec<usize>> { (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect() };
+        rows.iter().flat_map(places).collect()
+    };
+    (0..n).fold(vec![Vec::new()], longer)
+}
+
 /// The verdict at one level. Errors: what stands in the way at each level.
 fn at_level(
     session: &Session,
@@ -284,7 +367,7 @@ fn at_level(
 ) -> Result<Outcome, Diagnostic> {
     let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
-    let all = studies.iter().map(|s| s.cases().len()).sum();
+    let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
     let mut figures = Figures { measures: if ends { measures_as_json(model) } else { Vec::new() }, ..Figures::default() };
     for (instance, study) in formulas.iter().zip(&studies) {
         let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
@@ -293,37 +376,47 @@ fn at_level(
             let own = study.formula(case)?;
             let what = [study.describe(case), instance.what.clone()];
             let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
-            let answer = merged(&regions, &families, &mut |base| verdict(session, args, base, &own, ends));
-            let why = match answer {
-                Ok(answer) => {
-                    session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
-                    if !symbolic(args) {
-                        session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
-                    }
-                    figures.states += answer.states;
-                    figures.equations += answer.equations;
-                    figures.symmetries = figures.symmetries.max(answer.symmetries);
-                    figures.dropped.extend(answer.dropped.into_iter().filter(|d| !figures.dropped.contains(d)).collect::<Vec<_>>());
-                    match answer.verdict {
-                        Verdict::True => {
-                            figures.cases += 1;
-                            continue;
-                        }
-                        Verdict::False => {
-                            let text = format!("the regions around {what} have runs against the formula, which may be of no value");
-                            Diagnostic::new(Stage::Unsupported, text)
-                        }
-                        Verdict::Unknown(stop) => Diagnostic::stopped(stop),
-                    }
+            let mut open = None;
+            let found = merged(&regions, &families, &mut |base| {
+                let mut judge = |base: &dyn Base| {
+                    let answer = verdict(session, args, base, &own, ends)?;
+                    let why = figures.add(session, args, &what, answer);
+                    Ok(why.map(|why| open.insert(why)).is_none())
+                };
+                match &model.replicas {
+                    None => judge(base),
+                    Some(replicas) => in_crowds(session, base, replicas, &instance.orders(model), &mut judge),
                 }
+            });
+            let why = match (found, open) {
+                (Ok(_), None) => continue,
+                (Ok(_), Some(why)) => why,
                 // A limit inside an evaluation.
-                Err(why) if why.stop.is_some() => why,
-                Err(why) => return Err(why),
+                (Err(why), _) if why.stop.is_some() => why,
+                (Err(why), _) => return Err(why),
             };
             return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)) })) });
         }
     }
     Ok(Outcome { figures, open: None })
+}
+
+/// What `judge` says of a model with any number of components, for each order that the identities which are told apart can have in the list of all.
+fn in_crowds(
+    session: &Session,
+    base: &dyn Base,
+    replicas: &Replicas,
+    orders: &[Vec<usize>],
+    judge: &mut dyn FnMut(&dyn Base) -> Result<bool, Diagnostic>,
+) -> Result<bool, Diagnostic> {
+    let members = mu_regions::others(base, replicas)?;
+    session.say(format!("components of any number: {} local states", members.len()));
+    for order in orders {
+        if !judge(&Crowd::new(base, replicas, order, &members)?)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether sets of states are searched.

@@ -99,6 +99,8 @@ impl Depends {
 pub struct Counted {
     /// The names of the constants, in order.
     pub names: Vec<String>,
+    /// The name of the next.
+    pub next: String,
     /// The mapping that is the list of all of them, if there is one.
     pub list: Option<String>,
     /// Whether processes run in parallel, one or more for each constant.
@@ -106,6 +108,13 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// What the parameter counts in the specification with one constant more.
+    pub fn larger(&self) -> Self {
+        let mut larger = self.clone();
+        larger.names.push(self.next.clone());
+        larger
+    }
+
     /// Whether it counts more than constants.
     pub fn is_crowd(&self) -> bool {
         self.parallel || self.list.is_some()
@@ -161,8 +170,8 @@ pub fn constants(size: usize, at: &Specification, above: &Specification) -> Resu
     if copies.names.is_empty() {
         return Err(nothing("nothing"));
     }
-    copies.names.pop();
-    Ok(Counted { names: copies.names, list: copies.list, parallel: copies.parallel })
+    let next = copies.names.pop().unwrap_or_default();
+    Ok(Counted { names: copies.names, next, list: copies.list, parallel: copies.parallel })
 }
 
 /// The specification for a parameter that counts more than constants: without the equation of the list of all, and with so many more constants of the

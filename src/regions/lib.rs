@@ -9,7 +9,8 @@
 //! but copying, comparing and adding literals is done with these; [`rewrite`] and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there;
 //! [`sample`] finds enough concrete numbers for each question, fewer where [`apart`] may; [`abstraction`] puts the concrete answers together, and puts to the test
 //! that they are enough; [`measure`] finds steps that no run takes for ever. Sorts that may have any number of constants go another way: [`sizes`] finds
-//! them and what a formula tells apart of them, [`merged`] merges the others. Both abstractions can be put on each other ([`base`]).
+//! them and what a formula tells apart of them, [`merged`] merges the others. If there are components for each such constant, [`replicas`] finds them, [`crowd`] keeps those that are told
+//! apart, with the local states of [`others`] for the rest and [`words`] for lists. The abstractions can be put on each other ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
@@ -17,22 +18,29 @@ pub mod apart;
 pub mod ask;
 pub mod base;
 pub mod counted;
+pub mod crowd;
 pub mod cuts;
 pub mod flow;
 pub mod measure;
 pub mod merged;
 pub mod numbers;
+pub mod others;
+pub mod replicas;
 pub mod rewrite;
 pub mod rigid;
 pub mod sample;
 pub mod sizes;
 pub mod study;
+pub mod words;
 
 pub use abstraction::Regions;
 pub use base::Base;
+pub use crowd::Crowd;
 pub use cuts::Case;
 pub use measure::{Measure, measures};
 pub use merged::Merged;
+pub use others::others;
+pub use replicas::Replicas;
 pub use rigid::{Defined, Rigid, with_parameters};
 pub use sizes::{Assigned, Family};
 pub use study::{Levels, Study};

@@ -150,46 +150,14 @@ impl<'m> Thread<'m> {
         Ok(self.engine.to_expr_at(&value, e.sort))
     }
 
-    /// The value with constants of the family, by their positions, replaced in order; elements of a bag are taken one by one.
+    /// See [`mapped`].
     fn map(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
-        let signature = self.signature();
-        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
-            ExprKind::Op(op) => Ok(match self.model.position(*op) {
-                Some(i) => Expr::op(signature, self.model.family.constants[f(i)]),
-                None => e.clone(),
-            }),
-            ExprKind::Number(_) => Ok(e.clone()),
-            ExprKind::Apply(head, args) => {
-                if let Some((Builtin::BagInsert, [element, count, rest])) = e.as_builtin(signature)
-                    && let ExprKind::Number(copies) = &count.kind
-                    && self.model.family.holds(element.sort)
-                {
-                    let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else { return self.stuck(e) };
-                    let elements = (0..copies).map(|_| self.map(element, f)).collect::<Result<Vec<_>, _>>()?;
-                    let mut bag = self.map(rest, f)?;
-                    for element in elements {
-                        let args = vec![element, Expr::number(1, count.sort), bag];
-                        bag = Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default());
-                    }
-                    return Ok(bag);
-                }
-                let args = args.iter().map(|a| self.map(a, f)).collect::<Result<Vec<_>, _>>()?;
-                Ok(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default()))
-            }
-            ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => self.stuck(e),
-        })
+        mapped(self.signature(), self.model.family, e, f)
     }
 
-    /// Refuses a value of a sort without such constants that has some, since a mapping is not defined on them.
+    /// See [`without`].
     fn without(&self, e: &Expr) -> Result<(), Diagnostic> {
-        let mut found = false;
-        e.each_op(&mut |op| found |= self.model.position(op).is_some());
-        if found { self.stuck(e) } else { Ok(()) }
-    }
-
-    fn stuck<T>(&self, e: &Expr) -> Result<T, Diagnostic> {
-        let text = format!("the value `{}` is no data, so its constants cannot be told", mu_data::print::expression(self.signature(), e));
-        Err(Diagnostic::new(Stage::Unsupported, text))
+        without(self.signature(), self.model.family, e)
     }
 
     /// The merged value of a slot.
@@ -378,6 +346,47 @@ impl<'m> Thread<'m> {
         };
         Ok(Expr::apply(signature, update, vec![array, Expr::op(signature, key), Expr::op(signature, entry)]))
     }
+}
+
+/// The value with constants of the family, by their positions, replaced in order; elements of a bag are taken one by one.
+pub(crate) fn mapped(signature: &Signature, family: &Family, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
+    stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+        ExprKind::Op(op) => Ok(match family.constants.iter().position(|c| c == op) {
+            Some(i) => Expr::op(signature, family.constants[f(i)]),
+            None => e.clone(),
+        }),
+        ExprKind::Number(_) => Ok(e.clone()),
+        ExprKind::Apply(head, args) => {
+            if let Some((Builtin::BagInsert, [element, count, rest])) = e.as_builtin(signature)
+                && let ExprKind::Number(copies) = &count.kind
+                && family.holds(element.sort)
+            {
+                let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else { return stuck(signature, e) };
+                let elements = (0..copies).map(|_| mapped(signature, family, element, f)).collect::<Result<Vec<_>, _>>()?;
+                let mut bag = mapped(signature, family, rest, f)?;
+                for element in elements {
+                    let args = vec![element, Expr::number(1, count.sort), bag];
+                    bag = Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default());
+                }
+                return Ok(bag);
+            }
+            let args = args.iter().map(|a| mapped(signature, family, a, f)).collect::<Result<Vec<_>, _>>()?;
+            Ok(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default()))
+        }
+        ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => stuck(signature, e),
+    })
+}
+
+/// Refuses a value of a sort without constants of the family that has some, since a mapping is not defined on them.
+pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Result<(), Diagnostic> {
+    let mut found = false;
+    e.each_op(&mut |op| found |= family.constants.contains(&op));
+    if found { stuck(signature, e) } else { Ok(()) }
+}
+
+fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
+    let text = format!("the value `{}` is no data, so its constants cannot be told", mu_data::print::expression(signature, e));
+    Err(Diagnostic::new(Stage::Unsupported, text))
 }
 
 /// Rows with one more number below `n`, in all ways.

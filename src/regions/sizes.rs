@@ -12,6 +12,7 @@
 use crate::ask::binds;
 use crate::base::constants;
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
+use crate::rigid::replace;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
@@ -42,6 +43,8 @@ pub struct Family {
     pub arrays: Vec<Option<SortId>>,
     /// By group: how many variables over the sort it sums over.
     pub sums: Vec<usize>,
+    /// The list of all constants, which formulas may not speak of.
+    pub(crate) all: Option<OpId>,
     holding: AHashSet<SortId>,
     updates: AHashMap<SortId, OpId>,
 }
@@ -58,13 +61,13 @@ impl Family {
     /// The family of the constants of these names. Errors: the process depends on which they are, with the place.
     pub fn new(compiled: &Compiled, spec: &ProcSpec, names: &[String]) -> Result<Self, Diagnostic> {
         let mut family = Self::named(compiled, names)?;
-        family.written(spec)?;
+        family.written(spec, &AHashMap::new())?;
         family.check(compiled)?;
         Ok(family)
     }
 
     /// The family of the constants of these names, of which nothing is checked.
-    fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
+    pub(crate) fn named(compiled: &Compiled, names: &[String]) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let signature = &process.data.signature;
         let mut found = Vec::new();
@@ -89,6 +92,7 @@ impl Family {
             slots: Vec::new(),
             arrays: Vec::new(),
             sums: Vec::new(),
+            all: None,
             holding,
             updates,
         })
@@ -171,7 +175,7 @@ impl Family {
     }
 
     /// Whether constants can be told apart in values of a sort: they are in lists, finite bags and constructors.
-    fn plain(&self, signature: &Signature, sort: SortId, span: Span) -> Result<(), Diagnostic> {
+    pub(crate) fn plain(&self, signature: &Signature, sort: SortId, span: Span) -> Result<(), Diagnostic> {
         let (mut open, mut seen) = (vec![sort], AHashSet::new());
         while let Some(sort) = open.pop() {
             if !self.holds(sort) || !seen.insert(sort) {
@@ -186,12 +190,13 @@ impl Family {
         Ok(())
     }
 
-    /// Checks the processes as they are written: linearisation evaluates closed conditions for the constants that there happen to be.
-    pub fn written(&self, spec: &ProcSpec) -> Result<(), Diagnostic> {
+    /// Checks the processes as they are written, with these terms for operations: linearisation evaluates closed conditions for the constants that there
+    /// happen to be.
+    pub(crate) fn written(&self, spec: &ProcSpec, by: &AHashMap<OpId, Expr>) -> Result<(), Diagnostic> {
         let signature = &spec.data.signature;
         let mut open: Vec<&Proc> = spec.procs.iter().map(|p| &p.body).chain([&spec.init]).collect();
         while let Some(p) = open.pop() {
-            let all = |list: &[Expr]| list.iter().try_for_each(|e| self.expr(signature, e).map_err(|d| d.placed(p.span)));
+            let all = |list: &[Expr]| list.iter().try_for_each(|e| self.expr(signature, &replace(e, by)).map_err(|d| d.placed(p.span)));
             match &p.kind {
                 ProcKind::Action(_, args) | ProcKind::Call(_, args) => all(args)?,
                 ProcKind::Delta | ProcKind::Tau => {}
@@ -221,7 +226,8 @@ impl Family {
         Ok(())
     }
 
-    fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
+    /// Checks the equations.
+    pub(crate) fn data(&self, data: &DataSpec) -> Result<(), Diagnostic> {
         for equation in &data.equations {
             for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
                 self.expr(&data.signature, e).map_err(|d| d.placed(equation.span))?;
@@ -231,11 +237,14 @@ impl Family {
     }
 
     /// Whether an expression means the same whichever constants there are.
-    fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
+    pub(crate) fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
             ExprKind::Op(op) if self.constants.contains(op) => {
                 refused(format!("`{}` is named, and `{}` is to have any number of constants", signature.op(*op).name, self.name), e.span)
+            }
+            ExprKind::Op(op) if self.all == Some(*op) => {
+                refused(format!("`{}` is the list of all constants of `{}`", signature.op(*op).name, self.name), e.span)
             }
             ExprKind::Op(op) => {
                 // An order, even where it is not applied.
@@ -280,6 +289,17 @@ impl Family {
                 self.expr(signature, body)
             }
         })
+    }
+
+    /// The sorts that a sort is made of, and what these are made of.
+    pub(crate) fn within(&self, signature: &Signature, sort: SortId) -> AHashSet<SortId> {
+        let (mut open, mut seen) = (parts(signature, sort), AHashSet::new());
+        while let Some(sort) = open.pop() {
+            if seen.insert(sort) {
+                open.extend(parts(signature, sort));
+            }
+        }
+        seen
     }
 
     /// Whether there are functions of the family in a sort.

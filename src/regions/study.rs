@@ -299,7 +299,7 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
 
 /// Whether a condition can only hold if a variable that is summed over has the value of a number that stands in the state: it equals a part of the
 /// state, or is a number in an element of a list or finite bag there. (There are no sets or infinite bags with counters in states.)
-fn is_read(signature: &Signature, condition: &Expr, var: VarId, summed: &[VarId]) -> bool {
+pub(crate) fn is_read(signature: &Signature, condition: &Expr, var: VarId, summed: &[VarId]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match condition.as_builtin(signature) {
         Some((Builtin::And, args)) => args.iter().any(|a| is_read(signature, a, var, summed)),
         Some((Builtin::In, [element, all])) => has_argument(signature, element, var) && is_part(signature, all, summed),

@@ -105,6 +105,11 @@ impl Options {
         Self { positions: false, ..Self::default() }
     }
 
+    /// For processes with components that may be there in any number: what is done to a summand depends on nothing but the components that take part in it.
+    pub fn of_any_number() -> Self {
+        Self { unfold: false, control: false, positions: false, fold_above: usize::MAX, ..Self::default() }
+    }
+
     /// With all components folded that take part in compositions and get smaller by it.
     #[must_use]
     pub fn with_all_folded(self) -> Self {

@@ -1,0 +1,653 @@
+//! The abstraction of a model in which there are any number of components of a kind: some are told apart, of the others only their local states are known.
+//!
+//! In: a model with enough components ([`crate::replicas`]), how many identities stay apart and in which order the list of all has them, the local states that others can
+//! have ([`crate::others`]). Out: a model whose states have what is shared and the components of the tracked identities, with one constant for all others;
+//! a list of identities is a word with blocks of others ([`crate::words`]). A step in which others take part is evaluated with each of their
+//! local states, at each way in which the identities that it reads can be equal or different, and with blocks of each length that matters; answers are
+//! merged and put together (existential abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is tried again with other constants and longer
+//! blocks: if the answers differ, the analysis was wrong, and the search ends with an error.
+//!
+//! Cost: local states times ways times words for each question; engines remember the answers.
+
+use crate::base::{Base, as_inside};
+use crate::merged::{mapped, without};
+use crate::replicas::Replicas;
+use crate::sizes::SIZE;
+use crate::words::{Letter, Part, Wanted, abstracted, longer, words};
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{LabelId, OpId};
+use mu_base::{Diagnostic, Stage};
+use mu_compile::Compiled;
+use mu_data::engine::Engine;
+use mu_data::expr::Expr;
+use mu_data::signature::Signature;
+use mu_labels::{ActionLabels, MultiAction};
+use mu_model::{Group, Model, Slot, Steps, Worker};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// More evaluations than these for one answer are not made.
+const MOST: usize = 200_000;
+/// So many answers of the model inside are remembered.
+const MOST_KNOWN: usize = 400_000;
+
+/// The local state of a component that is not told apart, slot by slot, with numbers of the slots of the last identity that has components. Its own identity
+/// is the last constant, all others are the one before.
+pub type Member = Vec<u32>;
+
+/// What of a group of the abstract model is whose.
+pub(crate) struct Share {
+    /// The group inside.
+    inside: usize,
+    /// By other that takes part.
+    pub others: Vec<Other>,
+    /// Requirements of slots whose constants are merged.
+    moved: Vec<(Slot, u32)>,
+    /// Slots that are written and no other's, as positions in those inside.
+    writes: Vec<usize>,
+}
+
+/// What a group does with an other.
+#[derive(Default)]
+pub(crate) struct Other {
+    /// Numbers of the local slots that its steps depend on.
+    pub view: Vec<usize>,
+    /// What the slots of the view must hold, by position in it.
+    required: Vec<(usize, u32)>,
+    /// The same as the group inside says it.
+    inside: Vec<(Slot, u32)>,
+    /// Positions in the view, and in the slots that the group reads, which must be equal.
+    equal: Vec<(usize, usize)>,
+    /// Numbers of local slots that are written, with positions inside.
+    pub changes: Vec<(usize, usize)>,
+}
+
+/// See the module's head.
+pub struct Crowd<'a> {
+    inner: &'a dyn Base,
+    pub(crate) replicas: &'a Replicas,
+    tracked: usize,
+    groups: Vec<Group>,
+    pub(crate) shares: Vec<Share>,
+    initial: Vec<u32>,
+    /// By group, by other: views of local states.
+    views: Vec<Vec<Vec<Vec<u32>>>>,
+}
+
+impl<'a> Crowd<'a> {
+    /// The abstraction of `inner` in which so many identities stay apart as `order` has, which is their order in the list of all, and all others have one of
+    /// these local states.
+    pub fn new(inner: &'a dyn Base, replicas: &'a Replicas, order: &[usize], members: &[Member]) -> Result<Self, Diagnostic> {
+        let tracked = order.len();
+        if tracked > replicas.room() {
+            let text = format!("the formula tells {tracked} constants of `{}` apart, which are too many", replicas.family.name);
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        }
+        let (groups, shares) = (Vec::new(), Vec::new());
+        let mut crowd = Self { inner, replicas, tracked, groups, shares, initial: Vec::new(), views: Vec::new() };
+        let mut thread = Thread::new(&crowd);
+        let mut made = Vec::new();
+        for (g, group) in inner.groups().iter().enumerate() {
+            let others: Vec<usize> = replicas.groups[g].identities.iter().copied().filter(|i| *i >= tracked).collect();
+            if others.iter().enumerate().all(|(k, i)| *i == tracked + k) {
+                made.push(thread.share(g, group, others.len())?);
+            }
+        }
+        let mut initial = inner.initial();
+        let kept: Vec<Slot> =
+            (0..initial.len() as Slot).filter(|s| thread.owned_by_other(*s).is_none() && replicas.all != Some(*s)).collect();
+        for slot in kept {
+            initial[slot as usize] = thread.image(slot, initial[slot as usize])?;
+        }
+        if let Some(all) = replicas.all {
+            let other = replicas.family.constants.len() - 2;
+            let letters: Vec<usize> = order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
+            initial[all as usize] = inner.intern(all, &replicas.made(inner.signature(), &letters)?);
+        }
+        drop(thread);
+        crowd.initial = initial;
+        for (group, share) in made {
+            crowd.groups.push(group);
+            crowd.shares.push(share);
+        }
+        let views = |other: &Other| other.views(members);
+        crowd.views = crowd.shares.iter().map(|s| s.others.iter().map(views).collect()).collect();
+        Ok(crowd)
+    }
+
+    /// The local state in which each component begins.
+    pub(crate) fn first(&self) -> Result<Member, Diagnostic> {
+        let mut thread = Thread::new(self);
+        let initial = self.inner.initial();
+        let slots = &self.replicas.local[SIZE - 1];
+        slots.iter().map(|slot| thread.local_image(*slot, initial[*slot as usize], SIZE - 1)).collect()
+    }
+}
+
+impl Other {
+    /// What a local state shows.
+    pub(crate) fn view(&self, member: &Member) -> Option<Vec<u32>> {
+        let view: Vec<u32> = self.view.iter().map(|n| member[*n]).collect();
+        self.required.iter().all(|(at, value)| view[*at] == *value).then_some(view)
+    }
+
+    fn views(&self, members: &[Member]) -> Vec<Vec<u32>> {
+        let mut seen = AHashSet::new();
+        members.iter().filter_map(|m| self.view(m)).filter(|v| seen.insert(v.clone())).collect()
+    }
+
+    /// Whether a view fits what is read.
+    pub(crate) fn fits(&self, view: &[u32], reads: &[u32]) -> bool {
+        self.equal.iter().all(|(at, read)| view[*at] == reads[*read])
+    }
+}
+
+impl Model for Crowd<'_> {
+    as_inside!();
+    fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+    fn initial(&self) -> Vec<u32> {
+        self.initial.clone()
+    }
+    fn worker(&self) -> Box<dyn Worker + '_> {
+        Box::new(Thread::new(self))
+    }
+}
+
+impl ActionLabels for Crowd<'_> {
+    fn multi_action(&self, label: LabelId) -> Arc<MultiAction> {
+        self.inner.multi_action(label)
+    }
+    fn constructor_images(&self, _symmetry: usize) -> Option<&[(OpId, OpId)]> {
+        None
+    }
+}
+
+impl Base for Crowd<'_> {
+    fn compiled(&self) -> &Compiled {
+        self.inner.compiled()
+    }
+}
+
+/// A step: its label, what it writes, and what it writes in the local state of each other.
+pub(crate) type Answer = (LabelId, Vec<u32>, Vec<Vec<u32>>);
+
+/// Where an identity stands that is one of those that are not told apart.
+#[derive(Clone, Copy)]
+enum Free {
+    /// In what is shared or tracked: it is any other.
+    Shared,
+    /// In the local state of this other: it is any but itself.
+    Of(usize),
+}
+
+/// What an identity is: a tracked one, or one with a name that others have as well.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Is {
+    Tracked(usize),
+    Named(usize),
+}
+
+/// One way in which all is as it may be.
+struct Way<'w> {
+    is: &'w [Is],
+    /// Constants of names, and of letters that nothing names.
+    names: &'w [usize],
+    fillers: &'w [usize],
+    word: Option<&'w [Letter]>,
+}
+
+/// What is asked of a group.
+struct Asked<'q> {
+    group: usize,
+    reads: &'q [u32],
+    views: &'q [&'q [u32]],
+}
+
+/// The evaluator of one thread.
+pub(crate) struct Thread<'m> {
+    model: &'m Crowd<'m>,
+    inner: Box<dyn Worker + 'm>,
+    engine: Engine,
+    occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
+    images: AHashMap<(Slot, u32), u32>,
+    local_images: AHashMap<(Slot, u32), u32>,
+    concrete: AHashMap<(Slot, Slot, u32, Vec<usize>), u32>,
+    labels: AHashMap<LabelId, LabelId>,
+    known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
+    words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
+}
+
+impl<'m> Thread<'m> {
+    pub(crate) fn new(model: &'m Crowd<'m>) -> Self {
+        Self {
+            model,
+            inner: model.inner.worker(),
+            engine: model.inner.engine(),
+            occurrences: AHashMap::new(),
+            images: AHashMap::new(),
+            local_images: AHashMap::new(),
+            concrete: AHashMap::new(),
+            labels: AHashMap::new(),
+            known: AHashMap::new(),
+            words: AHashMap::new(),
+        }
+    }
+
+    fn signature(&self) -> &'m Signature {
+        self.model.inner.signature()
+    }
+
+    /// The constant that stands for all others.
+    fn other(&self) -> usize {
+        self.model.replicas.family.constants.len() - 2
+    }
+
+    fn owned_by_other(&self, slot: Slot) -> Option<usize> {
+        self.model.replicas.owner[slot as usize].filter(|i| *i >= self.model.tracked)
+    }
+
+    fn holds(&self, slot: Slot) -> bool {
+        self.model.replicas.family.slots[slot as usize]
+    }
+
+    fn interned(&mut self, slot: Slot, e: &Expr) -> Result<u32, Diagnostic> {
+        let value = self.engine.from_expr(e)?;
+        let normal = self.engine.to_expr_at(&value, e.sort);
+        Ok(self.model.inner.intern(slot, &normal))
+    }
+
+    fn mapped(&self, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
+        mapped(self.signature(), &self.model.replicas.family, e, f)
+    }
+
+    /// The abstract value of a slot that is no other's.
+    fn image(&mut self, slot: Slot, value: u32) -> Result<u32, Diagnostic> {
+        if let Some(known) = self.images.get(&(slot, value)) {
+            return Ok(*known);
+        }
+        let (model, other) = (self.model, self.other());
+        let e = model.inner.value(slot, value);
+        let image = if model.replicas.lists[slot as usize] {
+            let Some(letters) = model.replicas.letters(self.signature(), &e) else {
+                let text = format!("the value `{}` is no list of constants", mu_data::print::expression(self.signature(), &e));
+                return Err(Diagnostic::new(Stage::Unsupported, text));
+            };
+            let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
+            let letters: Vec<usize> = word.iter().map(|p| if let Part::Tracked(i) = p { *i } else { other }).collect();
+            let list = model.replicas.made(self.signature(), &letters)?;
+            self.interned(slot, &list)?
+        } else if self.holds(slot) {
+            let e = self.mapped(&e, &mut |i| if i < model.tracked { i } else { other })?;
+            self.interned(slot, &e)?
+        } else {
+            without(self.signature(), &model.replicas.family, &e)?;
+            value
+        };
+        self.images.insert((slot, value), image);
+        Ok(image)
+    }
+
+    /// The value of a slot of the identity `own` as a value of the same slot of a local state.
+    fn local_image(&mut self, slot: Slot, value: u32, own: usize) -> Result<u32, Diagnostic> {
+        if let Some(known) = self.local_images.get(&(slot, value)) {
+            return Ok(*known);
+        }
+        let (model, other) = (self.model, self.other());
+        let e = model.inner.value(slot, value);
+        let e = if self.holds(slot) {
+            self.mapped(&e, &mut |i| if i == own { other + 1 } else { other })?
+        } else {
+            without(self.signature(), &model.replicas.family, &e)?;
+            e
+        };
+        let number = model.replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default();
+        let image = self.interned(model.replicas.local[SIZE - 1][number], &e)?;
+        self.local_images.insert((slot, value), image);
+        Ok(image)
+    }
+
+    /// The abstract group of a group in which the first `others` identities that are not tracked take part.
+    fn share(&mut self, inside: usize, group: &Group, others: usize) -> Result<(Group, Share), Diagnostic> {
+        let model = self.model;
+        let replicas = model.replicas;
+        let mut shares: Vec<Other> = (0..others).map(|_| Other::default()).collect();
+        let number = |slot: Slot, own: usize| replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default();
+        let (mut requires, mut moved, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for slot in &group.reads {
+            match self.owned_by_other(*slot) {
+                Some(own) => shares[own - model.tracked].view.push(number(*slot, own)),
+                None => reads.push(*slot),
+            }
+        }
+        for &(slot, value) in &group.requires {
+            if let Some(own) = self.owned_by_other(slot) {
+                let share = &mut shares[own - model.tracked];
+                let at = number(slot, own);
+                if !share.view.contains(&at) {
+                    share.view.push(at);
+                }
+                let position = share.view.iter().position(|n| *n == at).unwrap_or_default();
+                share.required.push((position, self.local_image(slot, value, own)?));
+                share.inside.push((slot, value));
+            } else if self.occurrences(slot, value)?.iter().any(|i| *i >= model.tracked) {
+                moved.push((slot, value));
+                reads.push(slot);
+            } else {
+                requires.push((slot, value));
+            }
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        for (at, slot) in group.writes.iter().enumerate() {
+            match self.owned_by_other(*slot) {
+                Some(own) => shares[own - model.tracked].changes.push((number(*slot, own), at)),
+                None => writes.push(at),
+            }
+        }
+        for &(a, b) in &replicas.groups[inside].equal {
+            for (a, b) in [(a, b), (b, a)] {
+                if let (Some(own), None) = (self.owned_by_other(a), self.owned_by_other(b)) {
+                    let share = &mut shares[own - model.tracked];
+                    let at = share.view.iter().position(|n| *n == number(a, own));
+                    share.equal.extend(at.zip(reads.iter().position(|s| *s == b)));
+                }
+            }
+        }
+        let written = writes.iter().map(|at| group.writes[*at]).collect();
+        let own = Group { requires, tests: reads.clone(), reads, writes: written, confluent: false, ..group.clone() };
+        Ok((own, Share { inside, others: shares, moved, writes }))
+    }
+
+    /// The identities in a slot's value, in order.
+    fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
+        if let Some(known) = self.occurrences.get(&(slot, value)) {
+            return Ok(known.clone());
+        }
+        let mut found = Vec::new();
+        if self.holds(slot) {
+            let e = self.model.inner.value(slot, value);
+            self.mapped(&e, &mut |i| {
+                found.push(i);
+                i
+            })?;
+        }
+        let found: Rc<[usize]> = found.into();
+        self.occurrences.insert((slot, value), found.clone());
+        Ok(found)
+    }
+
+    fn label(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
+        if let Some(known) = self.labels.get(&label) {
+            return Ok(*known);
+        }
+        let (model, other) = (self.model, self.other());
+        let multi = model.inner.multi_action(label);
+        let mut images: MultiAction = Vec::new();
+        for (action, args) in multi.iter() {
+            let mut new = Vec::new();
+            for e in args {
+                if model.replicas.family.holds(e.sort) {
+                    let image = self.mapped(e, &mut |i| if i < model.tracked { i } else { other })?;
+                    let value = self.engine.from_expr(&image)?;
+                    new.push(self.engine.to_expr_at(&value, image.sort));
+                } else {
+                    without(self.signature(), &model.replicas.family, e)?;
+                    new.push(e.clone());
+                }
+            }
+            images.push((*action, new));
+        }
+        let image = if images == **multi { label } else { model.inner.intern_label(images) };
+        self.labels.insert(label, image);
+        Ok(image)
+    }
+
+    /// The words of a list that a group reads, where so many others have names.
+    fn words(&mut self, group: usize, slot: Slot, value: u32, names: usize) -> Result<Rc<Vec<Vec<Letter>>>, Diagnostic> {
+        let model = self.model;
+        let key = (group, slot as usize, value, names);
+        if let Some(known) = self.words.get(&key) {
+            return Ok(known.clone());
+        }
+        let list = model.inner.value(slot, value);
+        let letters = model.replicas.letters(self.signature(), &list).unwrap_or_default();
+        let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
+        let all = model.replicas.all == Some(slot);
+        let found = words(&word, &self.wanted(group, names, all), MOST);
+        let found = Rc::new(found.ok_or_else(|| self.too_much(group))?);
+        self.words.insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn wanted(&self, group: usize, names: usize, all: bool) -> Wanted {
+        let joint = &self.model.replicas.groups[self.model.shares[group].inside];
+        let (uses, seen) = (joint.uses, joint.uses.operations + 1);
+        // What is summed over may be any letter, with such rows before and behind it.
+        let longest = if uses.sieves { seen * (joint.sums + 1) + joint.sums } else { seen };
+        Wanted { names, all, empty: all, longest, front: (!uses.sieves).then_some(seen) }
+    }
+
+    fn too_much(&self, group: usize) -> Diagnostic {
+        let name = &self.model.groups[group].name;
+        let text = format!("a step `{name}` depends on too many constants of `{}` at once", self.model.replicas.family.name);
+        Diagnostic::new(Stage::Unsupported, text)
+    }
+
+    /// Where identities stand that are not told apart, in what a group reads and not in lists.
+    fn free(&mut self, asked: &Asked) -> Result<Vec<Free>, Diagnostic> {
+        let model = self.model;
+        let share = &model.shares[asked.group];
+        let mut free = Vec::new();
+        for (&slot, &value) in model.groups[asked.group].reads.iter().zip(asked.reads) {
+            if !model.replicas.lists[slot as usize] {
+                let others = self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+                free.extend(std::iter::repeat_n(Free::Shared, others));
+            }
+        }
+        let (locals, other) = (&model.replicas.local[SIZE - 1], self.other());
+        for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
+            for (&number, &value) in part.view.iter().zip(*view) {
+                let others = self.occurrences(locals[number], value)?.iter().filter(|i| **i == other).count();
+                free.extend(std::iter::repeat_n(Free::Of(j), others));
+            }
+        }
+        Ok(free)
+    }
+
+    /// The ways in which these can be equal or different, each with how many names there are.
+    fn ways(&self, group: usize, free: &[Free]) -> Result<Vec<(Vec<Is>, usize)>, Diagnostic> {
+        let others = self.model.shares[group].others.len();
+        let mut ways = vec![(Vec::new(), others)];
+        for at in free {
+            let mut next = Vec::new();
+            for (is, names) in &ways {
+                let tracked = if matches!(at, Free::Of(_)) { self.model.tracked } else { 0 };
+                let own = if let Free::Of(j) = at { *j } else { usize::MAX };
+                let all = (0..tracked).map(Is::Tracked).chain((0..=*names).filter(|n| *n != own).map(Is::Named));
+                for one in all {
+                    let more = usize::from(one == Is::Named(*names));
+                    next.push(([is.as_slice(), &[one]].concat(), names + more));
+                }
+            }
+            ways = next;
+            if ways.len() > MOST {
+                return Err(self.too_much(group));
+            }
+        }
+        Ok(ways)
+    }
+
+    /// The steps of a group where others have these views.
+    pub(crate) fn answers(&mut self, group: usize, reads: &[u32], views: &[&[u32]]) -> Result<BTreeSet<Answer>, Diagnostic> {
+        let model = self.model;
+        let asked = Asked { group, reads, views };
+        let free = self.free(&asked)?;
+        let mut slots = model.groups[group].reads.iter().zip(reads);
+        let looked = model.replicas.groups[model.shares[group].inside].list;
+        let list = slots.find(|(slot, _)| looked == Some(**slot)).map(|(s, v)| (*s, *v));
+        let sums = model.replicas.family.sums[model.shares[group].inside];
+        let (base, end) = (model.tracked + views.len(), model.replicas.family.constants.len());
+        let mut all = BTreeSet::new();
+        for (is, names) in self.ways(group, &free)? {
+            let fresh = names - views.len();
+            let found = match list {
+                Some((slot, value)) => self.words(group, slot, value, names)?,
+                None => Rc::new(vec![Vec::new()]),
+            };
+            let longest = self.wanted(group, names, false).longest;
+            for word in found.iter() {
+                let more = longer(word, longest);
+                let room = more.iter().filter(|l| matches!(l, Letter::Filler(_))).count();
+                if base + fresh + room + sums > end {
+                    return Err(self.too_much(group));
+                }
+                let place = |at: usize, back: bool| if back { end - 1 - at } else { base + at };
+                let own = |back: bool| -> (Vec<usize>, Vec<usize>) {
+                    let names = (0..views.len()).map(|j| model.tracked + j).chain((0..fresh).map(|k| place(k, back)));
+                    (names.collect(), (0..room).map(|k| place(fresh + k, back)).collect())
+                };
+                let (there, back) = (own(false), own(true));
+                let first = Way { is: &is, names: &there.0, fillers: &there.1, word: list.map(|_| word.as_slice()) };
+                let answers = self.at(&asked, &first)?;
+                if list.is_some() || fresh > 0 {
+                    let twin = Way { is: &is, names: &back.0, fillers: &back.1, word: list.map(|_| more.as_slice()) };
+                    if self.at(&asked, &twin)? != answers {
+                        let text = format!(
+                            "constants of `{}` that were found to be alike are not, in a step `{}`",
+                            model.replicas.family.name, model.groups[group].name
+                        );
+                        return Err(Diagnostic::new(Stage::Internal, text));
+                    }
+                }
+                all.extend(answers);
+            }
+        }
+        Ok(all)
+    }
+
+    /// A value of `from` as one of the slot `to`, with these constants in the place of those that are not told apart.
+    fn placed(&mut self, (from, to): (Slot, Slot), value: u32, places: Vec<usize>) -> Result<u32, Diagnostic> {
+        if from == to && places.is_empty() {
+            return Ok(value);
+        }
+        let key = (from, to, value, places);
+        if let Some(known) = self.concrete.get(&key) {
+            return Ok(*known);
+        }
+        let mut next = key.3.iter();
+        let e = self.model.inner.value(from, value);
+        let tracked = self.model.tracked;
+        let e = self.mapped(&e, &mut |i| if i < tracked { i } else { next.next().copied().unwrap_or(i) })?;
+        let id = self.interned(to, &e)?;
+        self.concrete.insert(key, id);
+        Ok(id)
+    }
+
+    /// The steps of a group in one way.
+    fn at(&mut self, asked: &Asked, way: &Way) -> Result<BTreeSet<Answer>, Diagnostic> {
+        let model = self.model;
+        let (group, share) = (&model.groups[asked.group], &model.shares[asked.group]);
+        let inside = &model.inner.groups()[share.inside];
+        let constant = |is: &Is| match is {
+            Is::Tracked(i) => *i,
+            Is::Named(n) => way.names[*n],
+        };
+        let mut free = way.is.iter().map(constant);
+        let mut values: AHashMap<Slot, u32> = AHashMap::new();
+        for (&slot, &value) in group.reads.iter().zip(asked.reads) {
+            let looked = model.replicas.groups[share.inside].list == Some(slot);
+            let id = if model.replicas.lists[slot as usize] && !looked {
+                // Only whether it is empty is asked.
+                value
+            } else if looked {
+                let letter = |l: &Letter| match l {
+                    Letter::Tracked(i) => *i,
+                    Letter::Named(n) => way.names[*n],
+                    Letter::Filler(n) => way.fillers[*n],
+                };
+                let letters: Vec<usize> = way.word.unwrap_or_default().iter().map(letter).collect();
+                let list = model.replicas.made(self.signature(), &letters)?;
+                self.interned(slot, &list)?
+            } else {
+                let others = self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+                self.placed((slot, slot), value, free.by_ref().take(others).collect())?
+            };
+            values.insert(slot, id);
+        }
+        let (locals, other) = (&model.replicas.local[SIZE - 1], self.other());
+        for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
+            for (&number, &value) in part.view.iter().zip(*view) {
+                let found = self.occurrences(locals[number], value)?;
+                let places = found.iter().map(|i| if *i == other { free.next().unwrap_or(*i) } else { model.tracked + j }).collect();
+                let slot = model.replicas.local[model.tracked + j][number];
+                values.insert(slot, self.placed((locals[number], slot), value, places)?);
+            }
+        }
+        let required = share.moved.iter().chain(share.others.iter().flat_map(|o| &o.inside));
+        if required.into_iter().any(|(slot, value)| values.get(slot) != Some(value)) {
+            return Ok(BTreeSet::new());
+        }
+        let steps = self.inside(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
+        let width = inside.writes.len();
+        let mut out = BTreeSet::new();
+        for (i, &label) in steps.labels.iter().enumerate() {
+            let row = &steps.values[i * width..(i + 1) * width];
+            let label = self.label(label)?;
+            let own = share.writes.iter().map(|at| self.image(inside.writes[*at], row[*at])).collect::<Result<Vec<_>, _>>()?;
+            let mut changes = Vec::new();
+            for (j, part) in share.others.iter().enumerate() {
+                let change = part.changes.iter().map(|(_, at)| self.local_image(inside.writes[*at], row[*at], model.tracked + j));
+                changes.push(change.collect::<Result<Vec<_>, _>>()?);
+            }
+            out.insert((label, own, changes));
+        }
+        Ok(out)
+    }
+
+    /// The steps of the model inside.
+    fn inside(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
+        let key = (group, values);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut steps = Steps::default();
+        self.inner.steps(group, &key.1, &mut steps)?;
+        let steps = Rc::new(steps);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, steps.clone());
+        Ok(steps)
+    }
+}
+
+/// All choices of one from each list.
+pub(crate) fn choices<'v>(lists: &[Vec<&'v [u32]>]) -> Vec<Vec<&'v [u32]>> {
+    lists.iter().fold(vec![Vec::new()], |rows, list| {
+        rows.iter().flat_map(|row| list.iter().map(move |v| [row.as_slice(), &[*v]].concat())).collect()
+    })
+}
+
+impl Worker for Thread<'_> {
+    fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
+        let model = self.model;
+        let share = &model.shares[group];
+        let fitting = |(other, views): (&Other, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
+            views.iter().filter(|v| other.fits(v, reads)).cloned().collect()
+        };
+        let views: Vec<Vec<Vec<u32>>> = share.others.iter().zip(&model.views[group]).map(fitting).collect();
+        let views: Vec<Vec<&[u32]>> = views.iter().map(|list| list.iter().map(Vec::as_slice).collect()).collect();
+        let mut all = BTreeSet::new();
+        for chosen in choices(&views) {
+            all.extend(self.answers(group, reads, &chosen)?.into_iter().map(|(label, target, _)| (label, target)));
+        }
+        for (label, target) in all {
+            out.labels.push(label);
+            out.values.extend(target);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! The local states that components can have which are not told apart.
+//!
+//! In: a model with enough components ([`crate::replicas`]). Out: a set of local states that has the first one and is closed: in the abstraction in
+//! which no identity is told apart ([`crate::Crowd`]), what a step that others of these states take part in makes of them is one of them. So by
+//! induction over runs, each component of each instance is always in one of them; also where some identities are told apart, since these are others
+//! there. Cost: the shared states times the groups, in rounds until nothing is new.
+
+use crate::base::Base;
+use crate::crowd::{Crowd, Member, Thread, choices};
+use crate::replicas::Replicas;
+use ahash::{AHashMap, AHashSet};
+use mu_base::{Diagnostic, Stage};
+use mu_model::Model;
+
+/// More states than these, shared or local, are not followed.
+const MOST: usize = 300_000;
+
+/// What steps of a group do to an other with a view.
+type Effects = AHashMap<(usize, usize, Vec<u32>), AHashSet<Vec<u32>>>;
+
+/// The local states, see the module's head.
+pub fn others(base: &dyn Base, replicas: &Replicas) -> Result<Vec<Member>, Diagnostic> {
+    let crowd = Crowd::new(base, replicas, &[], &[])?;
+    if replicas.local.iter().all(Vec::is_empty) && replicas.most == 0 {
+        return Ok(Vec::new());
+    }
+    let mut thread = Thread::new(&crowd);
+    let mut search = Search { crowd: &crowd, members: vec![crowd.first()?], states: vec![crowd.initial()], ..Search::new(&crowd) };
+    search.known.insert(search.members[0].clone());
+    search.seen.insert(search.states[0].clone());
+    while search.round(&mut thread)? {}
+    Ok(search.members)
+}
+
+struct Search<'c> {
+    crowd: &'c Crowd<'c>,
+    members: Vec<Member>,
+    known: AHashSet<Member>,
+    states: Vec<Vec<u32>>,
+    seen: AHashSet<Vec<u32>>,
+    /// What was asked of a group, with the targets.
+    asked: AHashMap<(usize, Vec<u32>), (AHashSet<Vec<Vec<u32>>>, AHashSet<Vec<u32>>)>,
+    effects: Effects,
+}
+
+impl<'c> Search<'c> {
+    fn new(crowd: &'c Crowd<'c>) -> Self {
+        Self {
+            crowd,
+            members: Vec::new(),
+            known: AHashSet::new(),
+            states: Vec::new(),
+            seen: AHashSet::new(),
+            asked: AHashMap::new(),
+            effects: AHashMap::new(),
+        }
+    }
+
+    /// Takes all steps from what is known; whether something was new.
+    fn round(&mut self, thread: &mut Thread) -> Result<bool, Diagnostic> {
+        let (before, members) = (self.states.len(), self.members.len());
+        for (g, group) in self.crowd.groups().iter().enumerate() {
+            let others = &self.crowd.shares[g].others;
+            let views: Vec<AHashSet<Vec<u32>>> = others.iter().map(|o| self.members.iter().filter_map(|m| o.view(m)).collect()).collect();
+            let mut done: AHashSet<Vec<u32>> = AHashSet::new();
+            let mut at = 0;
+            while at < self.states.len() {
+                let state = self.states[at].clone();
+                at += 1;
+                if group.requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+                    continue;
+                }
+                let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
+                if done.insert(reads.clone()) {
+                    self.ask(thread, g, &reads, &views)?;
+                }
+                let targets: Vec<Vec<u32>> = self.asked[&(g, reads)].1.iter().cloned().collect();
+                for target in targets {
+                    let mut next = state.clone();
+                    group.writes.iter().zip(target).for_each(|(slot, value)| next[*slot as usize] = value);
+                    if self.seen.insert(next.clone()) {
+                        self.states.push(next);
+                    }
+                }
+            }
+        }
+        let mut at = 0;
+        while at < self.members.len() {
+            self.step(at);
+            at += 1;
+        }
+        if self.states.len() > MOST || self.members.len() > MOST {
+            return Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many local states"));
+        }
+        Ok(self.states.len() > before || self.members.len() > members)
+    }
+
+    /// Evaluates a group for views that are new.
+    fn ask(&mut self, thread: &mut Thread, group: usize, reads: &[u32], views: &[AHashSet<Vec<u32>>]) -> Result<(), Diagnostic> {
+        let others = &self.crowd.shares[group].others;
+        let (asked, targets) = self.asked.entry((group, reads.to_vec())).or_default();
+        let fitting: Vec<Vec<&[u32]>> =
+            others.iter().zip(views).map(|(o, all)| all.iter().filter(|v| o.fits(v, reads)).map(Vec::as_slice).collect()).collect();
+        for chosen in choices(&fitting) {
+            if !asked.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
+                continue;
+            }
+            for (_, target, changes) in thread.answers(group, reads, &chosen)? {
+                targets.insert(target);
+                for (j, change) in changes.into_iter().enumerate() {
+                    self.effects.entry((group, j, chosen[j].to_vec())).or_default().insert(change);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What steps make of a local state.
+    fn step(&mut self, at: usize) {
+        let member = self.members[at].clone();
+        for (g, share) in self.crowd.shares.iter().enumerate() {
+            for (j, other) in share.others.iter().enumerate() {
+                let Some(view) = other.view(&member) else { continue };
+                for change in self.effects.get(&(g, j, view)).into_iter().flatten() {
+                    let mut next = member.clone();
+                    other.changes.iter().zip(change).for_each(|((number, _), value)| next[*number] = *value);
+                    if self.known.insert(next.clone()) {
+                        self.members.push(next);
+                    }
+                }
+            }
+        }
+    }
+}

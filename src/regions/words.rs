@@ -1,0 +1,379 @@
+//! Lists of identities, as words of which any number of letters is not told.
+//!
+//! In: expressions of a process with a sort of any number of constants, lists over which are parts of the list of all of them. Out: whether what is done
+//! with such lists sees no more of a block of letters that are alike than whether it is short ([`Lists`]), and how many letters that are; the words that
+//! stand for all that a word with blocks can be ([`words`]).
+//!
+//! Admitted are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings that go through a list once, letter by letter, and keep or drop
+//! each by what it is, not by where (*sieves*: [`Lists::sieves`]). So all lists have letters that differ from each other, and docs/unbounded.md has the lemma: of letters in a row that
+//! nothing else names, one more than there are operations shows all that more of them can. Cost: linear; the number of words is exponential in the names.
+
+use ahash::AHashSet;
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{DataSpec, Equation, Expr, ExprKind};
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_data::sort::SortKind;
+
+/// What is admitted of lists of one sort.
+pub struct Lists<'a> {
+    signature: &'a Signature,
+    /// The sort of the lists.
+    list: SortId,
+    sieves: AHashSet<OpId>,
+}
+
+/// What an expression does with lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// Letters that operations may take away from the front: how many there are of them.
+    pub operations: usize,
+    /// Whether it goes through a list.
+    pub sieves: bool,
+}
+
+fn deep<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 4 << 20, f)
+}
+
+fn refused<T>(text: impl Into<String>, e: &Expr) -> Result<T, Diagnostic> {
+    Err(Diagnostic::new(Stage::Unsupported, text).placed(e.span))
+}
+
+impl<'a> Lists<'a> {
+    /// Lists of the sort `list` in these data.
+    pub fn new(data: &'a DataSpec, list: SortId) -> Self {
+        let mut lists = Self { signature: &data.signature, list, sieves: AHashSet::new() };
+        lists.sieves = data.signature.ops().filter(|(_, op)| op.kind == OpKind::Mapping).map(|(id, _)| id).collect();
+        lists.sieves.retain(|op| is_sieve(data, list, *op));
+        lists
+    }
+
+    /// The mappings that go through a list and keep or drop its letters.
+    pub fn sieves(&self) -> &AHashSet<OpId> {
+        &self.sieves
+    }
+
+    /// What an expression does with lists. Error: something that is not admitted.
+    pub fn uses(&self, e: &Expr) -> Result<Uses, Diagnostic> {
+        let mut uses = Uses::default();
+        if e.sort == self.list {
+            self.list(e, &mut uses)?
+        } else {
+            self.data(e, &mut uses)?
+        }
+        Ok(uses)
+    }
+
+    /// A list.
+    fn list(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
+        deep(|| match (&e.kind, e.as_builtin(self.signature)) {
+            (ExprKind::Var(_), _) | (_, Some((Builtin::EmptyList, _))) => Ok(()),
+            (_, Some((Builtin::Tail, [rest]))) => {
+                uses.operations += 1;
+                self.list(rest, uses)
+            }
+            (_, Some((Builtin::If, [condition, a, b]))) => {
+                self.data(condition, uses)?;
+                self.list(a, uses)?;
+                self.list(b, uses)
+            }
+            (ExprKind::Apply(head, args), _) if matches!(head.kind, ExprKind::Op(op) if self.sieves.contains(&op)) => {
+                uses.operations += 1;
+                uses.sieves = true;
+                for arg in args {
+                    if arg.sort == self.list {
+                        self.list(arg, uses)?;
+                    } else if self.mentions(arg) {
+                        return refused("a list of identities is gone through with a part of itself", arg);
+                    }
+                }
+                Ok(())
+            }
+            _ => refused("a list of identities is made in another way than by `tail` or by a mapping that keeps or drops each letter", e),
+        })
+    }
+
+    /// What is no list.
+    fn data(&self, e: &Expr, uses: &mut Uses) -> Result<(), Diagnostic> {
+        let other = "a list of identities is used in another way than by `head`, `tail` and comparison with `[]`";
+        deep(|| match (&e.kind, e.as_builtin(self.signature)) {
+            (ExprKind::Var(_) | ExprKind::Number(_), _) => Ok(()),
+            (_, Some((Builtin::Head, [list]))) if list.sort == self.list => self.list(list, uses),
+            (_, Some((Builtin::Equal | Builtin::NotEqual, [a, b]))) if a.sort == self.list => {
+                let empty = |e: &Expr| matches!(e.as_builtin(self.signature), Some((Builtin::EmptyList, _)));
+                if !empty(a) && !empty(b) {
+                    return refused("two lists of identities are compared", e);
+                }
+                self.list(a, uses)?;
+                self.list(b, uses)
+            }
+            (ExprKind::Op(op), _) => match self.signature.sorts.kind(self.signature.op(*op).sort) {
+                SortKind::Function(from, to) if from.contains(&self.list) || *to == self.list => refused(other, e),
+                _ => Ok(()),
+            },
+            (ExprKind::Apply(head, args), _) => {
+                if args.iter().any(|a| a.sort == self.list) {
+                    return refused(other, e);
+                }
+                if !matches!(head.kind, ExprKind::Op(_)) {
+                    self.data(head, uses)?;
+                }
+                args.iter().try_for_each(|a| self.data(a, uses))
+            }
+            (ExprKind::Bind(_, vars, body), _) => {
+                if vars.iter().any(|v| self.signature.var(*v).sort == self.list) || body.sort == self.list {
+                    return refused(other, e);
+                }
+                self.data(body, uses)
+            }
+            (ExprKind::Where(body, definitions), _) => {
+                if definitions.iter().any(|d| d.1.sort == self.list) {
+                    return refused(other, e);
+                }
+                definitions.iter().try_for_each(|d| self.data(&d.1, uses))?;
+                self.data(body, uses)
+            }
+        })
+    }
+
+    /// The lists of which an expression asks more than whether they are empty.
+    pub fn looked_at(&self, e: &Expr, out: &mut AHashSet<VarId>) {
+        deep(|| match (&e.kind, e.as_builtin(self.signature)) {
+            (ExprKind::Var(v), _) if e.sort == self.list => {
+                out.insert(*v);
+            }
+            (_, Some((Builtin::Equal | Builtin::NotEqual, sides @ [a, _]))) if a.sort == self.list => {
+                sides.iter().filter(|s| !matches!(s.kind, ExprKind::Var(_))).for_each(|s| self.looked_at(s, out));
+            }
+            (ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_), _) => {}
+            (ExprKind::Apply(head, args), _) => args.iter().chain([head]).for_each(|a| self.looked_at(a, out)),
+            (ExprKind::Bind(_, _, body), _) => self.looked_at(body, out),
+            (ExprKind::Where(body, definitions), _) => {
+                definitions.iter().map(|d| &d.1).chain([body]).for_each(|d| self.looked_at(d, out));
+            }
+        });
+    }
+
+    /// Whether a list stands in an expression.
+    pub fn mentions(&self, e: &Expr) -> bool {
+        mentions(e, self.list)
+    }
+}
+
+/// Whether a term of a sort stands in an expression.
+fn mentions(e: &Expr, list: SortId) -> bool {
+    deep(|| {
+        e.sort == list
+            || match &e.kind {
+                ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => false,
+                ExprKind::Apply(head, args) => mentions(head, list) || args.iter().any(|a| mentions(a, list)),
+                ExprKind::Bind(_, _, body) => mentions(body, list),
+                ExprKind::Where(body, definitions) => mentions(body, list) || definitions.iter().any(|d| mentions(&d.1, list)),
+            }
+    })
+}
+
+/// Whether a mapping is `f(x.., []) = []` and `f(x.., c |> cs) =` a tree of `if` with conditions that do not speak of `cs`, whose leaves are `cs` or `f(x.., cs)`, each
+/// with `c |>` in front or without.
+fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
+    let (domain, range) = data.signature.domain_range(data.signature.op(op).sort);
+    if range != list || domain.iter().filter(|s| **s == list).count() != 1 {
+        return false;
+    }
+    let at = domain.iter().position(|s| *s == list).unwrap_or_default();
+    let own: Vec<&Equation> = data.equations.iter().filter(|e| e.lhs.head() == Some(op)).collect();
+    let (mut empty, mut letter) = (0, 0);
+    own.iter().all(|equation| {
+        let ExprKind::Apply(_, args) = &equation.lhs.kind else { return false };
+        let mut vars: Vec<VarId> = Vec::new();
+        for (_, arg) in args.iter().enumerate().filter(|(i, _)| *i != at) {
+            let ExprKind::Var(v) = arg.kind else { return false };
+            if vars.contains(&v) {
+                return false;
+            }
+            vars.push(v);
+        }
+        let is_empty = |e: &Expr| matches!(e.as_builtin(&data.signature), Some((Builtin::EmptyList, _)));
+        if equation.condition.is_some() {
+            return false;
+        }
+        if is_empty(&args[at]) {
+            empty += 1;
+            return empty == 1 && is_empty(&equation.rhs);
+        }
+        let Some((Builtin::Cons, [first, rest])) = args[at].as_builtin(&data.signature) else { return false };
+        let (ExprKind::Var(first), ExprKind::Var(rest)) = (&first.kind, &rest.kind) else { return false };
+        letter += 1;
+        letter == 1
+            && first != rest
+            && !vars.contains(first)
+            && Leaf { signature: &data.signature, list, op, at, args, first: *first, rest: *rest }.is(&equation.rhs)
+    }) && letter == 1
+}
+
+/// What the equation of a sieve may come to.
+struct Leaf<'e> {
+    signature: &'e Signature,
+    list: SortId,
+    op: OpId,
+    at: usize,
+    args: &'e [Expr],
+    first: VarId,
+    rest: VarId,
+}
+
+impl Leaf<'_> {
+    fn is(&self, e: &Expr) -> bool {
+        deep(|| match e.as_builtin(self.signature) {
+            Some((Builtin::If, [condition, a, b])) => !mentions(condition, self.list) && self.is(a) && self.is(b),
+            Some((Builtin::Cons, [letter, rest])) => letter.kind == ExprKind::Var(self.first) && self.goes_on(rest),
+            _ => self.goes_on(e),
+        })
+    }
+
+    fn goes_on(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Var(v) => *v == self.rest,
+            ExprKind::Apply(_, args) if e.head() == Some(self.op) => {
+                args.iter().enumerate().all(|(i, a)| if i == self.at { a.kind == ExprKind::Var(self.rest) } else { *a == self.args[i] })
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A letter of an abstract word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The constant of that number, which is told apart.
+    Tracked(usize),
+    /// A block of others.
+    Block,
+}
+
+/// A letter of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Letter {
+    /// The constant of that number, which is told apart.
+    Tracked(usize),
+    /// One of the others that something else names.
+    Named(usize),
+    /// One that nothing else names, by its number in the word.
+    Filler(usize),
+}
+
+/// What words are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Others that something names: so many.
+    pub names: usize,
+    /// Whether each of these is in the word; else some are.
+    pub all: bool,
+    /// Whether blocks may be empty.
+    pub empty: bool,
+    /// Letters in a row that nothing names: at most so many.
+    pub longest: usize,
+    /// If there are no sieves, only so many letters at the front are looked at.
+    pub front: Option<usize>,
+}
+
+/// The words that stand for an abstract word. Error: more than `most`.
+pub fn words(word: &[Part], wanted: &Wanted, most: usize) -> Option<Vec<Vec<Letter>>> {
+    let mut maker = Maker { word, wanted, most, used: vec![false; wanted.names], letters: Vec::new(), fillers: 0, out: Vec::new() };
+    maker.at(0, 0, 0)?;
+    Some(maker.out)
+}
+
+struct Maker<'w> {
+    word: &'w [Part],
+    wanted: &'w Wanted,
+    most: usize,
+    used: Vec<bool>,
+    letters: Vec<Letter>,
+    fillers: usize,
+    out: Vec<Vec<Letter>>,
+}
+
+impl Maker<'_> {
+    /// All ways to go on from a part of which there are `inside` letters, `row` unnamed ones at the end.
+    fn at(&mut self, part: usize, inside: usize, row: usize) -> Option<()> {
+        let Some(here) = self.word.get(part) else {
+            if !self.wanted.all || self.used.iter().all(|u| *u) {
+                if self.out.len() >= self.most {
+                    return None;
+                }
+                self.out.push(self.letters.clone());
+            }
+            return Some(());
+        };
+        if let Part::Tracked(i) = here {
+            self.letters.push(Letter::Tracked(*i));
+            self.at(part + 1, 0, 0)?;
+            self.letters.pop();
+            return Some(());
+        }
+        let seen = self.wanted.front.is_none_or(|front| self.letters.len() < front);
+        let least = usize::from(!self.wanted.empty);
+        if inside >= least {
+            self.at(part + 1, 0, 0)?;
+        }
+        // Behind what is seen, only whether there is something matters.
+        if row < self.wanted.longest && (seen || inside == 0) {
+            self.letters.push(Letter::Filler(self.fillers));
+            self.fillers += 1;
+            self.at(part, inside + 1, row + 1)?;
+            self.fillers -= 1;
+            self.letters.pop();
+        }
+        // Where each name must have its place, it may have it behind what is seen.
+        if seen || self.wanted.all {
+            for name in 0..self.used.len() {
+                if self.used[name] {
+                    continue;
+                }
+                self.used[name] = true;
+                self.letters.push(Letter::Named(name));
+                self.at(part, inside + 1, 0)?;
+                self.letters.pop();
+                self.used[name] = false;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A word with one letter more in each row of `longest` letters that nothing names.
+pub fn longer(word: &[Letter], longest: usize) -> Vec<Letter> {
+    let (mut out, mut row, mut fillers) = (Vec::new(), 0, 0);
+    let mut filler = |out: &mut Vec<Letter>| {
+        out.push(Letter::Filler(fillers));
+        fillers += 1;
+    };
+    for letter in word {
+        if !matches!(letter, Letter::Filler(_)) {
+            row = 0;
+            out.push(*letter);
+            continue;
+        }
+        row += 1;
+        filler(&mut out);
+        if row == longest {
+            filler(&mut out);
+        }
+    }
+    out
+}
+
+/// The word of some letters: blocks for those that are not told apart, which `tracked` tells.
+pub fn abstracted(letters: impl Iterator<Item = Option<usize>>) -> Vec<Part> {
+    let mut word: Vec<Part> = Vec::new();
+    for letter in letters {
+        match letter {
+            Some(i) => word.push(Part::Tracked(i)),
+            None if word.last() == Some(&Part::Block) => {}
+            None => word.push(Part::Block),
+        }
+    }
+    word
+}
