@@ -108,7 +108,7 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         confluence: args.confluence.clone(),
         without: args.without.clone(),
         relabelling: Relabelling::default(),
-        engine: args.engine,
+        engine: args.engine(),
         overview: true,
         strategy: None,
         reading: args.reading.clone(),
@@ -168,11 +168,11 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     options.partial_order &= args.count == Counting::Merged;
     write_game(session, args, subject, &formulas, &options)?;
     let wishes = engines::wishes_of_check(args);
-    engines::expect_taken(args.engine, &wishes)?;
+    engines::expect_taken(args.engine(), &wishes)?;
     let checking = Checking { session, args, subject, kept, options, wishes, several: texts.len() > 1, beside: formulas.len() };
     let refusals = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
     let mut results = Results { violated: false, unknown: false, refused: !refused.is_empty(), cases: refusals };
-    let workers = if args.engine.shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
+    let workers = if args.engine().shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
     let mut processes = None;
     if let Some(company) = company {
         checking.together(&company, &formulas, &mut results)?;
@@ -249,7 +249,7 @@ struct Checking<'a> {
 impl Checking<'_> {
     /// Checks a formula; `alone`: no other one at the same time.
     fn one(&self, formula: &(&Text, TypedFormula), alone: bool) -> Result<Found, Diagnostic> {
-        self.by(self.args.engine, formula, &self.session.budget, alone, None)
+        self.by(self.args.engine(), formula, &self.session.budget, alone, None)
     }
 
     fn by(
@@ -645,7 +645,7 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
 
 /// The answers if a limit is met before there is a model.
 fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop) -> Result<u8, Diagnostic> {
-    let answer = stopped(stop.clone(), args.engine.name());
+    let answer = stopped(stop.clone(), args.engine().name());
     let seconds = session.budget.elapsed().as_secs_f64();
     if wants_object(session, args) {
         let results: Vec<Value> = texts.iter().map(|t| with_text(as_json(&t.name, &answer, None, &[], seconds), t)).collect();

@@ -93,7 +93,7 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
 
 /// Refuses what several processes do not check. `any`: parameters set to `any`.
 pub(super) fn expect_checkable(args: &CheckArgs, threads: Option<u32>, any: bool) -> Result<(), Diagnostic> {
-    expect_cluster(&args.clustering, args.engine, threads, engines::wishes_of_check(args))?;
+    expect_cluster(&args.clustering, args.engine(), threads, engines::wishes_of_check(args))?;
     let asked = [
         (any, "`any` as a value of a parameter"),
         (args.game.is_some(), "`--game`"),

@@ -42,7 +42,7 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
         (args.game.is_some(), "--game"),
         (args.keeping.is_wanted(), "--checkpoint` and `--resume"),
         (args.junit.is_some(), "--junit"),
-        (args.engine.name() == "symbolic", "--engine symbolic"),
+        (args.engine().name() == "symbolic", "--engine symbolic"),
     ];
     if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
         let message = format!("`{option}` is not for real-valued formulas and probabilistic models");

@@ -13,9 +13,11 @@ use super::output;
 use super::pipeline::{self, Session};
 use super::properties::{self, Text};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
 use mu_engines::Engine;
+use mu_engines::auto::{Turn, by_turns};
+use mu_engines::explicit::Explicit;
 use mu_engines::symbolic::Symbolic;
 use mu_explore::{Cyclic, Dropped, is_acyclic};
 use mu_formula::typed::{State, StateKind, TypedFormula};
@@ -68,6 +70,8 @@ struct Figures {
     cases: usize,
     states: u64,
     equations: u64,
+    /// Whether a case was searched by sets of states.
+    by_sets: bool,
     /// The largest group of symmetries that was used.
     symmetries: usize,
     dropped: Vec<Dropped>,
@@ -79,7 +83,9 @@ impl Figures {
     /// Adds the answer of a case; why it leaves the formula open, if it does.
     fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, answer: Answer) -> Option<Diagnostic> {
         session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
-        if !symbolic(args) {
+        let by_sets = answer.route.is_symbolic();
+        self.by_sets |= by_sets;
+        if !by_sets {
             session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
         }
         self.states += answer.states;
@@ -419,22 +425,27 @@ fn in_crowds(
     Ok(true)
 }
 
-/// Whether sets of states are searched.
-fn symbolic(args: &CheckArgs) -> bool {
-    args.engine.name() == Symbolic.name()
-}
-
-/// The verdict of an abstract model. `ends`: whether all runs of all values end.
+/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs of all values end.
 fn verdict(session: &Session, args: &CheckArgs, base: &dyn Base, formula: &TypedFormula, ends: bool) -> Result<Answer, Diagnostic> {
-    if symbolic(args) {
+    let by_sets = |budget: &Budget| {
         let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
         let wanted = Wanted { runs_end: ends, witnesses: false };
-        return check_wanted(base, base, formula, &options, wanted, &session.budget).map(SymbolicAnswer::into_answer);
+        check_wanted(base, base, formula, &options, wanted, budget).map(SymbolicAnswer::into_answer)
+    };
+    let one_by_one = |budget: &Budget| {
+        // Abstractions are verified on the steps that are seen.
+        let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
+        let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+        check(base, base, formula, chosen, budget)
+    };
+    match args.chosen_engine.map(|engine| engine.name()) {
+        Some(name) if name == Symbolic.name() => by_sets(&session.budget),
+        Some(name) if name == Explicit.name() => one_by_one(&session.budget),
+        _ => by_turns(&session.budget, |answer: &Answer| answer.verdict.stop(), &mut |turn, budget, _| match turn {
+            Turn::Symbolic => by_sets(budget),
+            Turn::First | Turn::Explicit => one_by_one(budget),
+        }),
     }
-    // Abstractions are verified on the steps that are seen.
-    let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
-    let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
-    check(base, base, formula, chosen, &session.budget)
 }
 
 /// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
@@ -580,14 +591,14 @@ impl About<'_> {
     }
 
     fn object(&self, verdict: &str, reason: &str) -> Value {
-        let Figures { states, equations, symmetries, dropped, .. } = self.figures;
+        let Figures { states, equations, by_sets, symmetries, dropped, .. } = self.figures;
         let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
         let mut object = json!({
             "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
-            "engine": if symbolic(self.args) { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "engine": if *by_sets { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
             "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
         });
-        if !symbolic(self.args) {
+        if !by_sets {
             object["symmetries"] = pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
         }
         object

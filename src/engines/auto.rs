@@ -13,7 +13,6 @@ use mu_base::{Budget, Diagnostic, Limits, Stop};
 use mu_explore::Extras;
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
-use mu_pbes::Verdict;
 use std::time::Duration;
 
 /// The engine that suits.
@@ -37,9 +36,13 @@ const SHORTEST: Duration = Duration::from_millis(300);
 const LONGER: u32 = 4;
 
 /// Whose turn it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// One state at a time, while they are few.
+    First,
+    /// Sets of states.
     Symbolic,
+    /// One state at a time.
     Explicit,
 }
 
@@ -96,7 +99,31 @@ impl<'a> Turns<'a> {
         match (self.outgrown, self.next) {
             (true, _) => OUTGROWN.into(),
             (_, Turn::Symbolic) => format!("more than {}", FEW.1),
-            (_, Turn::Explicit) => format!("more than {}, and sets of states take longer", FEW.1),
+            (_, Turn::Explicit | Turn::First) => format!("more than {}, and sets of states take longer", FEW.1),
+        }
+    }
+}
+
+/// The answer of whoever has it first. `ask` is told whose turn it is, what that turn may use, and why an answer would be theirs; `stop` says why an answer is none.
+/// Errors: those of `ask`.
+pub fn by_turns<A>(
+    budget: &Budget,
+    stop: fn(&A) -> Option<&Stop>,
+    ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
+) -> Result<A, Diagnostic> {
+    let (look, own) = first_look(budget);
+    let began = budget.elapsed();
+    let few = ask(Turn::First, &look, format!("not more than {}", FEW.1))?;
+    if own || stop(&few) != Some(&Stop::States) {
+        return Ok(few);
+    }
+    let mut turns = Turns::after(budget, began);
+    loop {
+        let (turn, share, limited) = turns.take();
+        let found = ask(turn, &share, turns.reason())?;
+        let Some(why) = stop(&found) else { return Ok(found) };
+        if let End::Done = turns.end(why, limited) {
+            return Ok(found);
         }
     }
 }
@@ -126,48 +153,18 @@ impl Engine for Auto {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(Counted { reason: Some(reason), ..counted });
         }
-        let (look, own) = first_look(task.budget);
-        let began = task.budget.elapsed();
-        let few = Explicit.count(model, Task { budget: &look, ..task }, Extras::default())?;
-        if few.stop != Stop::States || own {
-            return Ok(Counted { reason: Some(format!("not more than {}", FEW.1)), ..few });
-        }
-        let mut turns = Turns::after(task.budget, began);
-        loop {
-            let (turn, budget, limited) = turns.take();
+        by_turns(task.budget, |found| Some(&found.stop), &mut |turn, budget, reason| {
             let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
-            let found = engine.count(model, Task { budget: &budget, ..task }, Extras::default())?;
-            let reason = turns.reason();
-            if let End::Done = turns.end(&found.stop, limited) {
-                return Ok(Counted { reason: Some(reason), ..found });
-            }
-        }
+            Ok(Counted { reason: Some(reason), ..engine.count(model, Task { budget, ..task }, Extras::default())? })
+        })
     }
     fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
-        let explicit = |reason: String, budget: &Budget| {
-            Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, Task { budget, ..task })? })
-        };
         if let Some(reason) = required(task.wishes) {
-            return explicit(reason, task.budget);
+            return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
         }
-        let (look, own) = first_look(task.budget);
-        let began = task.budget.elapsed();
-        let few = explicit(format!("not more than {}", FEW.1), &look)?;
-        if own || few.answer.verdict != Verdict::Unknown(Stop::States) {
-            return Ok(few);
-        }
-        let mut turns = Turns::after(task.budget, began);
-        loop {
-            let (turn, budget, limited) = turns.take();
-            let reason = turns.reason();
-            let found = match turn {
-                Turn::Explicit => explicit(reason, &budget)?,
-                Turn::Symbolic => Checked { reason: Some(reason), ..Symbolic.check(subject, formula, Task { budget: &budget, ..task })? },
-            };
-            let Verdict::Unknown(stop) = &found.answer.verdict else { return Ok(found) };
-            if let End::Done = turns.end(stop, limited) {
-                return Ok(found);
-            }
-        }
+        by_turns(task.budget, |found: &Checked| found.answer.verdict.stop(), &mut |turn, budget, reason| {
+            let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
+            Ok(Checked { reason: Some(reason), ..engine.check(subject, formula, Task { budget, ..task })? })
+        })
     }
 }

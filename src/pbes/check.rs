@@ -32,6 +32,16 @@ pub enum Verdict {
     Unknown(Stop),
 }
 
+impl Verdict {
+    /// The limit that came first, if one did.
+    pub fn stop(&self) -> Option<&Stop> {
+        match self {
+            Self::Unknown(stop) => Some(stop),
+            Self::True | Self::False => None,
+        }
+    }
+}
+
 /// How a verdict was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {

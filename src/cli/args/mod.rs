@@ -471,9 +471,9 @@ pub struct CheckArgs {
     /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what is asked are left out).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
-    /// How to search.
-    #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = mu_engines::engines()[0].name())]
-    pub engine: EngineRef,
+    /// How to search [default: explicit; for every value of a parameter auto].
+    #[arg(long = "engine", value_name = "ENGINE", value_parser = engine())]
+    pub chosen_engine: Option<EngineRef>,
     /// Of a model without a formula: what counts as an end, an action or a condition on parameters, as `explore --terminal` has it.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
@@ -489,6 +489,13 @@ pub struct CheckArgs {
     /// Common options.
     #[command(flatten)]
     pub common: Common,
+}
+
+impl CheckArgs {
+    /// The engine for a model whose parameters have values: the chosen one, else the first.
+    pub fn engine(&self) -> EngineRef {
+        self.chosen_engine.unwrap_or(mu_engines::engines()[0])
+    }
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {
