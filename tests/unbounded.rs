@@ -101,6 +101,22 @@ fn the_symbolic_engine_agrees_for_every_number_of_operations() {
     assert_eq!(figures(mu_check(&arguments), "explicit"), sets);
 }
 
+/// Where no engine is chosen, sets of states take over from single states that grow many, to the same figures; `--engine explicit` goes on with single states.
+#[test]
+fn engines_take_turns_for_every_number_of_operations() {
+    let arguments = ["check".into(), package("specs/arcx.spec"), package("formulas/1c.gos.mcf"), "-D".into(), "max_operation_id=any".into()];
+    let figures = |chosen: &[&str], by: &str| {
+        let outcome = mu_check(&[&arguments[..], &chosen.iter().map(|c| c.to_string()).collect::<Vec<_>>()].concat());
+        let result = &outcome.json["results"][0];
+        assert_eq!((&result["verdict"], &result["engine"]), (&"true".into(), &by.into()), "{chosen:?}: {}", outcome.stderr);
+        ["states", "equations", "cases"].map(|key| result[key].clone())
+    };
+    let sets = figures(&["--engine", "symbolic"], "symbolic");
+    assert_eq!(figures(&[], "symbolic"), sets);
+    assert_eq!(figures(&["--engine", "auto"], "symbolic"), sets);
+    assert_eq!(figures(&["--engine", "explicit"], "explicit"), sets);
+}
+
 /// What stands in the way of all values is told with its place; a value for which the formula is false is found all the same.
 #[test]
 fn a_parameter_that_cannot_have_any_value_is_unknown_and_not_an_error() {

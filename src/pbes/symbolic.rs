@@ -59,9 +59,9 @@ impl SymbolicAnswer {
         let pairs = self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
         pairs.map_or_else(BigUint::default, |pairs| pairs + self.more)
     }
-    /// States of the model.
+    /// States of the model that were met: the first one at least.
     pub fn states(&self) -> BigUint {
-        self.outcome().map_or_else(BigUint::default, |o| o.states.clone())
+        self.outcome().map_or_else(|| BigUint::from(1u32), |o| o.states.clone())
     }
     /// The same in the form of the other routes, whose numbers end at 2^64 - 1.
     pub fn into_answer(self) -> Answer {
