@@ -218,6 +218,8 @@ pub(crate) struct Thread<'m> {
     labels: AHashMap<LabelId, LabelId>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
+    /// Lists of identities, by their letters.
+    lists: AHashMap<(Slot, Vec<usize>), u32>,
 }
 
 impl<'m> Thread<'m> {
@@ -233,6 +235,7 @@ impl<'m> Thread<'m> {
             labels: AHashMap::new(),
             known: AHashMap::new(),
             words: AHashMap::new(),
+            lists: AHashMap::new(),
         }
     }
 
@@ -546,6 +549,18 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
+    /// The number of a list of identities.
+    fn list(&mut self, slot: Slot, letters: Vec<usize>) -> Result<u32, Diagnostic> {
+        let key = (slot, letters);
+        if let Some(known) = self.lists.get(&key) {
+            return Ok(*known);
+        }
+        let list = self.model.replicas.made(self.signature(), &key.1)?;
+        let id = self.interned(slot, &list)?;
+        self.lists.insert(key, id);
+        Ok(id)
+    }
+
     /// The steps of a group in one way.
     fn at(&mut self, asked: &Asked, way: &Way) -> Result<BTreeSet<Answer>, Diagnostic> {
         let model = self.model;
@@ -568,9 +583,7 @@ impl<'m> Thread<'m> {
                     Letter::Named(n) => way.names[*n],
                     Letter::Filler(n) => way.fillers[*n],
                 };
-                let letters: Vec<usize> = way.word.unwrap_or_default().iter().map(letter).collect();
-                let list = model.replicas.made(self.signature(), &letters)?;
-                self.interned(slot, &list)?
+                self.list(slot, way.word.unwrap_or_default().iter().map(letter).collect())?
             } else {
                 let others = self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
                 self.placed((slot, slot), value, free.by_ref().take(others).collect())?
