@@ -214,7 +214,8 @@ pub(crate) struct Thread<'m> {
     occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
     images: AHashMap<(Slot, u32), u32>,
     local_images: AHashMap<(Slot, u32), u32>,
-    concrete: AHashMap<(Slot, Slot, u32, Vec<usize>), u32>,
+    /// By slots, value and [`packed`] places.
+    concrete: AHashMap<(Slot, Slot, u32, u64), u32>,
     labels: AHashMap<LabelId, LabelId>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
@@ -536,16 +537,18 @@ impl<'m> Thread<'m> {
         if from == to && places.is_empty() {
             return Ok(value);
         }
-        let key = (from, to, value, places);
-        if let Some(known) = self.concrete.get(&key) {
+        let key = packed(&places).map(|places| (from, to, value, places));
+        if let Some(known) = key.and_then(|key| self.concrete.get(&key)) {
             return Ok(*known);
         }
-        let mut next = key.3.iter();
+        let mut next = places.iter();
         let e = self.model.inner.value(from, value);
         let tracked = self.model.tracked;
         let e = self.mapped(&e, &mut |i| if i < tracked { i } else { next.next().copied().unwrap_or(i) })?;
         let id = self.interned(to, &e)?;
-        self.concrete.insert(key, id);
+        if let Some(key) = key {
+            self.concrete.insert(key, id);
+        }
         Ok(id)
     }
 
@@ -635,6 +638,12 @@ impl<'m> Thread<'m> {
         self.known.insert(key, steps.clone());
         Ok(steps)
     }
+}
+
+/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to memory.
+fn packed(numbers: &[usize]) -> Option<u64> {
+    let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
+    fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
 }
 
 /// All choices of one from each list.
