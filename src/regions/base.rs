@@ -89,3 +89,9 @@ impl Base for Regions<'_> {
         self.inner()
     }
 }
+
+/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to memory.
+pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
+    let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
+    fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
+}

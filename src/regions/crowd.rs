@@ -9,7 +9,7 @@
 //!
 //! Cost: local states times ways times words for each question; engines remember the answers.
 
-use crate::base::{Base, as_inside};
+use crate::base::{Base, as_inside, packed};
 use crate::merged::{mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
@@ -638,12 +638,6 @@ impl<'m> Thread<'m> {
         self.known.insert(key, steps.clone());
         Ok(steps)
     }
-}
-
-/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to memory.
-fn packed(numbers: &[usize]) -> Option<u64> {
-    let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
-    fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
 }
 
 /// All choices of one from each list.

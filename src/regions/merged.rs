@@ -9,7 +9,7 @@
 //!
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
 
-use crate::base::{Base, as_inside};
+use crate::base::{Base, as_inside, packed};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
@@ -126,6 +126,8 @@ struct Thread<'m> {
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
+    /// Values with constants in the places of those that are merged: by slot, value, [`packed`] places and entries of arrays.
+    concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
 
 impl<'m> Thread<'m> {
@@ -138,6 +140,7 @@ impl<'m> Thread<'m> {
             images: AHashMap::new(),
             labels: AHashMap::new(),
             known: AHashMap::new(),
+            concrete: AHashMap::new(),
         }
     }
 
@@ -279,6 +282,30 @@ impl<'m> Thread<'m> {
         Ok(found)
     }
 
+    /// A slot's value with constants in the places of those that are merged, and more entries if it is an array.
+    fn placed(&mut self, slot: Slot, value: u32, places: &[usize], entries: Vec<(usize, OpId)>) -> Result<u32, Diagnostic> {
+        let model = self.model;
+        let key = packed(places).map(|places| (slot, value, places, entries.clone()));
+        if let Some(known) = key.as_ref().and_then(|key| self.concrete.get(key)) {
+            return Ok(*known);
+        }
+        let mut next = places.iter();
+        let e = model.inner.value(slot, value);
+        let mut e = self.map(&e, &mut |i| if i < model.tracked { i } else { next.next().copied().unwrap_or(i) })?;
+        for (at, entry) in entries {
+            e = self.updated(e, model.family.constants[at], entry)?;
+        }
+        let e = self.normal(&e)?;
+        let id = model.inner.intern(slot, &e);
+        if let Some(key) = key {
+            if self.concrete.len() >= MOST_KNOWN {
+                self.concrete.clear();
+            }
+            self.concrete.insert(key, id);
+        }
+        Ok(id)
+    }
+
     /// The merged steps of a group at one choice. `place`: the position of the constant that stands for a class.
     fn at(
         &mut self,
@@ -295,18 +322,16 @@ impl<'m> Thread<'m> {
                 values.push(value);
                 continue;
             }
-            let e = model.inner.value(slot, value);
-            let mut e = self.map(&e, &mut |i| if i < model.tracked { i } else { next.next().map_or(i, |class| place(*class)) })?;
+            let held = self.occurrences(slot, value)?;
+            let untracked = held.iter().filter(|i| **i >= model.tracked);
+            let places: Vec<usize> = untracked.map(|i| next.next().map_or(*i, |class| place(*class))).collect();
+            let mut more = Vec::new();
             if model.family.arrays[slot as usize].is_some()
                 && let Some(entries) = arrays.next()
             {
-                for (class, entry) in entries.iter().enumerate() {
-                    let Some(entry) = entry else { continue };
-                    e = self.updated(e, model.family.constants[place(class)], *entry)?;
-                }
+                more.extend(entries.iter().enumerate().filter_map(|(class, entry)| entry.map(|entry| (place(class), entry))));
             }
-            let e = self.normal(&e)?;
-            values.push(model.inner.intern(slot, &e));
+            values.push(self.placed(slot, value, &places, more)?);
         }
         let steps = self.inside(group, values)?;
         let writes = &model.groups[group].writes;
