@@ -104,7 +104,8 @@ fn the_symbolic_engine_agrees_for_every_number_of_operations() {
 /// Where no engine is chosen, sets of states take over from single states that grow many, to the same figures; `--engine explicit` goes on with single states.
 #[test]
 fn engines_take_turns_for_every_number_of_operations() {
-    let arguments = ["check".into(), package("specs/arcx.spec"), package("formulas/1c.gos.mcf"), "-D".into(), "max_operation_id=any".into()];
+    let arguments =
+        ["check".into(), package("specs/arcx.spec"), package("formulas/1c.gos.mcf"), "-D".into(), "max_operation_id=any".into()];
     let figures = |chosen: &[&str], by: &str| {
         let outcome = mu_check(&[&arguments[..], &chosen.iter().map(|c| c.to_string()).collect::<Vec<_>>()].concat());
         let result = &outcome.json["results"][0];

@@ -34,6 +34,7 @@ use mu_regions::{Base, Crowd, Defined, Family, Levels, Measure, Merged, Replicas
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The concrete search goes no further after a model with so many states.
 const MANY_STATES: u64 = 2_000_000;
@@ -70,8 +71,8 @@ struct Figures {
     cases: usize,
     states: u64,
     equations: u64,
-    /// Whether a case was searched by sets of states.
-    by_sets: bool,
+    /// How long sets of states took at most for a case, if they had one.
+    by_sets: Option<Duration>,
     /// The largest group of symmetries that was used.
     symmetries: usize,
     dropped: Vec<Dropped>,
@@ -81,11 +82,11 @@ struct Figures {
 
 impl Figures {
     /// Adds the answer of a case; why it leaves the formula open, if it does.
-    fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, answer: Answer) -> Option<Diagnostic> {
+    fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, (answer, took): (Answer, Duration)) -> Option<Diagnostic> {
         session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
-        let by_sets = answer.route.is_symbolic();
-        self.by_sets |= by_sets;
-        if !by_sets {
+        if answer.route.is_symbolic() {
+            self.by_sets = self.by_sets.max(Some(took));
+        } else {
             session.say_symmetries(answer.symmetries, &args.without, &answer.dropped);
         }
         self.states += answer.states;
@@ -385,8 +386,9 @@ fn at_level(
             let mut open = None;
             let found = merged(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn Base| {
-                    let answer = verdict(session, args, base, &own, ends)?;
-                    let why = figures.add(session, args, &what, answer);
+                    let start = Instant::now();
+                    let answer = verdict(session, args, base, &own, ends, figures.by_sets)?;
+                    let why = figures.add(session, args, &what, (answer, start.elapsed()));
                     Ok(why.map(|why| open.insert(why)).is_none())
                 };
                 match &model.replicas {
@@ -425,8 +427,15 @@ fn in_crowds(
     Ok(true)
 }
 
-/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs of all values end.
-fn verdict(session: &Session, args: &CheckArgs, base: &dyn Base, formula: &TypedFormula, ends: bool) -> Result<Answer, Diagnostic> {
+/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs of all values end. `before`: how long sets of states took for another.
+fn verdict(
+    session: &Session,
+    args: &CheckArgs,
+    base: &dyn Base,
+    formula: &TypedFormula,
+    ends: bool,
+    before: Option<Duration>,
+) -> Result<Answer, Diagnostic> {
     let by_sets = |budget: &Budget| {
         let options = mu_symbolic::Options { threads: session.threads(), ..Default::default() };
         let wanted = Wanted { runs_end: ends, witnesses: false };
@@ -441,7 +450,7 @@ fn verdict(session: &Session, args: &CheckArgs, base: &dyn Base, formula: &Typed
     match args.chosen_engine.map(|engine| engine.name()) {
         Some(name) if name == Symbolic.name() => by_sets(&session.budget),
         Some(name) if name == Explicit.name() => one_by_one(&session.budget),
-        _ => by_turns(&session.budget, |answer: &Answer| answer.verdict.stop(), &mut |turn, budget, _| match turn {
+        _ => by_turns(&session.budget, before, |answer: &Answer| answer.verdict.stop(), &mut |turn, budget, _| match turn {
             Turn::Symbolic => by_sets(budget),
             Turn::First | Turn::Explicit => one_by_one(budget),
         }),
@@ -595,10 +604,10 @@ impl About<'_> {
         let every = self.names.iter().map(|n| format!("{n} = any")).collect::<Vec<_>>().join(", ");
         let mut object = json!({
             "formula": self.path(), "verdict": verdict, "reason": reason, "for": every, "equations": equations, "states": states,
-            "engine": if *by_sets { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
+            "engine": if by_sets.is_some() { "symbolic" } else { "explicit" }, "seconds": self.start.elapsed().as_secs_f64(),
             "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
         });
-        if !by_sets {
+        if by_sets.is_none() {
             object["symmetries"] = pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
         }
         object

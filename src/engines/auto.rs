@@ -104,13 +104,23 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// The answer of whoever has it first. `ask` is told whose turn it is, what that turn may use, and why an answer would be theirs; `stop` says why an answer is none.
-/// Errors: those of `ask`.
+/// The answer of whoever has it first. `before`: how long sets of states took for a question of this kind that they answered; they have the first turn then. `ask` is told
+/// whose turn it is, what that turn may use, and why an answer would be theirs; `stop` says why an answer is none. Errors: those of `ask`.
 pub fn by_turns<A>(
     budget: &Budget,
+    before: Option<Duration>,
     stop: fn(&A) -> Option<&Stop>,
     ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
 ) -> Result<A, Diagnostic> {
+    if let Some(took) = before {
+        let mut turns = Turns { budget, length: (took * LONGER).max(SHORTEST), next: Turn::Symbolic, outgrown: false };
+        let (turn, share, limited) = turns.take();
+        let found = ask(turn, &share, "sets of states answered the question before".into())?;
+        let Some(why) = stop(&found) else { return Ok(found) };
+        if let End::Done = turns.end(why, limited) {
+            return Ok(found);
+        }
+    }
     let (look, own) = first_look(budget);
     let began = budget.elapsed();
     let few = ask(Turn::First, &look, format!("not more than {}", FEW.1))?;
@@ -153,7 +163,7 @@ impl Engine for Auto {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(Counted { reason: Some(reason), ..counted });
         }
-        by_turns(task.budget, |found| Some(&found.stop), &mut |turn, budget, reason| {
+        by_turns(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
             let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
             Ok(Counted { reason: Some(reason), ..engine.count(model, Task { budget, ..task }, Extras::default())? })
         })
@@ -162,7 +172,7 @@ impl Engine for Auto {
         if let Some(reason) = required(task.wishes) {
             return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
         }
-        by_turns(task.budget, |found: &Checked| found.answer.verdict.stop(), &mut |turn, budget, reason| {
+        by_turns(task.budget, None, |found: &Checked| found.answer.verdict.stop(), &mut |turn, budget, reason| {
             let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
             Ok(Checked { reason: Some(reason), ..engine.check(subject, formula, Task { budget, ..task })? })
         })
