@@ -419,8 +419,11 @@ fn in_crowds(
 ) -> Result<bool, Diagnostic> {
     let members = mu_regions::others(base, replicas)?;
     session.say(format!("components of any number: {} local states", members.len()));
+    let Some(first) = orders.first() else { return Ok(true) };
+    let mut crowd = Crowd::new(base, replicas, first, &members)?;
     for order in orders {
-        if !judge(&Crowd::new(base, replicas, order, &members)?)? {
+        crowd.arrange(order)?;
+        if !judge(&crowd)? {
             return Ok(false);
         }
     }

@@ -14,7 +14,7 @@ use crate::merged::{mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
 use crate::words::{Letter, Part, Wanted, abstracted, longer, words};
-use ahash::{AHashMap, AHashSet};
+use ahash::{AHashMap, AHashSet, AHasher};
 use mu_base::ids::{LabelId, OpId};
 use mu_base::{Diagnostic, Stage};
 use mu_compile::Compiled;
@@ -24,13 +24,18 @@ use mu_data::signature::Signature;
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::{Group, Model, Slot, Steps, Worker};
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More evaluations than these for one answer are not made.
 const MOST: usize = 200_000;
 /// So many answers of the model inside are remembered.
 const MOST_KNOWN: usize = 400_000;
+/// So many answers of its own.
+const MOST_ANSWERED: usize = 2_000_000;
+/// Locks around these.
+const SHARDS: usize = 16;
 
 /// The local state of a component that is not told apart, slot by slot, with numbers of the slots of the last identity that has components. Its own identity
 /// is the last constant, all others are the one before.
@@ -73,6 +78,31 @@ pub struct Crowd<'a> {
     initial: Vec<u32>,
     /// By group, by other: views of local states.
     views: Vec<Vec<Vec<Vec<u32>>>>,
+    answered: Answered,
+}
+
+/// Steps by group and what it reads, for all threads, whatever the order in the list of all: they do not depend on where a run begins.
+#[derive(Default)]
+struct Answered([Mutex<AHashMap<(usize, Vec<u32>), Arc<Steps>>>; SHARDS]);
+
+impl Answered {
+    fn shard(&self, group: usize, reads: &[u32]) -> MutexGuard<'_, AHashMap<(usize, Vec<u32>), Arc<Steps>>> {
+        let mut hasher = AHasher::default();
+        (group, reads).hash(&mut hasher);
+        self.0[hasher.finish() as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, group: usize, reads: &[u32]) -> Option<Arc<Steps>> {
+        self.shard(group, reads).get(&(group, reads.to_vec())).cloned()
+    }
+
+    fn keep(&self, group: usize, reads: &[u32], steps: Arc<Steps>) {
+        let mut shard = self.shard(group, reads);
+        if shard.len() >= MOST_ANSWERED / SHARDS {
+            shard.clear();
+        }
+        shard.insert((group, reads.to_vec()), steps);
+    }
 }
 
 impl<'a> Crowd<'a> {
@@ -85,7 +115,8 @@ impl<'a> Crowd<'a> {
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         let (groups, shares) = (Vec::new(), Vec::new());
-        let mut crowd = Self { inner, replicas, tracked, groups, shares, initial: Vec::new(), views: Vec::new() };
+        let mut crowd =
+            Self { inner, replicas, tracked, groups, shares, initial: Vec::new(), views: Vec::new(), answered: Answered::default() };
         let mut thread = Thread::new(&crowd);
         let mut made = Vec::new();
         for (g, group) in inner.groups().iter().enumerate() {
@@ -100,13 +131,9 @@ impl<'a> Crowd<'a> {
         for slot in kept {
             initial[slot as usize] = thread.image(slot, initial[slot as usize])?;
         }
-        if let Some(all) = replicas.all {
-            let other = replicas.family.constants.len() - 2;
-            let letters: Vec<usize> = order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
-            initial[all as usize] = inner.intern(all, &replicas.made(inner.signature(), &letters)?);
-        }
         drop(thread);
         crowd.initial = initial;
+        crowd.arrange(order)?;
         for (group, share) in made {
             crowd.groups.push(group);
             crowd.shares.push(share);
@@ -114,6 +141,16 @@ impl<'a> Crowd<'a> {
         let views = |other: &Other| other.views(members);
         crowd.views = crowd.shares.iter().map(|s| s.others.iter().map(views).collect()).collect();
         Ok(crowd)
+    }
+
+    /// Takes another order of the same identities; what is known of steps stays.
+    pub fn arrange(&mut self, order: &[usize]) -> Result<(), Diagnostic> {
+        if let Some(all) = self.replicas.all {
+            let other = self.replicas.family.constants.len() - 2;
+            let letters: Vec<usize> = order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
+            self.initial[all as usize] = self.inner.intern(all, &self.replicas.made(self.inner.signature(), &letters)?);
+        }
+        Ok(())
     }
 
     /// The local state in which each component begins.
@@ -650,6 +687,11 @@ pub(crate) fn choices<'v>(lists: &[Vec<&'v [u32]>]) -> Vec<Vec<&'v [u32]>> {
 impl Worker for Thread<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let model = self.model;
+        if let Some(known) = model.answered.get(group, reads) {
+            out.labels.extend_from_slice(&known.labels);
+            out.values.extend_from_slice(&known.values);
+            return Ok(());
+        }
         let share = &model.shares[group];
         let fitting = |(other, views): (&Other, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
             views.iter().filter(|v| other.fits(v, reads)).cloned().collect()
@@ -660,10 +702,14 @@ impl Worker for Thread<'_> {
         for chosen in choices(&views) {
             all.extend(self.answers(group, reads, &chosen)?.into_iter().map(|(label, target, _)| (label, target)));
         }
+        let mut steps = Steps::default();
         for (label, target) in all {
-            out.labels.push(label);
-            out.values.extend(target);
+            steps.labels.push(label);
+            steps.values.extend(target);
         }
+        out.labels.extend_from_slice(&steps.labels);
+        out.values.extend_from_slice(&steps.values);
+        model.answered.keep(group, reads, Arc::new(steps));
         Ok(())
     }
 }
