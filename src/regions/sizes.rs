@@ -268,6 +268,10 @@ impl Family {
                 if ordered && from.iter().any(|s| self.holds(*s)) {
                     return refused(format!("constants of `{}` are ordered", self.name), e.span);
                 }
+                // `!{x} == {y}` is true of two constants only.
+                if signature.op(*op).kind == OpKind::Builtin(Builtin::Complement) && from.iter().any(|s| self.holds(*s)) {
+                    return refused(format!("a set is all but some of the data with constants of `{}`", self.name), e.span);
+                }
                 if compared && from.iter().any(|s| self.over(signature, *s)) {
                     return refused(format!("functions of `{}` are compared", self.name), e.span);
                 }
@@ -332,6 +336,12 @@ impl Family {
         let fixed = rewriter.fixed;
         Question { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
         let others: Vec<OpId> = constants(&signature, self.sort).into_iter().filter(|op| !self.constants.contains(op)).collect();
+        if let Some(v) = fixed.first()
+            && signature.sorts.named_of(self.sort).is_some_and(|n| n.constructors.len() > others.len() + self.constants.len())
+        {
+            let v = signature.var(*v);
+            return refused(format!("`forall {}` is over `{}`, which has constructors with arguments", v.name, self.name), v.span);
+        }
         let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
         for _ in &fixed {
             let longer = |(chosen, tracked): &(Vec<OpId>, usize)| {

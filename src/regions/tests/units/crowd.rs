@@ -17,7 +17,7 @@ fn plain(text: &str, n: usize) -> String {
     template::expand("x", text, &[("n".into(), n.to_string())], &mut SourceMap::new()).unwrap().text
 }
 
-fn concrete(text: &str, property: &str, n: usize) -> Verdict {
+pub(crate) fn concrete(text: &str, property: &str, n: usize) -> Verdict {
     let model = Compiled::new(crate::process(&plain(text, n)).unwrap(), &Confluence::None).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     let chosen = Options { evidence: false, ..Options::new(&options) };
@@ -31,7 +31,7 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
 }
 
 /// Whether a formula is proved for every `n`.
-fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
+pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
     assert_eq!(counted::counting(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
@@ -143,6 +143,30 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
     );
     assert!(proved(LOCK, "forall p: I. <enter(p)> true").unwrap_err().message.contains("diamond"));
     assert!(proved(LOCK, "map f: I -> Bool; var p: I; eqn f(p) = head(all) == p; form forall p: I. [enter(p)] val(f(p));").is_err());
+}
+
+/// What is true of every number of constants but two, or of all constants but one with an argument, is not proved.
+#[test]
+fn sets_of_all_others_and_constants_with_arguments_are_refused() {
+    const PAIRS: &str = "$param n: Pos = 2;
+sort I = struct nobody | boss(Bool) $for i in 0 .. n join \"\" { | i${i} };
+act put, get, c, e: I; bad;
+proc P(id: I) = put(id) . P(id);
+proc M(h: I, k: I) = sum p: I. get(p) . M(p, h) + (GUARD) -> bad . M(h, k) + e(boss(true)) . e(boss(true)) . M(h, k);
+init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i${i}) || } M(nobody, nobody)));";
+    let plain = PAIRS.replace("GUARD", "h != h");
+    assert!(proved(&plain, "[true* . bad] false").unwrap());
+    let two = "forall p: I. [true* . e(p) . e(p)] false";
+    assert_eq!(concrete(&plain, two, 1), Verdict::False);
+    assert!(proved(&plain, two).unwrap_err().message.contains("constructors with arguments"));
+    let sets = PAIRS.replace(" | boss(Bool)", "").replace("nobody $for i in 0 .. n join \"\" { |", "$for i in 0 .. n join \"|\" {");
+    let sets = sets.replace("boss(true)", "h").replace("M(nobody, nobody)", "(sum p: I. e(p) . M(p, p))");
+    for (guard, at) in [("!{h} == {k}", 2), ("!{h} <= {k}", 1), ("{h} + {k} == !{}", 1)] {
+        let text = sets.replace("GUARD", guard);
+        assert_eq!(concrete(&text, "[true* . bad] false", at), Verdict::False, "{guard}");
+        assert_eq!(concrete(&text, "[true* . bad] false", 3), Verdict::True, "{guard}");
+        assert!(proved(&text, "[true* . bad] false").unwrap_err().message.contains("all but some"), "{guard}");
+    }
 }
 
 #[test]
