@@ -527,17 +527,24 @@ impl<'m> Share<'m> {
         result
     }
 
-    /// The process that a state belongs to; its leaves are in `leaves` then.
+    /// The process that a state belongs to; if that is another one, its leaves are in `leaves` then.
     pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
-        let all = self.near.go_to(&self.store, key);
-        self.leaves.copy_from_slice(&self.near.leaves);
-        let sum = if all { self.sum_of_leaves() } else { self.sum_of_next() };
+        let sum = if self.near.go_to(&self.store, key) {
+            self.leaves.copy_from_slice(&self.near.leaves);
+            self.sum_of_leaves()
+        } else {
+            self.sum_of_next()
+        };
         // What it left is not in the sum.
         self.sum = sum.inspect_err(|_| self.near.forget())?;
-        Ok(self.owner_by(self.sum))
+        let owner = self.owner_by(self.sum);
+        if owner != self.me {
+            self.leaves.copy_from_slice(&self.near.leaves);
+        }
+        Ok(owner)
     }
 
-    /// The sum of the parts of the state in `leaves`, from that of the one before it.
+    /// The sum of the parts of the state that is near, from that of the one before it.
     #[inline]
     fn sum_of_next(&mut self) -> Result<u64, Diagnostic> {
         let mut sum = self.sum;
@@ -546,7 +553,7 @@ impl<'m> Share<'m> {
             if !self.tells[leaf as usize] {
                 continue;
             }
-            let new = self.part_of(leaf as usize, self.leaves[leaf as usize])?;
+            let new = self.part_of(leaf as usize, self.near.leaves[leaf as usize])?;
             sum = sum.wrapping_add(new).wrapping_sub(self.part_of(leaf as usize, old)?);
         }
         Ok(sum)
