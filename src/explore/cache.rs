@@ -21,6 +21,7 @@ use super::Options;
 use super::fold::Folder;
 use super::intern::Rows;
 use super::memo::Memo;
+use super::ranks::Ranks;
 use super::search::StepTest;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
@@ -216,10 +217,14 @@ pub(crate) struct Expander<'m> {
     thrift: Option<Thrift>,
     /// Whether other processes search as well, with other numbers for the same values.
     pub(super) among_processes: bool,
+    /// What all processes say of tuples.
+    pub(super) ranks: Ranks,
     /// Which of the steps that have one label and target stays, if it makes a difference.
     preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
     pub moved: Vec<u32>,
+    /// With symmetries and other processes: for each successor, the leaves of the one that is kept.
+    pub members: Vec<u32>,
     pub(super) chooser: Option<Chooser<'m>>,
     /// Labels of the steps that the last expansion left out.
     pub left_out: Vec<LabelId>,
@@ -257,8 +262,10 @@ impl<'m> Expander<'m> {
             orbits: None,
             thrift: None,
             among_processes: false,
+            ranks: Ranks::default(),
             preferred: None,
             moved: Vec::new(),
+            members: Vec::new(),
             chooser: None,
             left_out: Vec::new(),
         }
@@ -306,6 +313,7 @@ impl<'m> Expander<'m> {
         self.requirements = vec![Vec::new(); store.leaves.len()];
         self.leaves = vec![0; store.leaves.len()];
         self.folder.follow(store);
+        self.ranks.follow(store);
         self.arena.truncate(1);
         self.changes.clear();
         self.bytes = 0;
@@ -424,10 +432,15 @@ impl<'m> Expander<'m> {
         merge(out, self.preferred);
         if self.orbits.is_some() {
             self.moved.clear();
+            self.members.clear();
             for step in out.iter_mut() {
                 let (key, element) = self.kept(store, step.key)?;
                 step.key = key;
                 self.moved.push(element);
+                if self.among_processes {
+                    let least = self.orbits.as_ref().filter(|_| element != 0).map_or(&self.leaves, |orbits| &orbits.least);
+                    self.members.extend_from_slice(least);
+                }
             }
         }
         Ok(())
@@ -437,7 +450,8 @@ impl<'m> Expander<'m> {
     pub fn kept(&mut self, store: &Store, key: u64) -> Result<(u64, u32), Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok((key, 0)) };
         store.unpack(key, &mut self.leaves);
-        match orbits.reduce(store, self.model, self.worker.as_mut(), &self.leaves)? {
+        let ranks = self.among_processes.then_some(&mut self.ranks);
+        match orbits.reduce(store, (self.model, self.worker.as_mut()), &self.leaves, ranks)? {
             0 => Ok((key, 0)),
             element => Ok((store.pack(&orbits.least)?, element)),
         }

@@ -283,7 +283,7 @@ impl<'m> Share<'m> {
                 },
             };
             let key = self.found[i].key;
-            let owner = self.owner(key)?;
+            let owner = self.owner_at(i)?;
             if owner == self.me {
                 self.pending.push(key);
                 carried.brought.push(brought);

@@ -27,6 +27,7 @@ mod peel;
 mod peers;
 mod pilot;
 mod portion;
+mod ranks;
 mod reduced;
 mod round;
 mod rows;

@@ -56,7 +56,7 @@ impl Sender {
         Self {
             states: 0,
             bytes: Vec::new(),
-            last: Vec::new(),
+            last: vec![0; leaves],
             tuples: vec![Vec::new(); leaves],
             tuple_counts: vec![0; leaves],
             values: vec![Vec::new(); slots],
@@ -81,6 +81,7 @@ impl Sender {
                 continue;
             }
             self.bytes[mask + leaf / 8] |= 1 << (leaf % 8);
+            self.last[leaf] = number;
             let (sent, new) = numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], number);
             if !new {
                 put(&mut self.bytes, sent.into());
@@ -105,8 +106,6 @@ impl Sender {
         if let Some((carrier, channel, brought)) = load {
             carrier.export(channel, brought, &mut self.bytes)?;
         }
-        self.last.clear();
-        self.last.extend_from_slice(state);
         self.states += 1;
         Ok(if self.bytes.len() >= FULL { self.close() } else { None })
     }

@@ -102,7 +102,7 @@ impl Share<'_> {
                 if !goes_on(&mut *carried.carrier, lasting, label)? {
                     continue;
                 }
-                let owner = self.owner(key)?;
+                let owner = self.owner_at(i)?;
                 if owner == self.me {
                     self.pending.push(key);
                     continue;

@@ -26,7 +26,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 /// First bytes of a share.
 const MAGIC: [u8; 8] = *b"mushare\n";
 /// Version of the form.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What tells a share from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -3,7 +3,7 @@
 //! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
 //! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the portable bytes of its
 //! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit
-//! belong to one process. The store, the group caches and the symmetries are those of the search on one machine ([`super::search`]); what differs is
+//! belong to one process. All processes keep the same member of an orbit ([`super::ranks`]). The store, the group caches and the symmetries are those of the search on one machine ([`super::search`]); what differs is
 //! that successors of others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
 //!
 //! Cost: beside the search itself an addition for each leaf and successor, and for each successor of another process the bytes of a parcel; those
@@ -21,6 +21,7 @@ use super::memo::Memo;
 use super::near::{Near, Packer};
 use super::parcels::{Receiver, Sender};
 use super::peel::Edges;
+use super::ranks::spread;
 use super::search::{BATCH, MOST_DEAD, too_many};
 use super::store::Store;
 use super::symmetry::Symmetries;
@@ -37,7 +38,7 @@ const SLIM: usize = 1 << 14;
 const WIDEST: usize = 8;
 /// The table grows in large steps while it takes less than this part of the memory allowed. It is less than in a search by one process, since what it has then is
 /// filled by half: several processes are there for what one has no room for.
-const GENEROUS: u64 = 64;
+const GENEROUS: u64 = 24;
 
 /// What a share holds and did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +93,9 @@ pub struct Share<'m> {
     pub(super) ahead: BTreeMap<u64, Vec<u64>>,
     /// Of one later level, not stored yet.
     pub(super) pending: Vec<u64>,
+    /// Successors of the states expanded last, whosever they are, with the leaves of each if that is known.
+    batch: Vec<u64>,
+    members: Vec<u32>,
     pub(super) hashes: Vec<u64>,
     /// Keys stored or sent lately, each in its place; at first keys that have other places.
     pub(super) recent: Vec<u64>,
@@ -103,8 +107,8 @@ pub struct Share<'m> {
     near: Near,
     sum: u64,
     packer: Packer,
-    /// By slot and value, the hash of its bytes; 0 if it is not known yet.
-    values: Vec<Vec<u64>>,
+    /// The leaves of the member of an orbit that was asked for last, and the sum of their parts.
+    member: (Vec<u32>, u64),
     pub(super) senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     pub(super) tally: Tally,
@@ -125,18 +129,6 @@ pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool,
 
 /// A parcel for a process.
 pub type Parcel = (usize, Vec<u8>);
-
-/// FNV-1a, finished so that all bits spread.
-fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))).max(1)
-}
-
-/// The finisher of MurmurHash3.
-fn spread(mut h: u64) -> u64 {
-    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    h ^ h >> 33
-}
 
 /// Where a key is remembered that was stored or sent.
 pub(super) fn recent_slot(key: u64) -> usize {
@@ -205,13 +197,15 @@ impl<'m> Share<'m> {
             now: Vec::new(),
             ahead: BTreeMap::new(),
             pending: Vec::with_capacity(BATCH + 64),
+            batch: Vec::new(),
+            members: Vec::new(),
             hashes: Vec::new(),
             recent: nothing_recent(),
             parts: vec![Vec::new(); leaves],
             near: Near::default(),
             sum: 0,
             packer: Packer::default(),
-            values: vec![Vec::new(); slots],
+            member: Default::default(),
             senders: (0..processes).map(|_| Sender::new(leaves, slots)).collect(),
             receivers: (0..processes).map(|_| Receiver::new(leaves, slots)).collect(),
             store,
@@ -249,7 +243,7 @@ impl<'m> Share<'m> {
 
     /// Whether nothing is missing: an error within a step may have left successors behind.
     pub fn is_whole(&self) -> bool {
-        self.whole && self.pending.is_empty()
+        self.whole && self.pending.is_empty() && self.batch.is_empty()
     }
 
     /// Levels that have states here and were not begun, ascending.
@@ -289,6 +283,17 @@ impl<'m> Share<'m> {
             self.carried = Some(carried);
             return result;
         }
+        let expanded = self.expand_some(most, send);
+        // A limit that ends this between two states leaves nothing behind.
+        let dealt = self.deal(send).and_then(|()| self.place(self.level + 1));
+        if self.now.is_empty() {
+            self.close(send);
+        }
+        expanded.and(dealt)
+    }
+
+    /// Expands up to so many states, and deals the successors out when there are many.
+    fn expand_some(&mut self, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
         for _ in 0..most {
             if self.now.is_empty() {
                 break;
@@ -312,30 +317,42 @@ impl<'m> Share<'m> {
                     self.dead.push((key, orbit));
                 }
             }
-            // Their places come into the caches together.
-            std::hint::black_box(self.found.iter().fold(0, |acc, next| acc ^ self.recent[recent_slot(next.key)]));
-            for i in 0..self.found.len() {
-                let key = self.found[i].key;
-                // Whosever it is, it was stored or sent lately.
-                if std::mem::replace(&mut self.recent[recent_slot(key)], key) == key {
-                    continue;
-                }
-                let owner = self.owner(key)?;
-                if owner == self.me {
-                    self.pending.push(key);
-                    continue;
-                }
-                self.post(owner, None, send)?;
-            }
-            if self.pending.len() >= BATCH || self.now.is_empty() {
-                self.place(self.level + 1)?;
-            }
+            self.batch.extend(self.found.iter().map(|step| step.key));
+            self.members.extend_from_slice(&self.expander.members);
             self.whole = true;
+            if self.batch.len() >= BATCH {
+                self.deal(send)?;
+            }
         }
-        if self.now.is_empty() {
-            self.close(send);
+        Ok(())
+    }
+
+    /// Stores the successors in the batch that are this process's own, and sends the others.
+    fn deal(&mut self, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+        if self.batch.is_empty() {
+            return Ok(());
         }
-        self.place(self.level + 1)
+        self.whole = false;
+        let (batch, members) = (std::mem::take(&mut self.batch), std::mem::take(&mut self.members));
+        // Their places come into the caches together.
+        std::hint::black_box(batch.iter().fold(0, |acc, &key| acc ^ self.recent[recent_slot(key)]));
+        for (i, &key) in batch.iter().enumerate() {
+            // Whosever it is, it was stored or sent lately.
+            if std::mem::replace(&mut self.recent[recent_slot(key)], key) == key {
+                continue;
+            }
+            let owner = self.owner_among(&members, i, key)?;
+            if owner == self.me {
+                self.pending.push(key);
+                continue;
+            }
+            self.post(owner, None, send)?;
+        }
+        (self.batch, self.members) = (batch, members);
+        self.batch.clear();
+        self.members.clear();
+        self.whole = true;
+        if self.pending.len() >= BATCH { self.place(self.level + 1) } else { Ok(()) }
     }
 
     /// Puts the state in `leaves`, with what it brings, into the parcel for its owner, which goes when it is full.
@@ -382,13 +399,11 @@ impl<'m> Share<'m> {
         let width = self.leaves.len();
         for (at, load) in loads.into_iter().enumerate() {
             self.room()?;
-            let (key, element) = self.settled(|share| {
-                let key = share.packer.pack(&share.store, &states[at * width..(at + 1) * width])?;
-                share.expander.kept(&share.store, key)
-            })?;
+            // Of its orbit it is the member that is kept here as well.
+            let key = self.settled(|share| Ok(share.packer.pack(&share.store, &states[at * width..(at + 1) * width])?))?;
             self.pending.push(key);
             if let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) {
-                carried.brought.push(if element == 0 { load } else { carried.carrier.image(element as usize - 1, load)? });
+                carried.brought.push(load);
             }
             if self.pending.len() >= BATCH {
                 self.place(level)?;
@@ -443,7 +458,8 @@ impl<'m> Share<'m> {
         let ahead = self.ahead.values_mut().flatten();
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
         let met = self.quest.hits.iter_mut().chain(self.history.values_mut().flatten());
-        self.store.replan(self.now.iter_mut().chain(ahead).chain(self.pending.iter_mut()).chain(dead).chain(met), None);
+        let found = self.pending.iter_mut().chain(self.batch.iter_mut());
+        self.store.replan(self.now.iter_mut().chain(ahead).chain(found).chain(dead).chain(met), None);
         self.recent = nothing_recent();
         Ok(())
     }
@@ -527,17 +543,57 @@ impl<'m> Share<'m> {
         result
     }
 
-    /// The process that a state belongs to; its leaves are in `leaves` then.
+    /// The process that a state belongs to; if that is another one, its leaves are in `leaves` then.
     pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
-        let all = self.near.go_to(&self.store, key);
-        self.leaves.copy_from_slice(&self.near.leaves);
-        let sum = if all { self.sum_of_leaves() } else { self.sum_of_next() };
+        let sum = if self.near.go_to(&self.store, key) {
+            self.leaves.copy_from_slice(&self.near.leaves);
+            self.sum_of_leaves()
+        } else {
+            self.sum_of_next()
+        };
         // What it left is not in the sum.
         self.sum = sum.inspect_err(|_| self.near.forget())?;
-        Ok(self.owner_by(self.sum))
+        let owner = self.owner_by(self.sum);
+        if owner != self.me {
+            self.leaves.copy_from_slice(&self.near.leaves);
+        }
+        Ok(owner)
     }
 
-    /// The sum of the parts of the state in `leaves`, from that of the one before it.
+    /// The same of the successor found at a place.
+    pub(super) fn owner_at(&mut self, i: usize) -> Result<usize, Diagnostic> {
+        let members = std::mem::take(&mut self.expander.members);
+        let owner = self.owner_among(&members, i, self.found[i].key);
+        self.expander.members = members;
+        owner
+    }
+
+    /// The same of a state whose leaves are at a place of these, if there are any.
+    #[inline]
+    fn owner_among(&mut self, members: &[u32], at: usize, key: u64) -> Result<usize, Diagnostic> {
+        let width = self.leaves.len();
+        let Some(leaves) = members.get(at * width..(at + 1) * width).filter(|leaves| !leaves.is_empty()) else { return self.owner(key) };
+        let (mut before, mut sum) = std::mem::take(&mut self.member);
+        if before.is_empty() {
+            self.leaves.copy_from_slice(leaves);
+            sum = self.sum_of_leaves()?;
+            before.extend_from_slice(leaves);
+        }
+        for (leaf, (old, &new)) in before.iter_mut().zip(leaves).enumerate() {
+            if *old != new && self.tells[leaf] {
+                sum = sum.wrapping_add(self.part_of(leaf, new)?).wrapping_sub(self.part_of(leaf, *old)?);
+            }
+            *old = new;
+        }
+        self.member = (before, sum);
+        let owner = self.owner_by(sum);
+        if owner != self.me {
+            self.leaves.copy_from_slice(leaves);
+        }
+        Ok(owner)
+    }
+
+    /// The sum of the parts of the state that is near, from that of the one before it.
     #[inline]
     fn sum_of_next(&mut self) -> Result<u64, Diagnostic> {
         let mut sum = self.sum;
@@ -546,7 +602,7 @@ impl<'m> Share<'m> {
             if !self.tells[leaf as usize] {
                 continue;
             }
-            let new = self.part_of(leaf as usize, self.leaves[leaf as usize])?;
+            let new = self.part_of(leaf as usize, self.near.leaves[leaf as usize])?;
             sum = sum.wrapping_add(new).wrapping_sub(self.part_of(leaf as usize, old)?);
         }
         Ok(sum)
@@ -577,6 +633,7 @@ impl<'m> Share<'m> {
         self.store.replan(std::iter::empty(), Some(leaf));
         let leaves = self.store.leaves.len();
         (self.tells, self.parts, self.leaves) = (vec![true; leaves], vec![Vec::new(); leaves], vec![0; leaves]);
+        self.member = Default::default();
     }
 
     /// The parts that the leaves of a state have in the hash, added up by class.
@@ -609,20 +666,7 @@ impl<'m> Share<'m> {
         }
         let mut sum = 0u64;
         for (leaf, number) in images {
-            let mut row = Vec::new();
-            self.store.leaves[leaf].table.read(number, &mut row);
-            let mut bytes = Vec::with_capacity(row.len() * 8);
-            for (&slot, &value) in self.store.leaves[leaf].slots.iter().zip(&row) {
-                let known = &mut self.values[slot as usize];
-                if known.len() <= value as usize {
-                    known.resize(value as usize + 1, 0);
-                }
-                if known[value as usize] == 0 {
-                    known[value as usize] = hash(0, self.portable.export(slot, value)?.into_iter());
-                }
-                bytes.extend(known[value as usize].to_le_bytes());
-            }
-            sum = sum.wrapping_add(hash(leaf as u64 + 1, bytes.into_iter()));
+            sum = sum.wrapping_add(self.expander.ranks.hash(&self.store, self.model, leaf, number)?);
         }
         let part = spread(sum).max(1);
         let known = &mut self.parts[leaf];

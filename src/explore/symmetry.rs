@@ -32,6 +32,7 @@ use super::Options;
 use super::cache::Halt;
 use super::intern::held;
 use super::memo::Memo;
+use super::ranks::Ranks;
 use super::store::Store;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
@@ -704,9 +705,10 @@ impl<'s> Orbits<'s> {
         classes
     }
 
-    /// Puts the member of a state's orbit that is kept into `least`. Returns the number of the element that leads there, from 1; 0 if the
-    /// state is kept itself.
-    pub fn reduce(&mut self, store: &Store, model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Result<u32, Halt> {
+    /// Puts the member of a state's orbit that is kept into `least`: the first one by the numbers of tuples, or by what all processes say of these. Returns the
+    /// number of the element that leads there, from 1; 0 if the state is kept itself.
+    pub fn reduce(&mut self, store: &Store, ask: Ask, state: &[u32], mut ranks: Option<&mut Ranks>) -> Result<u32, Halt> {
+        let (model, worker) = ask;
         self.least.clear();
         self.least.extend_from_slice(state);
         let mut which = 0;
@@ -716,7 +718,11 @@ impl<'s> Orbits<'s> {
                 if image == self.least[leaf] {
                     continue;
                 }
-                if image < self.least[leaf] {
+                let precedes = match &mut ranks {
+                    None => image < self.least[leaf],
+                    Some(ranks) => ranks.precedes(store, model, leaf, image, self.least[leaf])?,
+                };
+                if precedes {
                     self.least[leaf] = image;
                     for rest in leaf + 1..self.leaves {
                         self.least[rest] = self.image(store, (model, &mut *worker), element, rest, state)?;

@@ -1,0 +1,141 @@
+//! Hashes of tuples that are the same in all processes of a search, and an order by them.
+//!
+//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of the portable bytes of a tuple's values
+//! ([`mu_model::Portable`]), which says whose a state is ([`super::share`]); the order of two tuples, by which all processes keep the same member of an orbit
+//! ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost: the bytes of a value and of a tuple once, then a load. Invariant: the
+//! order is one, whatever the hashes are: tuples with equal hashes go by their bytes.
+
+use std::cmp::Ordering;
+
+use super::store::Store;
+use mu_base::Diagnostic;
+use mu_model::{Model, Portable};
+
+/// FNV-1a, finished so that all bits spread. Never 0.
+fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))).max(1)
+}
+
+/// The finisher of MurmurHash3.
+pub(super) fn spread(mut h: u64) -> u64 {
+    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^ h >> 33
+}
+
+/// See the module's head.
+#[derive(Default)]
+pub(super) struct Ranks {
+    /// By slot and value, the hash of its bytes; 0 if it is not known yet.
+    values: Vec<Vec<u64>>,
+    /// The same by leaf and tuple.
+    tuples: Vec<Vec<u64>>,
+}
+
+fn portable(model: &dyn Model) -> Result<&dyn Portable, Diagnostic> {
+    model.portable().ok_or_else(|| Diagnostic::internal("values of several processes that do not travel"))
+}
+
+/// Remembers what was found for a number.
+fn remember(known: &mut Vec<u64>, number: u32, found: u64) -> u64 {
+    if known.len() <= number as usize {
+        known.resize(number as usize + 1, 0);
+    }
+    known[number as usize] = found;
+    found
+}
+
+impl Ranks {
+    /// Nothing is known of the leaves of a store that has others than before.
+    pub fn follow(&mut self, store: &Store) {
+        if self.tuples.len() != store.leaves.len() {
+            (self.values, self.tuples) = (vec![Vec::new(); store.homes.len()], vec![Vec::new(); store.leaves.len()]);
+        }
+    }
+
+    /// The hash of a tuple; never 0.
+    #[inline]
+    pub fn hash(&mut self, store: &Store, model: &dyn Model, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+        match self.tuples[leaf].get(number as usize) {
+            Some(&known) if known != 0 => Ok(known),
+            _ => self.find(store, model, leaf, number),
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, store: &Store, model: &dyn Model, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+        let mut row = Vec::new();
+        store.leaves[leaf].table.read(number, &mut row);
+        let mut bytes = Vec::with_capacity(row.len() * 8);
+        for (&slot, &value) in store.leaves[leaf].slots.iter().zip(&row) {
+            let known = &mut self.values[slot as usize];
+            let found = match known.get(value as usize) {
+                Some(&found) if found != 0 => found,
+                _ => remember(known, value, hash(0, portable(model)?.export(slot, value)?.into_iter())),
+            };
+            bytes.extend(found.to_le_bytes());
+        }
+        Ok(remember(&mut self.tuples[leaf], number, hash(leaf as u64 + 1, bytes.into_iter())))
+    }
+
+    /// Whether one tuple of a leaf comes before another.
+    #[inline]
+    pub fn precedes(&mut self, store: &Store, model: &dyn Model, leaf: usize, one: u32, other: u32) -> Result<bool, Diagnostic> {
+        let hashes = (self.hash(store, model, leaf, one)?, self.hash(store, model, leaf, other)?);
+        if hashes.0 != hashes.1 || one == other { Ok(hashes.0 < hashes.1) } else { Ok(by_bytes(store, model, leaf, one, other)?.is_lt()) }
+    }
+}
+
+/// The order of the bytes of two tuples, value by value.
+#[cold]
+fn by_bytes(store: &Store, model: &dyn Model, leaf: usize, one: u32, other: u32) -> Result<Ordering, Diagnostic> {
+    let (leaf, mut rows) = (&store.leaves[leaf], [Vec::new(), Vec::new()]);
+    leaf.table.read(one, &mut rows[0]);
+    leaf.table.read(other, &mut rows[1]);
+    let portable = portable(model)?;
+    for (&slot, (&a, &b)) in leaf.slots.iter().zip(rows[0].iter().zip(&rows[1])) {
+        let order = portable.export(slot, a)?.cmp(&portable.export(slot, b)?);
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    Ok(Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Payload;
+    use crate::tests::models::counters;
+
+    /// Two processes have met the tuples of a leaf in different orders.
+    #[test]
+    fn the_order_of_tuples_does_not_depend_on_their_numbers() {
+        let model = counters(2, 100);
+        let stores = [0, 1].map(|_| Store::new(&model, 0, Payload::None));
+        let numbers = [0, 1].map(|process| {
+            let value = |n: u32| if process == 0 { n } else { 99 - n };
+            let mut numbers = vec![0; 100];
+            (0..100).map(value).for_each(|v| numbers[v as usize] = stores[process].intern(&[v, 0])[0]);
+            numbers
+        });
+        assert_ne!(numbers[0], numbers[1]);
+        let mut ranks = [Ranks::default(), Ranks::default()];
+        ranks.iter_mut().zip(&stores).for_each(|(ranks, store)| ranks.follow(store));
+        let leaf = stores[0].homes[0].0 as usize;
+        let mut later = 0;
+        for a in 0..100 {
+            for b in 0..100 {
+                let orders = [0, 1].map(|p| ranks[p].precedes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap());
+                assert_eq!(orders[0], orders[1], "{a} and {b}");
+                let back = ranks[0].precedes(&stores[0], &model, leaf, numbers[0][b], numbers[0][a]).unwrap();
+                assert_eq!(orders[0] as u8 + back as u8, u8::from(a != b));
+                later += u32::from(orders[0] && a > b);
+                // Without hashes that differ it is an order as well.
+                let bytes = [0, 1].map(|p| by_bytes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap());
+                assert_eq!((bytes[0], bytes[0].is_eq()), (bytes[1], a == b));
+            }
+        }
+        assert!(later > 0, "the order is that of one process's numbers");
+    }
+}
