@@ -33,7 +33,7 @@ const MOST: usize = 200_000;
 /// So many answers of the model inside are remembered.
 const MOST_KNOWN: usize = 400_000;
 /// So many answers of its own.
-const MOST_ANSWERED: usize = 2_000_000;
+const MOST_ANSWERED: usize = 500_000;
 /// Locks around these.
 const SHARDS: usize = 16;
 
