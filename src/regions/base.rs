@@ -4,14 +4,17 @@
 //! counters to regions ([`crate::Regions`]), constants of a sort of any size merged ([`crate::Merged`]).
 
 use crate::abstraction::Regions;
+use ahash::AHashMap;
+use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, OpId, SortId};
 use mu_compile::Compiled;
 use mu_data::engine::Engine;
 use mu_data::expr::Expr;
 use mu_data::signature::Signature;
 use mu_labels::{ActionLabels, MultiAction};
-use mu_model::{Model, Slot};
+use mu_model::{Model, Slot, Steps, Worker};
 use mu_process::linear::LinearProcess;
+use std::rc::Rc;
 
 /// See the module's head.
 pub trait Base: Model + ActionLabels {
@@ -94,4 +97,35 @@ impl Base for Regions<'_> {
 pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
     let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
     fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
+}
+
+/// The evaluator of the model inside, which remembers its answers: choices for different questions often ask it the same, those for a state and for its images above all.
+pub(crate) struct Inside<'m> {
+    pub worker: Box<dyn Worker + 'm>,
+    known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
+}
+
+/// So many answers of the model inside are remembered.
+const MOST_KNOWN: usize = 400_000;
+
+impl<'m> Inside<'m> {
+    pub fn new(base: &'m dyn Base) -> Self {
+        Self { worker: base.worker(), known: AHashMap::new() }
+    }
+
+    /// The steps of a group that reads these values.
+    pub fn steps(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
+        let key = (group, values);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut steps = Steps::default();
+        self.worker.steps(group, &key.1, &mut steps)?;
+        let steps = Rc::new(steps);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(key, steps.clone());
+        Ok(steps)
+    }
 }

@@ -9,7 +9,7 @@
 //!
 //! Cost: local states times ways times words for each question; engines remember the answers.
 
-use crate::base::{Base, as_inside, packed};
+use crate::base::{Base, Inside, as_inside, packed};
 use crate::merged::{mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
@@ -30,9 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// More evaluations than these for one answer are not made.
 const MOST: usize = 200_000;
-/// So many answers of the model inside are remembered.
-const MOST_KNOWN: usize = 400_000;
-/// So many answers of its own.
+/// So many answers are remembered.
 const MOST_ANSWERED: usize = 500_000;
 /// Locks around these.
 const SHARDS: usize = 16;
@@ -246,7 +244,7 @@ struct Asked<'q> {
 /// The evaluator of one thread.
 pub(crate) struct Thread<'m> {
     model: &'m Crowd<'m>,
-    inner: Box<dyn Worker + 'm>,
+    inner: Inside<'m>,
     engine: Engine,
     occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
     images: AHashMap<(Slot, u32), u32>,
@@ -254,7 +252,6 @@ pub(crate) struct Thread<'m> {
     /// By slots, value and [`packed`] places.
     concrete: AHashMap<(Slot, Slot, u32, u64), u32>,
     labels: AHashMap<LabelId, LabelId>,
-    known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     words: AHashMap<(usize, usize, u32, usize), Rc<Vec<Vec<Letter>>>>,
     /// Lists of identities, by their letters.
     lists: AHashMap<(Slot, Vec<usize>), u32>,
@@ -264,14 +261,13 @@ impl<'m> Thread<'m> {
     pub(crate) fn new(model: &'m Crowd<'m>) -> Self {
         Self {
             model,
-            inner: model.inner.worker(),
+            inner: Inside::new(model.inner),
             engine: model.inner.engine(),
             occurrences: AHashMap::new(),
             images: AHashMap::new(),
             local_images: AHashMap::new(),
             concrete: AHashMap::new(),
             labels: AHashMap::new(),
-            known: AHashMap::new(),
             words: AHashMap::new(),
             lists: AHashMap::new(),
         }
@@ -643,7 +639,7 @@ impl<'m> Thread<'m> {
         if required.into_iter().any(|(slot, value)| values.get(slot) != Some(value)) {
             return Ok(BTreeSet::new());
         }
-        let steps = self.inside(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
+        let steps = self.inner.steps(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
         let width = inside.writes.len();
         let mut out = BTreeSet::new();
         for (i, &label) in steps.labels.iter().enumerate() {
@@ -658,22 +654,6 @@ impl<'m> Thread<'m> {
             out.insert((label, own, changes));
         }
         Ok(out)
-    }
-
-    /// The steps of the model inside.
-    fn inside(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
-        let key = (group, values);
-        if let Some(known) = self.known.get(&key) {
-            return Ok(known.clone());
-        }
-        let mut steps = Steps::default();
-        self.inner.steps(group, &key.1, &mut steps)?;
-        let steps = Rc::new(steps);
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(key, steps.clone());
-        Ok(steps)
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
 
-use crate::base::{Base, as_inside, packed};
+use crate::base::{Base, Inside, as_inside, packed};
 use crate::sizes::Family;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, OpId, SortId};
@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 /// More evaluations than these for one answer are not made.
 const MOST: usize = 50_000;
-/// So many answers of the model inside are remembered.
+/// So many values are remembered.
 const MOST_KNOWN: usize = 200_000;
 
 /// See the module's head.
@@ -120,12 +120,11 @@ struct Choice {
 /// The evaluator of one thread.
 struct Thread<'m> {
     model: &'m Merged<'m>,
-    inner: Box<dyn Worker + 'm>,
+    inner: Inside<'m>,
     engine: Engine,
     occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
-    known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     /// Values with constants in the places of those that are merged: by slot, value, [`packed`] places and entries of arrays.
     concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
@@ -134,12 +133,11 @@ impl<'m> Thread<'m> {
     fn new(model: &'m Merged<'m>) -> Self {
         Self {
             model,
-            inner: model.inner.worker(),
+            inner: Inside::new(model.inner),
             engine: model.inner.engine(),
             occurrences: AHashMap::new(),
             images: AHashMap::new(),
             labels: AHashMap::new(),
-            known: AHashMap::new(),
             concrete: AHashMap::new(),
         }
     }
@@ -333,7 +331,7 @@ impl<'m> Thread<'m> {
             }
             values.push(self.placed(slot, value, &places, more)?);
         }
-        let steps = self.inside(group, values)?;
+        let steps = self.inner.steps(group, values)?;
         let writes = &model.groups[group].writes;
         let mut out = BTreeSet::new();
         for (i, &label) in steps.labels.iter().enumerate() {
@@ -345,22 +343,6 @@ impl<'m> Thread<'m> {
             out.insert((label, target));
         }
         Ok(out)
-    }
-
-    /// The steps of the model inside. Choices for different questions often ask it the same, those for a state and for its images above all.
-    fn inside(&mut self, group: usize, values: Vec<u32>) -> Result<Rc<Steps>, Diagnostic> {
-        let key = (group, values);
-        if let Some(known) = self.known.get(&key) {
-            return Ok(known.clone());
-        }
-        let mut steps = Steps::default();
-        self.inner.steps(group, &key.1, &mut steps)?;
-        let steps = Rc::new(steps);
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(key, steps.clone());
-        Ok(steps)
     }
 
     /// An array with one more entry.
@@ -484,9 +466,9 @@ impl Worker for Thread<'_> {
         Ok(())
     }
     fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
-        self.inner.image(self.model.of[symmetry], slot, value)
+        self.inner.worker.image(self.model.of[symmetry], slot, value)
     }
     fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
-        self.inner.image_label(self.model.of[symmetry], label)
+        self.inner.worker.image_label(self.model.of[symmetry], label)
     }
 }
