@@ -252,11 +252,11 @@ fn random_property(r: &mut Random, model: &str) -> String {
     }
 }
 
-/// `RICHER_CASES=4000 RICHER_SEED=0`: so many cases from that seed on.
+/// `RICHER_CASES=400 RICHER_SEED=0`: so many cases from that seed on. Some take minutes, since steps have many ways.
 #[test]
 fn what_is_proved_of_richer_models_holds_for_each_number() {
     let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
-    let (first, cases) = (number("RICHER_SEED", 0), number("RICHER_CASES", 60));
+    let (first, cases) = (number("RICHER_SEED", 0), number("RICHER_CASES", 20));
     let (mut proved_and, mut alone, mut refused, mut fail) = (0, 0, 0, 0);
     for seed in first..first + cases {
         let mut r = Random::new(seed);
