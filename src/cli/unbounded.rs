@@ -223,11 +223,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
             crowd = Some((found, above));
         }
     }
-    let made = match &crowd {
-        None => Linear::new(session, &tree, &counters, None)?,
-        Some((found, _)) => Linear::new(session, &tree, &counters, Some(found))?,
-    };
-    let Linear { spec, process, defined, names } = made;
+    let Linear { spec, process, defined, names } = Linear::new(session, &tree, &counters, crowd.as_ref().map(|(found, _)| found))?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
     let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);

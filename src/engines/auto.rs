@@ -94,6 +94,18 @@ impl<'a> Turns<'a> {
         self.next = if symbolic || self.outgrown { Turn::Explicit } else { Turn::Symbolic };
         end
     }
+    /// What whose turn it is has to say; nothing if the turn was too short for it.
+    fn ask<A>(
+        &mut self,
+        reason: String,
+        stop: fn(&A) -> Option<&Stop>,
+        ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
+    ) -> Result<Option<A>, Diagnostic> {
+        let (turn, share, limited) = self.take();
+        let found = ask(turn, &share, reason)?;
+        let done = stop(&found).is_none_or(|why| matches!(self.end(why, limited), End::Done));
+        Ok(done.then_some(found))
+    }
     /// Why the answer is whose turn it was.
     fn reason(&self) -> String {
         match (self.outgrown, self.next) {
@@ -114,10 +126,7 @@ pub fn by_turns<A>(
 ) -> Result<A, Diagnostic> {
     if let Some(took) = before {
         let mut turns = Turns { budget, length: (took * LONGER).max(SHORTEST), next: Turn::Symbolic, outgrown: false };
-        let (turn, share, limited) = turns.take();
-        let found = ask(turn, &share, "sets of states answered the question before".into())?;
-        let Some(why) = stop(&found) else { return Ok(found) };
-        if let End::Done = turns.end(why, limited) {
+        if let Some(found) = turns.ask("sets of states answered the question before".into(), stop, ask)? {
             return Ok(found);
         }
     }
@@ -129,10 +138,8 @@ pub fn by_turns<A>(
     }
     let mut turns = Turns::after(budget, began);
     loop {
-        let (turn, share, limited) = turns.take();
-        let found = ask(turn, &share, turns.reason())?;
-        let Some(why) = stop(&found) else { return Ok(found) };
-        if let End::Done = turns.end(why, limited) {
+        let reason = turns.reason();
+        if let Some(found) = turns.ask(reason, stop, ask)? {
             return Ok(found);
         }
     }

@@ -10,7 +10,7 @@
 //! Cost: local states times ways times words for each question; engines remember the answers.
 
 use crate::base::{Base, Inside, as_inside, packed};
-use crate::merged::{mapped, without};
+use crate::merged::{Occurrences, mapped, without};
 use crate::replicas::Replicas;
 use crate::sizes::SIZE;
 use crate::words::{Letter, Part, Wanted, abstracted, longer, words};
@@ -246,7 +246,7 @@ pub(crate) struct Thread<'m> {
     model: &'m Crowd<'m>,
     inner: Inside<'m>,
     engine: Engine,
-    occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
+    occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     local_images: AHashMap<(Slot, u32), u32>,
     /// By slots, value and [`packed`] places.
@@ -263,7 +263,7 @@ impl<'m> Thread<'m> {
             model,
             inner: Inside::new(model.inner),
             engine: model.inner.engine(),
-            occurrences: AHashMap::new(),
+            occurrences: Occurrences::default(),
             images: AHashMap::new(),
             local_images: AHashMap::new(),
             concrete: AHashMap::new(),
@@ -400,20 +400,8 @@ impl<'m> Thread<'m> {
 
     /// The identities in a slot's value, in order.
     fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
-        if let Some(known) = self.occurrences.get(&(slot, value)) {
-            return Ok(known.clone());
-        }
-        let mut found = Vec::new();
-        if self.holds(slot) {
-            let e = self.model.inner.value(slot, value);
-            self.mapped(&e, &mut |i| {
-                found.push(i);
-                i
-            })?;
-        }
-        let found: Rc<[usize]> = found.into();
-        self.occurrences.insert((slot, value), found.clone());
-        Ok(found)
+        let model = self.model;
+        self.occurrences.of(model.inner, &model.replicas.family, slot, value)
     }
 
     fn label(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {

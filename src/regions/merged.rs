@@ -122,7 +122,7 @@ struct Thread<'m> {
     model: &'m Merged<'m>,
     inner: Inside<'m>,
     engine: Engine,
-    occurrences: AHashMap<(Slot, u32), Rc<[usize]>>,
+    occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
     /// Values with constants in the places of those that are merged: by slot, value, [`packed`] places and entries of arrays.
@@ -135,7 +135,7 @@ impl<'m> Thread<'m> {
             model,
             inner: Inside::new(model.inner),
             engine: model.inner.engine(),
-            occurrences: AHashMap::new(),
+            occurrences: Occurrences::default(),
             images: AHashMap::new(),
             labels: AHashMap::new(),
             concrete: AHashMap::new(),
@@ -201,20 +201,8 @@ impl<'m> Thread<'m> {
 
     /// The occurrences of the family in a slot's value, in order.
     fn occurrences(&mut self, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
-        if let Some(known) = self.occurrences.get(&(slot, value)) {
-            return Ok(known.clone());
-        }
-        let mut found = Vec::new();
-        if self.model.family.slots[slot as usize] {
-            let e = self.model.inner.value(slot, value);
-            self.map(&e, &mut |i| {
-                found.push(i);
-                i
-            })?;
-        }
-        let found: Rc<[usize]> = found.into();
-        self.occurrences.insert((slot, value), found.clone());
-        Ok(found)
+        let model = self.model;
+        self.occurrences.of(model.inner, model.family, slot, value)
     }
 
     fn label(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
@@ -352,6 +340,29 @@ impl<'m> Thread<'m> {
             return Err(Diagnostic::internal("an array over a sort of any size has no update"));
         };
         Ok(Expr::apply(signature, update, vec![array, Expr::op(signature, key), Expr::op(signature, entry)]))
+    }
+}
+
+/// Where constants of a family stand in values that were met.
+#[derive(Default)]
+pub(crate) struct Occurrences(AHashMap<(Slot, u32), Rc<[usize]>>);
+
+impl Occurrences {
+    /// The constants in a slot's value, by their positions in the family, in order.
+    pub fn of(&mut self, inner: &dyn Base, family: &Family, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
+        if let Some(known) = self.0.get(&(slot, value)) {
+            return Ok(known.clone());
+        }
+        let mut found = Vec::new();
+        if family.slots[slot as usize] {
+            mapped(inner.signature(), family, &inner.value(slot, value), &mut |i| {
+                found.push(i);
+                i
+            })?;
+        }
+        let found: Rc<[usize]> = found.into();
+        self.0.insert((slot, value), found.clone());
+        Ok(found)
     }
 }
 
