@@ -12,7 +12,8 @@
 //! With confluent groups each target is replaced by its representative ([`super::confluent`]), and with symmetries then by that of its orbit
 //! ([`super::symmetry`]).
 
-use mu_base::host::Instant;
+mod answer;
+
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,9 +27,10 @@ use super::search::StepTest;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, Thrift};
+use super::told::{TELLS, Told};
 use super::words::WordMap;
+use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
-use mu_base::{Diagnostic, Stage};
 use mu_model::{Model, Steps, Worker};
 
 /// A successor.
@@ -63,20 +65,12 @@ impl From<Diagnostic> for Halt {
     }
 }
 
-/// Lookups after which a group's cache is judged.
-const JUDGED: u64 = 1 << 15;
-/// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
-const HOPELESS: u64 = 1 << 12;
-const HARDLY_EVER: u64 = 64;
-/// Steps and changes after which the caches are emptied: their places are words of 31 bits, and one more answer must have room.
-const MOST_STEPS: usize = 1 << 30;
-
 #[derive(Clone, Copy)]
 struct Step {
     /// Added to the key, for the leaves that are fields of their own.
     delta: u64,
     label: LabelId,
-    /// Where in `changes` the other leaves' new indices are, if any changes.
+    /// Where in `changes` the other leaves' new indices are, if any changes, and before them what changes of the sum that [`super::told`] speaks of.
     changes: Maybe,
 }
 
@@ -109,6 +103,9 @@ impl Entry {
     }
 }
 
+/// A leaf that a group writes: `(position, index in the group's writes)` of its slots.
+type WritePlace = (u32, Vec<(u32, u32)>);
+
 /// One leaf's share in a group's cache key.
 struct Part {
     leaf: u32,
@@ -129,9 +126,9 @@ struct GroupCache {
     lookups: u64,
     misses: u64,
     bypassed: bool,
-    /// The group's slots, from the model: `(leaf, position)` of reads, and of writes by leaf: `(leaf, [(position, index in writes)])`.
+    /// The group's slots, from the model: `(leaf, position)` of reads, and of writes by leaf.
     read_places: Vec<(u32, u32)>,
-    write_places: Vec<(u32, Vec<(u32, u32)>)>,
+    write_places: Vec<WritePlace>,
 }
 
 /// Figures of one thread's caches.
@@ -149,8 +146,9 @@ pub struct CacheStatistics {
     pub bytes: u64,
 }
 
-/// Leaves each label and target once, in the order of their first steps: the first that is preferred, or else the first.
-fn merge(steps: &mut Vec<Successor>, preferred: Option<StepTest<'_>>) {
+/// Leaves each label and target once, in the order of their first steps: the first that is preferred, or else the first; with their sums, if there are any.
+fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
+    let summed = !sums.is_empty();
     let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
     // Few steps: compare all pairs; many: sort.
     if steps.len() > 24 {
@@ -161,7 +159,11 @@ fn merge(steps: &mut Vec<Successor>, preferred: Option<StepTest<'_>>) {
         seen.sort_unstable_by_key(|s| s.3);
         for (to, s) in seen.iter().enumerate() {
             steps[to] = steps[s.3 as usize];
+            if summed {
+                sums[to] = sums[s.3 as usize];
+            }
         }
+        sums.truncate(seen.len());
         return steps.truncate(seen.len());
     }
     let mut kept = 0;
@@ -170,18 +172,22 @@ fn merge(steps: &mut Vec<Successor>, preferred: Option<StepTest<'_>>) {
         match steps[..kept].iter().position(|o| o.key == step.key && o.label == step.label) {
             None => {
                 steps[kept] = step;
+                if summed {
+                    sums[kept] = sums[i];
+                }
                 kept += 1;
             }
             Some(at) if prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
             Some(_) => {}
         }
     }
+    sums.truncate(kept);
     steps.truncate(kept);
 }
 
 /// See the module's head. One for each thread.
 pub(crate) struct Expander<'m> {
-    model: &'m dyn Model,
+    pub(super) model: &'m dyn Model,
     memo: Arc<Memo>,
     worker: Box<dyn Worker + 'm>,
     confluent: Vec<bool>,
@@ -217,8 +223,9 @@ pub(crate) struct Expander<'m> {
     thrift: Option<Thrift>,
     /// Whether other processes search as well, with other numbers for the same values.
     pub(super) among_processes: bool,
-    /// What all processes say of tuples.
+    /// What all processes say of tuples, and of whose a state is.
     pub(super) ranks: Ranks,
+    pub(super) told: Told,
     /// Which of the steps that have one label and target stays, if it makes a difference.
     preferred: Option<StepTest<'m>>,
     /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
@@ -263,6 +270,7 @@ impl<'m> Expander<'m> {
             thrift: None,
             among_processes: false,
             ranks: Ranks::default(),
+            told: Told::default(),
             preferred: None,
             moved: Vec::new(),
             members: Vec::new(),
@@ -284,8 +292,9 @@ impl<'m> Expander<'m> {
     }
 
     /// Other processes search as well: what depends on the numbers of values is refused.
-    pub fn among_processes(mut self) -> Self {
+    pub fn among_processes(mut self, told: Told) -> Self {
         self.among_processes = true;
+        self.told = told;
         self
     }
 
@@ -334,7 +343,7 @@ impl<'m> Expander<'m> {
             .map(|group| {
                 let place = |&s: &u32| store.homes[s as usize];
                 let read_places: Vec<(u32, u32)> = group.reads.iter().map(place).collect();
-                let mut write_places: Vec<(u32, Vec<(u32, u32)>)> = Vec::new();
+                let mut write_places: Vec<WritePlace> = Vec::new();
                 for (i, slot) in group.writes.iter().enumerate() {
                     let (leaf, position) = place(slot);
                     match write_places.iter_mut().find(|w| w.0 == leaf) {
@@ -410,6 +419,7 @@ impl<'m> Expander<'m> {
     /// Steps of a state before any is left out, not replaced by representatives. Steps that come first are alone.
     pub(super) fn all_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
         out.clear();
+        self.told.sums.clear();
         if !self.first.is_empty() {
             let mask = std::mem::take(&mut self.first_mask);
             let result = self.steps(store, key, Some(&mask), out);
@@ -428,8 +438,9 @@ impl<'m> Expander<'m> {
             for step in out.iter_mut() {
                 step.key = self.representative(store, step.key)?;
             }
+            self.told.sums.clear();
         }
-        merge(out, self.preferred);
+        merge(out, &mut self.told.sums, self.preferred);
         if self.orbits.is_some() {
             self.moved.clear();
             self.members.clear();
@@ -490,6 +501,8 @@ impl<'m> Expander<'m> {
 
     fn steps_of(&mut self, store: &Store, key: u64, leaves: &[u32], only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
         let words = self.words;
+        let told = self.told.is_asked();
+        let sum = if told { self.sum_of(store, leaves)? } else { 0 };
         for (l, &v) in leaves.iter().enumerate() {
             if (v as usize + 1) * words > self.masks[l].len() {
                 self.extend_masks(store, l, v);
@@ -516,10 +529,20 @@ impl<'m> Expander<'m> {
                 };
                 for i in entry.steps(&self.arena) {
                     let step = self.arena[i];
-                    let mut target = key.wrapping_add(step.delta);
+                    let (mut target, mut sum) = (key.wrapping_add(step.delta), sum);
                     if let Some(changes) = step.changes.get() {
-                        let (at, count) = (changes as usize + 1, self.changes[changes as usize] as usize);
-                        target = self.folder.patch(store, target, leaves, &self.changes[at..at + 2 * count])?;
+                        let (mut at, head) = (changes as usize + 1, self.changes[changes as usize]);
+                        if head & TELLS != 0 {
+                            sum = sum.wrapping_add(u64::from(self.changes[at]) | u64::from(self.changes[at + 1]) << 32);
+                            at += 2;
+                        }
+                        let changes = &self.changes[at..at + 2 * (head & !TELLS) as usize];
+                        if !changes.is_empty() {
+                            target = self.folder.patch(store, target, leaves, changes)?;
+                        }
+                    }
+                    if told {
+                        self.told.sums.push(sum);
                     }
                     out.push(Successor { key: target, label: step.label, group: g as u32 });
                 }
@@ -575,191 +598,6 @@ impl<'m> Expander<'m> {
                     acc = map.get(acc, Self::part(part, leaves)?)?.get();
                 }
                 group.map.get(acc, Self::part(last, leaves)?)
-            }
-        }
-    }
-
-    /// Evaluates a group and remembers the answer.
-    #[cold]
-    fn fill(&mut self, store: &Store, g: usize, leaves: &[u32]) -> Result<Entry, Halt> {
-        if self.bytes > self.limit {
-            self.clear();
-        }
-        let group = &mut self.groups[g];
-        group.misses += 1;
-        let hits = group.lookups.saturating_sub(group.misses);
-        if group.lookups > JUDGED && hits * 4 < group.lookups || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups {
-            group.bypassed = true;
-        }
-        let mut reads = Vec::with_capacity(group.read_places.len());
-        let mut row_of = None;
-        for &(leaf, position) in &group.read_places {
-            if row_of.replace(leaf) != Some(leaf) {
-                self.row.clear();
-                store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
-            }
-            reads.push(self.row[position as usize]);
-        }
-        let mut steps = std::mem::take(&mut self.steps);
-        let entry = self.answer(store, g, leaves, &reads, &mut steps);
-        self.steps = steps;
-        entry
-    }
-
-    /// The steps of a group, asked for and verified, as an entry.
-    fn answer(&mut self, store: &Store, g: usize, leaves: &[u32], reads: &[u32], steps: &mut Steps) -> Result<Entry, Halt> {
-        if self.enabled {
-            self.memo.steps(g, reads, self.worker.as_mut(), steps)?;
-        } else {
-            self.memo.evaluate(g, reads, self.worker.as_mut(), steps)?;
-        }
-        if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
-            && !symmetries.is_confirmed(g, reads)
-        {
-            let from = Instant::now();
-            if symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, reads)?.is_err() {
-                return Err(symmetries.refuse().into());
-            }
-            orbits.spent += from.elapsed();
-        }
-        let width = self.model.groups()[g].writes.len();
-        if steps.values.len() != width * steps.labels.len() {
-            let text =
-                format!("group '{}' gave {} values for {} steps", self.model.groups()[g].name, steps.values.len(), steps.labels.len());
-            return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Internal, text))));
-        }
-        let start = self.arena.len();
-        let first_change = self.changes.len();
-        let count = steps.labels.len();
-        if count > 1 {
-            self.arena.push(several(count));
-        }
-        let made = self.translate(store, g, leaves, steps);
-        if let Err(overflow) = made {
-            self.arena.truncate(start);
-            self.changes.truncate(first_change);
-            return Err(overflow.into());
-        }
-        if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
-            self.bytes = u64::MAX; // empties the caches at the next miss
-        }
-        // Without steps for what it reads on one leaf, the group is disabled whatever the other leaves are.
-        if steps.labels.is_empty()
-            && let Some(&(leaf, _)) = self.groups[g].read_places.first()
-            && self.groups[g].read_places.iter().all(|p| p.0 == leaf)
-        {
-            self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
-        }
-        let entry = Entry::new(start, count);
-        if !self.groups[g].bypassed {
-            self.remember(store, g, leaves, entry);
-            self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
-        }
-        Ok(entry)
-    }
-
-    /// Turns steps over slot values into steps over leaf indices.
-    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps) -> Result<(), Overflow> {
-        if steps.labels.is_empty() {
-            return Ok(());
-        }
-        let group = &self.groups[g];
-        let width = self.model.groups()[g].writes.len();
-        let mut inner: Vec<(u32, u32, u32)> = Vec::new();
-        // The tuples as they are, one after the other; that of a single step is read where it is changed.
-        let (mut before, many) = (Vec::new(), steps.labels.len() > 1);
-        if many {
-            group.write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
-        }
-        for (i, &label) in steps.labels.iter().enumerate() {
-            let values = &steps.values[i * width..(i + 1) * width];
-            let (mut delta, mut from) = (0u64, 0);
-            inner.clear();
-            for (leaf, places) in &group.write_places {
-                let v = leaves[*leaf as usize];
-                self.row.clear();
-                if many {
-                    let tuple = &before[from..][..store.leaves[*leaf as usize].slots.len()];
-                    from += tuple.len();
-                    self.row.extend_from_slice(tuple);
-                } else {
-                    store.leaves[*leaf as usize].table.read(v, &mut self.row);
-                }
-                for &(position, w) in places {
-                    self.row[position as usize] = values[w as usize];
-                }
-                let new = store.leaves[*leaf as usize].table.intern(&self.row);
-                let (field, top) = store.field_of[*leaf as usize];
-                if top {
-                    if u64::from(new) >= store.capacity(field) {
-                        return Err(Overflow);
-                    }
-                    delta = delta.wrapping_add(u64::from(new).wrapping_sub(u64::from(v)) << store.fields[field as usize].offset);
-                } else if new != v {
-                    inner.push((field, *leaf, new));
-                }
-            }
-            let changes = if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
-            if !inner.is_empty() {
-                inner.sort_unstable();
-                self.changes.push(inner.len() as u32);
-                self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
-                self.bytes += 4 + 8 * inner.len() as u64;
-            }
-            self.arena.push(Step { delta, label, changes });
-        }
-        Ok(())
-    }
-
-    fn remember(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
-        let group = &mut self.groups[g];
-        // Number the values that the group only reads.
-        for part in &mut group.parts {
-            if let Some((positions, rows)) = part.reads.as_deref_mut() {
-                let by_index = &mut part.by_index;
-                let v = leaves[part.leaf as usize] as usize;
-                if by_index.len() <= v {
-                    self.bytes += (v + 1 - by_index.len()) as u64 * 4;
-                    by_index.resize(v + 1, Maybe::NONE);
-                }
-                if !by_index[v].is_some() {
-                    self.row.clear();
-                    store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
-                    let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
-                    let known = rows.bytes();
-                    by_index[v] = Maybe::some(rows.intern(&tuple));
-                    self.bytes += rows.bytes() - known;
-                }
-            }
-        }
-        let number = |part: &Part| Self::part(part, leaves).expect("what the group reads on the leaf has a number by now");
-        match group.parts.as_slice() {
-            [] => group.direct = vec![Some(entry)],
-            [a] => {
-                let at = number(a) as usize;
-                if group.direct.len() <= at {
-                    self.bytes += (at + 1 - group.direct.len()) as u64 * 4;
-                    group.direct.resize(at + 1, None);
-                }
-                group.direct[at] = Some(entry);
-            }
-            [first, middle @ .., last] => {
-                let mut acc = number(first);
-                for (part, map) in middle.iter().zip(&mut group.chain) {
-                    let number = number(part);
-                    acc = match map.get(acc, number) {
-                        Some(known) => known.get(),
-                        None => {
-                            let new = NonZeroU32::MIN.saturating_add(map.used);
-                            self.bytes += map.insert(acc, number, new);
-                            new.get()
-                        }
-                    };
-                }
-                // Numbering a read value may have shown that the answer is known under another leaf index.
-                if group.map.get(acc, number(last)).is_none() {
-                    self.bytes += group.map.insert(acc, number(last), entry);
-                }
             }
         }
     }

@@ -181,7 +181,7 @@ impl<'m> Share<'m> {
         let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) else { return };
         carried.now.clear();
         let table = &self.store.table;
-        self.now.retain(|&key| {
+        self.now.retain(|key| {
             let Some(place) = table.find(key) else { return false };
             let there = table.pair(place).fetch_and(!u64::from(u32::MAX), Ordering::Relaxed);
             let (known, pending) = ((there >> 32) as u32, there as u32);

@@ -87,34 +87,90 @@ impl Near {
     }
 }
 
-/// Packs states, one after the other.
+/// Packs states, one after the other: only what is above leaves that differ from the state before it is looked up.
 #[derive(Default)]
 pub(super) struct Packer {
+    /// The layout; 0 if the next state is packed whole.
     epoch: u64,
+    key: u64,
+    leaves: Vec<u32>,
     inner: Vec<u32>,
+    /// Bits of the inner nodes to be looked up.
+    dirty: Vec<u64>,
     /// By inner node, its last pair and the index of that.
     last: Vec<(u64, u32)>,
     kept: KeptPairs,
+    /// The layout that the pairs are kept of.
+    kept_epoch: u64,
 }
 
 impl Packer {
     /// The key of leaf indices.
+    #[inline]
     pub fn pack(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Overflow> {
         if self.epoch != store.epoch {
-            let count = store.nodes_count();
-            // No pair has such indices.
-            (self.epoch, self.inner, self.last) = (store.epoch, vec![0; count], vec![(u64::MAX, 0); count]);
-            self.kept = if count > 0 { KeptPairs::new() } else { KeptPairs::default() };
+            return self.begin(store, leaves);
         }
-        let Self { inner, last, kept, .. } = self;
-        store.pack_by(leaves, inner, &mut |node, pair| {
-            let last = &mut last[node as usize];
-            if last.0 != pair {
-                *last = (pair, kept.index(node, pair, || store.intern_pair(node, pair)));
+        // It is whole again only when all is done.
+        self.epoch = 0;
+        for (leaf, (old, &new)) in (0u32..).zip(self.leaves.iter_mut().zip(leaves)) {
+            if *old == new {
+                continue;
             }
-            last.1
-        })
+            *old = new;
+            match store.field_of[leaf as usize] {
+                (field, true) if u64::from(new) >= store.capacity(field) => return Err(Overflow),
+                (field, true) => self.key = store.with_field(self.key, field, new),
+                (_, false) => self.dirty.iter_mut().zip(store.above(leaf)).for_each(|(word, above)| *word |= above),
+            }
+        }
+        let Self { key, leaves, inner, dirty, last, kept, .. } = self;
+        for (w, word) in dirty.iter_mut().enumerate() {
+            // Parents have greater numbers than their children.
+            while *word != 0 {
+                let node = w as u32 * 64 + word.trailing_zeros();
+                *word &= *word - 1;
+                let index = index_of(store, last, kept, node, store.pair_of(node, leaves, inner));
+                if std::mem::replace(&mut inner[node as usize], index) == index {
+                    continue;
+                }
+                if let Some(field) = store.field_at(node) {
+                    if u64::from(index) >= store.capacity(field) {
+                        return Err(Overflow);
+                    }
+                    *key = store.with_field(*key, field, index);
+                }
+            }
+        }
+        self.epoch = store.epoch;
+        Ok(self.key)
     }
+
+    #[cold]
+    fn begin(&mut self, store: &Store, leaves: &[u32]) -> Result<u64, Overflow> {
+        let count = store.nodes_count();
+        if self.kept_epoch != store.epoch {
+            // No pair has such indices.
+            (self.inner, self.last) = (vec![0; count], vec![(u64::MAX, 0); count]);
+            self.kept = if count > 0 { KeptPairs::new() } else { KeptPairs::default() };
+            self.kept_epoch = store.epoch;
+        }
+        self.dirty = vec![0; count.div_ceil(64)];
+        self.leaves = leaves.to_vec();
+        let Self { inner, last, kept, .. } = self;
+        self.key = store.pack_by(leaves, inner, &mut |node, pair| index_of(store, last, kept, node, pair))?;
+        self.epoch = store.epoch;
+        Ok(self.key)
+    }
+}
+
+#[inline]
+fn index_of(store: &Store, last: &mut [(u64, u32)], kept: &mut KeptPairs, node: u32, pair: u64) -> u32 {
+    let last = &mut last[node as usize];
+    if last.0 != pair {
+        *last = (pair, kept.index(node, pair, || store.intern_pair(node, pair)));
+    }
+    last.1
 }
 
 #[cfg(test)]

@@ -124,11 +124,21 @@ impl Sender {
 }
 
 /// Parcels from one other process.
+#[derive(Default)]
 pub(super) struct Receiver {
+    /// The last state that came in the parcel that is open.
+    pub state: Vec<u32>,
     /// By leaf and number there, from 1: the number here.
     tuples: Vec<Vec<u32>>,
     /// The same by slot.
     values: Vec<Vec<u32>>,
+}
+
+/// A parcel that is being read.
+pub(super) struct Opened<'p> {
+    bytes: &'p [u8],
+    left: u64,
+    first: bool,
 }
 
 fn malformed() -> Diagnostic {
@@ -137,39 +147,55 @@ fn malformed() -> Diagnostic {
 
 impl Receiver {
     pub fn new(leaves: usize, slots: usize) -> Self {
-        Self { tuples: vec![Vec::new(); leaves], values: vec![Vec::new(); slots] }
+        Self { state: vec![0; leaves], tuples: vec![Vec::new(); leaves], values: vec![Vec::new(); slots] }
     }
 
-    /// Shows the states of a parcel, as numbers of leaves here, one by one, with what each is brought.
-    pub fn read(
+    /// Opens a parcel.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn open<'p>(&mut self, parcel: &'p [u8]) -> Result<Opened<'p>, Diagnostic> {
+        let mut bytes = parcel;
+        let count = take(&mut bytes).ok_or_else(malformed)?;
+        Ok(Opened { bytes, left: count, first: true })
+    }
+
+    /// Goes to the next state of a parcel: its leaves, numbered as here, are in `state` then, and what it is brought is the answer. None if there is no state left.
+    ///
+    /// # Errors
+    /// It is malformed; those of the model.
+    pub fn next(
         &mut self,
         store: &Store,
         portable: &dyn Portable,
-        parcel: &[u8],
-        mut carrier: Option<(&mut dyn Carrier, usize)>,
-        see: &mut dyn FnMut(&[u32], u32) -> Result<(), Diagnostic>,
-    ) -> Result<(), Diagnostic> {
-        let bytes = &mut &*parcel;
-        let leaves = store.leaves.len();
-        let mut state = vec![0; leaves];
-        let count = take(bytes).ok_or_else(malformed)?;
-        for n in 0..count {
-            let (mask, rest) = bytes.split_at_checked(leaves.div_ceil(8)).ok_or_else(malformed)?;
-            *bytes = rest;
-            for leaf in 0..leaves {
-                if mask[leaf / 8] & 1 << (leaf % 8) != 0 {
-                    state[leaf] = self.tuple(store, portable, leaf, bytes)?;
-                } else if n == 0 {
-                    return Err(malformed());
-                }
-            }
-            let load = match &mut carrier {
-                Some((carrier, channel)) => carrier.import(*channel, bytes)?,
-                None => 0,
-            };
-            see(&state, load)?;
+        parcel: &mut Opened<'_>,
+        carrier: Option<(&mut dyn Carrier, usize)>,
+    ) -> Result<Option<u32>, Diagnostic> {
+        let Opened { bytes, left, first } = parcel;
+        if *left == 0 {
+            return if bytes.is_empty() { Ok(None) } else { Err(malformed()) };
         }
-        if bytes.is_empty() { Ok(()) } else { Err(malformed()) }
+        let leaves = store.leaves.len();
+        let (mask, rest) = bytes.split_at_checked(leaves.div_ceil(8)).ok_or_else(malformed)?;
+        *bytes = rest;
+        // The first one differs in all, and nothing is beyond the last leaf.
+        let given = mask.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
+        if *first && given != leaves || !leaves.is_multiple_of(8) && mask.last().is_some_and(|byte| byte >> (leaves % 8) != 0) {
+            return Err(malformed());
+        }
+        for (at, &byte) in mask.iter().enumerate() {
+            let mut byte = byte;
+            while byte != 0 {
+                let leaf = at * 8 + byte.trailing_zeros() as usize;
+                byte &= byte - 1;
+                self.state[leaf] = self.tuple(store, portable, leaf, bytes)?;
+            }
+        }
+        (*left, *first) = (*left - 1, false);
+        match carrier {
+            Some((carrier, channel)) => carrier.import(channel, bytes).map(Some),
+            None => Ok(Some(0)),
+        }
     }
 
     fn tuple(&mut self, store: &Store, portable: &dyn Portable, leaf: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 
 use super::annotate::Flow;
 use super::carried::{Carried, Carrier};
+use super::queue::Queue;
 use super::share::{Parcel, Share};
 use mu_base::Diagnostic;
 
@@ -61,7 +62,7 @@ impl Share<'_> {
     /// Queues the states with something that lasts: all of them to count, those to which no edge leads to take away.
     pub(super) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
         let Self { carried: Some(carried), store, ahead, lasting, .. } = self else { return Ok(()) };
-        let mut first = Vec::new();
+        let mut first = Queue::default();
         *lasting = 0;
         for (place, key) in store.table.entries() {
             let cell = store.table.pair(place);

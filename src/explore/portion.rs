@@ -17,6 +17,7 @@ use bincode::{Decode, Encode};
 
 use super::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
 use super::pilot::Leaves;
+use super::queue::Queue;
 use super::share::{Share, Tally};
 use super::store::{Parts, Store};
 use super::symmetry::Symmetries;
@@ -192,7 +193,7 @@ impl Share<'_> {
             }
         }
         let now = (!self.now.is_empty()).then_some((&self.level, &self.now));
-        let queues: Vec<(&u64, &Vec<u64>)> = now.into_iter().chain(&self.ahead).collect();
+        let queues: Vec<(&u64, &Queue)> = now.into_iter().chain(&self.ahead).collect();
         put(out, queues.len() as u64)?;
         for (level, keys) in queues {
             put(out, *level)?;

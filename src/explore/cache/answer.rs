@@ -1,0 +1,219 @@
+//! What a group's answer becomes: steps over slot values turned into steps over leaf indices, and remembered by what they depend on.
+//!
+//! In: a group that the caches do not know at a state. Out: its steps in the arena. The memo that all threads share is asked, and through it the model. With symmetries the answer is
+//! verified to be as they say ([`Symmetries`](super::Symmetries)); with other processes each step gets what it adds to the sum of its state ([`crate::told`]). Cost: an evaluation and what it writes. Invariant: after an
+//! error the arena is as it was.
+
+use super::{Entry, Expander, Halt, Part, Step, WritePlace, several};
+use crate::store::Store;
+use crate::told::TELLS;
+use mu_base::host::Instant;
+use mu_base::ids::Maybe;
+use mu_base::{Diagnostic, Stage};
+use mu_model::Steps;
+use std::num::NonZeroU32;
+
+/// Lookups after which a group's cache is judged.
+const JUDGED: u64 = 1 << 15;
+/// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
+const HOPELESS: u64 = 1 << 12;
+const HARDLY_EVER: u64 = 64;
+/// Steps and changes after which the caches are emptied: their places are words of 31 bits, and one more answer must have room.
+const MOST_STEPS: usize = 1 << 30;
+
+impl Expander<'_> {
+    /// Evaluates a group and remembers the answer.
+    #[cold]
+    pub(super) fn fill(&mut self, store: &Store, g: usize, leaves: &[u32]) -> Result<Entry, Halt> {
+        if self.bytes > self.limit {
+            self.clear();
+        }
+        let group = &mut self.groups[g];
+        group.misses += 1;
+        let hits = group.lookups.saturating_sub(group.misses);
+        if group.lookups > JUDGED && hits * 4 < group.lookups || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups {
+            group.bypassed = true;
+        }
+        let mut reads = Vec::with_capacity(group.read_places.len());
+        let mut row_of = None;
+        for &(leaf, position) in &group.read_places {
+            if row_of.replace(leaf) != Some(leaf) {
+                self.row.clear();
+                store.leaves[leaf as usize].table.read(leaves[leaf as usize], &mut self.row);
+            }
+            reads.push(self.row[position as usize]);
+        }
+        let mut steps = std::mem::take(&mut self.steps);
+        let entry = self.answer(store, g, leaves, &reads, &mut steps);
+        self.steps = steps;
+        entry
+    }
+
+    /// The steps of a group, asked for and verified, as an entry.
+    fn answer(&mut self, store: &Store, g: usize, leaves: &[u32], reads: &[u32], steps: &mut Steps) -> Result<Entry, Halt> {
+        if self.enabled {
+            self.memo.steps(g, reads, self.worker.as_mut(), steps)?;
+        } else {
+            self.memo.evaluate(g, reads, self.worker.as_mut(), steps)?;
+        }
+        if let (Some(symmetries), Some(orbits)) = (self.symmetries, &mut self.orbits)
+            && !symmetries.is_confirmed(g, reads)
+        {
+            let from = Instant::now();
+            if symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, reads)?.is_err() {
+                return Err(symmetries.refuse().into());
+            }
+            orbits.spent += from.elapsed();
+        }
+        let width = self.model.groups()[g].writes.len();
+        if steps.values.len() != width * steps.labels.len() {
+            let text =
+                format!("group '{}' gave {} values for {} steps", self.model.groups()[g].name, steps.values.len(), steps.labels.len());
+            return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Internal, text))));
+        }
+        let start = self.arena.len();
+        let first_change = self.changes.len();
+        let count = steps.labels.len();
+        if count > 1 {
+            self.arena.push(several(count));
+        }
+        let made = self.translate(store, g, leaves, steps);
+        if let Err(halt) = made {
+            self.arena.truncate(start);
+            self.changes.truncate(first_change);
+            return Err(halt);
+        }
+        if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
+            self.bytes = u64::MAX; // empties the caches at the next miss
+        }
+        // Without steps for what it reads on one leaf, the group is disabled whatever the other leaves are.
+        if steps.labels.is_empty()
+            && let Some(&(leaf, _)) = self.groups[g].read_places.first()
+            && self.groups[g].read_places.iter().all(|p| p.0 == leaf)
+        {
+            self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
+        }
+        let entry = Entry::new(start, count);
+        if !self.groups[g].bypassed {
+            self.remember(store, g, leaves, entry);
+            self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
+        }
+        Ok(entry)
+    }
+
+    /// Turns steps over slot values into steps over leaf indices.
+    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps) -> Result<(), Halt> {
+        let places = std::mem::take(&mut self.groups[g].write_places);
+        let made = self.translate_by(store, &places, leaves, steps);
+        self.groups[g].write_places = places;
+        made
+    }
+
+    fn translate_by(&mut self, store: &Store, write_places: &[WritePlace], leaves: &[u32], steps: &Steps) -> Result<(), Halt> {
+        let width = write_places.iter().map(|w| w.1.len()).sum::<usize>();
+        let mut inner: Vec<(u32, u32, u32)> = Vec::new();
+        // The tuples as they are, one after the other; that of a single step is read where it is changed.
+        let (mut before, many) = (Vec::new(), steps.labels.len() > 1);
+        if many {
+            write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
+        }
+        for (i, &label) in steps.labels.iter().enumerate() {
+            let values = &steps.values[i * width..(i + 1) * width];
+            let (mut delta, mut told, mut from) = (0u64, 0u64, 0);
+            inner.clear();
+            for (leaf, places) in write_places {
+                let v = leaves[*leaf as usize];
+                self.row.clear();
+                if many {
+                    let tuple = &before[from..][..store.leaves[*leaf as usize].slots.len()];
+                    from += tuple.len();
+                    self.row.extend_from_slice(tuple);
+                } else {
+                    store.leaves[*leaf as usize].table.read(v, &mut self.row);
+                }
+                for &(position, w) in places {
+                    self.row[position as usize] = values[w as usize];
+                }
+                let new = store.leaves[*leaf as usize].table.intern(&self.row);
+                let (field, top) = store.field_of[*leaf as usize];
+                if top {
+                    if u64::from(new) >= store.capacity(field) {
+                        return Err(Halt::Overflow);
+                    }
+                    delta = delta.wrapping_add(u64::from(new).wrapping_sub(u64::from(v)) << store.fields[field as usize].offset);
+                } else if new != v {
+                    inner.push((field, *leaf, new));
+                }
+                if new != v && self.told.tells(*leaf as usize) {
+                    let leaf = *leaf as usize;
+                    told = told.wrapping_add(self.part_of(store, leaf, new)?).wrapping_sub(self.part_of(store, leaf, v)?);
+                }
+            }
+            let changes = if inner.is_empty() && told == 0 { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
+            if changes.is_some() {
+                inner.sort_unstable();
+                self.changes.push(inner.len() as u32 | if told == 0 { 0 } else { TELLS });
+                if told != 0 {
+                    self.changes.extend([told as u32, (told >> 32) as u32]);
+                }
+                self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
+                self.bytes += 4 + 8 * (inner.len() as u64 + u64::from(told != 0));
+            }
+            self.arena.push(Step { delta, label, changes });
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, store: &Store, g: usize, leaves: &[u32], entry: Entry) {
+        let group = &mut self.groups[g];
+        // Number the values that the group only reads.
+        for part in &mut group.parts {
+            if let Some((positions, rows)) = part.reads.as_deref_mut() {
+                let by_index = &mut part.by_index;
+                let v = leaves[part.leaf as usize] as usize;
+                if by_index.len() <= v {
+                    self.bytes += (v + 1 - by_index.len()) as u64 * 4;
+                    by_index.resize(v + 1, Maybe::NONE);
+                }
+                if !by_index[v].is_some() {
+                    self.row.clear();
+                    store.leaves[part.leaf as usize].table.read(v as u32, &mut self.row);
+                    let tuple: Vec<u32> = positions.iter().map(|&p| self.row[p as usize]).collect();
+                    let known = rows.bytes();
+                    by_index[v] = Maybe::some(rows.intern(&tuple));
+                    self.bytes += rows.bytes() - known;
+                }
+            }
+        }
+        let number = |part: &Part| Self::part(part, leaves).expect("what the group reads on the leaf has a number by now");
+        match group.parts.as_slice() {
+            [] => group.direct = vec![Some(entry)],
+            [a] => {
+                let at = number(a) as usize;
+                if group.direct.len() <= at {
+                    self.bytes += (at + 1 - group.direct.len()) as u64 * 4;
+                    group.direct.resize(at + 1, None);
+                }
+                group.direct[at] = Some(entry);
+            }
+            [first, middle @ .., last] => {
+                let mut acc = number(first);
+                for (part, map) in middle.iter().zip(&mut group.chain) {
+                    let number = number(part);
+                    acc = match map.get(acc, number) {
+                        Some(known) => known.get(),
+                        None => {
+                            let new = NonZeroU32::MIN.saturating_add(map.used);
+                            self.bytes += map.insert(acc, number, new);
+                            new.get()
+                        }
+                    };
+                }
+                // Numbering a read value may have shown that the answer is known under another leaf index.
+                if group.map.get(acc, number(last)).is_none() {
+                    self.bytes += group.map.insert(acc, number(last), entry);
+                }
+            }
+        }
+    }
+}
