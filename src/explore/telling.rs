@@ -113,12 +113,10 @@ pub(super) fn telling(share: &mut Share<'_>, processes: usize) -> Result<Vec<u32
     }
     share.expander.follow(&share.store);
     let classes = share.expander.classes(leaves);
-    let stride = (share.store.table.len() as usize).div_ceil(STATES).max(1);
-    let met: Vec<u64> = share.store.table.entries().map(|e| e.1).step_by(stride).collect();
     let chosen = match walk(share, &classes, processes)?.chosen(leaves, processes) {
         Some(chosen) => chosen,
         // Walks of some models end where little changes.
-        None => step(share, &classes, met)?.chosen(leaves, processes).unwrap_or_default(),
+        None => step(share, &classes)?.chosen(leaves, processes).unwrap_or_default(),
     };
     Ok((0..leaves as u32).filter(|&leaf| chosen.contains(&classes[leaf as usize])).collect())
 }
@@ -150,10 +148,11 @@ fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Se
     Ok(seen)
 }
 
-/// States that a search has met, with their steps.
-fn step(share: &mut Share<'_>, classes: &[usize], met: Vec<u64>) -> Result<Seen, Diagnostic> {
+/// States that a search has met, with their steps. Their keys are asked for here: walks may have changed the layout.
+fn step(share: &mut Share<'_>, classes: &[usize]) -> Result<Seen, Diagnostic> {
     let (mut seen, start) = (Seen::default(), Instant::now());
-    share.pending = met;
+    let stride = (share.store.table.len() as usize).div_ceil(STATES).max(1);
+    share.pending = share.store.table.entries().map(|e| e.1).step_by(stride).collect();
     for i in 0..share.pending.len() {
         if start.elapsed() > TIME {
             break;
@@ -203,6 +202,27 @@ mod tests {
         assert_eq!(told(&uneven(), 1), [0u32; 0]);
         // Each step changes one of these: nothing is seldom, and three values each are few.
         assert_eq!(told(&counters(2, 3), 2), [0u32; 0]);
+    }
+
+    /// Walks go far beyond what was met, so that the layout changes, and find nothing that changes seldom.
+    #[test]
+    fn what_was_met_is_read_by_the_layout_that_walks_leave() {
+        let mut model = HandModel::new();
+        let all: Vec<_> = (0..12).map(|i| model.slot(format!("n{i}"), i, false, 0)).collect();
+        model.group("tick", &[], &all, &all, |read, emit| {
+            assert!(read.iter().all(|n| *n == read[0]), "what no state is: {read:?}");
+            emit.step("tick", &read.iter().map(|n| (n + 1) % 5000).collect::<Vec<_>>());
+        });
+        let (options, budget) = (Options::default(), Budget::default());
+        let mut share = Share::new(&model, &options, &budget, None, 0, 1).unwrap();
+        share.start().unwrap();
+        for level in 0..60 {
+            share.begin(level);
+            share.expand(10, &mut |_| {}).unwrap();
+        }
+        let before = share.store.epoch;
+        assert_eq!(telling(&mut share, 2).unwrap(), [0u32; 0]);
+        assert!(share.store.epoch > before, "the layout stays");
     }
 
     #[test]
