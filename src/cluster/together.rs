@@ -343,7 +343,8 @@ impl Together {
         Ok(said)
     }
 
-    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or the first process, which has tried it once.
+    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or the first process, which has tried it once. It may have found
+    /// that symmetries cost more than they save: then that is the error, in all processes.
     fn dealt(
         &mut self,
         model: &dyn Model,
@@ -357,10 +358,19 @@ impl Together {
             (Some(stamp), _) => stamp.leaves.clone().map(|l| l.of_slots(slots)).transpose()?,
             (None, Some((known, leaves))) if *known == of => leaves.clone(),
             (None, _) => {
-                let work = &mut || Ok(Leaves::write(Leaves::found(model, options, budget, symmetries, processes).as_ref()));
-                let found = match self.alone(budget, work)? {
-                    Ok(said) => Leaves::read(&said, slots)?,
+                let work = &mut || {
+                    let found = Leaves::found(model, options, budget, symmetries, processes);
+                    let costly = symmetries.is_some_and(Symmetries::is_costly);
+                    Ok([&[u8::from(costly)], &Leaves::write(found.as_ref())[..]].concat())
+                };
+                let said = match self.alone(budget, work)? {
+                    Ok(said) => said,
                     Err(stop) => return Ok(Err(stop)),
+                };
+                let found = match (said.split_first(), symmetries) {
+                    (Some((0, leaves)), _) => Leaves::read(leaves, slots)?,
+                    (Some((1, [])), Some(symmetries)) => return Err(symmetries.give_up()),
+                    _ => return Err(Diagnostic::internal("the first process has not said how to search")),
                 };
                 self.leaves = Some((of, found.clone()));
                 found

@@ -291,6 +291,11 @@ impl<'m> Expander<'m> {
         self
     }
 
+    /// Whether symmetries cost much more than they save, by what was seen so far, in a search that is to end if they do.
+    pub fn suspects(&self) -> bool {
+        self.thrift.as_ref().zip(self.orbits.as_ref()).is_some_and(|(thrift, orbits)| thrift.suspects(orbits))
+    }
+
     /// Other processes search as well: what depends on the numbers of values is refused.
     pub fn among_processes(mut self, told: Told) -> Self {
         self.among_processes = true;

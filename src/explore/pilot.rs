@@ -11,7 +11,7 @@ use bincode::{Decode, Encode};
 
 use super::Options;
 use super::share::{Parcel, Share};
-use super::symmetry::Symmetries;
+use super::symmetry::{Symmetries, Thrift};
 use super::telling::telling;
 use mu_base::host::Instant;
 use mu_base::varint::{put, take};
@@ -36,11 +36,11 @@ pub struct Leaves {
 
 impl Leaves {
     /// Those that a short search asks for, before so many processes search. What ends it early, a limit or an error of the model, ends that of all again, and is
-    /// told there.
+    /// told there; but if symmetries cost more than they save, only they know ([`Symmetries::is_costly`]).
     #[must_use]
     pub fn found(model: &dyn Model, options: &Options, budget: &Budget, symmetries: Option<&Symmetries>, processes: usize) -> Option<Self> {
         let options = Options { leaves: None, ..options.clone() };
-        let mut share = Share::new(model, &options, budget, symmetries, 0, 1).ok()?;
+        let mut share = Share::new(model, &options, budget, symmetries, 0, 1).ok()?.thrifty();
         look_at_some(&mut share).ok()?;
         let mut is_split = false;
         while symmetries.is_none()
@@ -108,11 +108,12 @@ fn malformed() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed layout of states")
 }
 
-/// A search by one process until it has seen enough.
+/// A search by one process until it has seen enough; longer if symmetries seem to cost more than they save, so that they can be judged.
 fn look_at_some(share: &mut Share<'_>) -> Result<(), Diagnostic> {
     let start = Instant::now();
     share.start()?;
-    while share.tally().stored < STATES && start.elapsed() < TIME {
+    let time = |share: &Share<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
+    while share.tally().stored < STATES && start.elapsed() < time(share) {
         if !share.is_busy() {
             let Some(level) = share.lowest() else { break };
             share.begin(level);

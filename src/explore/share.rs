@@ -196,6 +196,12 @@ impl<'m> Share<'m> {
         })
     }
 
+    /// If symmetries cost much more than they save, the search is to end with an error.
+    pub(super) fn thrifty(mut self) -> Self {
+        self.expander = self.expander.thrifty(true);
+        self
+    }
+
     /// Puts the initial state in, if it is this process's own: level 0 then has a state.
     ///
     /// # Errors

@@ -410,6 +410,10 @@ impl Symmetries {
         Diagnostic::new(mu_base::Stage::Internal, "a supposed symmetry is not one")
     }
 
+    /// Whether it was found that they cost more than they save.
+    pub fn is_costly(&self) -> bool {
+        self.costly.load(Ordering::Relaxed)
+    }
     /// Says that they cost more than they save; the error to end the search with.
     pub fn give_up(&self) -> Diagnostic {
         self.costly.store(true, Ordering::Relaxed);
@@ -557,7 +561,7 @@ pub(crate) struct Thrift {
 
 impl Thrift {
     /// Time before a search is judged: the first levels have few states and no answers yet.
-    const PATIENCE: Duration = Duration::from_millis(250);
+    pub const PATIENCE: Duration = Duration::from_millis(250);
     /// States between two looks at the clock: a look takes as long as a tenth of what a state does where symmetries are cheap. Where states branch widely
     /// and each step is verified, these few take as long as all of the patience.
     const STRIDE: u64 = 16;
@@ -575,11 +579,12 @@ impl Thrift {
         if !self.expanded.is_multiple_of(Self::STRIDE) {
             return Ok(());
         }
-        let all = self.since.elapsed();
-        if all < Self::PATIENCE || !too_much(all.as_secs_f64(), orbits.spent.as_secs_f64(), self.expanded, self.covered) {
-            return Ok(());
-        }
-        Err(orbits.symmetries.give_up().into())
+        if self.since.elapsed() < Self::PATIENCE || !self.suspects(orbits) { Ok(()) } else { Err(orbits.symmetries.give_up().into()) }
+    }
+
+    /// Whether the search would be much shorter without symmetries, by what was seen so far.
+    pub fn suspects(&self, orbits: &Orbits) -> bool {
+        too_much(self.since.elapsed().as_secs_f64(), orbits.spent.as_secs_f64(), self.expanded, self.covered)
     }
 }
 
