@@ -240,20 +240,26 @@ impl Store {
 
     /// The needs of the fields if the tree stays as it is: if they can be met, and no inner node has so many values that another tree would save much.
     fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
-        let need = |f: &Field| {
-            let (count, more) = match f.child {
-                Child::Leaf(l) => (self.leaves[l as usize].table.len(), 0),
-                // It goes on to grow with the states, while most leaves have had all their values by now.
-                Child::Node(n) => (self.nodes[n as usize].table.len(), 1),
-            };
-            let bits = (bits_for(count) + more).clamp(1, 31);
-            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 * if more == 1 { NODE_ROOM } else { 1.0 })
-        };
-        let needs: Vec<_> = self.fields.iter().map(need).collect();
-        let fits = needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS;
         let states = self.table.len();
         let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_SHARE <= states);
-        (fits && good && states >= LEAF_JUDGED).then_some(needs)
+        if !good || states < LEAF_JUDGED {
+            return None;
+        }
+        // An inner node goes on to grow with the states, while most leaves have had all their values by now: a bit more for it, if there is one. If not, what has
+        // proved good for these states is better than a guess at another tree.
+        [1, 0].into_iter().map(|more| self.needs_with(more)).find(|needs| needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS)
+    }
+
+    fn needs_with(&self, more: u32) -> Vec<(Child, u32, f64)> {
+        let need = |f: &Field| {
+            let (count, more, room) = match f.child {
+                Child::Leaf(l) => (self.leaves[l as usize].table.len(), 0, 1.0),
+                Child::Node(n) => (self.nodes[n as usize].table.len(), more, NODE_ROOM),
+            };
+            let bits = (bits_for(count) + more).clamp(1, 31);
+            (f.child, bits, (1u64 << bits) as f64 / count.max(1) as f64 * room)
+        };
+        self.fields.iter().map(need).collect()
     }
 
     /// Packs all states anew in the same tree: only the fields become wider or narrower.
