@@ -22,12 +22,12 @@ use super::Options;
 use super::fold::Folder;
 use super::intern::Rows;
 use super::memo::Memo;
-use super::ranks::Ranks;
+use super::ranks::{Ranks, spread};
 use super::search::StepTest;
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, Thrift};
-use super::told::{TELLS, Told};
+use super::told::Told;
 use super::words::WordMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
@@ -70,7 +70,7 @@ struct Step {
     /// Added to the key, for the leaves that are fields of their own.
     delta: u64,
     label: LabelId,
-    /// Where in `changes` the other leaves' new indices are, if any changes, and before them what changes of the sum that [`super::told`] speaks of.
+    /// Where in `changes` the other leaves' new indices are, if any changes.
     changes: Maybe,
 }
 
@@ -79,27 +79,34 @@ fn several(count: usize) -> Step {
     Step { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
 }
 
-/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the number of its place, which is not the first one.
+/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the number of its place, which is not the first one. If some change the sum that
+/// [`super::told`] speaks of, as many follow them whose delta is what each adds to it.
 #[derive(Clone, Copy)]
 struct Entry(NonZeroU32);
 
 impl Entry {
     /// Marks the place where several steps begin.
     const SEVERAL: u32 = 1 << 31;
+    /// Marks the place of steps that change the sum.
+    const TELLS: u32 = 1 << 30;
 
-    fn new(start: usize, len: usize) -> Self {
+    fn new(start: usize, len: usize, tells: bool) -> Self {
         let at = if len == 0 { 0 } else { u32::try_from(start).unwrap_or(u32::MAX) };
-        assert!(at < Self::SEVERAL, "the arena is emptied in time");
-        let word = NonZeroU32::new(if len == 1 { at } else { at | Self::SEVERAL });
+        assert!(at < Self::TELLS, "the arena is emptied in time");
+        let word = NonZeroU32::new(at | if len == 1 { 0 } else { Self::SEVERAL } | if tells { Self::TELLS } else { 0 });
         Entry(word.expect("the arena begins with what tells of no steps"))
     }
     #[inline]
     fn steps(self, arena: &[Step]) -> Range<usize> {
-        let at = (self.0.get() & !Self::SEVERAL) as usize;
+        let at = (self.0.get() & !(Self::SEVERAL | Self::TELLS)) as usize;
         if self.0.get() < Self::SEVERAL {
             return at..at + 1;
         }
         at + 1..at + 1 + arena[at].delta as usize
+    }
+    #[inline]
+    fn tells(self) -> bool {
+        self.0.get() & Self::TELLS != 0
     }
 }
 
@@ -146,30 +153,35 @@ pub struct CacheStatistics {
     pub bytes: u64,
 }
 
+/// Steps that are compared in pairs; more are looked up by their hashes.
+const FEW: usize = 24;
+
 /// Leaves each label and target once, in the order of their first steps: the first that is preferred, or else the first; with their sums, if there are any.
 fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
     let summed = !sums.is_empty();
     let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
-    // Few steps: compare all pairs; many: sort.
-    if steps.len() > 24 {
-        let mut seen: Vec<(LabelId, u64, bool, u32)> =
-            steps.iter().enumerate().map(|(i, s)| (s.label, s.key, !prefers(s), i as u32)).collect();
-        seen.sort_unstable();
-        seen.dedup_by_key(|s| (s.0, s.1));
-        seen.sort_unstable_by_key(|s| s.3);
-        for (to, s) in seen.iter().enumerate() {
-            steps[to] = steps[s.3 as usize];
-            if summed {
-                sums[to] = sums[s.3 as usize];
-            }
-        }
-        sums.truncate(seen.len());
-        return steps.truncate(seen.len());
-    }
+    // By hash, the number of a step that is kept, from 1.
+    let mut places = if steps.len() > FEW { vec![0u32; 2 * steps.len().next_power_of_two()] } else { Vec::new() };
     let mut kept = 0;
     for i in 0..steps.len() {
         let step = steps[i];
-        match steps[..kept].iter().position(|o| o.key == step.key && o.label == step.label) {
+        let same = |o: &Successor| o.key == step.key && o.label == step.label;
+        let known = if places.is_empty() {
+            steps[..kept].iter().position(same)
+        } else {
+            let mut at = spread(step.key ^ u64::from(step.label.0) << 32) as usize & (places.len() - 1);
+            loop {
+                match (places[at] as usize).checked_sub(1) {
+                    Some(other) if same(&steps[other]) => break Some(other),
+                    Some(_) => at = (at + 1) & (places.len() - 1),
+                    None => {
+                        places[at] = kept as u32 + 1;
+                        break None;
+                    }
+                }
+            }
+        };
+        match known {
             None => {
                 steps[kept] = step;
                 if summed {
@@ -177,7 +189,7 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
                 }
                 kept += 1;
             }
-            Some(at) if prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
+            Some(at) if preferred.is_some() && prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
             Some(_) => {}
         }
     }
@@ -532,22 +544,19 @@ impl<'m> Expander<'m> {
                     Some(entry) => entry,
                     None => self.fill(store, g, leaves)?,
                 };
-                for i in entry.steps(&self.arena) {
+                let steps = entry.steps(&self.arena);
+                if entry.tells() {
+                    let adds = &self.arena[steps.end..steps.end + steps.len()];
+                    self.told.sums.extend(adds.iter().map(|step| sum.wrapping_add(step.delta)));
+                } else if told {
+                    self.told.sums.extend(std::iter::repeat_n(sum, steps.len()));
+                }
+                for i in steps {
                     let step = self.arena[i];
-                    let (mut target, mut sum) = (key.wrapping_add(step.delta), sum);
+                    let mut target = key.wrapping_add(step.delta);
                     if let Some(changes) = step.changes.get() {
-                        let (mut at, head) = (changes as usize + 1, self.changes[changes as usize]);
-                        if head & TELLS != 0 {
-                            sum = sum.wrapping_add(u64::from(self.changes[at]) | u64::from(self.changes[at + 1]) << 32);
-                            at += 2;
-                        }
-                        let changes = &self.changes[at..at + 2 * (head & !TELLS) as usize];
-                        if !changes.is_empty() {
-                            target = self.folder.patch(store, target, leaves, changes)?;
-                        }
-                    }
-                    if told {
-                        self.told.sums.push(sum);
+                        let (at, count) = (changes as usize + 1, self.changes[changes as usize] as usize);
+                        target = self.folder.patch(store, target, leaves, &self.changes[at..at + 2 * count])?;
                     }
                     out.push(Successor { key: target, label: step.label, group: g as u32 });
                 }

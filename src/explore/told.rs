@@ -1,16 +1,13 @@
 //! Whose a successor is, without a look at it: a cached step knows what it adds to the sum that says whose a state is.
 //!
 //! A state belongs to a process by a sum over those of its leaves that tell ([`super::share`], [`super::telling`]); a leaf's part is the sum of the hashes of its images
-//! under the symmetries, so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums of the successors found last, beside them. A step
-//! that changes leaves that tell has the difference in front of its other changes ([`super::cache`]); most have none. Cost: a load for each leaf that tells and state
+//! under the symmetries, so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums of the successors found last, beside them. Steps
+//! that change leaves that tell have the differences behind them ([`super::cache`]); most have none. Cost: a load for each leaf that tells and state
 //! expanded, an addition for each step. Invariant: a sum is the one that its state's leaves have, by whatever way it was found.
 
 use super::cache::{Expander, Halt};
 use super::ranks::spread;
 use super::store::Store;
-
-/// In the head of a step's changes: a difference of sums comes before them.
-pub(super) const TELLS: u32 = 1 << 31;
 
 /// See the module's head.
 #[derive(Default)]

@@ -6,9 +6,8 @@
 
 use super::{Entry, Expander, Halt, Part, Step, WritePlace, several};
 use crate::store::Store;
-use crate::told::TELLS;
 use mu_base::host::Instant;
-use mu_base::ids::Maybe;
+use mu_base::ids::{LabelId, Maybe};
 use mu_base::{Diagnostic, Stage};
 use mu_model::Steps;
 use std::num::NonZeroU32;
@@ -18,8 +17,8 @@ const JUDGED: u64 = 1 << 15;
 /// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
 const HOPELESS: u64 = 1 << 12;
 const HARDLY_EVER: u64 = 64;
-/// Steps and changes after which the caches are emptied: their places are words of 31 bits, and one more answer must have room.
-const MOST_STEPS: usize = 1 << 30;
+/// Steps and changes after which the caches are emptied: their places are words of 30 bits, and one more answer must have room.
+const MOST_STEPS: usize = 1 << 29;
 
 impl Expander<'_> {
     /// Evaluates a group and remembers the answer.
@@ -77,11 +76,16 @@ impl Expander<'_> {
         if count > 1 {
             self.arena.push(several(count));
         }
-        let made = self.translate(store, g, leaves, steps);
+        let mut adds = Vec::new();
+        let made = self.translate(store, g, leaves, steps, &mut adds);
         if let Err(halt) = made {
             self.arena.truncate(start);
             self.changes.truncate(first_change);
             return Err(halt);
+        }
+        let tells = adds.iter().any(|&add| add != 0);
+        if tells {
+            self.arena.extend(adds.iter().map(|&delta| Step { delta, label: LabelId::TAU, changes: Maybe::NONE }));
         }
         if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
             self.bytes = u64::MAX; // empties the caches at the next miss
@@ -93,7 +97,7 @@ impl Expander<'_> {
         {
             self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
         }
-        let entry = Entry::new(start, count);
+        let entry = Entry::new(start, count, tells);
         if !self.groups[g].bypassed {
             self.remember(store, g, leaves, entry);
             self.bytes = self.bytes.saturating_add((self.arena.len() - start) as u64 * 16);
@@ -101,15 +105,22 @@ impl Expander<'_> {
         Ok(entry)
     }
 
-    /// Turns steps over slot values into steps over leaf indices.
-    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps) -> Result<(), Halt> {
+    /// Turns steps over slot values into steps over leaf indices; `adds` gets what each adds to the sum.
+    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps, adds: &mut Vec<u64>) -> Result<(), Halt> {
         let places = std::mem::take(&mut self.groups[g].write_places);
-        let made = self.translate_by(store, &places, leaves, steps);
+        let made = self.translate_by(store, &places, leaves, steps, adds);
         self.groups[g].write_places = places;
         made
     }
 
-    fn translate_by(&mut self, store: &Store, write_places: &[WritePlace], leaves: &[u32], steps: &Steps) -> Result<(), Halt> {
+    fn translate_by(
+        &mut self,
+        store: &Store,
+        write_places: &[WritePlace],
+        leaves: &[u32],
+        steps: &Steps,
+        adds: &mut Vec<u64>,
+    ) -> Result<(), Halt> {
         let width = write_places.iter().map(|w| w.1.len()).sum::<usize>();
         let mut inner: Vec<(u32, u32, u32)> = Vec::new();
         // The tuples as they are, one after the other; that of a single step is read where it is changed.
@@ -119,7 +130,7 @@ impl Expander<'_> {
         }
         for (i, &label) in steps.labels.iter().enumerate() {
             let values = &steps.values[i * width..(i + 1) * width];
-            let (mut delta, mut told, mut from) = (0u64, 0u64, 0);
+            let (mut delta, mut add, mut from) = (0u64, 0u64, 0);
             inner.clear();
             for (leaf, places) in write_places {
                 let v = leaves[*leaf as usize];
@@ -146,20 +157,18 @@ impl Expander<'_> {
                 }
                 if new != v && self.told.tells(*leaf as usize) {
                     let leaf = *leaf as usize;
-                    told = told.wrapping_add(self.part_of(store, leaf, new)?).wrapping_sub(self.part_of(store, leaf, v)?);
+                    add = add.wrapping_add(self.part_of(store, leaf, new)?).wrapping_sub(self.part_of(store, leaf, v)?);
                 }
             }
-            let changes = if inner.is_empty() && told == 0 { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
-            if changes.is_some() {
+            let changes = if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
+            if !inner.is_empty() {
                 inner.sort_unstable();
-                self.changes.push(inner.len() as u32 | if told == 0 { 0 } else { TELLS });
-                if told != 0 {
-                    self.changes.extend([told as u32, (told >> 32) as u32]);
-                }
+                self.changes.push(inner.len() as u32);
                 self.changes.extend(inner.iter().flat_map(|c| [c.1, c.2]));
-                self.bytes += 4 + 8 * (inner.len() as u64 + u64::from(told != 0));
+                self.bytes += 4 + 8 * inner.len() as u64;
             }
             self.arena.push(Step { delta, label, changes });
+            adds.push(add);
         }
         Ok(())
     }
