@@ -97,6 +97,22 @@ fn what_is_no_symmetry_for_one_process_is_none_for_all() {
     }
 }
 
+/// After the first steps all components have one list: no symmetry saves anything, and each step is verified for all of them.
+const ALIKE: &str = "act start; a, b: Bool;
+proc P0 = start . P([]);
+     P(l: List(Bool)) = (#l < 14) -> sum c: Bool . a(c) . P(c |> l);
+init allow({b, start}, comm({a|a|a|a -> b}, P0 || P0 || P0 || P0));";
+
+#[test]
+fn symmetries_that_cost_more_than_they_save_are_given_up_by_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = written(folder.path(), "alike.mcrl2", ALIKE);
+    let outcome = mu_check(&words("explore @ -v --processes 3", &model));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("to verify it takes longer") && outcome.stderr.contains("symmetries: none used"), "{}", outcome.stderr);
+    assert_eq!(figures(&outcome.json), figures(&mu_check(&words("explore @ --without symmetry", &model)).json));
+}
+
 #[test]
 fn limits_are_of_all_processes_together() {
     let folder = tempfile::tempdir().unwrap();
