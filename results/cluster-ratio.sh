@@ -4,8 +4,8 @@
 #   results/cluster-ratio.sh PROGRAM MODELS [PAIRS [CASE...]]
 #
 # PROGRAM: mu-check; MODELS: the folder of the shared models; PAIRS: pairs of runs a case (default 5). Cases: ARCx with five and seven operations and three shared
-# models, or those whose name contains a CASE. RATIO_MODELS: other shared models; RATIO_BOUNDED: those that are ended at RATIO_STATES states (3,000,000), of
-# which the time for each state is compared, since each run ends at its own moment.
+# models, or those whose name contains a CASE. RATIO_MODELS: other shared models; RATIO_BOUNDED: those that are ended at MODEL@STATES or at
+# RATIO_STATES states (3,000,000), separated by colons, of which the time for each state is compared, since each run ends at its own moment.
 # Prints a table; exit 1 if counts differ. A pair takes about 7 s with five operations, 28 s with seven, a second to a few for the others, on two processors of its own.
 set -euo pipefail
 exec python3 - "$@" <<'PYTHON'
@@ -20,7 +20,8 @@ bounded = os.environ.get("RATIO_BOUNDED", "").split(":")
 most = os.environ.get("RATIO_STATES", "3000000")
 cases = [("ARCx N=5", [arcx, "-D", "max_operation_id=5"], False), ("ARCx N=7", [arcx, "-D", "max_operation_id=7"], False)]
 cases += [(pathlib.Path(name).stem, [str(models / name)], False) for name in shared]
-cases += [(pathlib.Path(name).stem, [str(models / name), "--max-states", most], True) for name in bounded if name]
+for name, _, states in (name.partition("@") for name in bounded if name):
+    cases.append((pathlib.Path(name).stem, [str(models / name), "--max-states", states or most], True))
 
 
 def run(words, how):
