@@ -36,6 +36,7 @@ use self::worker::LinearWorker;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, SortId, VarId};
 use mu_base::{Budget, Diagnostic, Span, Stage};
+use mu_data::digests::Digests;
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{DataSpec, Expr, ExprKind};
 use mu_data::terms::Terms;
@@ -46,7 +47,7 @@ use mu_model::{Group, Model, Portable, Slot, SlotInfo, Symmetry, Worker};
 use mu_process::confluence::{commuting_summands, confluent_summands};
 use mu_process::linear::{Act, LinearProcess};
 use num_rational::BigRational;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Which tau steps may be taken at once.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -104,6 +105,7 @@ pub struct Compiled {
     tables: Vec<ValueTable>,
     /// What the values of all tables are made of.
     terms: Arc<Terms>,
+    digests: Mutex<Digests>,
     /// Values as expressions, by table and number; those that were asked for.
     told: RwLock<AHashMap<(usize, u32), Expr>>,
     labels: LabelTable<MultiAction>,
@@ -172,6 +174,7 @@ impl Compiled {
             sort_of,
             tables,
             terms,
+            digests: Mutex::default(),
             told: RwLock::default(),
             labels,
             ends: Vec::new(),
@@ -380,6 +383,13 @@ impl Portable for Compiled {
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {
         let term = self.tables[self.table_of[slot as usize]].get(value);
         portable_terms::write(self.program.signature(), &self.terms, term)
+            .map_err(|e| e.note(format!("it is the value of `{}`", self.slots[slot as usize].name)))
+    }
+    fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
+        let term = self.tables[self.table_of[slot as usize]].get(value);
+        let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        digests
+            .of(self.program.signature(), &self.terms, term)
             .map_err(|e| e.note(format!("it is the value of `{}`", self.slots[slot as usize].name)))
     }
     fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {

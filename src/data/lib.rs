@@ -10,6 +10,7 @@ pub mod engine;
 pub mod enumerate;
 pub mod expr;
 pub mod portable;
+pub mod digests;
 pub mod portable_terms;
 pub mod print;
 pub mod signature;

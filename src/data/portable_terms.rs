@@ -32,7 +32,7 @@ mod tag {
 }
 
 /// Where the parts of a node begin, and whether all words before are to be written as they are.
-fn parts(node: &[u32]) -> &[u32] {
+pub(crate) fn parts(node: &[u32]) -> &[u32] {
     match node[0] {
         kind::INT | kind::OTHER => &[],
         kind::CONS => &node[1..],
@@ -48,6 +48,27 @@ fn zagzig(n: u64) -> i64 {
     (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
+fn refused() -> Diagnostic {
+    Diagnostic::new(Stage::Unsupported, "a value that is a function made by the run cannot go to another process")
+}
+
+/// An operation that the other side has as well.
+pub(crate) fn shared_op(signature: &Signature, op: u32) -> Result<u64, Diagnostic> {
+    if (op as usize) < signature.op_count() { Ok(u64::from(op)) } else { Err(refused()) }
+}
+
+/// The reference to a term without a node.
+pub(crate) fn without_node(signature: &Signature, term: Immediate) -> Result<u64, Diagnostic> {
+    let (payload, tag) = match term {
+        Immediate::Bool(b) => (u64::from(b), tag::BOOL),
+        Immediate::Int(n) => (zigzag(n), tag::INT),
+        Immediate::Con(op) => (shared_op(signature, op)?, tag::CON),
+        Immediate::Sym(op) => (shared_op(signature, op)?, tag::SYM),
+        Immediate::Nil(sort) => (sort.into(), tag::NIL),
+    };
+    Ok(payload << 3 | tag)
+}
+
 /// Writes terms of one table.
 struct Writer<'a> {
     signature: &'a Signature,
@@ -58,25 +79,11 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn refused() -> Diagnostic {
-        Diagnostic::new(Stage::Unsupported, "a value that is a function made by the run cannot go to another process")
-    }
-
-    /// An operation that the other side has as well.
-    fn op(&self, op: u32) -> Result<u64, Diagnostic> {
-        if (op as usize) < self.signature.op_count() { Ok(u64::from(op)) } else { Err(Self::refused()) }
-    }
-
     fn reference(&self, term: TermId) -> Result<u64, Diagnostic> {
-        let (payload, tag) = match term.as_immediate() {
-            None => (self.numbers[&term], tag::NODE),
-            Some(Immediate::Bool(b)) => (u64::from(b), tag::BOOL),
-            Some(Immediate::Int(n)) => (zigzag(n), tag::INT),
-            Some(Immediate::Con(op)) => (self.op(op)?, tag::CON),
-            Some(Immediate::Sym(op)) => (self.op(op)?, tag::SYM),
-            Some(Immediate::Nil(sort)) => (sort.into(), tag::NIL),
-        };
-        Ok(payload << 3 | tag)
+        match term.as_immediate() {
+            None => Ok(self.numbers[&term] << 3 | tag::NODE),
+            Some(immediate) => without_node(self.signature, immediate),
+        }
     }
 
     /// Writes a node whose parts are written.
@@ -95,8 +102,7 @@ impl Writer<'_> {
             }
             [kind::CONS, ..] => {}
             [kind::APP, op, ..] => {
-                let op = self.op(op)?;
-                put(&mut self.out, op);
+                put(&mut self.out, shared_op(self.signature, op)?);
                 put(&mut self.out, node.len() as u64 - 2);
             }
             [_, sort, ..] => {
@@ -272,10 +278,12 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digests::Digests;
     use crate::engine::{Engine, Program};
     use crate::expr::{DataSpec, Expr};
     use mu_base::SourceId;
     use mu_base::random::Random;
+    use std::collections::{HashMap, HashSet};
     use std::sync::Arc;
 
     const DATA: &str =
@@ -351,6 +359,35 @@ mod tests {
     }
 
     #[test]
+    fn digests_are_those_of_the_value_whatever_was_met_before() {
+        let values = values();
+        let count = values.normal.len();
+        let tables = [values.table(0..count), values.table((0..count).rev())];
+        let found = [(); 2].map(|()| Digests::default()).into_iter().zip(&tables).map(|(mut digests, (terms, numbers))| {
+            numbers.iter().map(|n| digests.of(values.program.signature(), terms, *n).unwrap()).collect::<Vec<_>>()
+        });
+        let found: Vec<Vec<u64>> = found.collect();
+        assert_eq!(found[0], found[1]);
+        let distinct: HashSet<u64> = found[0].iter().copied().collect();
+        assert_eq!(distinct.len(), count);
+        // What is remembered, and whose place another took, makes no difference: a long list grows at its front, and beside it others.
+        let (signature, terms) = (values.program.signature(), &tables[0].0);
+        let (mut random, mut digests) = (Random::new(9), Digests::default());
+        let nil = TermId::immediate(Immediate::Nil(0)).unwrap();
+        let (mut lists, mut all) = (vec![nil; 40], HashMap::new());
+        for step in 0..60_000 {
+            let at = random.below(lists.len());
+            let head = TermId::immediate(Immediate::Int(random.below(9) as i64)).unwrap();
+            lists[at] = terms.intern(&[kind::CONS, head.word(), lists[at].word()]);
+            let digest = digests.of(signature, terms, lists[at]).unwrap();
+            assert_eq!(*all.entry(digest).or_insert(lists[at]), lists[at], "two lists have one hash");
+            if step % 1000 == 0 {
+                assert_eq!(Digests::default().of(signature, terms, lists[at]).unwrap(), digest, "step {step}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_shared_is_written_once() {
         let program = values().program;
         let terms = Terms::default();
@@ -359,6 +396,7 @@ mod tests {
         for n in 0..40 {
             // A tree whose size doubles with each node.
             list = terms.intern(&[kind::CONS, list.word(), list.word()]);
+            Digests::default().of(program.signature(), &terms, list).unwrap();
             if n % 13 == 0 {
                 sizes.push(write(program.signature(), &terms, list).unwrap().len());
             }

@@ -27,7 +27,7 @@ use mu_base::{Diagnostic, Stage, Stop};
 /// First bytes of a share.
 const MAGIC: [u8; 8] = *b"mushare\n";
 /// Version of the form.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// What tells a share from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -1,8 +1,8 @@
 //! Hashes of tuples that are the same in all processes of a search, and an order by them.
 //!
-//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of the portable bytes of a tuple's values
+//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of the digests of a tuple's values
 //! ([`mu_model::Portable`]), which says whose a state is ([`super::share`]); the order of two tuples, by which all processes keep the same member of an orbit
-//! ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost: the bytes of a value and of a tuple once, then a load. Invariant: the
+//! ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost: the digest of a value and of a tuple once, then a load. Invariant: the
 //! order is one, whatever the hashes are: tuples with equal hashes go by their bytes.
 
 use std::cmp::Ordering;
@@ -71,7 +71,7 @@ impl Ranks {
             let known = &mut self.values[slot as usize];
             let found = match known.get(value as usize) {
                 Some(&found) if found != 0 => found,
-                _ => remember(known, value, hash(0, portable(model)?.export(slot, value)?.into_iter())),
+                _ => remember(known, value, spread(portable(model)?.digest(slot, value)?).max(1)),
             };
             bytes.extend(found.to_le_bytes());
         }

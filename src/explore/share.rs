@@ -1,7 +1,7 @@
 //! One process's share of a search that several processes make together; whoever drives it moves the parcels between them.
 //!
 //! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
-//! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the portable bytes of its
+//! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the digests of its
 //! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit
 //! belong to one process. All processes keep the same member of an orbit ([`super::ranks`]). The store, the group caches and the symmetries are those of the search on one machine ([`super::search`]); what differs is
 //! that successors of others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.

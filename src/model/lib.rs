@@ -230,6 +230,15 @@ pub trait Portable {
     /// # Errors
     /// The value means nothing to another process.
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic>;
+    /// A hash of a slot's value: the same in all processes. Values that differ may have equal ones.
+    ///
+    /// # Errors
+    /// Those of [`Portable::export`].
+    fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
+        // FNV-1a.
+        let bytes = self.export(slot, value)?;
+        Ok(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+    }
     /// The number of an exported value here, given now if it is new.
     ///
     /// # Errors
