@@ -4,7 +4,7 @@
 //! Otherwise the model as it is, for 0, 1, 2, … until the formula is false, which is then told as ever, with evidence that was replayed; so the value
 //! named is the least one. If neither decides, the answer is unknown, with what stands in the way (a text that depends on the value, an operation on
 //! numbers, a limit) and the cases that are true all the same. A formula with least fixed points is helped by a proof
-//! that all runs end, if there is one: see [`mu_regions::measure`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
+//! that all runs end, if there is one: see [`mu_regions::measure`], for any number of components [`mu_regions::ends`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
 //! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
@@ -30,7 +30,7 @@ use mu_process::spec::ProcSpec;
 use mu_regions::counted::{self, Counted};
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::{Base, Crowd, Defined, Family, Levels, Measure, Merged, Replicas, Study, measures, with_parameters};
+use mu_regions::{Base, Crowd, Defined, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, with_parameters};
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
@@ -61,7 +61,18 @@ struct Abstract {
     refused: Option<Diagnostic>,
     measures: Vec<Measure>,
     /// Whether all runs end, as far as was asked.
-    ends: Option<bool>,
+    ends: Option<Ends>,
+}
+
+/// Whether all runs end, for all values.
+#[derive(Clone, Default)]
+struct Ends {
+    /// They do.
+    proved: bool,
+    /// Why, as JSON.
+    measures: Vec<Value>,
+    /// Why that is not known.
+    open: Option<String>,
 }
 
 /// What was found of a formula, case by case.
@@ -276,22 +287,6 @@ fn merged<T>(
     }
 }
 
-/// Whether a formula has fixed points, which may be least.
-fn has_least(f: &State) -> bool {
-    let mut open = vec![f];
-    while let Some(f) = open.pop() {
-        match &f.kind {
-            StateKind::Fix { .. } => return true,
-            StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) | StateKind::Must(_, g) | StateKind::May(_, g) => {
-                open.push(g)
-            }
-            StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => open.extend([&**a, &**b]),
-            StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
-        }
-    }
-    false
-}
-
 /// The verdict of the abstract models.
 fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
     if let Some(why) = &model.refused {
@@ -313,13 +308,19 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
         }
         formulas = next;
     }
-    // Others that are not told apart may always go on.
-    let ends = has_least(&formula.formula) && model.replicas.is_none() && runs_end(session, args, model)?;
+    let ends = match (least(&formula.formula), &model.replicas) {
+        (Least::None, _) => Ends::default(),
+        (Least::Unguarded, Some(_)) => Ends {
+            open: Some("a least fixed point is not below a modality that takes a step".into()),
+            ..Ends::default()
+        },
+        _ => runs_end(session, args, model)?,
+    };
     // Without counters there is nothing to tell apart more finely.
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
     let mut last = None;
     for &level in levels {
-        match at_level(session, args, model, &formulas, level, ends) {
+        match at_level(session, args, model, &formulas, level, &ends) {
             Ok(outcome) => match &outcome.open {
                 // Finer regions do not help against a limit.
                 Some(open) if open.why.stop.is_none() => last = Some(outcome),
@@ -366,12 +367,12 @@ fn at_level(
     model: &Abstract,
     formulas: &[Instance],
     level: Levels,
-    ends: bool,
+    ends: &Ends,
 ) -> Result<Outcome, Diagnostic> {
     let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
-    let mut figures = Figures { measures: if ends { measures_as_json(model) } else { Vec::new() }, ..Figures::default() };
+    let mut figures = Figures { measures: ends.measures.clone(), ..Figures::default() };
     for (instance, study) in formulas.iter().zip(&studies) {
         let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
         for case in study.cases() {
@@ -383,7 +384,7 @@ fn at_level(
             let found = merged(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn Base| {
                     let start = Instant::now();
-                    let answer = verdict(session, args, base, &own, ends, figures.by_sets)?;
+                    let answer = verdict(session, args, base, &own, ends.proved, figures.by_sets)?;
                     let why = figures.add(session, args, &what, (answer, start.elapsed()));
                     Ok(why.map(|why| open.insert(why)).is_none())
                 };
@@ -456,10 +457,11 @@ fn verdict(
     }
 }
 
-/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound.
-fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result<bool, Diagnostic> {
-    if let Some(known) = model.ends {
-        return Ok(known);
+/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound; with components of any number, no step is
+/// left that a run may take for ever.
+fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result<Ends, Diagnostic> {
+    if let Some(known) = &model.ends {
+        return Ok(known.clone());
     }
     let process = model.compiled.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
@@ -473,32 +475,62 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
     let measured: Vec<bool> = (0..model.compiled.groups().len())
         .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
         .collect();
-    let mut ends = false;
+    let mut ends = Ends::default();
     if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
-        ends = true;
+        ends.proved = true;
         for case in study.cases() {
             let regions = study.model(case)?;
-            // Symmetries need not keep which steps count.
-            let counts = |group: usize, _| !measured[group];
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
-            let found = merged(&regions, &families, &mut |base| {
-                let options = session.explore_options(base, &args.without);
-                is_acyclic(base, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)
+            merged(&regions, &families, &mut |base| match &model.replicas {
+                Some(replicas) => runs_end_in_crowds(session, model, base, replicas, &mut ends),
+                None => {
+                    let options = session.explore_options(base, &args.without);
+                    // Symmetries need not keep which steps count.
+                    let counts = |group: usize, _| !measured[group];
+                    let found = is_acyclic(base, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)?;
+                    ends.proved &= matches!(found, Cyclic::No(_));
+                    Ok(())
+                }
             })?;
-            ends &= matches!(found, Cyclic::No(_));
         }
     }
-    if ends {
-        for text in measures_as_json(model).iter().map(measure_text) {
+    if model.replicas.is_none() && ends.proved {
+        ends.measures = measures_as_json(model, &model.measures);
+    }
+    if ends.proved {
+        for text in ends.measures.iter().map(measure_text) {
             session.say(text);
         }
+    } else {
+        ends.measures.clear();
     }
-    model.ends = Some(ends);
+    model.ends = Some(ends.clone());
     Ok(ends)
 }
 
+/// Adds what is known of runs with any number of components.
+fn runs_end_in_crowds(
+    session: &Session,
+    model: &Abstract,
+    base: &dyn Base,
+    replicas: &Replicas,
+    ends: &mut Ends,
+) -> Result<(), Diagnostic> {
+    let found = match endless(base, replicas, &model.defined.rigid) {
+        Err(why) if why.stage == Stage::Unsupported => {
+            ends.proved = false;
+            ends.open = Some(why.message);
+            return Ok(());
+        }
+        found => found?,
+    };
+    session.say(format!("steps that may go on for ever: {}", found.left.iter().cloned().collect::<Vec<_>>().join(", ")));
+    ends.proved &= found.ends();
+    Ok(())
+}
+
 /// Why all runs end: what grows, below what.
-fn measures_as_json(model: &Abstract) -> Vec<Value> {
+fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let process = model.compiled.process();
     let names = mu_process::print::parameter_names(process);
     let of = |m: &Measure| {
@@ -508,7 +540,7 @@ fn measures_as_json(model: &Abstract) -> Vec<Value> {
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
         json!({ "counter": names[m.param], "component": component, "summands": m.summands.len(), "below": below })
     };
-    model.measures.iter().map(of).collect()
+    measures.iter().map(of).collect()
 }
 
 fn measure_text(measure: &Value) -> String {

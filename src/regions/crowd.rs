@@ -42,7 +42,7 @@ pub type Member = Vec<u32>;
 /// What of a group of the abstract model is whose.
 pub(crate) struct Share {
     /// The group inside.
-    inside: usize,
+    pub inside: usize,
     /// By other that takes part.
     pub others: Vec<Other>,
     /// Requirements of slots whose constants are merged.
@@ -151,6 +151,12 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
+    /// Lists of identities that are shared, with the number of the empty one.
+    pub(crate) fn empty_lists(&self) -> Result<Vec<(Slot, u32)>, Diagnostic> {
+        let lists = (0..self.replicas.lists.len()).filter(|s| self.replicas.lists[*s] && self.replicas.owner[*s].is_none());
+        lists.map(|s| Ok((s as Slot, self.inner.intern(s as Slot, &self.replicas.made(self.inner.signature(), &[])?)))).collect()
+    }
+
     /// The local state in which each component begins.
     pub(crate) fn first(&self) -> Result<Member, Diagnostic> {
         let mut thread = Thread::new(self);
@@ -206,8 +212,17 @@ impl Base for Crowd<'_> {
     }
 }
 
-/// A step: its label, what it writes, and what it writes in the local state of each other.
-pub(crate) type Answer = (LabelId, Vec<u32>, Vec<Vec<u32>>);
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Answer {
+    pub label: LabelId,
+    /// What it writes in what is shared or tracked.
+    pub target: Vec<u32>,
+    /// What it writes in the local state of each other.
+    pub changes: Vec<Vec<u32>>,
+    /// Whether the list that it looks at becomes a part of itself with fewer letters.
+    pub shorter: bool,
+}
 
 /// Where an identity stands that is one of those that are not told apart.
 #[derive(Clone, Copy)]
@@ -585,6 +600,11 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
+    /// How many letters a list of identities has.
+    fn length(&mut self, slot: Slot, value: u32) -> Result<usize, Diagnostic> {
+        Ok(self.occurrences(slot, value)?.len())
+    }
+
     /// The steps of a group in one way.
     fn at(&mut self, asked: &Asked, way: &Way) -> Result<BTreeSet<Answer>, Diagnostic> {
         let model = self.model;
@@ -629,17 +649,24 @@ impl<'m> Thread<'m> {
         }
         let steps = self.inner.steps(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
         let width = inside.writes.len();
+        let joint = &model.replicas.groups[share.inside];
+        let shrinking = joint.list.filter(|l| joint.shrinks.contains(l));
+        let shrinking = shrinking.and_then(|l| inside.writes.iter().position(|s| *s == l).map(|at| (l, at)));
         let mut out = BTreeSet::new();
         for (i, &label) in steps.labels.iter().enumerate() {
             let row = &steps.values[i * width..(i + 1) * width];
             let label = self.label(label)?;
-            let own = share.writes.iter().map(|at| self.image(inside.writes[*at], row[*at])).collect::<Result<Vec<_>, _>>()?;
+            let target = share.writes.iter().map(|at| self.image(inside.writes[*at], row[*at])).collect::<Result<Vec<_>, _>>()?;
             let mut changes = Vec::new();
             for (j, part) in share.others.iter().enumerate() {
                 let change = part.changes.iter().map(|(_, at)| self.local_image(inside.writes[*at], row[*at], model.tracked + j));
                 changes.push(change.collect::<Result<Vec<_>, _>>()?);
             }
-            out.insert((label, own, changes));
+            let shorter = match shrinking {
+                Some((slot, at)) => self.length(slot, row[at])? < way.word.unwrap_or_default().len(),
+                None => false,
+            };
+            out.insert(Answer { label, target, changes, shorter });
         }
         Ok(out)
     }
@@ -668,7 +695,7 @@ impl Worker for Thread<'_> {
         let views: Vec<Vec<&[u32]>> = views.iter().map(|list| list.iter().map(Vec::as_slice).collect()).collect();
         let mut all = BTreeSet::new();
         for chosen in choices(&views) {
-            all.extend(self.answers(group, reads, &chosen)?.into_iter().map(|(label, target, _)| (label, target)));
+            all.extend(self.answers(group, reads, &chosen)?.into_iter().map(|a| (a.label, a.target)));
         }
         let mut steps = Steps::default();
         for (label, target) in all {

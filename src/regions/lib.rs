@@ -10,7 +10,7 @@
 //! [`sample`] finds enough concrete numbers for each question, fewer where [`apart`] may; [`abstraction`] puts the concrete answers together, and puts to the test
 //! that they are enough; [`measure`] finds steps that no run takes for ever. Sorts that may have any number of constants go another way: [`sizes`] finds
 //! them and what a formula tells apart of them, [`merged`] merges the others. If there are components for each such constant, [`replicas`] finds them, [`crowd`] keeps those that are told
-//! apart, with the local states of [`others`] for the rest and [`words`] for lists. The abstractions can be put on each other ([`base`]).
+//! apart, with the local states of [`others`] for the rest and [`words`] for lists; [`ends`] proves that all runs end there. The abstractions can be put on each other ([`base`]).
 #![warn(missing_docs)]
 
 pub mod abstraction;
@@ -20,6 +20,7 @@ pub mod base;
 pub mod counted;
 pub mod crowd;
 pub mod cuts;
+pub mod ends;
 pub mod flow;
 pub mod measure;
 pub mod merged;
@@ -37,6 +38,7 @@ pub use abstraction::Regions;
 pub use base::Base;
 pub use crowd::Crowd;
 pub use cuts::Case;
+pub use ends::{Endless, Least, endless, least};
 pub use measure::{Measure, measures};
 pub use merged::Merged;
 pub use others::others;

@@ -87,26 +87,49 @@ fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
     })
 }
 
+/// What a summand does to a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It increases it, and only while it is below this bound, which is the same on all of a run.
+    Up(Expr),
+    /// It increases it or leaves it as it is.
+    Grows,
+    /// Anything.
+    Other,
+}
+
+/// What a summand does to a parameter.
+pub(crate) fn change(process: &LinearProcess, rigid: &[Rigid], summand: usize, param: usize) -> Change {
+    let (signature, var) = (&process.data.signature, process.params[param].var);
+    let summand = &process.summands[summand];
+    let Some((_, e)) = summand.updates.iter().find(|u| u.0 == param) else { return Change::Grows };
+    match (added(signature, e, var), bound(signature, &summand.guard, var, rigid)) {
+        (Some(0), _) | (Some(_), None) => Change::Grows,
+        (Some(_), Some(b)) => Change::Up(b),
+        (None, _) => Change::Other,
+    }
+}
+
 /// All measures; see the module's head.
 pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
-    let signature = &process.data.signature;
     let mut found = Vec::new();
-    for (p, param) in process.params.iter().enumerate() {
+    for p in 0..process.params.len() {
         if rigid.iter().any(|r| r.param == p) {
             continue;
         }
         let (mut up, mut other, mut limit) = (Vec::new(), Vec::new(), None);
         for (i, summand) in process.summands.iter().enumerate() {
-            let Some((_, e)) = summand.updates.iter().find(|u| u.0 == p) else { continue };
-            match (added(signature, e, param.var), bound(signature, &summand.guard, param.var, rigid)) {
-                (Some(0), _) => {}
-                (Some(_), Some(b)) => {
+            if !summand.updates.iter().any(|u| u.0 == p) {
+                continue;
+            }
+            match change(process, rigid, i, p) {
+                Change::Up(b) => {
                     up.push(i);
                     limit = Some(b);
                 }
                 // It grows, but not below a bound: that never takes away from what others gained.
-                (Some(_), None) => {}
-                (None, _) => other.push(i),
+                Change::Grows => {}
+                Change::Other => other.push(i),
             }
         }
         let Some(limit) = limit else { continue };

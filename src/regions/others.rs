@@ -6,7 +6,7 @@
 //! there. Cost: the shared states times the groups, in rounds until nothing is new.
 
 use crate::base::Base;
-use crate::crowd::{Crowd, Member, Thread, choices};
+use crate::crowd::{Answer, Crowd, Member, Thread, choices};
 use crate::replicas::Replicas;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
@@ -24,36 +24,47 @@ pub fn others(base: &dyn Base, replicas: &Replicas) -> Result<Vec<Member>, Diagn
     if replicas.local.iter().all(Vec::is_empty) && replicas.most == 0 {
         return Ok(Vec::new());
     }
-    let mut thread = Thread::new(&crowd);
-    let mut search = Search { crowd: &crowd, members: vec![crowd.first()?], states: vec![crowd.initial()], ..Search::new(&crowd) };
-    search.known.insert(search.members[0].clone());
-    search.seen.insert(search.states[0].clone());
-    while search.round(&mut thread)? {}
+    let mut search = Search::new(&crowd, None)?;
+    search.run()?;
     Ok(search.members)
 }
 
-struct Search<'c> {
+/// A step that was found.
+pub(crate) struct Found {
+    pub group: usize,
+    pub reads: Vec<u32>,
+    /// What the others that take part show.
+    pub views: Vec<Vec<u32>>,
+    pub answer: Answer,
+}
+
+/// The search for all local states, and all states of what is shared.
+pub(crate) struct Search<'c> {
     crowd: &'c Crowd<'c>,
-    members: Vec<Member>,
+    pub members: Vec<Member>,
     known: AHashSet<Member>,
-    states: Vec<Vec<u32>>,
+    pub states: Vec<Vec<u32>>,
     seen: AHashSet<Vec<u32>>,
     /// What was asked of a group, with the targets.
     asked: AHashMap<(usize, Vec<u32>), (AHashSet<Vec<Vec<u32>>>, AHashSet<Vec<u32>>)>,
     effects: Effects,
+    /// All steps, if they are wanted.
+    pub found: Option<Vec<Found>>,
 }
 
 impl<'c> Search<'c> {
-    fn new(crowd: &'c Crowd<'c>) -> Self {
-        Self {
-            crowd,
-            members: Vec::new(),
-            known: AHashSet::new(),
-            states: Vec::new(),
-            seen: AHashSet::new(),
-            asked: AHashMap::new(),
-            effects: AHashMap::new(),
-        }
+    /// A search from the first states, which keeps steps in `found` if there is one.
+    pub fn new(crowd: &'c Crowd<'c>, found: Option<Vec<Found>>) -> Result<Self, Diagnostic> {
+        let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
+        let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
+        Ok(Self { crowd, members, known, states, seen, asked: AHashMap::new(), effects: AHashMap::new(), found })
+    }
+
+    /// Goes on until nothing is new.
+    pub fn run(&mut self) -> Result<(), Diagnostic> {
+        let mut thread = Thread::new(self.crowd);
+        while self.round(&mut thread)? {}
+        Ok(())
     }
 
     /// Takes all steps from what is known; whether something was new.
@@ -105,10 +116,14 @@ impl<'c> Search<'c> {
             if !asked.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
                 continue;
             }
-            for (_, target, changes) in thread.answers(group, reads, &chosen)? {
-                targets.insert(target);
-                for (j, change) in changes.into_iter().enumerate() {
-                    self.effects.entry((group, j, chosen[j].to_vec())).or_default().insert(change);
+            for answer in thread.answers(group, reads, &chosen)? {
+                targets.insert(answer.target.clone());
+                for (j, change) in answer.changes.iter().enumerate() {
+                    self.effects.entry((group, j, chosen[j].to_vec())).or_default().insert(change.clone());
+                }
+                if let Some(found) = &mut self.found {
+                    let views = chosen.iter().map(|v| v.to_vec()).collect();
+                    found.push(Found { group, reads: reads.to_vec(), views, answer });
                 }
             }
         }

@@ -59,6 +59,8 @@ pub struct Joint {
     pub uses: Uses,
     /// The list of which it asks more than whether it is empty.
     pub list: Option<Slot>,
+    /// The lists that become a part of themselves, if they are written.
+    pub shrinks: Vec<Slot>,
     /// Variables that it sums over whose value need not be an identity that it reads.
     pub sums: usize,
     /// Slots that must hold the same, none of them an identity.
@@ -215,6 +217,8 @@ impl Replicas {
                     lists.looked_at(e, &mut looked);
                 }
             }
+            let own = |(p, e): &&(usize, Expr)| self.lists[*p] && lists.as_ref().is_some_and(|l| l.is_part(e, process.params[*p].var));
+            joint.shrinks = summand.updates.iter().filter(own).map(|u| u.0 as Slot).collect();
             if joint.identities.len() > self.most {
                 return refused("a step in which all components take part", summand.span());
             }

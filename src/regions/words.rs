@@ -155,6 +155,20 @@ impl<'a> Lists<'a> {
         });
     }
 
+    /// Whether an expression is what is left of the list `var` when letters are taken away: by `tail`, sieves, `[]`, whatever conditions choose.
+    pub fn is_part(&self, e: &Expr, var: VarId) -> bool {
+        deep(|| match (&e.kind, e.as_builtin(self.signature)) {
+            (ExprKind::Var(v), _) => *v == var,
+            (_, Some((Builtin::EmptyList, _))) => e.sort == self.list,
+            (_, Some((Builtin::Tail, [rest]))) => self.is_part(rest, var),
+            (_, Some((Builtin::If, [_, a, b]))) => self.is_part(a, var) && self.is_part(b, var),
+            (ExprKind::Apply(head, args), _) if matches!(head.kind, ExprKind::Op(op) if self.sieves.contains(&op)) => {
+                args.iter().all(|a| a.sort != self.list || self.is_part(a, var))
+            }
+            _ => false,
+        })
+    }
+
     /// Whether a list stands in an expression.
     pub fn mentions(&self, e: &Expr) -> bool {
         mentions(e, self.list)

@@ -1,0 +1,420 @@
+//! Whether each run of each instance ends where there are any number of components.
+//!
+//! In: a model with enough components ([`crate::replicas`]). Out: the steps of the abstraction in which no identity is told apart ([`crate::others`]) that a run may
+//! take for ever ([`Endless`]); if there are none, each run of each instance ends. Steps are taken away by rules until nothing changes: those that
+//! leave a strongly connected part of the states of what is shared, or of the local states of a component; that increase a counter below a bound where, within such
+//! a part, it is otherwise only increased; that take letters from a list where, within such a part, it otherwise only loses letters.
+//! Invariant: in each infinite run of each instance, all but finitely many steps are images of steps that are left. docs/unbounded.md has the proof of each rule.
+//! The idea is that of size-change and lexicographic ranking arguments, with strongly connected parts for what is finite (Lee, Jones, Ben-Amram 2001).
+//!
+//! A step is kept as a product: the states of what is shared that it is taken from, and for each other that takes part the local states that this one
+//! may be in. Cost: the steps of [`crate::others`], then rounds linear in the pairs of states of each factor.
+
+use crate::base::Base;
+use crate::crowd::{Answer, Crowd};
+use crate::measure::{Change, change};
+use crate::others::{Found, Search};
+use crate::replicas::Replicas;
+use crate::rigid::Rigid;
+use crate::sizes::SIZE;
+use ahash::{AHashMap, AHashSet};
+use mu_base::components::{Graph, components};
+use mu_base::ids::FixId;
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::Expr;
+use mu_formula::typed::{Regular, State, StateKind};
+use mu_model::{Model, Slot};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// More pairs of states than these are not kept.
+const MOST: usize = 60_000_000;
+
+/// What a run may do for ever, and why not more.
+#[derive(Clone, Debug, Default)]
+pub struct Endless {
+    /// The actions of steps that may be taken for ever, hidden ones too; none if each run ends.
+    pub left: BTreeSet<String>,
+    /// Counters that grow below a bound, where that was used: parameters of the process (of a component, that of the first identity) and the bound.
+    pub counters: Vec<(usize, Expr)>,
+    /// Parameters that are lists which get shorter, where that was used.
+    pub lists: Vec<usize>,
+}
+
+impl Endless {
+    /// Whether each run of each instance ends.
+    pub fn ends(&self) -> bool {
+        self.left.is_empty()
+    }
+}
+
+/// The steps that a run may take for ever, see the module's head.
+pub fn endless(base: &dyn Base, replicas: &Replicas, rigid: &[Rigid]) -> Result<Endless, Diagnostic> {
+    let crowd = Crowd::new(base, replicas, &[], &[])?;
+    let mut search = Search::new(&crowd, Some(Vec::new()))?;
+    search.run()?;
+    let mut left = Left::new(&crowd, search)?;
+    let sides = [Side::Shared, Side::Local].map(|side| (side, counters(&crowd, side, rigid)));
+    let empty = crowd.empty_lists()?;
+    let mut out = Endless::default();
+    loop {
+        left.settle();
+        if sides.iter().any(|(side, counters)| left.count_up(*side, counters, &mut out)) || left.shorten(&empty, &mut out) {
+            continue;
+        }
+        break;
+    }
+    out.left = left.actions();
+    Ok(out)
+}
+
+/// What has states of its own: what is shared, or each component of those that there are any number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Shared,
+    Local,
+}
+
+/// A number that grows in some steps.
+struct Counter {
+    /// Index of the parameter, of the first identity if it is a component's.
+    param: usize,
+    /// What moves do to it: by group of the crowd, and by other if it is a component's.
+    changes: Vec<Vec<Change>>,
+}
+
+/// The numbers of one side that some group increases below a bound.
+fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
+    let (replicas, process, compiled) = (crowd.replicas, crowd.process(), crowd.compiled());
+    let count = match side {
+        Side::Shared => process.params.len(),
+        Side::Local => replicas.local[SIZE - 1].len(),
+    };
+    let own = |n: usize, j: usize| match side {
+        Side::Shared => n,
+        Side::Local => replicas.local[j][n] as usize,
+    };
+    let shared = |n: &usize| side == Side::Local || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n));
+    let of = |n: usize| {
+        let by_group = crowd.shares.iter().map(|share| {
+            let others = if side == Side::Shared { 1 } else { share.others.len() };
+            (0..others).map(|j| change(process, rigid, compiled.summand_of(share.inside), own(n, j))).collect()
+        });
+        Counter { param: own(n, 0), changes: by_group.collect() }
+    };
+    let grows = |c: &Counter| c.changes.iter().flatten().any(|c| matches!(c, Change::Up(_)));
+    (0..count).filter(shared).map(of).filter(grows).collect()
+}
+
+/// What a step makes of what is shared, or of the local state of an other.
+struct Move {
+    group: usize,
+    /// Which of the others that take part.
+    other: usize,
+    /// Whether the list that the step looks at gets shorter.
+    shorter: bool,
+    /// From which state to which.
+    pairs: Vec<(u32, u32)>,
+}
+
+/// The steps that are left.
+struct Left<'c> {
+    crowd: &'c Crowd<'c>,
+    states: Vec<Vec<u32>>,
+    members: usize,
+    shared: Vec<Move>,
+    local: Vec<Move>,
+    /// Which moves make a step together.
+    steps: Vec<(usize, Vec<usize>)>,
+}
+
+/// Moves by what makes them.
+#[derive(Default)]
+struct Moves {
+    numbers: AHashMap<(usize, usize, Vec<u32>, Vec<u32>, bool), usize>,
+    all: Vec<Move>,
+}
+
+impl Moves {
+    /// The number of a move from states that show `view`, which writes `to` there.
+    fn number(&mut self, (group, other, shorter): (usize, usize, bool), view: &[u32], to: &[u32]) -> usize {
+        let next = self.all.len();
+        let number = *self.numbers.entry((group, other, view.to_vec(), to.to_vec(), shorter)).or_insert(next);
+        if number == next {
+            self.all.push(Move { group, other, shorter, pairs: Vec::new() });
+        }
+        number
+    }
+}
+
+impl<'c> Left<'c> {
+    /// All steps of the abstraction.
+    fn new(crowd: &'c Crowd<'c>, search: Search) -> Result<Self, Diagnostic> {
+        let (mut shared, mut local, mut steps) = (Moves::default(), Moves::default(), AHashSet::new());
+        for Found { group, reads, views, answer } in search.found.into_iter().flatten() {
+            let Answer { target, changes, shorter, .. } = answer;
+            let first = shared.number((group, 0, shorter), &reads, &target);
+            let rest = views.iter().zip(&changes).enumerate().map(|(j, (view, to))| local.number((group, j, false), view, to));
+            steps.insert((first, rest.collect::<Vec<_>>()));
+        }
+        let mut left = Self {
+            crowd,
+            states: search.states,
+            members: search.members.len(),
+            shared: Vec::new(),
+            local: Vec::new(),
+            steps: steps.into_iter().collect(),
+        };
+        let mut kept = 0;
+        let read = |group: usize, _: usize, state: &Vec<u32>| {
+            let own = &crowd.groups()[group];
+            let fits = own.requires.iter().all(|(slot, value)| state[*slot as usize] == *value);
+            fits.then(|| own.reads.iter().map(|s| state[*s as usize]).collect())
+        };
+        let write = |group: usize, _: usize, state: &mut Vec<u32>, to: &[u32]| {
+            crowd.groups()[group].writes.iter().zip(to).for_each(|(slot, value)| state[*slot as usize] = *value);
+        };
+        left.shared = paired(shared, &left.states, &read, &write, &mut kept)?;
+        let read = |group: usize, other: usize, member: &Vec<u32>| crowd.shares[group].others[other].view(member);
+        let write = |group: usize, other: usize, member: &mut Vec<u32>, to: &[u32]| {
+            let changes = &crowd.shares[group].others[other].changes;
+            changes.iter().zip(to).for_each(|((number, _), value)| member[*number] = *value);
+        };
+        left.local = paired(local, &search.members, &read, &write, &mut kept)?;
+        Ok(left)
+    }
+
+    fn moves(&mut self, side: Side) -> (&mut Vec<Move>, usize) {
+        match side {
+            Side::Shared => (&mut self.shared, self.states.len()),
+            Side::Local => (&mut self.local, self.members),
+        }
+    }
+
+    /// Takes away what leaves a strongly connected part, until all that is left stays in one.
+    fn settle(&mut self) {
+        loop {
+            self.prune();
+            let mut changed = false;
+            for side in [Side::Shared, Side::Local] {
+                let (moves, count) = self.moves(side);
+                let part = parts(moves, count);
+                for m in moves {
+                    let before = m.pairs.len();
+                    m.pairs.retain(|(a, b)| part[*a as usize] == part[*b as usize]);
+                    changed |= m.pairs.len() < before;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Takes away steps one factor of which is empty, and moves that are of no step.
+    fn prune(&mut self) {
+        let (shared, local) = (&mut self.shared, &mut self.local);
+        self.steps.retain(|(first, rest)| !shared[*first].pairs.is_empty() && rest.iter().all(|l| !local[*l].pairs.is_empty()));
+        let used: AHashSet<usize> = self.steps.iter().map(|s| s.0).collect();
+        shared.iter_mut().enumerate().filter(|(i, _)| !used.contains(i)).for_each(|(_, m)| m.pairs = Vec::new());
+        let used: AHashSet<usize> = self.steps.iter().flat_map(|s| &s.1).copied().collect();
+        local.iter_mut().enumerate().filter(|(i, _)| !used.contains(i)).for_each(|(_, m)| m.pairs = Vec::new());
+    }
+
+    /// Takes away increases below a bound in parts where the counter never becomes less. Whether there was one.
+    fn count_up(&mut self, side: Side, counters: &[Counter], out: &mut Endless) -> bool {
+        let mut changed = false;
+        for counter in counters {
+            let (moves, count) = self.moves(side);
+            let part = parts(moves, count);
+            let of = |m: &Move| &counter.changes[m.group][m.other];
+            let other = |m: &&Move| *of(m) == Change::Other;
+            let spoilt: AHashSet<u32> = moves.iter().filter(other).flat_map(|m| &m.pairs).map(|p| part[p.0 as usize]).collect();
+            for m in moves.iter_mut() {
+                let Change::Up(bound) = of(m).clone() else { continue };
+                let before = m.pairs.len();
+                m.pairs.retain(|(a, _)| spoilt.contains(&part[*a as usize]));
+                if m.pairs.len() < before {
+                    changed = true;
+                    let used = (counter.param, bound);
+                    if !out.counters.contains(&used) {
+                        out.counters.push(used);
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// Takes away steps that take letters from a list, in parts where it only loses letters. `empty`: lists that are shared, with the number of the empty one. Whether there was one.
+    fn shorten(&mut self, empty: &[(Slot, u32)], out: &mut Endless) -> bool {
+        let mut changed = false;
+        for &(slot, none) in empty {
+            let (crowd, at) = (self.crowd, slot as usize);
+            let part = parts(&self.shared, self.states.len());
+            let joint = |m: &Move| &crowd.replicas.groups[crowd.shares[m.group].inside];
+            let writes = |m: &Move| crowd.groups()[m.group].writes.contains(&slot);
+            let other = |m: &&Move| writes(m) && !joint(m).shrinks.contains(&slot);
+            let spoilt: AHashSet<u32> = self.shared.iter().filter(other).flat_map(|m| &m.pairs).map(|p| part[p.0 as usize]).collect();
+            let states = &self.states;
+            for m in self.shared.iter_mut().filter(|m| writes(m) && joint(m).shrinks.contains(&slot)) {
+                let looked = m.shorter && joint(m).list == Some(slot);
+                let emptied = |a: u32, b: u32| states[a as usize][at] != none && states[b as usize][at] == none;
+                let before = m.pairs.len();
+                m.pairs.retain(|(a, b)| spoilt.contains(&part[*a as usize]) || !(looked || emptied(*a, *b)));
+                if m.pairs.len() < before {
+                    changed = true;
+                    if !out.lists.contains(&at) {
+                        out.lists.push(at);
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// The actions of the steps that are left.
+    fn actions(&self) -> BTreeSet<String> {
+        let (process, compiled) = (self.crowd.process(), self.crowd.compiled());
+        let mut names = BTreeSet::new();
+        for (first, _) in &self.steps {
+            let summand = &process.summands[compiled.summand_of(self.crowd.shares[self.shared[*first].group].inside)];
+            let all = summand.actions.iter().chain(&summand.hidden);
+            let own: BTreeSet<String> = all.map(|a| process.actions[a.action.index()].name.clone()).collect();
+            names.extend(if own.is_empty() { BTreeSet::from(["tau".to_string()]) } else { own });
+        }
+        names
+    }
+}
+
+/// The moves with the pairs of states that they lead from and to. `read` and `write`: what a state shows to a group, and what the group makes of it.
+fn paired(
+    moves: Moves,
+    states: &[Vec<u32>],
+    read: &dyn Fn(usize, usize, &Vec<u32>) -> Option<Vec<u32>>,
+    write: &dyn Fn(usize, usize, &mut Vec<u32>, &[u32]),
+    kept: &mut usize,
+) -> Result<Vec<Move>, Diagnostic> {
+    let number: AHashMap<&Vec<u32>, u32> = states.iter().zip(0..).collect();
+    let Moves { numbers, mut all } = moves;
+    let mut by_place: AHashMap<(usize, usize), Vec<(Vec<u32>, Vec<u32>, usize)>> = AHashMap::new();
+    for ((group, other, view, to, _), at) in numbers {
+        by_place.entry((group, other)).or_default().push((view, to, at));
+    }
+    for ((group, other), list) in by_place {
+        let mut showing: AHashMap<Vec<u32>, Vec<u32>> = AHashMap::new();
+        for (state, n) in states.iter().zip(0..) {
+            if let Some(view) = read(group, other, state) {
+                showing.entry(view).or_default().push(n);
+            }
+        }
+        for (view, to, at) in list {
+            for &n in showing.get(&view).into_iter().flatten() {
+                let mut next = states[n as usize].clone();
+                write(group, other, &mut next, &to);
+                let Some(&next) = number.get(&next) else { return Err(Diagnostic::internal("a step leads out of the states that were found")) };
+                all[at].pairs.push((n, next));
+            }
+            *kept += all[at].pairs.len();
+            if *kept > MOST {
+                return Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many steps"));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The strongly connected parts of `count` states under some moves: a number for each state.
+fn parts(moves: &[Move], count: usize) -> Vec<u32> {
+    let mut edges: Vec<(u32, u32)> = moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let mut starts = vec![0; count + 1];
+    edges.iter().for_each(|e| starts[e.0 as usize + 1] += 1);
+    (0..count).for_each(|i| starts[i + 1] += starts[i]);
+    let found = components(&Edges { starts, targets: edges.into_iter().map(|e| e.1).collect() });
+    let mut part = vec![0; count];
+    for (number, states) in found.iter().enumerate() {
+        states.iter().for_each(|s| part[*s as usize] = number as u32);
+    }
+    part
+}
+
+/// Edges by where they begin.
+struct Edges {
+    starts: Vec<u64>,
+    targets: Vec<u32>,
+}
+
+impl Graph for Edges {
+    fn vertices(&self) -> usize {
+        self.starts.len() - 1
+    }
+    fn edges(&self, vertex: u32) -> Range<u64> {
+        self.starts[vertex as usize]..self.starts[vertex as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.targets[edge as usize])
+    }
+}
+
+/// The least fixed points of a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Least {
+    /// It has none.
+    None,
+    /// Each variable of one stands below a modality that has taken a step: where all runs end, there is only one fixed point.
+    Guarded,
+    /// Others.
+    Unguarded,
+}
+
+/// The least fixed points of a formula.
+pub fn least(f: &State) -> Least {
+    walk(f, true, &mut Vec::new())
+}
+
+/// Those of a part of one. `open`: variables of least fixed points since which no modality has taken a step.
+fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
+    stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
+        StateKind::True | StateKind::False | StateKind::Val(_) => Least::None,
+        StateKind::Not(g) => walk(g, !positive, open),
+        StateKind::Forall(_, g) | StateKind::Exists(_, g) => walk(g, positive, open),
+        StateKind::And(a, b) | StateKind::Or(a, b) => walk(a, positive, open).max(walk(b, positive, open)),
+        StateKind::Implies(a, b) => walk(a, !positive, open).max(walk(b, positive, open)),
+        StateKind::Must(r, g) | StateKind::May(r, g) => {
+            let below = if may_be_empty(r) { walk(g, positive, open) } else { walk(g, positive, &mut Vec::new()) };
+            // `<R*> f` is a least fixed point, `[R*] f` where it is negated.
+            let star = has_star(r) && matches!(f.kind, StateKind::May(..)) == positive;
+            if star { below.max(Least::Unguarded) } else { below }
+        }
+        StateKind::Fix { least, var, body, .. } => {
+            if *least != positive {
+                return walk(body, positive, open);
+            }
+            open.push(*var);
+            let below = walk(body, positive, open);
+            open.pop();
+            below.max(Least::Guarded)
+        }
+        StateKind::Var(x, _) => if open.contains(x) { Least::Unguarded } else { Least::None },
+    })
+}
+
+fn has_star(r: &Regular) -> bool {
+    match r {
+        Regular::Action(_) => false,
+        Regular::Seq(a, b) | Regular::Alt(a, b) => has_star(a) || has_star(b),
+        Regular::Star(_) | Regular::Plus(_) => true,
+    }
+}
+
+fn may_be_empty(r: &Regular) -> bool {
+    match r {
+        Regular::Action(_) => false,
+        Regular::Seq(a, b) => may_be_empty(a) && may_be_empty(b),
+        Regular::Alt(a, b) => may_be_empty(a) || may_be_empty(b),
+        Regular::Star(_) => true,
+        Regular::Plus(a) => may_be_empty(a),
+    }
+}
