@@ -30,7 +30,9 @@ use mu_process::spec::ProcSpec;
 use mu_regions::counted::{self, Counted};
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
-use mu_regions::{Base, Crowd, Defined, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, with_parameters};
+use mu_regions::{
+    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, with_parameters,
+};
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
@@ -69,9 +71,11 @@ struct Abstract {
 struct Ends {
     /// They do.
     proved: bool,
-    /// Why, as JSON.
+    /// Why, as JSON: counters that grow below a bound.
     measures: Vec<Value>,
-    /// Why that is not known.
+    /// Likewise: lists that get shorter.
+    lists: Vec<Value>,
+    /// Why that is not known, if there is more to say of it.
     open: Option<String>,
 }
 
@@ -89,6 +93,8 @@ struct Figures {
     dropped: Vec<Dropped>,
     /// Why every run ends, if that was used.
     measures: Vec<Value>,
+    /// Likewise.
+    lists: Vec<Value>,
 }
 
 impl Figures {
@@ -310,10 +316,9 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
     }
     let ends = match (least(&formula.formula), &model.replicas) {
         (Least::None, _) => Ends::default(),
-        (Least::Unguarded, Some(_)) => Ends {
-            open: Some("a least fixed point is not below a modality that takes a step".into()),
-            ..Ends::default()
-        },
+        (Least::Unguarded, Some(_)) => {
+            Ends { open: Some("a least fixed point is not below a modality that takes a step".into()), ..Ends::default() }
+        }
         _ => runs_end(session, args, model)?,
     };
     // Without counters there is nothing to tell apart more finely.
@@ -321,9 +326,14 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
     let mut last = None;
     for &level in levels {
         match at_level(session, args, model, &formulas, level, &ends) {
-            Ok(outcome) => match &outcome.open {
+            Ok(mut outcome) => match &mut outcome.open {
                 // Finer regions do not help against a limit.
-                Some(open) if open.why.stop.is_none() => last = Some(outcome),
+                Some(open) if open.why.stop.is_none() => {
+                    if let Some(more) = &ends.open {
+                        open.why.message += &format!("; {more}");
+                    }
+                    last = Some(outcome);
+                }
                 _ => return Ok(outcome),
             },
             Err(why) if why.stage == Stage::Internal => return Err(why),
@@ -372,7 +382,7 @@ fn at_level(
     let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
-    let mut figures = Figures { measures: ends.measures.clone(), ..Figures::default() };
+    let mut figures = Figures { measures: ends.measures.clone(), lists: ends.lists.clone(), ..Figures::default() };
     for (instance, study) in formulas.iter().zip(&studies) {
         let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
         for case in study.cases() {
@@ -476,13 +486,14 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         .map(|g| model.measures.iter().any(|m| m.summands.contains(&model.compiled.summand_of(g))))
         .collect();
     let mut ends = Ends::default();
+    let mut steps = Endless::default();
     if let Ok(study) = Study::new(&model.compiled, &model.defined, &formula, Levels::Coarse) {
         ends.proved = true;
         for case in study.cases() {
             let regions = study.model(case)?;
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
-            merged(&regions, &families, &mut |base| match &model.replicas {
-                Some(replicas) => runs_end_in_crowds(session, model, base, replicas, &mut ends),
+            let found = merged(&regions, &families, &mut |base| match &model.replicas {
+                Some(replicas) => endless(base, replicas, &model.defined.rigid).map(|found| steps.with(found)),
                 None => {
                     let options = session.explore_options(base, &args.without);
                     // Symmetries need not keep which steps count.
@@ -491,56 +502,61 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
                     ends.proved &= matches!(found, Cyclic::No(_));
                     Ok(())
                 }
-            })?;
+            });
+            match found {
+                Err(why) if model.replicas.is_some() && why.stage == Stage::Unsupported => {
+                    ends = Ends { open: Some(why.message), ..Ends::default() };
+                    break;
+                }
+                found => found?,
+            }
         }
     }
-    if model.replicas.is_none() && ends.proved {
-        ends.measures = measures_as_json(model, &model.measures);
+    if !steps.left.is_empty() {
+        let names = steps.left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        ends = Ends { open: Some(format!("steps may go on for ever as far as is known: {names}")), ..Ends::default() };
     }
     if ends.proved {
-        for text in ends.measures.iter().map(measure_text) {
+        ends.measures = measures_as_json(model, if model.replicas.is_some() { &steps.counters } else { &model.measures });
+        ends.lists = lists_as_json(model, &steps);
+        for text in ends.measures.iter().map(measure_text).chain(ends.lists.iter().map(list_text)) {
             session.say(text);
         }
-    } else {
-        ends.measures.clear();
     }
     model.ends = Some(ends.clone());
     Ok(ends)
 }
 
-/// Adds what is known of runs with any number of components.
-fn runs_end_in_crowds(
-    session: &Session,
-    model: &Abstract,
-    base: &dyn Base,
-    replicas: &Replicas,
-    ends: &mut Ends,
-) -> Result<(), Diagnostic> {
-    let found = match endless(base, replicas, &model.defined.rigid) {
-        Err(why) if why.stage == Stage::Unsupported => {
-            ends.proved = false;
-            ends.open = Some(why.message);
-            return Ok(());
-        }
-        found => found?,
-    };
-    session.say(format!("steps that may go on for ever: {}", found.left.iter().cloned().collect::<Vec<_>>().join(", ")));
-    ends.proved &= found.ends();
-    Ok(())
+/// A parameter of the process: its name and that of its component.
+fn parameter(process: &LinearProcess, at: usize) -> (String, String) {
+    let name = mu_process::print::parameter_names(process)[at].clone();
+    let (ParamRole::Control(c) | ParamRole::Data(c)) = process.params[at].role;
+    (name, process.components.get(c as usize).cloned().unwrap_or_default())
 }
 
 /// Why all runs end: what grows, below what.
 fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let process = model.compiled.process();
-    let names = mu_process::print::parameter_names(process);
     let of = |m: &Measure| {
-        let component = match process.params[m.param].role {
-            ParamRole::Control(c) | ParamRole::Data(c) => process.components.get(c as usize).cloned().unwrap_or_default(),
-        };
+        let (counter, component) = parameter(process, m.param);
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
-        json!({ "counter": names[m.param], "component": component, "summands": m.summands.len(), "below": below })
+        json!({ "counter": counter, "component": component, "summands": m.summands.len(), "below": below })
     };
     measures.iter().map(of).collect()
+}
+
+/// Why all runs end: what gets shorter.
+fn lists_as_json(model: &Abstract, steps: &Endless) -> Vec<Value> {
+    let of = |at: &usize| {
+        let (list, component) = parameter(model.compiled.process(), *at);
+        json!({ "list": list, "component": component })
+    };
+    steps.lists.iter().map(of).collect()
+}
+
+fn list_text(list: &Value) -> String {
+    let word = |key: &str| list[key].as_str().unwrap_or_default();
+    format!("every run ends: `{}` of {} gets shorter", word("list"), word("component"))
 }
 
 fn measure_text(measure: &Value) -> String {
@@ -645,16 +661,19 @@ impl About<'_> {
     }
 
     fn is_true(&self) -> Result<(), Diagnostic> {
-        let Figures { cases, equations, measures, .. } = self.figures;
+        let Figures { cases, equations, measures, lists, .. } = self.figures;
         let mut object = self.object("true", "regions");
         object["cases"] = (*cases).into();
         if !measures.is_empty() {
             object["measures"] = measures.as_slice().into();
         }
+        if !lists.is_empty() {
+            object["lists"] = lists.as_slice().into();
+        }
         let mut text = format!("{}: true for every {}", self.path(), self.names.join(", "));
         if !self.session.common.quiet {
             text += &format!("  [{cases} cases, {equations} equations, {:.3} s]", self.start.elapsed().as_secs_f64());
-            text.extend(measures.iter().map(|m| format!("\n  {}", measure_text(m))));
+            text.extend(measures.iter().map(measure_text).chain(lists.iter().map(list_text)).map(|line| format!("\n  {line}")));
         }
         self.out(object, text + "\n")
     }

@@ -12,7 +12,7 @@
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd};
-use crate::measure::{Change, change};
+use crate::measure::{Change, Measure, change};
 use crate::others::{Found, Search};
 use crate::replicas::Replicas;
 use crate::rigid::Rigid;
@@ -35,16 +35,41 @@ const MOST: usize = 60_000_000;
 pub struct Endless {
     /// The actions of steps that may be taken for ever, hidden ones too; none if each run ends.
     pub left: BTreeSet<String>,
-    /// Counters that grow below a bound, where that was used: parameters of the process (of a component, that of the first identity) and the bound.
-    pub counters: Vec<(usize, Expr)>,
-    /// Parameters that are lists which get shorter, where that was used.
-    pub lists: Vec<usize>,
+    /// Counters that grow below a bound, where that was used; of components those of the first identity.
+    pub counters: Vec<Measure>,
+    /// Parameters that are lists of identities which get shorter, where that was used.
+    pub lists: BTreeSet<usize>,
 }
 
 impl Endless {
     /// Whether each run of each instance ends.
     pub fn ends(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// Takes what is known of another model besides.
+    pub fn with(&mut self, more: Endless) {
+        self.left.extend(more.left);
+        self.lists.extend(more.lists);
+        for measure in more.counters {
+            measure.summands.into_iter().for_each(|s| self.count(measure.param, s, measure.bound.clone()));
+        }
+    }
+
+    /// Tells that a summand increases a counter.
+    fn count(&mut self, param: usize, summand: usize, bound: Expr) {
+        match self.counters.binary_search_by_key(&param, |m| m.param) {
+            Err(at) => self.counters.insert(at, Measure { param, summands: vec![summand], bound }),
+            Ok(at) => {
+                let summands = &mut self.counters[at].summands;
+                if let Err(place) = summands.binary_search(&summand) {
+                    summands.insert(place, summand);
+                    if place == 0 {
+                        self.counters[at].bound = bound;
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -83,9 +108,14 @@ struct Counter {
     changes: Vec<Vec<Change>>,
 }
 
+/// The summand of a group.
+fn summand_of(crowd: &Crowd, group: usize) -> usize {
+    crowd.compiled().summand_of(crowd.shares[group].inside)
+}
+
 /// The numbers of one side that some group increases below a bound.
 fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
-    let (replicas, process, compiled) = (crowd.replicas, crowd.process(), crowd.compiled());
+    let (replicas, process) = (crowd.replicas, crowd.process());
     let count = match side {
         Side::Shared => process.params.len(),
         Side::Local => replicas.local[SIZE - 1].len(),
@@ -96,9 +126,9 @@ fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
     };
     let shared = |n: &usize| side == Side::Local || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n));
     let of = |n: usize| {
-        let by_group = crowd.shares.iter().map(|share| {
+        let by_group = crowd.shares.iter().enumerate().map(|(g, share)| {
             let others = if side == Side::Shared { 1 } else { share.others.len() };
-            (0..others).map(|j| change(process, rigid, compiled.summand_of(share.inside), own(n, j))).collect()
+            (0..others).map(|j| change(process, rigid, summand_of(crowd, g), own(n, j))).collect()
         });
         Counter { param: own(n, 0), changes: by_group.collect() }
     };
@@ -225,6 +255,7 @@ impl<'c> Left<'c> {
     fn count_up(&mut self, side: Side, counters: &[Counter], out: &mut Endless) -> bool {
         let mut changed = false;
         for counter in counters {
+            let crowd = self.crowd;
             let (moves, count) = self.moves(side);
             let part = parts(moves, count);
             let of = |m: &Move| &counter.changes[m.group][m.other];
@@ -236,9 +267,8 @@ impl<'c> Left<'c> {
                 m.pairs.retain(|(a, _)| spoilt.contains(&part[*a as usize]));
                 if m.pairs.len() < before {
                     changed = true;
-                    let used = (counter.param, bound);
-                    if !out.counters.contains(&used) {
-                        out.counters.push(used);
+                    if m.other == 0 {
+                        out.count(counter.param, summand_of(crowd, m.group), bound);
                     }
                 }
             }
@@ -264,9 +294,7 @@ impl<'c> Left<'c> {
                 m.pairs.retain(|(a, b)| spoilt.contains(&part[*a as usize]) || !(looked || emptied(*a, *b)));
                 if m.pairs.len() < before {
                     changed = true;
-                    if !out.lists.contains(&at) {
-                        out.lists.push(at);
-                    }
+                    out.lists.insert(at);
                 }
             }
         }
@@ -275,10 +303,10 @@ impl<'c> Left<'c> {
 
     /// The actions of the steps that are left.
     fn actions(&self) -> BTreeSet<String> {
-        let (process, compiled) = (self.crowd.process(), self.crowd.compiled());
+        let process = self.crowd.process();
         let mut names = BTreeSet::new();
         for (first, _) in &self.steps {
-            let summand = &process.summands[compiled.summand_of(self.crowd.shares[self.shared[*first].group].inside)];
+            let summand = &process.summands[summand_of(self.crowd, self.shared[*first].group)];
             let all = summand.actions.iter().chain(&summand.hidden);
             let own: BTreeSet<String> = all.map(|a| process.actions[a.action.index()].name.clone()).collect();
             names.extend(if own.is_empty() { BTreeSet::from(["tau".to_string()]) } else { own });
@@ -312,7 +340,9 @@ fn paired(
             for &n in showing.get(&view).into_iter().flatten() {
                 let mut next = states[n as usize].clone();
                 write(group, other, &mut next, &to);
-                let Some(&next) = number.get(&next) else { return Err(Diagnostic::internal("a step leads out of the states that were found")) };
+                let Some(&next) = number.get(&next) else {
+                    return Err(Diagnostic::internal("a step leads out of the states that were found"));
+                };
                 all[at].pairs.push((n, next));
             }
             *kept += all[at].pairs.len();
@@ -397,7 +427,13 @@ fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
             open.pop();
             below.max(Least::Guarded)
         }
-        StateKind::Var(x, _) => if open.contains(x) { Least::Unguarded } else { Least::None },
+        StateKind::Var(x, _) => {
+            if open.contains(x) {
+                Least::Unguarded
+            } else {
+                Least::None
+            }
+        }
     })
 }
 

@@ -10,10 +10,10 @@ use mu_regions::counted::{self, Counted};
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::words::{Letter, Part, Wanted, abstracted, longer, words};
-use mu_regions::{Crowd, Levels, Replicas, Study, others, with_parameters};
+use mu_regions::{Crowd, Defined, Levels, Replicas, Study, others, with_parameters};
 use mu_syntax::template;
 
-fn plain(text: &str, n: usize) -> String {
+pub(crate) fn plain(text: &str, n: usize) -> String {
     template::expand("x", text, &[("n".into(), n.to_string())], &mut SourceMap::new()).unwrap().text
 }
 
@@ -30,8 +30,15 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
     (0..n).fold(vec![Vec::new()], |rows, i| rows.iter().flat_map(|row| longer(row, i)).collect())
 }
 
-/// Whether a formula is proved for every `n`.
-pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
+/// A model of any number of components, over constants without a value.
+pub(crate) struct Unbounded {
+    pub model: Compiled,
+    pub replicas: Replicas,
+    pub defined: Defined,
+}
+
+/// That of a text with the parameter `n` and these constants.
+pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, Diagnostic> {
     assert_eq!(counted::counting(text), ["n"], "{text}");
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
@@ -42,13 +49,19 @@ pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
         let (tree, names) = counted::of_any_number(tree, counted, MORE);
         let spec = mu_process::typecheck::check_specification(&tree)?;
         let process = with_list(linearise(&spec, &linearise::Options::of_any_number())?, counted.list.as_deref())?;
-        let (process, defined) = with_parameters(process, &[])?;
+        let (process, defined) = with_parameters(process, constants)?;
         Ok::<_, Diagnostic>((spec, process, defined, names))
     };
     let (spec, process, defined, names) = linear(&at, &found)?;
     let (_, larger, _, larger_names) = linear(&above, &found.larger())?;
     let model = Compiled::new(process, &Confluence::None)?;
     let replicas = Replicas::new(&model, &spec, &names, found.list.as_deref(), (&larger, &larger_names))?;
+    Ok(Unbounded { model, replicas, defined })
+}
+
+/// Whether a formula is proved for every `n`.
+pub(crate) fn proved(text: &str, property: &str) -> Result<bool, Diagnostic> {
+    let Unbounded { model, replicas, defined } = unbounded(text, &[])?;
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     for assigned in replicas.family.assigned(&formula(property, &model)?)? {
         let study = Study::new(&model, &defined, &assigned.formula, Levels::Coarse)?;
@@ -187,7 +200,7 @@ fn words_stand_for_longer_ones() {
 }
 
 /// A random model: components with a value and perhaps an identity that they remember, a shared one with a value, an identity and a list.
-fn random_text(r: &mut Random) -> String {
+pub(crate) fn random_text(r: &mut Random) -> String {
     let value = |r: &mut Random, own: &str| (*r.choose(&[own, "a", "b"])).to_string();
     let mut steps = Vec::new();
     for _ in 0..2 + r.below(4) {

@@ -148,7 +148,7 @@ fn shared(r: &mut Random) -> (String, String) {
     (format!("proc M(m: D, h: I, l: List(I), w: {sort}) = {steps};"), format!("M(a, nobody, [], {start})"))
 }
 
-fn random_text(r: &mut Random) -> String {
+pub(crate) fn random_text(r: &mut Random) -> String {
     let (first, other, rest) = (component(r), second(r), shared(r));
     let (shared, start) = rest;
     let both = r.chance(1, 2);
