@@ -173,13 +173,14 @@ fn random_text(r: &mut Random) -> String {
             let x = if passive && r.chance(3, 4) { "x" } else { *r.choose(&["x", "a", "b"]) };
             let next = |x: &str, k: &str| format!("P{to}(id, {x}, {c}, {k})");
             let k = *r.choose(&["k", "k", "id", "nobody"]);
+            let (y, q) = (*r.choose(&["y", "x"]), *r.choose(&["q", "k"]));
             steps.push(match (passive, r.below(3)) {
-                (true, 0) => format!("sum y: D. ({guard}) -> get(id, y) . {}", next(*r.choose(&["y", "x"]), k)),
-                (true, 1) => format!("sum q: I. ({guard}) -> learn(id, q) . {}", next(x, *r.choose(&["q", "k"]))),
-                (true, _) => format!("sum q: I. ({guard} && q != id) -> met(q, id) . {}", next(x, *r.choose(&["q", "k"]))),
+                (true, 0) => format!("sum y: D. ({guard}) -> get(id, y) . {}", next(y, k)),
+                (true, 1) => format!("sum q: I. ({guard}) -> learn(id, q) . {}", next(x, q)),
+                (true, _) => format!("sum q: I. ({guard} && q != id) -> met(q, id) . {}", next(x, q)),
                 (false, 0) => format!("({guard}) -> own(id, x) . {}", next(x, k)),
                 (false, 1) => format!("({guard}) -> put(id, x) . {}", next(x, k)),
-                (false, _) => format!("sum q: I. ({guard} && q != id) -> meet(id, q) . {}", next(x, *r.choose(&["q", "k"]))),
+                (false, _) => format!("sum q: I. ({guard} && q != id) -> meet(id, q) . {}", next(x, q)),
             });
         }
         text += &format!("proc P{at}(id: I, x: D, c: Nat, k: I) = {};\n", steps.join("\n  + "));
@@ -208,8 +209,9 @@ fn random_text(r: &mut Random) -> String {
             };
             let (h, m) = (*r.choose(&["h", "h", "p", "nobody"]), *r.choose(&["m", "m", "a", "b"]));
             let next = |m: &str, h: &str, list: &str| format!("M{to}({m}, {h}, {list}, {e})");
+            let y = *r.choose(&["y", "m"]);
             steps.push(match (takes, r.below(3)) {
-                (true, _) => format!("sum p: I, y: D. ({guard}) -> putting(p, y) . {}", next(*r.choose(&["y", "m"]), h, list)),
+                (true, _) => format!("sum p: I, y: D. ({guard}) -> putting(p, y) . {}", next(y, h, list)),
                 (false, 0) if by == 0 => {
                     let h = *r.choose(&["h", "head(l)"]);
                     format!("({guard}) -> teach(head(l), h) . {}", next(m, h, if list == "[]" { list } else { "tail(l)" }))
