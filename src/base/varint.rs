@@ -3,6 +3,7 @@
 //! Cost: one byte below 128, at most ten. Invariant: what is not such a number is refused; nothing is cut off.
 
 /// Appends a number in groups of seven bits, the low ones first.
+#[inline]
 pub fn put(out: &mut Vec<u8>, mut n: u64) {
     while n >= 0x80 {
         out.push(n as u8 | 0x80);
@@ -12,6 +13,7 @@ pub fn put(out: &mut Vec<u8>, mut n: u64) {
 }
 
 /// Takes such a number off the front.
+#[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut n = 0u64;
     for shift in (0..64).step_by(7) {

@@ -374,6 +374,13 @@ impl Model for Compiled {
     }
 }
 
+impl Compiled {
+    /// The limits of the run.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+}
+
 impl Portable for Compiled {
     fn basis(&self) -> String {
         let slots = self.slots.iter().map(|s| format!("{}:{} ", s.name, s.component));

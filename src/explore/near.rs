@@ -7,6 +7,17 @@
 use super::intern::KeptPairs;
 use super::store::{Child, Overflow, Store};
 
+/// In which of up to eight places two rows differ, as bits.
+#[inline]
+pub(super) fn differing(new: &[u32], old: &[u32]) -> u8 {
+    let bits = |new: &[u32], old: &[u32]| new.iter().zip(old).zip(0..).fold(0, |bits, ((a, b), i)| bits | u8::from(a != b) << i);
+    // A row whose length is known is compared as a whole.
+    match (new.first_chunk::<8>(), old.first_chunk::<8>()) {
+        (Some(new), Some(old)) => bits(new, old),
+        _ => bits(new, old),
+    }
+}
+
 /// The leaves of the key that was asked for last.
 #[derive(Default)]
 pub(super) struct Near {
@@ -113,15 +124,18 @@ impl Packer {
         }
         // It is whole again only when all is done.
         self.epoch = 0;
-        for (leaf, (old, &new)) in (0u32..).zip(self.leaves.iter_mut().zip(leaves)) {
-            if *old == new {
-                continue;
-            }
-            *old = new;
-            match store.field_of[leaf as usize] {
-                (field, true) if u64::from(new) >= store.capacity(field) => return Err(Overflow),
-                (field, true) => self.key = store.with_field(self.key, field, new),
-                (_, false) => self.dirty.iter_mut().zip(store.above(leaf)).for_each(|(word, above)| *word |= above),
+        for (first, (old, new)) in (0u32..).step_by(8).zip(self.leaves.chunks_mut(8).zip(leaves.chunks(8))) {
+            let mut bits = differing(new, old);
+            old.copy_from_slice(new);
+            while bits != 0 {
+                let leaf = first + bits.trailing_zeros();
+                bits &= bits - 1;
+                let new = leaves[leaf as usize];
+                match store.field_of[leaf as usize] {
+                    (field, true) if u64::from(new) >= store.capacity(field) => return Err(Overflow),
+                    (field, true) => self.key = store.with_field(self.key, field, new),
+                    (_, false) => self.dirty.iter_mut().zip(store.above(leaf)).for_each(|(word, above)| *word |= above),
+                }
             }
         }
         let Self { key, leaves, inner, dirty, last, kept, .. } = self;

@@ -14,6 +14,7 @@
 //! parcels are read in the order in which they were written.
 
 use super::carried::Carrier;
+use super::near::differing;
 use super::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};
@@ -73,34 +74,18 @@ impl Sender {
         state: &[u32],
         load: Option<(&mut dyn Carrier, usize, u32)>,
     ) -> Result<Option<Vec<u8>>, Diagnostic> {
-        let first = self.states == 0;
-        let mask = self.bytes.len();
-        self.bytes.resize(mask + state.len().div_ceil(8), 0);
-        for (leaf, &number) in state.iter().enumerate() {
-            if !first && self.last[leaf] == number {
-                continue;
-            }
-            self.bytes[mask + leaf / 8] |= 1 << (leaf % 8);
-            self.last[leaf] = number;
-            let (sent, new) = numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], number);
-            if !new {
-                put(&mut self.bytes, sent.into());
-                continue;
-            }
-            self.bytes.push(0);
-            let mut row = Vec::new();
-            store.leaves[leaf].table.read(number, &mut row);
-            for (&slot, &value) in store.leaves[leaf].slots.iter().zip(&row) {
-                let (sent, new) = numbered(&mut self.values[slot as usize], &mut self.value_counts[slot as usize], value);
-                if !new {
-                    put(&mut self.bytes, sent.into());
-                    continue;
-                }
-                let bytes = portable.export(slot, value)?;
-                self.bytes.push(0);
-                put(&mut self.bytes, bytes.len() as u64);
-                self.bytes.extend(bytes);
-                self.values_sent += 1;
+        let (first, mask) = (self.states == 0, self.bytes.len());
+        for (old, new) in self.last.chunks_mut(8).zip(state.chunks(8)) {
+            self.bytes.push(if first { u8::MAX >> (8 - new.len()) } else { differing(new, old) });
+            old.copy_from_slice(new);
+        }
+        for at in 0..state.len().div_ceil(8) {
+            let mut bits = self.bytes[mask + at];
+            while bits != 0 {
+                let leaf = at * 8 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let (sent, new) = numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], state[leaf]);
+                if new { self.tuple(store, portable, leaf, state[leaf])? } else { put(&mut self.bytes, sent.into()) }
             }
         }
         if let Some((carrier, channel, brought)) = load {
@@ -108,6 +93,27 @@ impl Sender {
         }
         self.states += 1;
         Ok(if self.bytes.len() >= FULL { self.close() } else { None })
+    }
+
+    /// Writes out a tuple that goes for the first time.
+    #[cold]
+    fn tuple(&mut self, store: &Store, portable: &dyn Portable, leaf: usize, number: u32) -> Result<(), Diagnostic> {
+        self.bytes.push(0);
+        let mut row = Vec::new();
+        store.leaves[leaf].table.read(number, &mut row);
+        for (&slot, &value) in store.leaves[leaf].slots.iter().zip(&row) {
+            let (sent, new) = numbered(&mut self.values[slot as usize], &mut self.value_counts[slot as usize], value);
+            if !new {
+                put(&mut self.bytes, sent.into());
+                continue;
+            }
+            let bytes = portable.export(slot, value)?;
+            self.bytes.push(0);
+            put(&mut self.bytes, bytes.len() as u64);
+            self.bytes.extend(bytes);
+            self.values_sent += 1;
+        }
+        Ok(())
     }
 
     /// What waits, as a parcel.

@@ -3,7 +3,7 @@
 //! In: a model with enough components ([`crate::replicas`]). Out: a set of local states that has the first one and is closed: in the abstraction in
 //! which no identity is told apart ([`crate::Crowd`]), what a step that others of these states take part in makes of them is one of them. So by
 //! induction over runs, each component of each instance is always in one of them; also where some identities are told apart, since these are others
-//! there. Cost: the shared states times the groups, in rounds until nothing is new.
+//! there. Cost: the shared states times the groups, in rounds until nothing is new. The limits of the run end it, and it gives up when there are more states than [`MOST`].
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd, Member, Thread, choices};
@@ -14,6 +14,9 @@ use mu_model::Model;
 
 /// More states than these, shared or local, are not followed.
 const MOST: usize = 300_000;
+
+/// Evaluations between two looks at the limits.
+const PATIENCE: u32 = 1 << 8;
 
 /// What steps of a group do to an other with a view.
 type Effects = AHashMap<(usize, usize, Vec<u32>), AHashSet<Vec<u32>>>;
@@ -38,6 +41,17 @@ pub(crate) struct Found {
     pub answer: Answer,
 }
 
+/// Ends the search at the limits of the run, which are looked at now and then.
+fn look(crowd: &Crowd, patience: &mut u32) -> Result<(), Diagnostic> {
+    if *patience > 0 {
+        *patience -= 1;
+        return Ok(());
+    }
+    *patience = PATIENCE;
+    let budget = crowd.compiled().budget();
+    budget.check(0).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)
+}
+
 /// The search for all local states, and all states of what is shared.
 pub(crate) struct Search<'c> {
     crowd: &'c Crowd<'c>,
@@ -50,6 +64,8 @@ pub(crate) struct Search<'c> {
     effects: Effects,
     /// All steps, if they are wanted.
     pub found: Option<Vec<Found>>,
+    /// Evaluations until the limits are looked at.
+    patience: u32,
 }
 
 impl<'c> Search<'c> {
@@ -57,7 +73,7 @@ impl<'c> Search<'c> {
     pub fn new(crowd: &'c Crowd<'c>, found: Option<Vec<Found>>) -> Result<Self, Diagnostic> {
         let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
         let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
-        Ok(Self { crowd, members, known, states, seen, asked: AHashMap::new(), effects: AHashMap::new(), found })
+        Ok(Self { crowd, members, known, states, seen, asked: AHashMap::new(), effects: AHashMap::new(), found, patience: 0 })
     }
 
     /// Goes on until nothing is new.
@@ -67,8 +83,18 @@ impl<'c> Search<'c> {
         Ok(())
     }
 
+    /// Gives up when there is too much.
+    fn bounded(&self) -> Result<(), Diagnostic> {
+        if self.states.len() <= MOST && self.members.len() <= MOST {
+            return Ok(());
+        }
+        Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many local states"))
+    }
+
     /// Takes all steps from what is known; whether something was new.
     fn round(&mut self, thread: &mut Thread) -> Result<bool, Diagnostic> {
+        self.patience = 0;
+        look(self.crowd, &mut self.patience)?;
         let (before, members) = (self.states.len(), self.members.len());
         for (g, group) in self.crowd.groups().iter().enumerate() {
             let others = &self.crowd.shares[g].others;
@@ -84,6 +110,7 @@ impl<'c> Search<'c> {
                 let reads: Vec<u32> = group.reads.iter().map(|s| state[*s as usize]).collect();
                 if done.insert(reads.clone()) {
                     self.ask(thread, g, &reads, &views)?;
+                    self.bounded()?;
                 }
                 let targets: Vec<Vec<u32>> = self.asked[&(g, reads)].1.iter().cloned().collect();
                 for target in targets {
@@ -98,10 +125,8 @@ impl<'c> Search<'c> {
         let mut at = 0;
         while at < self.members.len() {
             self.step(at);
+            self.bounded()?;
             at += 1;
-        }
-        if self.states.len() > MOST || self.members.len() > MOST {
-            return Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many local states"));
         }
         Ok(self.states.len() > before || self.members.len() > members)
     }
@@ -116,6 +141,7 @@ impl<'c> Search<'c> {
             if !asked.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
                 continue;
             }
+            look(self.crowd, &mut self.patience)?;
             for answer in thread.answers(group, reads, &chosen)? {
                 targets.insert(answer.target.clone());
                 for (j, change) in answer.changes.iter().enumerate() {
