@@ -100,7 +100,8 @@ struct Figures {
 impl Figures {
     /// Adds the answer of a case; why it leaves the formula open, if it does.
     fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, (answer, took): (Answer, Duration)) -> Option<Diagnostic> {
-        session.say(format!("{what}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
+        let named = if what.is_empty() { "all values" } else { what };
+        session.say(format!("{named}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
         if answer.route.is_symbolic() {
             self.by_sets = self.by_sets.max(Some(took));
         } else {
@@ -116,7 +117,8 @@ impl Figures {
                 None
             }
             Verdict::False => {
-                let text = format!("the regions around {what} have runs against the formula, which may be of no value");
+                let which = if what.is_empty() { "all values".into() } else { format!("the regions around {what}") };
+                let text = format!("the abstraction of {which} has runs against the formula, which may be of no value");
                 Some(Diagnostic::new(Stage::Unsupported, text))
             }
             Verdict::Unknown(stop) => Some(Diagnostic::stopped(stop)),
@@ -688,7 +690,10 @@ impl About<'_> {
             object["cases"] = (*cases).into();
             object["cases_true"] = self.figures.cases.into();
             object["open_case"] = case.as_str().into();
-            why += &format!("; {} of {cases} cases are true, {case} is open", self.figures.cases);
+            why += &format!("; {} of {cases} cases are true", self.figures.cases);
+            if !case.is_empty() {
+                why += &format!(", {case} is open");
+            }
         }
         if open.why.stop.is_none() {
             eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
