@@ -189,7 +189,7 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
                 }
                 kept += 1;
             }
-            Some(at) if preferred.is_some() && prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
+            Some(at) if prefers(&step) && !prefers(&steps[at]) => steps[at] = step,
             Some(_) => {}
         }
     }
