@@ -20,6 +20,27 @@ pub trait Graph {
     fn target(&self, edge: u64) -> Option<u32>;
 }
 
+/// A graph of which all vertices and edges take part: those of vertex `v` lead to `targets[offsets[v]..offsets[v + 1]]`.
+#[derive(Clone, Debug)]
+pub struct Adjacency {
+    /// Where the edges of each vertex begin, and where the last ones end.
+    pub offsets: Vec<u64>,
+    /// Where the edges lead.
+    pub targets: Vec<u32>,
+}
+
+impl Graph for Adjacency {
+    fn vertices(&self) -> usize {
+        self.offsets.len() - 1
+    }
+    fn edges(&self, vertex: u32) -> Range<u64> {
+        self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]
+    }
+    fn target(&self, edge: u64) -> Option<u32> {
+        Some(self.targets[edge as usize])
+    }
+}
+
 /// The components of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct Components {

@@ -14,11 +14,10 @@
 
 use crate::linear::{Pair, Row, solve};
 use crate::number::Real;
-use mu_base::components::{Graph, components};
+use mu_base::components::{Adjacency, Graph, components};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// An argument: a node of the component, or a value from outside.
 #[derive(Clone, Debug)]
@@ -60,24 +59,6 @@ struct Improvement<'a> {
     policy: Vec<Option<usize>>,
     /// The solution under the strategy before.
     before: Vec<Real>,
-}
-
-/// What each node takes under a strategy and a policy, as a graph.
-struct Chosen {
-    offsets: Vec<u64>,
-    targets: Vec<u32>,
-}
-
-impl Graph for Chosen {
-    fn vertices(&self) -> usize {
-        self.offsets.len() - 1
-    }
-    fn edges(&self, vertex: u32) -> Range<u64> {
-        self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]
-    }
-    fn target(&self, edge: u64) -> Option<u32> {
-        Some(self.targets[edge as usize])
-    }
 }
 
 /// A right-hand side under a strategy and a policy.
@@ -279,7 +260,7 @@ impl<'a> Improvement<'a> {
     /// The solution of the linear system that strategy and policy leave; none if it cannot be told.
     fn linear(&self) -> Option<Vec<Value>> {
         let n = self.nodes.len();
-        let mut graph = Chosen { offsets: vec![0], targets: Vec::new() };
+        let mut graph = Adjacency { offsets: vec![0], targets: Vec::new() };
         for i in 0..n {
             match self.plain(i) {
                 Plain::Copy(j) if self.alive[i] => graph.targets.push(j as u32),

@@ -18,14 +18,13 @@ use crate::replicas::Replicas;
 use crate::rigid::Rigid;
 use crate::sizes::SIZE;
 use ahash::{AHashMap, AHashSet};
-use mu_base::components::{Graph, components};
+use mu_base::components::{Adjacency, components};
 use mu_base::ids::FixId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::Expr;
 use mu_formula::typed::{Regular, State, StateKind};
 use mu_model::{Model, Slot};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// More pairs of states than these are not kept.
 const MOST: usize = 60_000_000;
@@ -359,33 +358,15 @@ fn parts(moves: &[Move], count: usize) -> Vec<u32> {
     let mut edges: Vec<(u32, u32)> = moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
     edges.sort_unstable();
     edges.dedup();
-    let mut starts = vec![0; count + 1];
-    edges.iter().for_each(|e| starts[e.0 as usize + 1] += 1);
-    (0..count).for_each(|i| starts[i + 1] += starts[i]);
-    let found = components(&Edges { starts, targets: edges.into_iter().map(|e| e.1).collect() });
+    let mut offsets = vec![0; count + 1];
+    edges.iter().for_each(|e| offsets[e.0 as usize + 1] += 1);
+    (0..count).for_each(|i| offsets[i + 1] += offsets[i]);
+    let found = components(&Adjacency { offsets, targets: edges.into_iter().map(|e| e.1).collect() });
     let mut part = vec![0; count];
     for (number, states) in found.iter().enumerate() {
         states.iter().for_each(|s| part[*s as usize] = number as u32);
     }
     part
-}
-
-/// Edges by where they begin.
-struct Edges {
-    starts: Vec<u64>,
-    targets: Vec<u32>,
-}
-
-impl Graph for Edges {
-    fn vertices(&self) -> usize {
-        self.starts.len() - 1
-    }
-    fn edges(&self, vertex: u32) -> Range<u64> {
-        self.starts[vertex as usize]..self.starts[vertex as usize + 1]
-    }
-    fn target(&self, edge: u64) -> Option<u32> {
-        Some(self.targets[edge as usize])
-    }
 }
 
 /// The least fixed points of a formula.

@@ -14,7 +14,7 @@
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
-use mu_base::components::{Graph, components};
+use mu_base::components::{Adjacency, components};
 use std::collections::BTreeSet;
 
 /// From these states at the move's place, the move goes to any of those.
@@ -36,24 +36,6 @@ pub(super) struct Region {
 #[derive(Clone, Debug)]
 pub(super) struct Solved {
     pub regions: [Region; 2],
-}
-
-/// Moves between places.
-struct Links {
-    offsets: Vec<u64>,
-    targets: Vec<u32>,
-}
-
-impl Graph for Links {
-    fn vertices(&self) -> usize {
-        self.offsets.len() - 1
-    }
-    fn edges(&self, vertex: u32) -> std::ops::Range<u64> {
-        self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]
-    }
-    fn target(&self, edge: u64) -> Option<u32> {
-        Some(self.targets[edge as usize])
-    }
 }
 
 const BOTH: [Player; 2] = [Player::Even, Player::Odd];
@@ -125,7 +107,7 @@ impl Arena<'_, '_> {
 
     /// Strongly connected components of the places, each after those that it leads to.
     fn components(&self) -> Vec<Vec<usize>> {
-        let mut links = Links { offsets: vec![0], targets: Vec::new() };
+        let mut links = Adjacency { offsets: vec![0], targets: Vec::new() };
         for place in &self.places {
             links.targets.extend(place.out.iter().map(|&m| self.moves[m].to as u32));
             links.offsets.push(links.targets.len() as u64);
