@@ -33,6 +33,7 @@ mod limits;
 mod linearise_random;
 mod proofs;
 mod pages;
+mod programs;
 mod properties;
 mod reports;
 mod refinement;

@@ -4,6 +4,7 @@
 pub mod atomics;
 pub mod components;
 pub mod diagnostic;
+pub mod endings;
 pub mod files;
 pub mod host;
 pub mod ids;
@@ -16,5 +17,6 @@ pub mod varint;
 pub mod words;
 
 pub use diagnostic::{Diagnostic, Stage};
+pub use endings::{ending, ends_in};
 pub use limits::{Budget, Limits, Stop};
 pub use source::{Place, SourceId, SourceMap, Span};

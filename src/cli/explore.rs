@@ -16,7 +16,7 @@ use super::print;
 use super::progress::{Bar, grouped};
 use super::ways;
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_engines::auto::{self, Auto};
 use mu_engines::explicit::Explicit;
 use mu_engines::{Counted, Detail, Engine, Options, Task};
@@ -171,7 +171,7 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     } else if keep {
         session.say("incomplete: nothing is reduced or written");
     }
-    if args.model.extension().is_some_and(|e| e == "litmus") && session.common.format == Format::Text && !session.common.quiet {
+    if ends_in(&args.model, "litmus") && session.common.format == Format::Text && !session.common.quiet {
         eprintln!("note: these are the states of its program; `mu-check litmus {}` answers the question of the test", args.model.display());
     }
     let code = report.print(session, start)?;

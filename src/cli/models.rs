@@ -11,7 +11,7 @@ use mu_axioms::cat::Model;
 use mu_axioms::lattice::{Bound, Candidate, Lattice, compare, draw};
 use mu_axioms::models::{self, Dialect, KNOWN, Known};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
     if let Some(known) = models::by_name(word) {
         return Named::known(known, session);
     }
-    if path.extension().is_none_or(|e| e != "cat") {
+    if !ends_in(path, "cat") {
         let names: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
         let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
         return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));

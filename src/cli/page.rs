@@ -4,14 +4,14 @@ use super::args::ReportArgs;
 use super::files::{expect_writable, write as write_file};
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
 use mu_report::page::{self, Shown};
 use std::io::BufWriter;
 use std::path::Path;
 
 /// Whether the name of a file asks for a page.
 pub(super) fn is_named_so(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("html"))
+    ends_in(path, "html")
 }
 
 /// Writes a page.

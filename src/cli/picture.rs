@@ -73,7 +73,7 @@ impl Picture {
             form if form.is_lts() || form == Form::Dot => return Ok(Picture::Lts),
             _ => {}
         }
-        match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+        match mu_base::ending(path).as_deref() {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
             Some("html") => Ok(Picture::Page),

@@ -3,12 +3,13 @@
 //! Exit code: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a full buffer).
 
 use super::args::{Format, MemoryName, ProgramArgs, ProofMemory, ProveArgs, ThreadsOf};
+use super::files::Form;
 use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_program::machine::{Event, Machine};
 use mu_program::nasm::{self, X86Program};
 use mu_program::{Program, litmus};
@@ -19,12 +20,12 @@ use std::path::Path;
 
 /// Whether a file is a program of one kind or the other, by its name.
 pub(super) fn is_program(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "asm" || e == "litmus")
+    Form::of(path) == Form::Program
 }
 
 /// Reads an x86 program or a litmus test.
 pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Result<Program, Diagnostic> {
-    if path.extension().is_some_and(|e| e == "litmus") {
+    if ends_in(path, "litmus") {
         let (source, text) = session.read_source(path)?;
         return Ok(litmus::parse(source, &text).map_err(|e| elsewhere(e, &text))?.program);
     }

@@ -8,7 +8,7 @@ use super::pipeline::Session;
 use super::progress::grouped;
 use super::{output, print, refuted};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, ends_in};
 use mu_cubicle::System;
 use mu_prove::image::Trouble;
 use mu_prove::replay::Run;
@@ -27,7 +27,7 @@ fn read(session: &mut Session, path: &Path, translation: &TranslationArgs) -> Re
     if path.metadata().is_ok_and(|m| m.len() > SMALL) {
         session.budget.will_be_long();
     }
-    if path.extension().is_some_and(|e| e == "asm") {
+    if ends_in(path, "asm") {
         let text = super::systems::translated(session, path, translation)?.to_string();
         let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
         return mu_cubicle::check(&mu_cubicle::parse(source, &text)?);

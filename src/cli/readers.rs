@@ -7,7 +7,7 @@ use super::program::elsewhere;
 use mu_axioms::cat::Model;
 use mu_axioms::models::Dialect;
 use mu_base::naming::Naming;
-use mu_base::{Diagnostic, SourceId, SourceMap};
+use mu_base::{Diagnostic, SourceId, SourceMap, ending};
 use mu_lsp::{Meaning, Read};
 use mu_process::typecheck::check_specification;
 use mu_syntax::tokens::{Kind, tokens};
@@ -22,14 +22,14 @@ const THREADS: usize = 2;
 pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
     let mut sources = SourceMap::new();
     let name = path.file_name()?.to_string_lossy().into_owned();
-    let ending = path.extension()?.to_str()?;
-    let keywords: &[&str] = match ending {
+    let ending = ending(path)?;
+    let keywords: &[&str] = match ending.as_str() {
         "cub" => mu_cubicle::parse::KEYWORDS,
         "cat" => mu_axioms::cat::KEYWORDS,
         _ => &[],
     };
     let meaning;
-    let result = match ending {
+    let result = match ending.as_str() {
         "cub" => {
             meaning = Some(plain(&name, text, mu_cubicle::names));
             system(sources.add(name, text), text)

@@ -1,5 +1,8 @@
 //! `robust`: whether store buffers change what a program does, and fences after which they do not.
 //!
+//! Robustness compares executions that end with empty store buffers: registers and `eip` at their end. Assertions on memory see buffered
+//! stores, so they are searched under total store order as well.
+//!
 //! Exit code: 0 robust (with `--fences`: made so), 1 not robust or, with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
 
 use super::args::{Format, RobustArgs};
@@ -7,15 +10,16 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::program::{read_any, read_asserted, steps_json, table};
-use super::progress::grouped;
+use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage, Stop};
-use mu_program::Program;
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_program::machine::Machine;
 use mu_program::nasm::X86Program;
+use mu_program::property::Property;
+use mu_program::{Program, memory};
 use mu_safety::count::{Count, Counting, count};
 use mu_safety::fences::{self, Fences, Place, Repair};
-use mu_safety::reach::{Interleaving, Safety};
+use mu_safety::reach::{self, Interleaving, Reached, Safety};
 use mu_safety::robust::{self, Borderline, Robustness};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -27,6 +31,8 @@ struct Answer {
     /// Whether assertions were asked about.
     asserted: bool,
     unsafe_way: Option<(Machine, Interleaving)>,
+    /// The search under total store order, if an assertion compares memory.
+    under_tso: Option<Reached>,
     count: Option<Count>,
     fences: Option<Fences>,
     seconds: f64,
@@ -53,17 +59,27 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
         (Some(program), Some(way)) => Some(robust::replay_unsafe(program, way)?),
         _ => None,
     };
+    let under_tso = match &asserted {
+        Some(program) if found.unsafe_state.is_none() && program.unsafe_states.iter().any(Property::reads_memory) => {
+            let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
+            let reached = reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
+            bar.finish();
+            Some(reached)
+        }
+        _ => None,
+    };
     let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
     let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
     let fences = if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
-    let answer = Answer { found, way, asserted: args.assert, unsafe_way, count, fences, seconds: start.elapsed().as_secs_f64() };
+    let answer = Answer { found, way, asserted: args.assert, unsafe_way, under_tso, count, fences, seconds: start.elapsed().as_secs_f64() };
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &answer))?,
         Format::Json => output::object(as_json(session, &program, &answer))?,
     }
     let made = answer.fences.as_ref().map(|f| f.places.is_some());
     Ok(match (made, answer.found.robust()) {
-        _ if answer.found.unsafe_state.is_some() => 1,
+        _ if answer.asserted && safety(&answer).0 == Safety::Unsafe => 1,
+        _ if answer.under_tso.is_some() && safety(&answer).0 == Safety::Unknown => 3,
         (Some(true), _) | (None, Some(true)) => 0,
         (None, Some(false)) => 1,
         _ => 3,
@@ -72,19 +88,29 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
 
 /// A program with states that it calls unsafe.
 fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
-    if args.file.extension().is_some_and(|e| e == "litmus") {
+    if ends_in(&args.file, "litmus") {
         return Err(Diagnostic::new(Stage::Usage, "`--assert` is for programs: a litmus test has no section `unsafe_prop`"));
     }
     read_asserted(session, &args.file, args.threads_of)
 }
 
-/// Whether the assertions hold under sequential consistency, as far as that is known.
-fn safety(answer: &Answer) -> Safety {
-    match (&answer.found.unsafe_state, &answer.found.stop) {
-        (Some(_), _) => Safety::Unsafe,
-        (None, Stop::Complete) => Safety::Safe,
-        _ => Safety::Unknown,
+/// The verdict on the assertions, and whether it is one under total store order.
+///
+/// An unsafe state under sequential consistency is one under total store order. The converse holds of a robust program if the assertions
+/// compare registers and places only: emptying the buffers keeps these. Assertions on memory are searched under total store order.
+fn safety(answer: &Answer) -> (Safety, bool) {
+    match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
+        (Some(_), ..) => (Safety::Unsafe, true),
+        (None, Some(reached), _) => (reached.safety, true),
+        (None, None, Stop::Complete) => (Safety::Safe, answer.found.robust() == Some(true)),
+        _ => (Safety::Unknown, false),
     }
+}
+
+/// The interleaving to an unsafe state, and the machine that ran it.
+fn unsafe_interleaving(answer: &Answer) -> Option<(&Machine, &Interleaving)> {
+    let searched = || answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)));
+    answer.unsafe_way.as_ref().map(|(machine, way)| (machine, way)).or_else(searched)
 }
 
 fn word(robust: Option<bool>) -> &'static str {
@@ -111,9 +137,17 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     let found = &answer.found;
     let mut out = format!("verdict        {}\nthreads        {}\n", word(found.robust()), program.threads.len());
     if answer.asserted {
-        let under =
-            if found.robust() == Some(true) { "sequential consistency, hence under total store order" } else { "sequential consistency" };
-        let _ = writeln!(out, "assertions     {} under {under}", safety(answer).word());
+        let (safety, tso) = safety(answer);
+        let under = match (&answer.under_tso, safety, tso) {
+            (Some(_), ..) => "total store order",
+            (None, Safety::Unsafe | Safety::Safe, true) => "sequential consistency, hence under total store order",
+            _ => "sequential consistency",
+        };
+        let _ = writeln!(out, "assertions     {} under {under}", safety.word());
+        if let Some(reached) = &answer.under_tso {
+            let bound = if reached.bound_reached { ", a store buffer was full" } else { "" };
+            let _ = writeln!(out, "tso states     {}{bound}", grouped(reached.states));
+        }
     }
     let _ = writeln!(out, "states         {}", grouped(found.states));
     if found.stop != Stop::Complete {
@@ -129,7 +163,7 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
         let _ = write!(out, "\nborderline interleaving\n{}", table(machine, way));
         let _ = writeln!(out, "{}", stale(program, b));
     }
-    if let Some((machine, way)) = &answer.unsafe_way {
+    if let Some((machine, way)) = unsafe_interleaving(answer) {
         let _ = write!(out, "\ninterleaving to an unsafe state\n{}", table(machine, way));
     }
     if let Some(f) = &answer.fences {
@@ -176,8 +210,13 @@ fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
         });
     }
     if answer.asserted {
-        object["assertions"] = json!({ "property": safety(answer).word() });
-        if let Some((machine, way)) = &answer.unsafe_way {
+        let (safety, tso) = safety(answer);
+        object["assertions"] = json!({ "property": safety.word(), "model": if tso { "tso" } else { "sc" } });
+        if let Some(reached) = &answer.under_tso {
+            object["assertions"]["tso_states"] = json!(reached.states);
+            object["assertions"]["bound_reached"] = json!(reached.bound_reached);
+        }
+        if let Some((machine, way)) = unsafe_interleaving(answer) {
             object["assertions"]["interleaving"] = steps_json(machine, &way.steps);
         }
     }

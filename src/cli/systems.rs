@@ -6,7 +6,7 @@ use super::output;
 use super::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Stage, ends_in};
 use mu_cubicle::machine::{Machine, Memory, Setup};
 use mu_cubicle::model::SystemModel;
 use mu_cubicle::system::System;
@@ -23,7 +23,7 @@ pub(super) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnos
 
 /// An x86 program as a system of any number of processes.
 pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationArgs) -> Result<mu_cubicle::ast::File, Diagnostic> {
-    if path.extension().is_none_or(|e| e != "asm") {
+    if !ends_in(path, "asm") {
         let message = format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
         return Err(Diagnostic::new(Stage::Usage, message));
     }

@@ -10,7 +10,7 @@ use crate::names::{Key, Kind};
 use crate::workspace::normal;
 use mu_base::naming::{Naming, Role};
 use mu_base::words::nested_comment;
-use mu_base::{Diagnostic, SourceId, SourceMap, Span};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, ending};
 use mu_syntax::tokens::{Kind as TokenKind, Token};
 use std::ops::Range;
 use std::path::Path;
@@ -135,8 +135,8 @@ const LEXICONS: [Lexicon; 5] = [
 impl Lexicon {
     /// That of a file, by its name.
     pub(crate) fn of(path: &Path) -> Option<&'static Lexicon> {
-        let ending = path.extension()?.to_str()?;
-        LEXICONS.iter().find(|l| l.endings.contains(&ending))
+        let ending = ending(path)?;
+        LEXICONS.iter().find(|l| l.endings.contains(&ending.as_str()))
     }
 
     /// The length of a comment that begins a text; 0: none does.

@@ -8,6 +8,7 @@ use crate::foreign::{Lexicon, Thing};
 use crate::names::Key;
 use crate::positions::Lines;
 use crate::workspace::Workspace;
+use mu_base::ending;
 use mu_syntax::tokens::Kind as TokenKind;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -28,7 +29,7 @@ pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(
 
 pub(crate) fn hover(workspace: &Workspace, path: &Path, analysis: &Analysis, name: &Name) -> Option<Value> {
     let thing = analysis.thing(&name.key)?;
-    let language = path.extension()?.to_str()?;
+    let language = ending(path)?;
     let mut lines = vec![format!("```{language}\n{}\n```", thing.says)];
     let mut word = if thing.note.is_empty() { thing.kind.word().to_string() } else { thing.note.clone() };
     match &thing.key {

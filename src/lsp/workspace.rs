@@ -12,6 +12,7 @@ use crate::analysis::Analysis;
 use crate::document::Open;
 use crate::foreign::{Lexicon, Read};
 use crate::names::Key;
+use mu_base::{ending, ends_in};
 use mu_syntax::tokens::{self, Kind};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -56,10 +57,10 @@ pub(crate) struct Workspace<'f> {
 
 /// Whether a file's name is that of a specification, or of a formula.
 pub(crate) fn is_specification(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "mcrl2" || e == "spec")
+    ends_in(path, "mcrl2") || ends_in(path, "spec")
 }
 pub(crate) fn is_formula(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e == "mcf")
+    ends_in(path, "mcf")
 }
 
 impl<'f> Workspace<'f> {
@@ -116,7 +117,7 @@ impl<'f> Workspace<'f> {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let on_disk = self.files.list(&folder).into_iter().filter(|e| !e.1).map(|e| e.0);
         let open = self.open.keys().filter(|p| p.parent() == Some(&folder)).cloned();
-        let mut found: Vec<PathBuf> = on_disk.chain(open).filter(|p| p.extension() == path.extension()).collect();
+        let mut found: Vec<PathBuf> = on_disk.chain(open).filter(|p| ending(p) == ending(path)).collect();
         found.sort();
         found.dedup();
         found.truncate(MOST_FILES);

@@ -10,8 +10,8 @@ use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{SourceId, Span};
 use std::collections::HashMap;
 
-/// Names that stand for numbers in code, whatever else has such a name.
-const CONSTANTS: [&str; 3] = ["N", "self", "next"];
+/// Names that stand for threads in code after `$`, whatever else has such a name.
+const THREADS: [&str; 2] = ["self", "next"];
 
 /// The names of a program.
 pub fn names(source: SourceId, text: &str) -> Naming {
@@ -222,7 +222,7 @@ impl<'t> Walk<'t> {
                     label.into_iter().for_each(|of| self.out.mention(token.span, of));
                 } else if before_is("%") || registers::parse(token.text).is_some() {
                     self.register(token, &mut known, section);
-                } else if CONSTANTS.contains(&token.text) {
+                } else if token.text == "N" || before_is("$") && THREADS.contains(&token.text) {
                     self.mention_given(token);
                 } else if let Some(of) = self.variables.get(token.text) {
                     self.out.mention(token.span, *of);

@@ -82,8 +82,8 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
         let section = codes[thread.min(codes.len() - 1)];
         let mut assembler = Assembler::new(thread, Order::Intel);
         assembler.constant("N", threads as i64);
-        assembler.constant("self", thread as i64);
-        assembler.constant("next", ((thread + 1) % threads) as i64);
+        assembler.thread_name("self", thread);
+        assembler.thread_name("next", (thread + 1) % threads);
         let mut cursor = Cursor::new(&section.tokens);
         while !cursor.at_end() {
             assembler.line(&mut cursor, &mut variables, text).map_err(|r| r.diagnostic)?;

@@ -296,6 +296,10 @@ impl Property {
         }
         out
     }
+    /// True if it compares memory, or what a thread sees of memory: store buffers change these without a step of the code.
+    pub fn reads_memory(&self) -> bool {
+        self.terms().any(|t| matches!(t, Term::Memory(_) | Term::Seen(..)))
+    }
     /// The slots that it looks at.
     pub fn slots(&self, machine: &Machine) -> Vec<Slot> {
         let threads = machine.program.threads.len();

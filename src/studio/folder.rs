@@ -139,7 +139,7 @@ impl Folder {
 }
 
 fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|e| TEXTS.iter().any(|t| e == *t))
+    path.extension().is_some_and(|e| TEXTS.iter().any(|t| e.eq_ignore_ascii_case(t)))
 }
 
 #[cfg(test)]

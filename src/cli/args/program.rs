@@ -240,7 +240,8 @@ pub struct RobustArgs {
     /// Count the accesses by which the first thread starts the others, and those by which these begin.
     #[arg(long, requires = "count")]
     pub starts: bool,
-    /// Ask in the same run whether a state is reached that the program calls unsafe; one that is robust and safe is safe under TSO.
+    /// Check in addition whether a state of `unsafe_prop` is reached: one about memory is searched under TSO as well, since robustness
+    /// covers registers and places only.
     #[arg(long)]
     pub assert: bool,
     /// Common options.

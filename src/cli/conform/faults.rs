@@ -12,7 +12,7 @@ use super::super::pipeline::{Session, file_error};
 use super::super::{output, ways};
 use super::{Explored, Shown, Text, explored, judge, language_of, show, symmetries};
 use mu_axioms::history::History;
-use mu_base::{Diagnostic, Stage, Stop};
+use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
 use mu_conform::faults::Fault;
 use mu_conform::interface::Interface;
 use mu_conform::judge::Against;
@@ -99,7 +99,7 @@ pub(super) struct Faults {
 pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faulty>, Diagnostic> {
     let mut out: Vec<Faulty> = Vec::new();
     for path in &args.fault {
-        if path.extension().is_some_and(|e| e == "faults") {
+        if ends_in(path, "faults") {
             if Form::of(&args.model) != Form::Other {
                 let message = format!("the edits of `{}` are for a specification, which `{}` is not", path.display(), args.model.display());
                 return Err(Diagnostic::new(Stage::Usage, message).note("expected faulty machines as files, or a folder of them"));
@@ -115,11 +115,11 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
         let mut files = vec![path.clone()];
         if mu_base::host::is_dir(path) {
             let entries = mu_base::host::fs::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
-            let wanted = args.model.extension();
-            files = entries.flatten().map(|e| e.path()).filter(|p| mu_base::host::is_file(p) && p.extension() == wanted).collect();
+            let wanted = ending(&args.model);
+            files = entries.flatten().map(|e| e.path()).filter(|p| mu_base::host::is_file(p) && ending(p) == wanted).collect();
             files.sort();
             if files.is_empty() {
-                let ending = wanted.map(|e| format!(" that ends in .{}", e.display())).unwrap_or_default();
+                let ending = wanted.map(|e| format!(" that ends in .{e}")).unwrap_or_default();
                 return Err(Diagnostic::new(Stage::File, format!("`{}` holds no model{ending}", path.display())));
             }
         }

@@ -19,7 +19,7 @@ use super::{litmus, output, page, print, ways};
 use mu_axioms::history::History;
 use mu_axioms::models::Dialect;
 use mu_axioms::views::Views;
-use mu_base::{Diagnostic, Span, Stage, Stop};
+use mu_base::{Diagnostic, Span, Stage, Stop, ends_in};
 use mu_compile::Confluence;
 use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Against, Form as Judging, Reason};
@@ -253,7 +253,7 @@ fn models(session: &mut Session, args: &ConformArgs) -> Result<(Vec<Against>, Ve
     let mut out = (Vec::new(), Vec::new());
     let words: Vec<Option<&String>> = if args.against.is_empty() { vec![None] } else { args.against.iter().map(Some).collect() };
     for word in words {
-        if let Some(word) = word.filter(|w| Path::new(w).extension().is_some_and(|e| e == "views")) {
+        if let Some(word) = word.filter(|w| ends_in(Path::new(w), "views")) {
             let path = Path::new(word);
             let text = super::pipeline::read_text(path, &mut session.sources)?;
             let views = Views::compile(&mut session.sources, word, &text)?;

@@ -1,7 +1,7 @@
 //! The files that are meant by files, lists and folders. Cost: one look at each entry of the folders.
 
 use super::super::pipeline::{file_error, read_text};
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
 use std::path::{Path, PathBuf};
 
 /// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
@@ -48,7 +48,7 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
                 let path = entry.path();
                 if kind.is_dir() {
                     todo.push(path);
-                } else if path.extension().is_some_and(|e| e == extension) {
+                } else if ends_in(&path, extension) {
                     files.push(path);
                 }
             }

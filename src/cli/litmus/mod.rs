@@ -201,7 +201,7 @@ pub(super) enum Picture {
 impl Picture {
     /// What the name of a file asks for, if it can be done.
     pub(super) fn of(path: &Path, files: &[PathBuf], folders: bool) -> Result<Self, Diagnostic> {
-        let picture = match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+        let picture = match mu_base::ending(path).as_deref() {
             Some("svg") => Self::Svg,
             Some("dot") => Self::Dot,
             Some("json") => Self::Json,

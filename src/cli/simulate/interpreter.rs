@@ -134,7 +134,7 @@ impl<'m> Interpreter<'m> {
                 Ok(Reply::Note(format!("replayed the {} of {}{again}; {}", steps(trace.steps.len()), path.display(), self.place())))
             }
             Command::Save(path) => {
-                match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
+                match mu_base::ending(path).as_deref() {
                     Some("svg") => {
                         let title = Path::new(&self.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
                         let picture = chart(&trace::story(&self.walk)?, &title, &format!("a trace of {}", steps(position)));

@@ -39,6 +39,8 @@ pub(super) struct Assembler {
     returns: Vec<usize>,
     /// Names that stand for numbers.
     constants: HashMap<String, i64>,
+    /// Names of threads, which stand for numbers after `$` only.
+    threads: HashMap<String, i64>,
     /// The widest name by which the code calls each register.
     pub widest: HashMap<String, Width>,
 }
@@ -66,12 +68,17 @@ impl Assembler {
             jumps: Vec::new(),
             returns: Vec::new(),
             constants: HashMap::new(),
+            threads: HashMap::new(),
             widest: HashMap::new(),
         }
     }
     /// Lets a name stand for a number.
     pub fn constant(&mut self, name: &str, value: i64) {
         self.constants.insert(name.into(), value);
+    }
+    /// Lets a name after `$` stand for a thread.
+    pub fn thread_name(&mut self, name: &str, thread: usize) {
+        self.threads.insert(name.into(), thread as i64);
     }
     /// Where the labels are: steps.
     pub fn labels(&self) -> &HashMap<String, (u32, Span)> {

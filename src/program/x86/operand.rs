@@ -99,7 +99,7 @@ impl Assembler {
     fn plain_operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
         let token = cursor.peek();
         if cursor.eat("$") {
-            let value = self.immediate(cursor, variables)?;
+            let value = self.after_dollar(cursor, variables)?;
             return Ok(Operand::Immediate(value, token.span));
         }
         if cursor.is("%") {
@@ -143,6 +143,17 @@ impl Assembler {
             return Ok(Operand::Memory(Expr::Const(value as u64), None, token.span));
         }
         Ok(Operand::Immediate(value, token.span))
+    }
+
+    /// Reads a thread, or what else may stand after `$`.
+    fn after_dollar(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<i64, Diagnostic> {
+        if cursor.peek().kind == Kind::Name
+            && let Some(&thread) = self.threads.get(cursor.peek().text)
+        {
+            cursor.take();
+            return Ok(thread);
+        }
+        self.immediate(cursor, variables)
     }
 
     /// A number, a constant or an address, and numbers added to it.
@@ -215,7 +226,7 @@ impl Assembler {
             } else if cursor.eat("$") {
                 // A thread: its element of an array with one for each.
                 let span = cursor.peek().span;
-                let value = self.immediate(cursor, variables)?;
+                let value = self.after_dollar(cursor, variables)?;
                 let element = variables.at(sum.constant).filter(|(v, _)| v.per_thread && value >= 0 && (value as usize) < v.initial.len());
                 let Some((v, _)) = element else {
                     return Err(Diagnostic::at(

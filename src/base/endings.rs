@@ -1,0 +1,13 @@
+//! Endings of file names: every layer compares them here, without regard to case.
+
+use std::path::Path;
+
+/// Returns the ending of a file name in small letters, without its dot.
+pub fn ending(path: &Path) -> Option<String> {
+    path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase())
+}
+
+/// True if the name of a file ends in a dot and `wanted`, which is in small letters.
+pub fn ends_in(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case(wanted))
+}
