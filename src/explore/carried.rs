@@ -68,9 +68,10 @@ pub(super) struct Carried<'m> {
     pub now: Vec<(u32, bool)>,
     /// By level: what was taken from its states, if that is kept.
     history: Option<BTreeMap<u64, Vec<u32>>>,
-    /// What was sent lately, beside the keys.
-    pub lately: Vec<u32>,
-    /// Whether something came to a state from which something had gone on.
+    /// By place of [`Share::recent`]: the annotation sent last with that state, and the level of
+    /// its source.
+    pub lately: Vec<(u32, u64)>,
+    /// True if an annotation came to a state that had been expanded: see [`Share::is_forward`].
     pub backward: bool,
     decided: bool,
     /// Of the states that decide: whether their labels alone do, and the name of the atom.
@@ -135,7 +136,7 @@ impl<'m> Share<'m> {
             brought: Vec::new(),
             now: Vec::new(),
             history: trace.then(BTreeMap::new),
-            lately: vec![0; self.recent.len()],
+            lately: vec![(0, 0); self.recent.len()],
             backward: false,
             decided: false,
             hits: Vec::new(),
@@ -152,7 +153,9 @@ impl<'m> Share<'m> {
     pub fn is_decided(&self) -> bool {
         self.carried.as_ref().is_some_and(|c| c.decided)
     }
-    /// Whether each annotated step of a state here led to one from which nothing had gone on.
+    /// True if each annotated step led to a state that was not expanded yet: then the annotated
+    /// steps form no cycle. A step to a state of another process is marked by the owner when it
+    /// arrives, or by the sender if it is not sent.
     pub fn is_forward(&self) -> bool {
         self.carried.as_ref().is_none_or(|c| !c.backward)
     }
@@ -289,14 +292,29 @@ impl<'m> Share<'m> {
                 carried.brought.push(brought);
                 continue;
             }
-            let slot = recent_slot(key);
-            if std::mem::replace(&mut self.recent[slot], key) == key && carried.lately[slot] == brought {
+            if self.is_known_to_owner(carried, key, brought) {
                 continue;
             }
-            carried.lately[slot] = brought;
             self.post(owner, Some((&mut *carried.carrier, owner, brought)), send)?;
         }
         Ok(None)
+    }
+
+    /// True if a state of another process was sent lately with the same annotation, so that it
+    /// need not be sent again.
+    ///
+    /// The owner cannot mark a step that does not arrive, so a step back is marked here. If the
+    /// state was sent from an earlier level, its owner expands it at this level at the latest, and
+    /// this step would arrive at the next one. If it was sent from this level, both arrive before
+    /// the next level begins, and the one that is sent marks what the other would.
+    fn is_known_to_owner(&mut self, carried: &mut Carried<'m>, key: u64, brought: u32) -> bool {
+        let slot = recent_slot(key);
+        let before = (std::mem::replace(&mut self.recent[slot], key), carried.lately[slot]);
+        carried.lately[slot] = (brought, self.level);
+        let (was, (annotation, level)) = before;
+        let known = was == key && annotation == brought;
+        carried.backward |= known && level != self.level;
+        known
     }
 
     /// Stores what is pending, and joins what is brought: to states of this level.
@@ -453,3 +471,7 @@ fn joined(carrier: &mut dyn Carrier, store: &Store, place: u64, new: u32) -> Res
     cell.store(u64::from(both) << 32 | u64::from(more), Ordering::Relaxed);
     Ok((pending == 0, backward))
 }
+
+#[cfg(test)]
+#[path = "carried/tests.rs"]
+mod tests;

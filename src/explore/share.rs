@@ -34,7 +34,7 @@ use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
 /// Keys stored or sent lately that are remembered: a power of two.
-const RECENT: usize = 1 << 16;
+const RECENT: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
 /// Most slots of a leaf where no symmetries are used.
 const WIDEST: usize = 8;
 /// The table grows in large steps while it takes less than this part of the memory allowed. It is less than in a search by one process, since what it has then is
