@@ -6,6 +6,7 @@ pub mod arena;
 pub mod ask;
 mod automaton;
 mod channel;
+mod batches;
 pub mod check;
 mod explain;
 pub mod flow;

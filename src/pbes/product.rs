@@ -296,6 +296,8 @@ pub struct Product<'a, 'm> {
     loops: AHashMap<Demand, bool>,
     /// Figures so far.
     pub figures: Figures,
+    /// Work so far: steps taken, and members of the sets that were computed.
+    pub work: u64,
 }
 
 impl<'a, 'm> Product<'a, 'm> {
@@ -314,7 +316,13 @@ impl<'a, 'm> Product<'a, 'm> {
             hostile_part: AHashMap::new(),
             loops: AHashMap::new(),
             figures: Figures::default(),
+            work: 0,
         }
+    }
+
+    /// The obligations found, by state.
+    pub fn into_known(self) -> Vec<Demand> {
+        self.known
     }
 
     /// Obligations with all that they demand at the same system state: flowing ones, local ones. `DECIDED` if one is decided.
@@ -326,6 +334,7 @@ impl<'a, 'm> Product<'a, 'm> {
             return Ok(c);
         }
         let members = self.automaton.set(set);
+        self.work += members.len() as u64;
         let result = match close(self.automaton, self.shape, &members)? {
             Some((flow, local)) => (self.automaton.intern_set(flow), self.automaton.intern_set(local)),
             None => (Demand::Decided, Demand::NOTHING),
@@ -341,7 +350,9 @@ impl<'a, 'm> Product<'a, 'm> {
         }
         let mut next = Vec::new();
         let mut result = None;
-        for q in self.automaton.set(set).iter() {
+        let members = self.automaton.set(set);
+        self.work += members.len() as u64;
+        for q in members.iter() {
             let answer = self.automaton.step(*q, label, self.labels)?;
             if answer == Demand::Decided {
                 result = Some((Demand::Decided, Demand::NOTHING));
@@ -373,7 +384,8 @@ impl<'a, 'm> Product<'a, 'm> {
         }
         let old = self.automaton.set(known);
         let fresh: Vec<FormulaState> = self.automaton.set(new).iter().copied().filter(|q| old.binary_search(q).is_err()).collect();
-        let all = old.iter().chain(&fresh).copied().collect();
+        let all: Vec<FormulaState> = old.iter().chain(&fresh).copied().collect();
+        self.work += all.len() as u64;
         let r = (self.automaton.intern_set(all), self.automaton.intern_set(fresh));
         self.merges.insert((known, new), r);
         r
@@ -432,6 +444,7 @@ impl<'a, 'm> Product<'a, 'm> {
             }
             let set = std::mem::replace(&mut self.pending[state.index()], Demand::NOTHING);
             self.source.successors(state, &mut transitions)?;
+            self.work += 1 + transitions.len() as u64;
             // Local obligations are in the same set; take them out.
             let (flow, local) = self.closure(set)?;
             if local != Demand::NOTHING {
@@ -491,6 +504,7 @@ impl<'a, 'm> Product<'a, 'm> {
                 return Ok(true);
             }
             self.source.successors(StateId(s), &mut transitions)?;
+            self.work += transitions.len() as u64;
             for &(label, target) in &transitions {
                 let next = self.step(hostile, label)?;
                 if next.0 != Demand::Decided && self.hostile(next.0) != Demand::NOTHING {

@@ -5,6 +5,7 @@
 
 use super::among;
 use super::automaton::{Automaton, FormulaState};
+use super::batches::{Batches, Pairs};
 use super::check::{Answer, Options, Route};
 use super::explain::{finish, game_evidence};
 use super::flow;
@@ -16,17 +17,12 @@ use super::product::{self, Product, Shape, shape};
 use super::quotient::{self, Whole};
 use super::source::Source;
 use super::trace;
-use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_explore::Peers;
 use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
 use mu_solve::default_solver;
-
-/// Obligations that start one search together, if there are too many for one: fewer of them share more of their sets, more of them
-/// share the exploration.
-const FIRST_BATCH: usize = 16;
 
 /// The value of a task, or why there is none.
 type Found = Result<bool, Stop>;
@@ -157,35 +153,24 @@ impl Run<'_> {
         }
     }
 
-    /// The product search, for many starting obligations in batches whose size is adapted to the time that they take.
+    /// By the product search with stored states, in batches of starting obligations if these are
+    /// many ([`super::batches`]).
     fn in_batches(&mut self, shape: &Shape, roots: &[FormulaState]) -> Result<product::Outcome, Diagnostic> {
-        let mut size = if roots.len() <= 4 * FIRST_BATCH { roots.len() } else { FIRST_BATCH };
-        let (mut at, mut growing) = (0, true);
-        // Seconds an obligation in the batch before; the first batch explores the model and says nothing.
-        let mut before: Option<f64> = None;
+        let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
         let mut acyclic = None;
-        while at < roots.len() {
-            let batch = &roots[at..(at + size).min(roots.len())];
-            let start = Instant::now();
+        let mut outcome = product::Outcome::Verdict(shape.universal);
+        while let Some(batch) = batches.batch()
+            && outcome == product::Outcome::Verdict(shape.universal)
+        {
             let mut product = Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
-            let outcome = product.run(batch, &mut acyclic, self.budget)?;
-            self.answer.equations += product.figures.configurations;
-            if outcome != product::Outcome::Verdict(shape.universal) {
-                return Ok(outcome);
-            }
-            let cost = start.elapsed().as_secs_f64() / batch.len() as f64;
-            if at > 0 && growing {
-                if before.is_none_or(|b| cost < 0.95 * b) {
-                    size *= 2;
-                } else {
-                    size = (size / 2).max(1);
-                    growing = false;
-                }
-                before = Some(cost);
-            }
-            at += batch.len();
+            outcome = product.run(&roots[batch], &mut acyclic, self.budget)?;
+            sum += product.figures.configurations;
+            batches.advance(product.work);
+            let found = product.into_known();
+            pairs.add(&self.automaton, &found);
         }
-        Ok(product::Outcome::Verdict(shape.universal))
+        self.answer.equations += pairs.count().unwrap_or(sum);
+        Ok(outcome)
     }
 
     /// By a parity game.

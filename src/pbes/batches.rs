@@ -1,0 +1,118 @@
+//! Batches of obligations for the product search: their sizes, and the union of the pairs found.
+//!
+//! In: the number of obligations, then the work of each batch and the obligations at its states.
+//! Out: the next batch; the number of different pairs of state and obligation in all batches.
+//! Fewer obligations share more of their sets, more of them share the exploration, so the size is
+//! doubled while that saves work. Work is counted in steps and set members, never in time: the
+//! batches, and with them where a search ends early, are the same in each run.
+//!
+//! Cost: one join of hash-consed sets ([`super::obligations`]) a state and batch. Invariant: after
+//! all batches the count is that of one search with all obligations, whatever the sizes were.
+
+use super::automaton::{Automaton, Demand};
+use super::obligations::{EMPTY, Operations, Set, Sets};
+use ahash::AHashMap;
+use std::ops::Range;
+
+/// Obligations in the first batch, if there are too many for one.
+const FIRST: usize = 16;
+/// The size is doubled if an obligation then takes less than this part of the work.
+const WORTHWHILE: f64 = 0.95;
+
+/// The batches of a number of obligations.
+pub struct Batches {
+    count: usize,
+    at: usize,
+    size: usize,
+    growing: bool,
+    /// Work for each obligation of the batch before; the first batch explores and is no measure.
+    before: Option<f64>,
+}
+
+impl Batches {
+    /// Batches of obligations `0..count`.
+    pub fn new(count: usize) -> Self {
+        let size = if count <= 4 * FIRST { count } else { FIRST };
+        Self { count, at: 0, size, growing: true, before: None }
+    }
+
+    /// The next batch; `None` after the last one.
+    pub fn batch(&self) -> Option<Range<usize>> {
+        (self.at < self.count).then(|| self.at..(self.at + self.size).min(self.count))
+    }
+
+    /// Goes to the next batch; this one took `work` units.
+    pub fn advance(&mut self, work: u64) {
+        let Some(batch) = self.batch() else { return };
+        let cost = work as f64 / batch.len() as f64;
+        if self.at > 0 && self.growing {
+            if self.before.is_none_or(|before| cost < WORTHWHILE * before) {
+                self.size *= 2;
+            } else {
+                self.size = (self.size / 2).max(1);
+                self.growing = false;
+            }
+            self.before = Some(cost);
+        }
+        self.at = batch.end;
+    }
+}
+
+/// The pairs of state and obligation that some batches found.
+#[derive(Default)]
+pub struct Pairs {
+    sets: Sets,
+    /// By state, all its obligations.
+    known: Vec<Set>,
+}
+
+impl Pairs {
+    /// Adds the obligations of a batch, given by state.
+    pub fn add(&mut self, automaton: &Automaton, found: &[Demand]) {
+        let mut numbers: AHashMap<Demand, Set> = AHashMap::new();
+        let mut operations = Operations::new(&self.sets);
+        if self.known.len() < found.len() {
+            self.known.resize(found.len(), EMPTY);
+        }
+        for (known, demand) in self.known.iter_mut().zip(found) {
+            let set = *numbers.entry(*demand).or_insert_with(|| {
+                let members: Vec<u32> = automaton.set(*demand).iter().map(|q| q.0).collect();
+                self.sets.from_members(&members)
+            });
+            *known = operations.join(*known, set).0;
+        }
+    }
+
+    /// The number of pairs; `None` if their sets are too many to be numbered.
+    pub fn count(&self) -> Option<u64> {
+        let mut sizes = Vec::new();
+        let count = self.known.iter().map(|set| self.sets.size(*set, &mut sizes)).sum();
+        (!self.sets.is_full()).then_some(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes of the batches if an obligation takes this much work in a batch of a size.
+    fn sizes(count: usize, work: impl Fn(usize) -> u64) -> Vec<usize> {
+        let mut batches = Batches::new(count);
+        let mut sizes = Vec::new();
+        while let Some(batch) = batches.batch() {
+            sizes.push(batch.len());
+            batches.advance(work(batch.len()));
+        }
+        sizes
+    }
+
+    #[test]
+    fn sizes_depend_on_work() {
+        assert_eq!(sizes(64, |_| 1), [64]);
+        // Each batch explores again: the fewer, the better.
+        assert_eq!(sizes(200, |_| 1_000), [16, 16, 32, 64, 72]);
+        // Each obligation takes the same work anyway.
+        assert_eq!(sizes(100, |size| size as u64), [16, 16, 32, 16, 16, 4]);
+        assert_eq!(sizes(0, |_| 1), [0; 0]);
+    }
+}
