@@ -1,10 +1,11 @@
 //! The names that models of each architecture expect: tags of events and relations that its front end may give.
 //!
-//! The lists are the names that the herd tools and Dartagnan give their models. A front end that gives less leaves sets empty: an execution
-//! has no fence of a kind that its program does not have. Names of what user programs never do (translation tables, instruction
-//! fetches) are there so that models which speak of them compile; their sets stay empty.
+//! The lists are the names that the herd tools and Dartagnan give their models. Names of what user
+//! programs never do (translation tables, instruction fetches, locks) stand for nothing: tests with
+//! such instructions are rejected. Names of what front ends do not supply (events of registers,
+//! order inside instructions) are declared missing: a model that depends on one is rejected.
 
-use crate::execution::Vocabulary;
+use crate::execution::{Name, SetId, Vocabulary};
 
 /// An architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -20,21 +21,41 @@ pub enum Architecture {
     C11,
 }
 
-/// What models of every architecture may speak of.
-pub(crate) const COMMON: &[&str] = &["Exp", "NExp", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED", "UB"];
+/// Sets that are empty in every execution, whatever the architecture.
+const NEVER: &[&str] = &["NExp", "SPEC", "SPURIOUS", "UB"];
+/// Sets that no front end supplies.
+const MISSING: &[&str] = &["B", "Rreg", "Wreg", "ADDR", "DATA", "BCC", "PRED"];
+/// Relations that no front end supplies.
+const MISSING_RELATIONS: &[&str] = &[
+    "iico_data",
+    "iico_ctrl",
+    "iico_order",
+    "rf-reg",
+    "partial_po",
+    "depend",
+    "control",
+    "aligned",
+    "success",
+    "same-instr",
+    "same-static",
+    "equiv-spec",
+    "tst",
+    "instr",
+    "pco",
+    "casdep",
+];
 
 const X86: &[&str] = &["MFENCE", "LFENCE", "SFENCE", "mfence", "lfence", "sfence", "X", "A"];
+const X86_NEVER: &[&str] = &["NT"];
 
-/// Tags of RISC-V.
-pub const RISCV: &[&str] = &[
+const RISCV: &[&str] = &[
     "Acq",
     "Rel",
     "AcqRel",
     "Sc",
+    "EX",
     "X",
     "AMO",
-    "D",
-    "A",
     "Fence.r.r",
     "Fence.r.w",
     "Fence.r.rw",
@@ -52,6 +73,7 @@ const AARCH64: &[&str] = &[
     "A",
     "L",
     "Q",
+    "EX",
     "X",
     "NoRet",
     "AMO",
@@ -80,6 +102,8 @@ const AARCH64: &[&str] = &[
     "DSB.NSH",
     "DSB.NSHLD",
     "DSB.NSHST",
+];
+const AARCH64_NEVER: &[&str] = &[
     "T",
     "TagCheck",
     "FAULT",
@@ -106,27 +130,67 @@ const AARCH64: &[&str] = &[
     "Instr",
     "Restricted-CMODX",
 ];
-const AARCH64_RELATIONS: &[&str] = &["inv-domain", "same-low-order-bits", "same-tag-loc", "tag-locs"];
+const AARCH64_NEVER_RELATIONS: &[&str] = &["inv-domain", "same-tag-loc", "tag-locs"];
+/// What the front end gives beyond the names of the herd tools: the flow of values inside atomic
+/// instructions, and dependencies through a choice (pick dependencies) from the compared value of a
+/// compare-and-swap on.
+const AARCH64_RELATIONS: &[&str] = &["amo-data", "amo-ctrl", "pick-addr", "pick-data", "pick-ctrl"];
+const AARCH64_MISSING_RELATIONS: &[&str] = &["same-low-order-bits"];
 
-const C11: &[&str] = &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL", "LK", "UL", "LS", "STRONG"];
-const C11_RELATIONS: &[&str] = &["casdep", "lo"];
+const C11: &[&str] = &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"];
+const C11_NEVER: &[&str] = &["LK", "LKR", "LKW", "UL", "LS", "LF", "RL", "RU"];
+const C11_NEVER_RELATIONS: &[&str] = &["lo"];
+const C11_MISSING: &[&str] = &["STRONG", "annot"];
 
 impl Architecture {
     /// The vocabulary of the architecture.
     pub fn vocabulary(self) -> Vocabulary {
-        let (sets, relations): (&[&str], &[&str]) = match self {
-            Architecture::X86 => (X86, &[]),
-            Architecture::RiscV => (RISCV, &[]),
-            Architecture::AArch64 => (AARCH64, AARCH64_RELATIONS),
-            Architecture::C11 => (C11, C11_RELATIONS),
-        };
-        let mut v = Vocabulary::new();
-        for name in sets.iter().chain(COMMON) {
-            v.set(name);
-        }
-        for name in relations {
-            v.relation(name);
+        let mut v = plain();
+        match self {
+            Architecture::X86 => {
+                sets(&mut v, X86, |_, _| ());
+                sets(&mut v, X86_NEVER, Vocabulary::never);
+            }
+            Architecture::RiscV => sets(&mut v, RISCV, |_, _| ()),
+            Architecture::AArch64 => {
+                sets(&mut v, AARCH64, |_, _| ());
+                sets(&mut v, AARCH64_NEVER, Vocabulary::never);
+                relations(&mut v, AARCH64_RELATIONS, |_, _| ());
+                relations(&mut v, AARCH64_NEVER_RELATIONS, Vocabulary::never);
+                relations(&mut v, AARCH64_MISSING_RELATIONS, Vocabulary::missing);
+            }
+            Architecture::C11 => {
+                sets(&mut v, C11, |_, _| ());
+                // The herd library looks for atomic instructions under this name.
+                v.alias("X", Name::Set(SetId::UPDATES));
+                sets(&mut v, C11_NEVER, Vocabulary::never);
+                sets(&mut v, C11_MISSING, Vocabulary::missing);
+                relations(&mut v, C11_NEVER_RELATIONS, Vocabulary::never);
+            }
         }
         v
+    }
+}
+
+/// The names of every architecture, with those that are empty or missing.
+pub(crate) fn plain() -> Vocabulary {
+    let mut v = Vocabulary::new();
+    sets(&mut v, NEVER, Vocabulary::never);
+    sets(&mut v, MISSING, Vocabulary::missing);
+    relations(&mut v, MISSING_RELATIONS, Vocabulary::missing);
+    v
+}
+
+fn sets(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, Name)) {
+    for name in names {
+        let id = v.set(name);
+        declare(v, Name::Set(id));
+    }
+}
+
+fn relations(v: &mut Vocabulary, names: &[&str], declare: fn(&mut Vocabulary, Name)) {
+    for name in names {
+        let id = v.relation(name);
+        declare(v, Name::Relation(id));
     }
 }

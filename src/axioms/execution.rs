@@ -13,8 +13,9 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `_` | all events |
+//! | `_` (`EXEC`) | all events |
 //! | `R`, `W`, `M` | events that read, that write, that do either; an [`Kind::Update`] is in all three and in `RMW` |
+//! | `Exp` | `M`: every access is explicit |
 //! | `F`, `B` (`BR`, `PoD`) | fences, branches |
 //! | `IW`, `FW` | initial writes; the last writes of their locations in `co` |
 //! | `RMW` | events that read and write at once (C11; other architectures have two events related by `rmw`) |
@@ -22,21 +23,30 @@
 //! | `po` | program order, transitive; from [`Event::thread`] and [`Event::index`]: events of one instruction (same index) are not ordered |
 //! | `rf`, `co`, `fr` | the choice; `fr` is `rf⁻¹;co` without the identity, and a read without a source is before every write to its location |
 //! | `rmw` | `amo ∪ lxsx`, and what the front end adds |
-//! | `si`, `sm` | same instruction, same access: identity unless the front end splits accesses |
+//! | `si`, `sm` | same access: identity on accesses to memory unless the front end splits accesses |
+//! | `same-instance` | events of one run of an instruction: equal [`Event::thread`] and [`Event::index`], and what the front end adds |
 //!
-//! Given by the front end ([`Skeleton::relate`], [`Skeleton::tag`]), empty where it says nothing: `addr`, `data`, `ctrl`, `amo`, `lxsx`, `iico_data`, `iico_ctrl`,
-//! `iico_order`, `rf-reg`, `casdep`, `partial_po`, `ctrlisync`.
+//! Given by the front end ([`Skeleton::relate`], [`Skeleton::tag`]): `addr`, `data`, `ctrl`, `amo`,
+//! `lxsx`, and the tags.
+//!
+//! A name that no execution can have an event of (page tables, locks) is declared as such
+//! ([`Vocabulary::never`]) and stands for the empty set. A name that the herd tools give and front
+//! ends here do not (`Rreg`, `iico_data`) is declared as [`Vocabulary::missing`]: a model whose
+//! axioms or flags depend on it is rejected with the place of the name. No name is silently empty.
 //!
 //! Tags by architecture (a front end adds them to its vocabulary with [`Vocabulary::set`]):
 //!
 //! | architecture | tags |
 //! |---|---|
-//! | RISC-V | `Acq`, `Rel`, `AcqRel`, `Sc`, `X` (lr/sc), `AMO`, `Fence.r.r` … `Fence.rw.rw`, `Fence.tso`, `Fence.i`; `D` data-independent |
-//! | AArch64 | `A`, `L`, `Q`, `X`, `NoRet`, `ISB`, `DMB.SY` … `DSB.OSHST`, `Exp`, `Imp`, `Rreg`, `Wreg`, `ADDR`, `DATA`, `BCC`, and for what litmus tests of user code never do `TLBI`, `DC.CVAU`, `IC`, `Tag`, `TTD` … |
+//! | RISC-V | `Acq`, `Rel`, `AcqRel`, `Sc`, `EX` (lr/sc), `X`, `AMO`, `Fence.r.r` … `Fence.rw.rw`, `Fence.tso`, `Fence.i` |
+//! | AArch64 | `A`, `L`, `Q`, `EX` (exclusives), `X`, `AMO`, `NoRet`, `ISB`, `DMB.SY` … `DSB.OSHST` |
 //! | X86 | `MFENCE`, `LFENCE`, `SFENCE`, `X` (locked), `A` |
-//! | C11 | `NA`, `RLX`, `CON`, `ACQ`, `REL`, `ACQ_REL`, `SC`, `A`, `NAL`, `LK`, `UL`, `LS`, `UB` |
+//! | C11 | `NA`, `RLX`, `CON`, `ACQ`, `REL`, `ACQ_REL`, `SC`, `A`, `NAL` |
+//!
+//! `X` are the accesses of atomic instructions. A model that does not mention `EX` is of an older
+//! edition of the herd library, where `X` has those of exclusives too.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::relation::{Relation, Set};
 
@@ -202,6 +212,10 @@ pub struct Vocabulary {
     sets: Vec<String>,
     relations: Vec<String>,
     by_name: HashMap<String, Name>,
+    /// Names that stand for nothing in every execution.
+    never: HashSet<Name>,
+    /// Names that no front end supplies.
+    missing: HashSet<Name>,
 }
 
 /// What a name stands for.
@@ -222,19 +236,51 @@ impl Default for Vocabulary {
 impl Vocabulary {
     /// The names that every architecture has.
     pub fn new() -> Self {
-        let mut v = Self { sets: Vec::new(), relations: Vec::new(), by_name: HashMap::new() };
+        let mut v =
+            Self { sets: Vec::new(), relations: Vec::new(), by_name: HashMap::new(), never: HashSet::new(), missing: HashSet::new() };
         for name in STANDARD_SETS {
             v.set(name);
         }
         for name in STANDARD_RELATIONS {
             v.relation(name);
         }
-        for (alias, of) in
-            [("BR", Name::Set(SetId::BRANCHES)), ("PoD", Name::Set(SetId::BRANCHES)), ("same-loc", Name::Relation(RelationId::LOC))]
-        {
+        for (alias, of) in [
+            ("BR", Name::Set(SetId::BRANCHES)),
+            ("PoD", Name::Set(SetId::BRANCHES)),
+            ("Exp", Name::Set(SetId::MEMORY)),
+            ("EXEC", Name::Set(SetId::ALL)),
+            ("same-loc", Name::Relation(RelationId::LOC)),
+        ] {
             v.by_name.insert(alias.to_string(), of);
         }
         v
+    }
+    /// Declares that a name stands for nothing in every execution.
+    pub fn never(&mut self, name: Name) {
+        self.never.insert(name);
+    }
+    /// True if a name stands for nothing in every execution.
+    pub fn is_never(&self, name: Name) -> bool {
+        self.never.contains(&name)
+    }
+    /// Declares that no front end supplies a name: models that depend on it are rejected.
+    pub fn missing(&mut self, name: Name) {
+        self.missing.insert(name);
+    }
+    /// True if no front end supplies a name.
+    pub fn is_missing(&self, name: Name) -> bool {
+        self.missing.contains(&name)
+    }
+    /// Names a set that has a name already.
+    pub fn alias(&mut self, alias: &str, of: Name) {
+        self.by_name.insert(alias.to_string(), of);
+    }
+    /// A name as models write it.
+    pub fn name_of(&self, name: Name) -> &str {
+        match name {
+            Name::Set(id) => self.set_name(id),
+            Name::Relation(id) => self.relation_name(id),
+        }
     }
     /// The set of a name, which becomes known if it was not. Panics if the name is that of a relation.
     pub fn set(&mut self, name: &str) -> SetId {
@@ -329,12 +375,12 @@ impl Skeleton {
                 relate(RelationId::EXT, a.thread != b.thread);
                 relate(RelationId::LOC, a.location.is_some() && a.location == b.location);
                 relate(RelationId::PO, same_thread && a.index < b.index);
-                relate(RelationId::SAME_INSTANCE, i == j || same_thread && a.index == b.index);
+                relate(RelationId::SAME_INSTANCE, same_thread && a.index == b.index);
+                relate(RelationId::SI, i == j && a.location.is_some());
+                relate(RelationId::SM, i == j && a.location.is_some());
             }
         }
-        for id in [RelationId::ID, RelationId::SI, RelationId::SM] {
-            relations[id.index()].reflect();
-        }
+        relations[RelationId::ID.index()].reflect();
         Self { events, sets, relations }
     }
     /// How many events there are.

@@ -129,8 +129,8 @@ impl Dialect {
     pub fn vocabulary(self) -> Vocabulary {
         match self {
             Dialect::Plain => {
-                let mut v = Vocabulary::new();
-                for name in ["Acq", "Rel"].iter().chain(crate::architecture::COMMON) {
+                let mut v = crate::architecture::plain();
+                for name in ["Acq", "Rel"] {
                     v.set(name);
                 }
                 v
@@ -145,27 +145,28 @@ impl Dialect {
             (Dialect::Plain, _, Mark::Release) => &["Rel"],
             (Dialect::Plain, ..) => &[],
             (Dialect::Of(Architecture::X86), Kind::Fence, _) => &["MFENCE", "mfence"],
-            (Dialect::Of(Architecture::X86), ..) => &["Exp"],
             (Dialect::Of(Architecture::RiscV), Kind::Fence, _) => &["Fence.rw.rw"],
-            (Dialect::Of(Architecture::RiscV), _, Mark::Acquire) => &["Acq", "Exp"],
-            (Dialect::Of(Architecture::RiscV), _, Mark::Release) => &["Rel", "Exp"],
+            (Dialect::Of(Architecture::RiscV), _, Mark::Acquire) => &["Acq"],
+            (Dialect::Of(Architecture::RiscV), _, Mark::Release) => &["Rel"],
             (Dialect::Of(Architecture::AArch64), Kind::Fence, _) => &["DMB.SY"],
-            (Dialect::Of(Architecture::AArch64), _, Mark::Acquire) => &["A", "Exp"],
-            (Dialect::Of(Architecture::AArch64), _, Mark::Release) => &["L", "Exp"],
+            (Dialect::Of(Architecture::AArch64), _, Mark::Acquire) => &["A"],
+            (Dialect::Of(Architecture::AArch64), _, Mark::Release) => &["L"],
             (Dialect::Of(Architecture::C11), Kind::Fence, _) => &["SC"],
-            (Dialect::Of(Architecture::C11), _, Mark::Acquire) => &["ACQ", "A", "Exp"],
-            (Dialect::Of(Architecture::C11), _, Mark::Release) => &["REL", "A", "Exp"],
-            (Dialect::Of(Architecture::C11), _, Mark::Plain) => &["RLX", "A", "Exp"],
-            (Dialect::Of(_), ..) => &["Exp"],
+            (Dialect::Of(Architecture::C11), _, Mark::Acquire) => &["ACQ", "A"],
+            (Dialect::Of(Architecture::C11), _, Mark::Release) => &["REL", "A"],
+            (Dialect::Of(Architecture::C11), _, Mark::Plain) => &["RLX", "A"],
+            (Dialect::Of(_), ..) => &[],
         }
     }
     /// Relates the two events of an update, in the words of the dialect.
     pub fn update(self, vocabulary: &Vocabulary, skeleton: &mut Skeleton, read: usize, write: usize) {
         let tags: &[&str] = match self {
             Dialect::Of(Architecture::X86) => &["X", "A"],
-            Dialect::Of(Architecture::RiscV) => &["AMO"],
+            Dialect::Of(Architecture::RiscV | Architecture::AArch64) => &["AMO", "X"],
             _ => &[],
         };
+        skeleton.relate(crate::execution::RelationId::SAME_INSTANCE, read, write);
+        skeleton.relate(crate::execution::RelationId::SAME_INSTANCE, write, read);
         skeleton.relate(crate::execution::RelationId::AMO, read, write);
         for tag in tags {
             if let Some(crate::execution::Name::Set(id)) = vocabulary.find(tag) {

@@ -4,7 +4,7 @@
 //! related by `amo`; exclusives are related by `lxsx`. A pair (`LDP`, `STP`) is two accesses that no order relates.
 
 use crate::asm::{Assembler, unknown};
-use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
+use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
@@ -129,7 +129,6 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
         _ if name.ends_with('H') => (&name[..name.len() - 1], Some(2)),
         _ => (name, None),
     };
-    let exp = ARCH.tag("Exp");
     match stem {
         "LDR" | "LDUR" | "LDAR" | "LDAPR" | "LDAPUR" | "LDXR" | "LDAXR" => {
             let into = register(a, cursor)?;
@@ -142,7 +141,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
                 _ => 0,
             };
             let exclusive = stem.contains('X');
-            let tags = exp | order | if exclusive { ARCH.tag("X") } else { 0 };
+            let tags = order | if exclusive { ARCH.tag("EX") } else { 0 };
             let value = Expr::Loaded.extended(width, false);
             a.push(Op::Load { into: into.register, value, address, width, tags, reserve: exclusive, joined: false });
         }
@@ -152,7 +151,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             let address = address(a, cursor)?;
             let order = if stem.starts_with("STL") { tags(&["L"]) } else { 0 };
             let width = narrow.unwrap_or(from.width);
-            a.push(Op::Store { address, width, value: from.value(), tags: exp | order, joined: false });
+            a.push(Op::Store { address, width, value: from.value(), tags: order, joined: false });
         }
         "STXR" | "STLXR" => {
             let status = register(a, cursor)?;
@@ -162,7 +161,7 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             let address = address(a, cursor)?;
             let order = if stem == "STLXR" { tags(&["L"]) } else { 0 };
             let width = narrow.unwrap_or(from.width);
-            let tags = exp | order | ARCH.tag("X");
+            let tags = order | ARCH.tag("EX");
             a.push(Op::StoreConditional { status: status.register, address, width, value: from.value(), tags, carries: false });
         }
         "LDP" | "STP" if narrow.is_none() => {
@@ -182,9 +181,9 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             for (operand, address, joined) in [(first, base, false), (second, Expr::Register(held), true)] {
                 a.push(if stem == "LDP" {
                     let value = Expr::Loaded.extended(width, false);
-                    Op::Load { into: operand.register, value, address, width, tags: exp, reserve: false, joined }
+                    Op::Load { into: operand.register, value, address, width, tags: 0, reserve: false, joined }
                 } else {
-                    Op::Store { address, width, value: operand.value(), tags: exp, joined }
+                    Op::Store { address, width, value: operand.value(), tags: 0, joined }
                 });
             }
         }
@@ -219,7 +218,7 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
             _ => None,
         }
     };
-    let exp = tags(&["Exp"]);
+    let atomic = tags(&["AMO"]);
     if let Some((read, write, narrow)) = name.strip_prefix("CAS").and_then(split) {
         let expected = register(a, cursor)?;
         cursor.expect(",")?;
@@ -228,16 +227,19 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         let address = address(a, cursor)?;
         let width = narrow.unwrap_or(new.width);
         let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(width, false), expected.value().extended(width, false));
+        let silent = expected.register.is_none();
+        let read = if silent { tags(&["NoRet"]) } else { read };
         a.push(Op::Update {
             into: expected.register.map(|r| (r, Expr::Loaded.extended(width, false))),
             address,
             width,
             value: new.value(),
             when: Some(when),
-            read: exp | read,
-            write: exp | write,
-            failed: exp | read,
+            read: atomic | read,
+            write: atomic | write,
+            failed: if silent { atomic | read } else { read },
             atomicity: Atomicity::Pair,
+            flow: Flow::Pick,
         });
         return Ok(true);
     }
@@ -276,10 +278,11 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         width,
         value,
         when: None,
-        read: exp | read,
-        write: exp | write,
-        failed: exp | read,
+        read: atomic | read,
+        write: atomic | write,
+        failed: atomic | read,
         atomicity: Atomicity::Pair,
+        flow: Flow::Plain,
     });
     Ok(true)
 }

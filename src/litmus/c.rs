@@ -4,7 +4,7 @@
 //! An access through `*` is not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event, or two if the model asks for it
 //! ([`crate::file::Options`]). A weak compare-and-exchange may fail although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
 
-use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Thread, Unary};
+use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Thread, Unary};
 use crate::init::type_of;
 use crate::layout::{Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
@@ -589,7 +589,18 @@ impl<'s> Lowering<'s> {
         let old = Expr::Loaded.extended(ty.width, ty.signed);
         let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };
         let atomicity = if self.pairs { Atomicity::Pair } else { Atomicity::One };
-        self.push(Op::Update { into: Some((into, old)), address, width: ty.width, value, when, read, write, failed, atomicity });
+        self.push(Op::Update {
+            into: Some((into, old)),
+            address,
+            width: ty.width,
+            value,
+            when,
+            read,
+            write,
+            failed,
+            atomicity,
+            flow: Flow::Plain,
+        });
         Typed { e: Expr::Register(into), ty, pointee: None }
     }
 }

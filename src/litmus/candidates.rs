@@ -12,9 +12,10 @@
 use crate::condition::Place;
 use crate::file::Test;
 use crate::judge::Judge;
-use crate::paths::{Runs, Shape, Trace};
+use crate::layout::Cell;
+use crate::paths::{EventShape, Runs, Shape, Trace};
 use mu_axioms::cat::{Run, Session};
-use mu_axioms::{Event, Execution, Kind, Relation, RelationId, Skeleton};
+use mu_axioms::{Event, Execution, Kind, Name, Relation, RelationId, SetId, Skeleton};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use std::collections::BTreeSet;
 
@@ -299,6 +300,7 @@ impl<'a> Search<'a, '_> {
             self.relate(&mut skeleton, shape, first[t]);
         }
         self.tag_locations(&mut skeleton);
+        relate_initial(&mut skeleton, cells);
         let events = skeleton.events();
         let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
         if writes.len() > MOST {
@@ -347,16 +349,31 @@ impl<'a> Search<'a, '_> {
     /// Adds the tags and relations of a thread.
     fn relate(&self, skeleton: &mut Skeleton, shape: &Shape, first: usize) {
         let model = &self.judge.model;
-        let [addr, data, ctrl] = [RelationId::ADDR, RelationId::DATA, RelationId::CTRL].map(|r| model.reads_relation(r));
+        let own = |name: &str| match model.vocabulary().find(name) {
+            Some(Name::Relation(id)) => Some(id),
+            _ => None,
+        };
+        // Each relation that the model reads, with the events that an event takes it from.
+        type From = fn(&EventShape) -> crate::paths::Events;
+        let all: [(Option<RelationId>, From); 8] = [
+            (Some(RelationId::ADDR), |e| e.address),
+            (Some(RelationId::DATA), |e| e.data),
+            (Some(RelationId::CTRL), |e| e.control),
+            (own("pick-addr"), |e| e.pick[0]),
+            (own("pick-data"), |e| e.pick[1]),
+            (own("pick-ctrl"), |e| e.pick[2]),
+            (own("amo-data"), |e| e.within[0]),
+            (own("amo-ctrl"), |e| e.within[1]),
+        ];
+        let dependencies: Vec<(RelationId, From)> =
+            all.into_iter().filter_map(|(id, from)| id.filter(|id| model.reads_relation(*id)).map(|id| (id, from))).collect();
         for (i, e) in shape.events.iter().enumerate() {
             let at = first + i;
             self.judge.sets(e.tags).for_each(|set| skeleton.tag(set, at));
-            for (asked, relation, from) in
-                [(addr, RelationId::ADDR, e.address), (data, RelationId::DATA, e.data), (ctrl, RelationId::CTRL, e.control)]
-            {
-                let mut rest = if asked { from } else { 0 };
+            for (relation, from) in &dependencies {
+                let mut rest = from(e);
                 while rest != 0 {
-                    skeleton.relate(relation, first + rest.trailing_zeros() as usize, at);
+                    skeleton.relate(*relation, first + rest.trailing_zeros() as usize, at);
                     rest &= rest - 1;
                 }
             }
@@ -366,9 +383,16 @@ impl<'a> Search<'a, '_> {
                     skeleton.relate(RelationId::SI, at, first + j);
                     skeleton.relate(RelationId::SM, at, first + j);
                 }
+                if e.instance == other.instance {
+                    skeleton.relate(RelationId::SAME_INSTANCE, at, first + j);
+                }
             }
         }
-        shape.amo.iter().for_each(|&(r, w)| skeleton.relate(RelationId::AMO, first + r as usize, first + w as usize));
+        for &(r, w) in &shape.amo {
+            skeleton.relate(RelationId::AMO, first + r as usize, first + w as usize);
+            skeleton.tag(SetId::UPDATES, first + r as usize);
+            skeleton.tag(SetId::UPDATES, first + w as usize);
+        }
         shape.lxsx.iter().for_each(|&(r, w)| skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize));
     }
     /// In C, initial writes say whether their location holds atomics.
@@ -569,6 +593,22 @@ impl<'a> Search<'a, '_> {
             choice.outcome[k] = value;
         }
         Ok(())
+    }
+}
+
+/// Relates the initial writes of an element: they are one access.
+fn relate_initial(skeleton: &mut Skeleton, cells: &[Cell]) {
+    let initial: Vec<(usize, &Cell)> = (skeleton.events().iter().enumerate())
+        .filter(|(_, e)| e.thread.is_none())
+        .filter_map(|(i, e)| Some((i, cells.get(e.location? as usize)?)))
+        .collect();
+    for (i, a) in &initial {
+        for (j, b) in &initial {
+            if a.variable == b.variable && a.element == b.element {
+                skeleton.relate(RelationId::SI, *i, *j);
+                skeleton.relate(RelationId::SM, *i, *j);
+            }
+        }
     }
 }
 

@@ -45,12 +45,30 @@ impl Arch {
     pub fn tags(self) -> &'static [&'static str] {
         match self {
             Arch::X86 | Arch::X86_64 => &["X", "A", "MFENCE mfence", "LFENCE", "SFENCE"],
-            Arch::RiscV => mu_axioms::architecture::RISCV,
+            Arch::RiscV => &[
+                "Acq",
+                "Rel",
+                "AcqRel",
+                "EX",
+                "AMO X",
+                "Fence.r.r",
+                "Fence.r.w",
+                "Fence.r.rw",
+                "Fence.w.r",
+                "Fence.w.w",
+                "Fence.w.rw",
+                "Fence.rw.r",
+                "Fence.rw.w",
+                "Fence.rw.rw",
+                "Fence.tso",
+                "Fence.i",
+            ],
             Arch::AArch64 => &[
                 "A",
                 "L",
                 "Q",
-                "X",
+                "EX",
+                "AMO X",
                 "NoRet",
                 "ISB",
                 "DMB.SY",
@@ -62,6 +80,9 @@ impl Arch {
                 "DMB.OSH",
                 "DMB.OSHLD",
                 "DMB.OSHST",
+                "DMB.NSH",
+                "DMB.NSHLD",
+                "DMB.NSHST",
                 "DSB.SY",
                 "DSB.LD",
                 "DSB.ST",
@@ -71,12 +92,14 @@ impl Arch {
                 "DSB.OSH",
                 "DSB.OSHLD",
                 "DSB.OSHST",
-                "Exp",
+                "DSB.NSH",
+                "DSB.NSHLD",
+                "DSB.NSHST",
             ],
-            Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL", "LK", "UL", "LS", "UB", "STRONG"],
+            Arch::C => &["NA", "RLX", "CON", "ACQ", "REL", "ACQ_REL", "SC", "A", "NAL"],
         }
     }
-    /// The bit of a tag. Names that are none give none, which only a fault of this layer can ask for.
+    /// The bit of a tag, by its first name; 0 if there is none.
     pub fn tag(self, name: &str) -> u64 {
         self.tags().iter().position(|t| t.split(' ').next() == Some(name)).map_or(0, |i| 1 << i)
     }
@@ -257,6 +280,17 @@ pub enum Atomicity {
     None,
 }
 
+/// How values flow through a read-modify-write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// The write depends on what decides it and on its value.
+    Plain,
+    /// A compare-and-swap of Armv8: what is compared decides by a choice. If the values are equal,
+    /// the result depends on the read or, by the choice, on the expected value. If not, the old
+    /// value may be written back.
+    Pick,
+}
+
 /// Something that a thread does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -327,6 +361,8 @@ pub enum Op {
         failed: u64,
         /// How many events.
         atomicity: Atomicity,
+        /// How values flow between its events.
+        flow: Flow,
     },
     /// A fence.
     Fence(u64),

@@ -2,7 +2,7 @@
 
 use crate::code::{Register, low, signed};
 use crate::init::{self, Value};
-use crate::layout::{Layout, Type};
+use crate::layout::{DEFAULT, Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
 use mu_outcome::{Addresses, Names, question};
@@ -21,8 +21,8 @@ pub enum Place {
 pub struct Observed {
     /// Where.
     pub place: Place,
-    /// Its type; of memory without a declared type, known when threads have run.
-    pub shown: Option<Type>,
+    /// Its type: values are compared in it, and printed as its numbers.
+    pub shown: Type,
     /// Its name.
     pub text: String,
 }
@@ -32,13 +32,17 @@ impl question::Observed for Observed {
         self.place == other.place
     }
     fn bits(&self, value: u64) -> u64 {
-        low(value, self.shown.map_or(64, |t| u32::from(t.width) * 8))
+        low(value, u32::from(self.shown.width) * 8)
     }
     fn number(&self, value: u64) -> i128 {
-        match self.shown {
-            Some(Type { width, signed: true }) => i128::from(signed(value, u32::from(width) * 8)),
-            Some(Type { width, .. }) => i128::from(low(value, u32::from(width) * 8)),
-            None => i128::from(value as i64),
+        let bits = u32::from(self.shown.width) * 8;
+        if self.shown.signed { i128::from(signed(value, bits)) } else { i128::from(low(value, bits)) }
+    }
+    /// Two registers are compared in full, whatever their types.
+    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+        match (self.place, other.place) {
+            (Place::Register(..), Place::Register(..)) => value == of_other,
+            _ => self.number(value) == other.number(of_other),
         }
     }
     fn name(&self) -> &str {
@@ -61,7 +65,7 @@ impl Addresses for Layout {
 /// Who knows the registers of a condition.
 pub trait Registers {
     /// The register of a name, with its type and its name as shown.
-    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Option<Type>, String), Diagnostic>;
+    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Type, String), Diagnostic>;
 }
 
 /// Knows the names of a condition.
@@ -74,6 +78,14 @@ pub struct Known<'r> {
 
 impl Names for Known<'_> {
     type Observed = Observed;
+    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
+        let ahead = usize::from(matches!(cursor.peek().text, "[" | "*"));
+        let name = cursor.ahead(ahead);
+        if name.kind == Kind::Name {
+            self.layout.variable(name.text);
+        }
+        self.location(cursor)
+    }
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Observed, Diagnostic> {
         if cursor.peek().kind == Kind::Number && cursor.ahead(1).text == ":" {
             let thread = cursor.number()? as u32;
@@ -101,7 +113,7 @@ impl Names for Known<'_> {
         if bracketed {
             cursor.expect("]")?;
         }
-        let v = self.layout.variable(name.text);
+        let v = self.layout.find(name.text).ok_or_else(|| no_variable(&name))?;
         // It is an address that is known: elements are.
         Value::Address(name, index.unwrap_or(0)).resolve(self.layout)?;
         let variable = &self.layout.variables()[v as usize];
@@ -112,10 +124,19 @@ impl Names for Known<'_> {
         }
         let text = index.map_or_else(|| format!("[{}]", name.text), |i| format!("{}[{i}]", name.text));
         let offset = index.unwrap_or(0) as u32 * variable.element();
-        let shown = variable.declared;
+        let shown = variable.declared.unwrap_or(DEFAULT);
         Ok(Observed { place: Place::Memory(v, offset), shown, text })
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
-        init::value(cursor)?.resolve(self.layout)
+        let value = init::value(cursor)?;
+        match value {
+            Value::Address(name, _) if self.layout.find(name.text).is_none() => Err(no_variable(&name)),
+            _ => value.resolve(self.layout),
+        }
     }
+}
+
+fn no_variable(name: &Token<'_>) -> Diagnostic {
+    let message = format!("`{}` occurs neither in the initial state nor in the code", name.text);
+    Diagnostic::at(Stage::Type, name.span, message).note("expected a variable of the test")
 }

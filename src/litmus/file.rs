@@ -8,7 +8,7 @@ use crate::c;
 use crate::code::{Arch, Register, Thread};
 use crate::condition::{Known, Observed, Registers};
 use crate::init::{self, InitialRegister};
-use crate::layout::{Layout, Type};
+use crate::layout::{DEFAULT, Layout, Type};
 use crate::{riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
 use mu_base::{Diagnostic, SourceId, Stage};
@@ -128,14 +128,18 @@ struct Names<'t> {
 }
 
 impl Registers for Names<'_> {
-    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Option<Type>, String), Diagnostic> {
+    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Type, String), Diagnostic> {
         let count = self.threads.len();
         let Some(code) = self.threads.get_mut(thread as usize) else { return Err(no_thread(name, thread, count)) };
         let (full, width) = register_of(self.arch, name.text).ok_or_else(|| no_register(self.arch, name))?;
+        if self.arch == Arch::C && !code.registers.iter().any(|r| r.0 == name.text) {
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no variable of P{thread}", name.text)));
+        }
         let register = code.register(full.as_deref().unwrap_or("x0"));
         let declared = self.locals[thread as usize].get(&register).copied();
+        // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
         let width = if self.arch == Arch::X86 { width.min(4) } else { width };
-        let shown = declared.filter(|t| t.width <= width).unwrap_or(Type { width, signed: true });
-        Ok((register, Some(shown), name.text.to_string()))
+        let shown = declared.filter(|t| t.width <= width).unwrap_or(Type { width: width.min(DEFAULT.width), ..DEFAULT });
+        Ok((register, shown, name.text.to_string()))
     }
 }

@@ -226,7 +226,7 @@ fn item<'a>(
     }
     let given = value(cursor)?;
     if matches!(given, Value::Address(..)) && declared.is_none() {
-        layout.variable_mut(v).declared = Some(Type { width: arch.pointer() as u8, signed: false });
+        layout.variable_mut(v).pointer = Some(arch.pointer() as u8);
     }
     later.push(Pending { target: Target::Element(v, element), value: given });
     Ok(())

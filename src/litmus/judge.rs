@@ -4,7 +4,7 @@
 
 use crate::code::Arch;
 use mu_axioms::cat::{Model, Resolver, Session};
-use mu_axioms::{Architecture, Event, Kind, Name, Relation, SetId, Skeleton};
+use mu_axioms::{Architecture, Event, Kind, Name, Relation, RelationId, SetId, Skeleton};
 use mu_base::{Diagnostic, SourceMap, Stage};
 
 /// A model for an architecture.
@@ -14,9 +14,13 @@ pub struct Judge {
     pub model: Model,
     /// Whether it keeps coherence, so that choices that are not coherent need not be shown to it.
     pub coherent: bool,
-    /// Whether a read-modify-write must be two events related by `rmw`: the model forbids a lone event that reads and writes, or does not see that it is atomic. Where
+    /// Whether a read-modify-write of C must be two events related by `rmw`: the model forbids a
+    /// lone event that reads and writes, or does not see that it is atomic. Where
     /// `fr` is `rf^-1;co` such an event is before itself.
     pub pairs: bool,
+    /// True if the model says which events are parts of one access, so that it can judge accesses
+    /// of several sizes.
+    pub mixed: bool,
     /// The flags that one execution may have and another of the same skeleton not.
     pub flags: Vec<String>,
     /// The sets of each bit of the tags.
@@ -50,9 +54,19 @@ impl Judge {
             Some(Name::Set(id)) => Some(id),
             _ => None,
         };
-        let tags = arch.tags().iter().map(|names| names.split(' ').filter_map(set).collect()).collect();
+        // Where a model does not mention `EX`, its library is of an edition in which `X` has the
+        // accesses of exclusives too.
+        let exclusives = set("EX").filter(|ex| model.reads_set(*ex));
+        let old = if exclusives.is_none() { set("X") } else { None };
+        let tags = (arch.tags().iter())
+            .map(|names| {
+                let named = names.split(' ').filter_map(set);
+                named.chain(old.filter(|_| *names == "EX")).collect()
+            })
+            .collect();
         let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
-        let mut judge = Self { coherent: model.is_coherent(), pairs: false, flags, tags, model, family: family(arch) };
+        let mixed = model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
+        let mut judge = Self { coherent: model.is_coherent(), pairs: false, mixed, flags, tags, model, family: family(arch) };
         judge.pairs = judge.needs_pairs(arch)?;
         Ok(judge)
     }
@@ -62,11 +76,10 @@ impl Judge {
     }
     /// Whether updates must be two events: judged by one update alone, which must be allowed, and two of the same value, which must not.
     fn needs_pairs(&self, arch: Arch) -> Result<bool, Diagnostic> {
-        let tags = match arch {
-            Arch::RiscV => arch.tag("AMO"),
-            Arch::C => arch.tag("RLX") | arch.tag("A"),
-            _ => return Ok(false),
-        };
+        if arch != Arch::C {
+            return Ok(false);
+        }
+        let tags = arch.tag("RLX") | arch.tag("A");
         let mut session = Session::new(&self.model);
         let mut allows = |updates: usize| {
             let access = (0..updates).map(|t| Event::access(t as u32, 1, Kind::Update, 0, 1));

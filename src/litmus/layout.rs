@@ -1,13 +1,27 @@
 //! Memory: variables with addresses, cut into cells so that no access covers part of a cell.
 //!
-//! A cell is what an event accesses: its location. Where all accesses to a variable have one width, it is one cell. Where they differ (mixed size), the borders of all
-//! accesses cut it, and a wide access is several events of one access. Borders become known as threads run: an access that does not fit adds its
-//! borders, and the threads are run again ([`crate::paths`]).
+//! A cell is what an event accesses: its location. A variable has the size of its declared type;
+//! without one it is an `int`, or a pointer if it holds an address at first. The accesses never
+//! change that: an access beyond a variable is rejected. Where all accesses cover a variable, it is
+//! one cell. Where some are narrower (mixed size), their borders cut it, and a wide access is
+//! several events of one access. Borders become known as threads run: an access that does not fit
+//! adds its borders, and the threads are run again ([`crate::paths`]).
 
 use std::collections::BTreeSet;
 
-/// The address of the first variable: small enough for 32 bits, far from numbers that tests use.
-const FIRST: u64 = 0x1000_0000;
+/// The address of the first variable: it fits into 31 bits, and is far from numbers that tests use,
+/// such as powers of two.
+const FIRST: u64 = 0x2b5a_7000;
+
+/// Variables begin at multiples of this.
+const PAGE: u64 = 0x1000;
+
+/// The type of what has no declared type.
+pub const DEFAULT: Type = Type { width: 4, signed: true };
+
+/// Bytes between two borders that no access crosses at once: beyond them an access is not atomic on
+/// any machine here.
+pub const GRANULE: u64 = 16;
 
 /// The type of a variable or register, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +41,8 @@ pub struct Variable {
     pub address: u64,
     /// The type of its elements, if declared.
     pub declared: Option<Type>,
+    /// Bytes of a pointer if it holds an address at first and has no declared type.
+    pub pointer: Option<u8>,
     /// How many elements; none if it is no array.
     pub elements: Option<u32>,
     /// What its elements hold at first.
@@ -40,12 +56,11 @@ pub struct Variable {
 impl Variable {
     /// Bytes of an element.
     pub fn element(&self) -> u32 {
-        let accessed = || self.borders.last().copied().filter(|_| self.elements.is_none());
-        self.declared.map(|t| u32::from(t.width)).or_else(accessed).unwrap_or(4)
+        u32::from(self.declared.map(|t| t.width).or(self.pointer).unwrap_or(DEFAULT.width))
     }
     /// Bytes of all of it.
     pub fn size(&self) -> u32 {
-        (self.element() * self.elements.unwrap_or(1)).max(self.borders.last().copied().unwrap_or(0))
+        self.element() * self.elements.unwrap_or(1)
     }
     /// The value at first of some bytes of it.
     fn bytes(&self, offset: u32, width: u32) -> u64 {
@@ -64,6 +79,8 @@ impl Variable {
 pub struct Cell {
     /// The number of its variable.
     pub variable: u32,
+    /// The number of the element that it is of.
+    pub element: u32,
     /// Where it starts there.
     pub offset: u32,
     /// How many bytes.
@@ -81,6 +98,8 @@ pub enum Found {
     Cut,
     /// No variable is there.
     Stray,
+    /// It goes beyond this variable.
+    Beyond(u32),
 }
 
 /// Variables and their cells.
@@ -100,12 +119,13 @@ impl Layout {
         }
         let address = self.variables.last().map_or(FIRST, |v| {
             let size = u64::from(v.elements.unwrap_or(1)) * 8;
-            (v.address + size + 0x1_0000) & !0xfff
+            (v.address + size + 0x1_0000) & !(PAGE - 1)
         });
         self.variables.push(Variable {
             name: name.to_string(),
             address,
             declared: None,
+            pointer: None,
             elements: None,
             initial: Vec::new(),
             atomic: false,
@@ -153,7 +173,8 @@ impl Layout {
                 while from < to {
                     let width = (to - from).min(8);
                     let initial = variable.bytes(from, width);
-                    self.cells.push(Cell { variable: v as u32, offset: from, width: width as u8, initial });
+                    let element = from / variable.element();
+                    self.cells.push(Cell { variable: v as u32, element, offset: from, width: width as u8, initial });
                     from += width;
                 }
             }
@@ -168,9 +189,12 @@ impl Layout {
     pub fn access(&self, address: u64, width: u8) -> Found {
         let Some((v, offset)) = self.at(address) else { return Found::Stray };
         let variable = &self.variables[v];
-        let limit = u64::from(variable.size()).max(if variable.elements.is_none() { 8 } else { 0 });
-        if offset + u64::from(width) > limit {
+        let size = u64::from(variable.size());
+        if offset >= size + PAGE {
             return Found::Stray;
+        }
+        if offset + u64::from(width) > size {
+            return Found::Beyond(v as u32);
         }
         let range = self.cells_of(v as u32);
         let cells = &self.cells[range.start as usize..range.end as usize];

@@ -6,8 +6,8 @@
 //!
 //! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times; longer paths are dropped and said.
 
-use crate::code::{Atomicity, Expr, Op, Register, Thread};
-use crate::layout::{Found, Layout};
+use crate::code::{Atomicity, Expr, Flow, Op, Register, Thread};
+use crate::layout::{Found, GRANULE, Layout};
 use mu_axioms::Kind;
 use mu_base::{Budget, Stop};
 use std::collections::HashMap;
@@ -36,6 +36,13 @@ pub struct EventShape {
     pub data: Events,
     /// Which events decided that it happens.
     pub control: Events,
+    /// The same three, with what comes through a choice: a compare-and-swap of Armv8.
+    pub pick: [Events; 3],
+    /// The reads of its own instruction whose values its value comes from, and those that decide
+    /// that it happens.
+    pub within: [Events; 2],
+    /// The run of an instruction that it belongs to, by number.
+    pub instance: u32,
     /// The operation that it is of.
     pub op: u32,
     /// Whether it is one event that reads and writes, and writes what depends on what it reads.
@@ -85,8 +92,16 @@ pub struct Runs {
     pub threads: Vec<Paths>,
     /// Whether a path was dropped because it looped too long.
     pub cut: bool,
-    /// Whether a path was dropped because it left all variables.
-    pub strayed: bool,
+    /// The instruction at which a path was dropped because it accesses no variable: thread and
+    /// number.
+    pub strayed: Option<(u32, u32)>,
+    /// An access beyond a variable: thread, instruction, variable, bytes.
+    pub beyond: Option<(u32, u32, u32, u8)>,
+    /// An access of several cells: thread and instruction.
+    pub split: Option<(u32, u32)>,
+    /// An access that is not aligned: thread and instruction; also one that crosses a border of
+    /// [`crate::layout::GRANULE`] bytes.
+    pub unaligned: [Option<(u32, u32)>; 2],
     /// Whether a path was dropped because it had more events than sets of events can hold.
     pub long: bool,
 }
@@ -122,7 +137,7 @@ impl Origins {
     fn of(&self, t: usize, shape: &Shape, trace: &Trace, e: usize) -> Option<u128> {
         let event = &shape.events[e];
         let own = self.first[t].map_or(0, |first| 1 << (first + event.op));
-        let mut from = event.data | if event.own { 1 << e } else { 0 };
+        let mut from = event.data | event.within[0] | if event.own { 1 << e } else { 0 };
         let mut needs = 0;
         while from != 0 {
             let r = from.trailing_zeros() as usize;
@@ -180,6 +195,7 @@ pub fn run(threads: &[Thread], layout: &mut Layout, asked: &[Vec<Register>], bou
             let mut reads = 0;
             for (t, thread) in threads.iter().enumerate() {
                 let mut runner = Runner {
+                    number: t as u32,
                     thread,
                     layout,
                     values: &values,
@@ -220,8 +236,14 @@ struct State {
     at: u32,
     registers: Vec<u64>,
     sources: Vec<Events>,
+    /// As `sources`, with what comes through a choice.
+    picks: Vec<Events>,
     control: Events,
+    pick_control: Events,
     index: u32,
+    /// The run of an instruction, by number, and which instruction it is.
+    instance: u32,
+    running: Option<u32>,
     jumps: u32,
     /// The first event and the number of events of the access that a store-conditional may pair with, with its address.
     reservation: Option<(u32, u32, u64)>,
@@ -231,6 +253,7 @@ struct State {
 }
 
 struct Runner<'r> {
+    number: u32,
     thread: &'r Thread,
     layout: &'r Layout,
     values: &'r Values,
@@ -248,6 +271,7 @@ struct Runner<'r> {
 struct Access {
     address: u64,
     sources: Events,
+    picks: Events,
     first: u32,
     count: u32,
 }
@@ -258,9 +282,13 @@ impl Runner<'_> {
         let start = State {
             at: 0,
             sources: vec![0; registers.len()],
+            picks: vec![0; registers.len()],
             registers,
             control: 0,
+            pick_control: 0,
             index: 0,
+            instance: 0,
+            running: None,
             jumps: 0,
             reservation: None,
             shape: Shape::default(),
@@ -290,19 +318,19 @@ impl Runner<'_> {
             }
             let here = s.at;
             s.at += 1;
+            let instruction = thread.instruction[here as usize];
+            if s.running.replace(instruction) != Some(instruction) {
+                s.instance += 1;
+            }
             match op {
-                Op::Let(r, e) => {
-                    let sources = sources(e, &s, 0);
-                    s.registers[*r as usize] = e.value(&s.registers, 0);
-                    s.sources[*r as usize] = sources;
-                }
+                Op::Let(r, e) => s.assign(Some(*r), e, 0, 0),
                 Op::Fence(0) => {}
                 Op::Fence(tags) => {
                     s.index += 1;
                     let event = EventShape::new(Kind::Fence, None, *tags, &s, thread.instruction[here as usize]);
                     s.push(event, 0, 0);
                 }
-                Op::Either { to } => todo.push(State { at: *to, ..s.clone() }),
+                Op::Either { to } => todo.push(State { at: *to, running: None, ..s.clone() }),
                 Op::Assume(e) => {
                     if e.value(&s.registers, 0) == 0 {
                         return Ok(());
@@ -312,7 +340,8 @@ impl Runner<'_> {
                     let taken = match when {
                         None => true,
                         Some(e) => {
-                            s.control |= sources(e, &s, 0);
+                            s.control |= sources(e, &s.sources, 0);
+                            s.pick_control |= sources(e, &s.picks, 0);
                             e.value(&s.registers, 0) != 0
                         }
                     };
@@ -325,6 +354,7 @@ impl Runner<'_> {
                             }
                         }
                         s.at = *to;
+                        s.running = None;
                     }
                 }
                 Op::Store { address, width, value, tags, joined } => {
@@ -332,7 +362,7 @@ impl Runner<'_> {
                     if !joined {
                         s.index += 1;
                     }
-                    let data = sources(value, &s, 0);
+                    let data = Data::of(value, &s);
                     let value = value.value(&s.registers, 0);
                     self.write(&mut s, &access, value, data, *tags, here);
                 }
@@ -342,10 +372,7 @@ impl Runner<'_> {
                         s.index += 1;
                     }
                     let first = s.shape.events.len() as u32;
-                    let event = EventShape {
-                        address: access.sources,
-                        ..EventShape::new(Kind::Read, None, *tags, &s, thread.instruction[here as usize])
-                    };
+                    let event = EventShape::new(Kind::Read, None, *tags, &s, thread.instruction[here as usize]).at(&access);
                     if *reserve {
                         s.reservation = Some((first, access.count, access.address));
                     }
@@ -381,7 +408,7 @@ impl Runner<'_> {
             return None;
         }
         s.index += 1;
-        let data = sources(value, &s, 0);
+        let data = Data::of(value, &s);
         let value = value.value(&s.registers, 0);
         let first = s.shape.events.len() as u32;
         let written = self.write(&mut s, &access, value, data, *tags, here);
@@ -389,63 +416,113 @@ impl Runner<'_> {
         s.assign(*status, &Expr::Const(0), 0, 0);
         if let Some(r) = status.filter(|_| *carries) {
             s.sources[r as usize] = written;
+            s.picks[r as usize] = written;
         }
         Some(s)
     }
     fn update(&mut self, mut s: State, op: &Op, here: u32, todo: &mut Vec<State>) -> Result<(), Stop> {
-        let Op::Update { into, address, width, value, when, read, write, failed, atomicity } = op else { return Ok(()) };
-        let instruction = self.thread.instruction[here as usize];
+        let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
         let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
         s.index += 1;
         for loaded in self.choices(&access) {
-            let mut next = s.clone();
-            let writes = when.as_ref().is_none_or(|w| w.value(&next.registers, loaded) != 0);
-            let first = next.shape.events.len() as u32;
-            let one = *atomicity == Atomicity::One && writes;
-            let kind = if one { Kind::Update } else { Kind::Read };
-            let tags = if writes { *read } else { *failed };
-            let event = EventShape { address: access.sources, ..EventShape::new(kind, None, tags, &next, instruction) };
-            let source = self.read(&mut next, &access, loaded, &event);
-            let asked = when.as_ref().map_or(0, |w| sources(w, &next, 0));
-            if writes {
-                let data = sources(value, &next, if one { 0 } else { source }) | asked;
-                let new = value.value(&next.registers, loaded);
-                if one {
-                    let uses = value.sources(&mut |_| ()) || when.is_some();
-                    for i in 0..access.count {
-                        let at = (first + i) as usize;
-                        next.shape.events[at].data = data;
-                        next.shape.events[at].own = uses;
-                        next.writes[at] = self.part(&access, i, new);
-                    }
-                } else {
-                    next.index += 1;
-                    let second = next.shape.events.len() as u32;
-                    self.write(&mut next, &access, new, data, *write, here);
-                    if *atomicity == Atomicity::Pair {
-                        (0..access.count).for_each(|i| next.shape.amo.push((first + i, second + i)));
+            let writes = when.as_ref().is_none_or(|w| w.value(&s.registers, loaded) != 0);
+            match flow {
+                Flow::Plain if *atomicity == Atomicity::One && writes => {
+                    todo.push(self.update_at_once(s.clone(), op, here, &access, loaded))
+                }
+                Flow::Plain => todo.push(self.update_with(s.clone(), op, here, &access, loaded, Outcome::of(writes))),
+                Flow::Pick => {
+                    let ways = if writes { [Outcome::Written, Outcome::Expected] } else { [Outcome::Unwritten, Outcome::Back] };
+                    for way in ways {
+                        todo.push(self.update_with(s.clone(), op, here, &access, loaded, way));
                     }
                 }
             }
-            if let Some((r, e)) = into {
-                next.assign(Some(*r), e, loaded, source);
-            }
-            todo.push(next);
         }
         Ok(())
     }
+    /// A read-modify-write as one event.
+    fn update_at_once(&self, mut s: State, op: &Op, here: u32, access: &Access, loaded: u64) -> State {
+        let Op::Update { into, value, when, read, .. } = op else { return s };
+        let first = s.shape.events.len() as u32;
+        let event = EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize]).at(access);
+        let source = self.read(&mut s, access, loaded, &event);
+        let data = sources(value, &s.sources, 0) | when.as_ref().map_or(0, |w| sources(w, &s.sources, 0));
+        let new = value.value(&s.registers, loaded);
+        let uses = value.sources(&mut |_| ()) || when.is_some();
+        for i in 0..access.count {
+            let at = (first + i) as usize;
+            s.shape.events[at].data = data;
+            s.shape.events[at].own = uses;
+            s.writes[at] = self.part(access, i, new);
+        }
+        if let Some((r, e)) = into {
+            s.assign(Some(*r), e, loaded, source);
+        }
+        s
+    }
+    /// A read-modify-write as a read and a write.
+    fn update_with(&self, mut s: State, op: &Op, here: u32, access: &Access, loaded: u64, way: Outcome) -> State {
+        let Op::Update { into, value, when, read, write, failed, atomicity, flow, .. } = op else { return s };
+        let first = s.shape.events.len() as u32;
+        let tags = if way == Outcome::Unwritten { *failed } else { *read };
+        let event = EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize]).at(access);
+        let source = self.read(&mut s, access, loaded, &event);
+        let decides = |of: &[Events]| when.as_ref().map_or(0, |w| sources(w, of, 0));
+        let (expected, picked) = (decides(&s.sources), decides(&s.picks));
+        if way != Outcome::Unwritten {
+            let from_loaded = way == Outcome::Back || value.sources(&mut |_| ());
+            let mut data = if way == Outcome::Back { Data::default() } else { Data::of(value, &s) };
+            data.within = [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
+            match flow {
+                Flow::Plain => data.sources |= expected,
+                Flow::Pick => data.picks |= picked,
+            }
+            let new = if way == Outcome::Back { loaded } else { value.value(&s.registers, loaded) };
+            s.index += 1;
+            let second = s.shape.events.len() as u32;
+            self.write(&mut s, access, new, data, *write, here);
+            if *atomicity == Atomicity::Pair {
+                (0..access.count).for_each(|i| s.shape.amo.push((first + i, second + i)));
+            }
+        }
+        if let Some((r, e)) = into {
+            s.assign(Some(*r), e, loaded, source);
+            if way == Outcome::Expected {
+                s.sources[*r as usize] = expected;
+                s.picks[*r as usize] = picked | source;
+            }
+        }
+        s
+    }
     /// Finds the cells of an access; none if the path ends here.
     fn access(&mut self, s: &State, address: &Expr, width: u8) -> Option<Access> {
-        let sources = sources(address, s, 0);
+        let (sources, picks) = (sources(address, &s.sources, 0), sources(address, &s.picks, 0));
         let address = address.value(&s.registers, 0);
+        let place = (self.number, s.running.unwrap_or(0));
         match self.layout.access(address, width) {
-            Found::Cells(first, count) => Some(Access { address, sources, first, count }),
+            Found::Cells(first, count) => {
+                if count > 1 {
+                    self.runs.split.get_or_insert(place);
+                }
+                if !address.is_multiple_of(u64::from(width)) {
+                    self.runs.unaligned[0].get_or_insert(place);
+                    if address / GRANULE != (address + u64::from(width) - 1) / GRANULE {
+                        self.runs.unaligned[1].get_or_insert(place);
+                    }
+                }
+                Some(Access { address, sources, picks, first, count })
+            }
             Found::Cut => {
                 self.borders.push((address, width));
                 None
             }
             Found::Stray => {
-                self.runs.strayed = true;
+                self.runs.strayed.get_or_insert(place);
+                None
+            }
+            Found::Beyond(variable) => {
+                self.runs.beyond.get_or_insert((place.0, place.1, variable, width));
                 None
             }
         }
@@ -479,14 +556,17 @@ impl Runner<'_> {
         all
     }
     /// Adds the events of a write; which they are.
-    fn write(&self, s: &mut State, access: &Access, value: u64, data: Events, tags: u64, here: u32) -> Events {
+    fn write(&self, s: &mut State, access: &Access, value: u64, data: Data, tags: u64, here: u32) -> Events {
         let first = s.shape.events.len() as u32;
-        let event = EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize]);
+        let mut event = EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize]).at(access);
+        event.data = data.sources;
+        event.pick[1] |= data.picks;
+        event.within = data.within;
         let mut all = 0;
         for i in 0..access.count {
             all |= 1 << s.shape.events.len();
             let part = self.part(access, i, value);
-            let event = EventShape { cell: Some(access.first + i), access: first, address: access.sources, data, ..event.clone() };
+            let event = EventShape { cell: Some(access.first + i), access: first, ..event.clone() };
             s.push(event, 0, part);
         }
         all
@@ -513,8 +593,59 @@ impl Runner<'_> {
 
 impl EventShape {
     fn new(kind: Kind, cell: Option<u32>, tags: u64, s: &State, instruction: u32) -> Self {
-        let access = s.shape.events.len() as u32;
-        Self { kind, cell, tags, index: s.index, access, instruction, address: 0, data: 0, control: s.control, op: s.at - 1, own: false }
+        Self {
+            kind,
+            cell,
+            tags,
+            index: s.index,
+            access: s.shape.events.len() as u32,
+            instruction,
+            address: 0,
+            data: 0,
+            control: s.control,
+            pick: [0, 0, s.pick_control],
+            within: [0, 0],
+            instance: s.instance,
+            op: s.at - 1,
+            own: false,
+        }
+    }
+    /// With the address of an access.
+    fn at(self, access: &Access) -> Self {
+        Self { address: access.sources, pick: [access.picks, self.pick[1], self.pick[2]], ..self }
+    }
+}
+
+/// Where the value of a write comes from.
+#[derive(Clone, Copy, Default)]
+struct Data {
+    sources: Events,
+    picks: Events,
+    within: [Events; 2],
+}
+
+impl Data {
+    fn of(value: &Expr, s: &State) -> Self {
+        Self { sources: sources(value, &s.sources, 0), picks: sources(value, &s.picks, 0), within: [0, 0] }
+    }
+}
+
+/// What a read-modify-write of two events comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// It writes; its result comes from the read.
+    Written,
+    /// It writes; its result comes from the value that it compares with.
+    Expected,
+    /// It does not write.
+    Unwritten,
+    /// It writes back what it reads.
+    Back,
+}
+
+impl Outcome {
+    fn of(writes: bool) -> Self {
+        if writes { Outcome::Written } else { Outcome::Unwritten }
     }
 }
 
@@ -526,15 +657,16 @@ impl State {
     }
     fn assign(&mut self, into: Option<Register>, value: &Expr, loaded: u64, source: Events) {
         let Some(r) = into else { return };
-        let sources = sources(value, self, source);
+        let (from, picks) = (sources(value, &self.sources, source), sources(value, &self.picks, source));
         self.registers[r as usize] = value.value(&self.registers, loaded);
-        self.sources[r as usize] = sources;
+        self.sources[r as usize] = from;
+        self.picks[r as usize] = picks;
     }
 }
 
-/// Where a value comes from.
-fn sources(e: &Expr, s: &State, loaded: Events) -> Events {
+/// Where a value comes from: the events of its registers, and those that were loaded.
+fn sources(e: &Expr, of: &[Events], loaded: Events) -> Events {
     let mut all = 0;
-    let uses = e.sources(&mut |r| all |= s.sources[r as usize]);
+    let uses = e.sources(&mut |r| all |= of[r as usize]);
     if uses { all | loaded } else { all }
 }

@@ -3,10 +3,10 @@
 //! In: a [`Test`], a [`Judge`]. Out: a [`Report`].
 
 use crate::candidates::{self, Met};
+use crate::code::Arch;
 use crate::condition::Place;
 use crate::file::Test;
 use crate::judge::Judge;
-use crate::layout::Type;
 use crate::paths::{self, Bounds, Runs};
 use mu_axioms::cat::{Failure, Session};
 use mu_axioms::{Execution, Relation};
@@ -24,8 +24,10 @@ pub struct Report {
     pub stop: Stop,
     /// How often loops may jump back, if a longer path was dropped.
     pub unrolled: Option<u32>,
-    /// Whether a path was dropped because it accessed what is no variable, or was too long.
-    pub dropped: bool,
+    /// True if a path was dropped because it is too long.
+    pub long: bool,
+    /// The instruction of a path that was dropped because it accesses what is no variable.
+    pub strayed: Option<String>,
 }
 
 /// A test made ready: its paths.
@@ -36,14 +38,35 @@ fn prepare(test: &mut Test, bounds: Bounds, budget: &Budget) -> Result<Runs, Sto
             asked[t as usize].push(r);
         }
     }
-    let runs = paths::run(&test.threads, &mut test.layout, &asked, bounds, budget)?;
-    for o in &mut test.question.observed {
-        if let Place::Memory(v, _) = o.place {
-            let element = test.layout.variables()[v as usize].element().min(8) as u8;
-            o.shown.get_or_insert(Type { width: element, signed: true });
+    paths::run(&test.threads, &mut test.layout, &asked, bounds, budget)
+}
+
+/// Rejects what the semantics here do not cover: accesses beyond their variables, and of several
+/// sizes where the architecture or the model does not define them.
+fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> {
+    let at = |(t, i): (u32, u32), message: String| {
+        let texts = test.threads.get(t as usize).map(|t| &t.texts);
+        match texts.and_then(|texts| texts.get(i as usize)) {
+            Some((_, span)) => Diagnostic::at(Stage::Unsupported, *span, message),
+            None => Diagnostic::new(Stage::Unsupported, message),
         }
+    };
+    if let Some((t, i, v, width)) = runs.beyond {
+        let variable = &test.layout.variables()[v as usize];
+        let message = format!("an access of {width} bytes beyond `{}`, which has {}", variable.name, variable.size());
+        return Err(at((t, i), message).note("declare its type, such as `int64_t`, or the number of its elements"));
     }
-    Ok(runs)
+    match (test.arch, runs.unaligned) {
+        (_, [_, Some(place)]) => Err(at(place, "an access that crosses a border of 16 bytes: it is not atomic".to_string())),
+        (Arch::RiscV | Arch::C, [Some(place), _]) => Err(at(place, "an access that is not aligned".to_string())),
+        _ => match runs.split {
+            Some(place) if !judge.mixed => {
+                let message = format!("accesses of several sizes to one variable under `{}`", judge.model.name());
+                Err(at(place, message).note("the model does not say that the parts of an access are one (`si`, `sm`)"))
+            }
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Runs a test.
@@ -51,15 +74,23 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
     applies(&test, judge)?;
     let (runs, found, stop) = match prepare(&mut test, bounds, budget) {
         Ok(runs) => {
+            supported(&test, &runs, judge)?;
             let (found, stop) = candidates::search(&test, &runs, judge, budget)?;
             (runs, found, stop)
         }
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
-    let complete = stop == Stop::Complete && !runs.cut && !runs.long;
+    let complete = stop == Stop::Complete && !runs.cut && !runs.long && runs.strayed.is_none();
     let mut answer = Answer::new(&test.name, judge.model.name(), &test.question, &test.layout, &found.outcomes, complete);
     answer.flags = found.flags.into_iter().collect();
-    Ok(Report { answer, executions: found.judged, stop, unrolled: runs.cut.then_some(bounds.loops), dropped: runs.strayed || runs.long })
+    Ok(Report {
+        answer,
+        executions: found.judged,
+        stop,
+        unrolled: runs.cut.then_some(bounds.loops),
+        long: runs.long,
+        strayed: runs.strayed.map(|place| instruction(&test, place)),
+    })
 }
 
 /// Shows all candidate executions of a test to a visitor, coherent or not; the test is then ready to tell its outcomes. Also says whether a path was left out.
@@ -72,9 +103,19 @@ pub fn each(
 ) -> Result<(Stop, bool), Diagnostic> {
     applies(test, judge)?;
     match prepare(test, bounds, budget) {
-        Ok(runs) => candidates::search_all(test, &runs, judge, budget, visit).map(|(_, stop)| (stop, runs.cut || runs.long)),
+        Ok(runs) => {
+            supported(test, &runs, judge)?;
+            let (_, stop) = candidates::search_all(test, &runs, judge, budget, visit)?;
+            Ok((stop, runs.cut || runs.long || runs.strayed.is_some()))
+        }
         Err(stop) => Ok((stop, false)),
     }
+}
+
+/// An instruction as text, with its thread.
+fn instruction(test: &Test, (t, i): (u32, u32)) -> String {
+    let text = test.threads.get(t as usize).and_then(|t| t.texts.get(i as usize)).map_or("", |t| t.0.as_str());
+    format!("`{text}` of P{t}")
 }
 
 fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
@@ -114,6 +155,7 @@ pub fn deciding(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) 
         Ok(runs) => runs,
         Err(stop) => return Ok((None, stop)),
     };
+    supported(&test, &runs, judge)?;
     let mut best: Option<Drawn> = None;
     let mut error = None;
     let mut visit = |met: &Met<'_>| {
@@ -210,7 +252,8 @@ impl Report {
     /// What was left out, a line each.
     pub fn left_out(&self) -> Vec<String> {
         let loops = self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
-        let paths = self.dropped.then(|| "Paths left out: they access what is no variable, or are too long".to_string());
-        loops.into_iter().chain(paths).collect()
+        let long = self.long.then(|| "Paths left out: they are too long".to_string());
+        let strayed = self.strayed.as_ref().map(|at| format!("Paths left out: {at} accesses no variable"));
+        loops.into_iter().chain(long).chain(strayed).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! RISC-V instructions of the base sets RV32I, RV64I and the extension A, with the common pseudo-instructions.
 //!
-//! In: tokens of an instruction. Out: operations. Loads and stores take `.aq` and `.rl` as the litmus tests of the memory model write them. An `amo` is one event that reads
-//! and writes; `lr` and `sc` are two, related by `lxsx`. Registers have 64 bits.
+//! In: tokens of an instruction. Out: operations. Loads and stores take `.aq` and `.rl` as the
+//! litmus tests of the memory model write them. An `amo` is a read and a write, related by `amo`;
+//! `lr` and `sc` are related by `lxsx`. Registers have 64 bits.
 
 use crate::asm::{Assembler, unknown};
-use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
+use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
@@ -145,7 +146,7 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
         "lr" | "sc" => {
             let (bytes, rest) = parts[1..].split_first().ok_or_else(wrong)?;
             let (bytes, _) = width(bytes).filter(|w| w.0 >= 4).ok_or_else(wrong)?;
-            let tags = order(rest).ok_or_else(wrong)? | ARCH.tag("X");
+            let tags = order(rest).ok_or_else(wrong)? | ARCH.tag("EX");
             let into = register(a, cursor)?;
             cursor.expect(",")?;
             if parts[0] == "lr" {
@@ -183,7 +184,8 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
                 read: tags,
                 write: tags,
                 failed: tags,
-                atomicity: if a.pairs { Atomicity::Pair } else { Atomicity::One },
+                atomicity: Atomicity::Pair,
+                flow: Flow::Plain,
             });
         }
         name if name.len() > 1 && name.starts_with('l') && width(&name[1..]).is_some() => {

@@ -4,7 +4,7 @@
 //! plain accesses. The lowering in the layer `program` shares no code with this one.
 
 use crate::asm::{Assembler, unknown};
-use crate::code::{Arch, Atomicity, Binary, Expr, Op, Register, Unary};
+use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
 use crate::layout::Layout;
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Stage};
@@ -232,6 +232,7 @@ fn modify(a: &mut Assembler, of: &Operand, width: u8, value: Expr, context: &Con
                 write: tags,
                 failed: tags,
                 atomicity,
+                flow: Flow::Plain,
             });
         }
         Operand::Register(r, _) => {
@@ -401,6 +402,7 @@ fn cmpxchg(a: &mut Assembler, into: &Operand, from: &Operand, width: u8, context
         write: tags,
         failed: tags,
         atomicity,
+        flow: Flow::Plain,
     });
     // If they were equal the accumulator keeps its value, upper bytes and all.
     let differ = Expr::binary(Binary::Ne, Expr::Register(kept), Expr::Register(expected));

@@ -66,6 +66,10 @@ pub trait Observed: Clone {
     }
     /// The number that a value is.
     fn number(&self, value: u64) -> i128;
+    /// True if a value of this and one of another are the same.
+    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+        self.number(value) == other.number(of_other)
+    }
     /// Its name.
     fn name(&self) -> &str;
     /// The thread of a register; none for memory.
@@ -88,6 +92,10 @@ pub trait Names {
     type Observed: Observed;
     /// Takes a location.
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic>;
+    /// Takes a location of a list, which an outcome has whether the test accesses it or not.
+    fn listed(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Self::Observed, Diagnostic> {
+        self.location(cursor)
+    }
     /// Takes a value: a number, or a name that stands for an address.
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic>;
 }
@@ -121,7 +129,7 @@ impl Prop {
             Prop::True => true,
             Prop::False => false,
             Prop::Is(i, value) => observed[*i].equals(outcome[*i], *value),
-            Prop::Same(i, j) => observed[*i].number(outcome[*i]) == observed[*j].number(outcome[*j]),
+            Prop::Same(i, j) => observed[*i].same(outcome[*i], &observed[*j], outcome[*j]),
             Prop::Not(p) => !of(p),
             Prop::And(list) => list.iter().all(of),
             Prop::Or(list) => list.iter().any(of),
@@ -267,16 +275,21 @@ struct Reader<'n, N: Names> {
 impl<N: Names> Reader<'_, N> {
     fn location(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
         let found = self.names.location(cursor)?;
-        Ok(self.observed.iter().position(|o| o.is(&found)).unwrap_or_else(|| {
+        Ok(self.number(found))
+    }
+    /// The number of something observed, which becomes known if it was not.
+    fn number(&mut self, found: N::Observed) -> usize {
+        self.observed.iter().position(|o| o.is(&found)).unwrap_or_else(|| {
             self.observed.push(found);
             self.observed.len() - 1
-        }))
+        })
     }
     fn constraints(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
         if cursor.eat_word("locations") {
             cursor.expect("[")?;
             while !cursor.eat("]") {
-                self.location(cursor)?;
+                let found = self.names.listed(cursor)?;
+                self.number(found);
                 // Types are for other tools.
                 while cursor.peek().kind == Kind::Name || cursor.is("*") {
                     cursor.take();

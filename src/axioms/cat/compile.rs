@@ -26,6 +26,8 @@ pub(super) struct Compiler<'a> {
     pub(super) program: Program,
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) variants: &'a [&'a str],
+    /// Where each missing name of the vocabulary is used first.
+    pub(super) missing: HashMap<Slot, Span>,
     /// Where the nodes are that may fail when they are computed.
     pub(super) places: HashMap<Slot, Span>,
     /// How many names were met that are not known: `try` looks at it.
@@ -62,6 +64,7 @@ impl<'a> Compiler<'a> {
             program: Program::default(),
             vocabulary,
             variants,
+            missing: HashMap::new(),
             places: HashMap::new(),
             unknown: 0,
             calls: 0,
@@ -257,7 +260,7 @@ impl<'a> Compiler<'a> {
         if name == "co" && !self.orders {
             // The front end chooses: the order given must be one of them.
             self.orders = true;
-            let co = self.program.given(Name::Relation(RelationId::CO));
+            let co = self.given(Name::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
             let name = "a coherence order of the model".to_string();
             self.program.checks.push(Check { span, role: Role::Axiom, negated: false, asked: Asked::CoherenceIn(set), name, stage });

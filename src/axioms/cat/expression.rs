@@ -13,7 +13,7 @@ use super::ast::{Binary, Binding, Condition, Exp, Node, Pattern, Unary};
 use super::compile::Compiler;
 use super::program::{Group, Interpreted, Op, Slot, Type};
 use super::value::{Closure, Env, Primitive, Value};
-use crate::execution::SetId;
+use crate::execution::{Name, SetId};
 
 pub(super) type Compiled<T> = Result<T, Diagnostic>;
 
@@ -158,6 +158,18 @@ impl Compiler<'_> {
             _ => wrong(span, format!("this is {}: expected a relation", self.told(v))),
         }
     }
+    /// A name of the vocabulary: nothing if no execution has any of it.
+    pub(super) fn given(&mut self, name: Name, span: Span) -> Slot {
+        if self.vocabulary.is_never(name) {
+            let kind = if matches!(name, Name::Set(_)) { Type::Set } else { Type::Relation };
+            return self.program.node(Op::Nothing, kind);
+        }
+        let slot = self.program.given(name);
+        if self.vocabulary.is_missing(name) {
+            self.missing.entry(slot).or_insert(span);
+        }
+        slot
+    }
     fn placed(&mut self, op: Op, kind: Type, span: Span) -> Slot {
         let slot = self.program.node(op, kind);
         self.places.entry(slot).or_insert(span);
@@ -246,7 +258,7 @@ impl Compiler<'_> {
             return Ok(value.clone());
         }
         if let Some(given) = self.vocabulary.find(name) {
-            return Ok(Value::Node(self.program.given(given)));
+            return Ok(Value::Node(self.given(given, span)));
         }
         if let Some(p) = Primitive::by_name(name) {
             return Ok(Value::Primitive(p));
@@ -401,7 +413,7 @@ impl Compiler<'_> {
                 }
                 let found = [tag, &first, &upper].into_iter().find_map(|n| self.vocabulary.find(n));
                 match found {
-                    Some(name) => Ok(Value::Node(self.program.given(name))),
+                    Some(name) => Ok(Value::Node(self.given(name, argument.span))),
                     None => {
                         self.unknown += 1;
                         wrong(argument.span, format!("no events can have the tag `'{tag}` here"))
@@ -523,6 +535,7 @@ impl Compiler<'_> {
             self.program.truncate(nodes, groups);
             self.program.interpreted.truncate(interpreted);
             self.places.retain(|slot, _| slot.index() < nodes);
+            self.missing.retain(|slot, _| slot.index() < nodes);
         }
         wrong(bindings[0].span, "what this `let rec` defines is now a set, now a relation")
     }
@@ -581,7 +594,7 @@ impl Compiler<'_> {
             let value = match env.find(n) {
                 Some(v) => v.clone(),
                 None => match self.vocabulary.find(n) {
-                    Some(given) => Value::Node(self.program.given(given)),
+                    Some(given) => Value::Node(self.given(given, exp.span)),
                     None if Primitive::by_name(n).is_some() => continue,
                     None => {
                         self.unknown += 1;

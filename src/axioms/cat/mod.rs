@@ -24,7 +24,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use mu_base::{Diagnostic, SourceId, SourceMap, Span};
+use mu_base::{Diagnostic, SourceId, SourceMap, Span, Stage};
 
 pub use ast::TestKind;
 pub use compile::Resolver;
@@ -33,7 +33,7 @@ pub use lexer::KEYWORDS;
 pub use names::names;
 pub use run::{Failure, Run, Session, Verdict};
 
-use crate::execution::{Name, RelationId, Vocabulary};
+use crate::execution::{Name, RelationId, SetId, Vocabulary};
 use plan::Plan;
 use program::{Op, Program, Slot, Type};
 use value::Value;
@@ -63,6 +63,20 @@ pub struct Model {
     orders: bool,
 }
 
+/// Checks that no axiom, flag or choice depends on a name that front ends do not supply.
+fn supplied(program: &Program, missing: &HashMap<Slot, Span>, vocabulary: &Vocabulary) -> Result<(), Diagnostic> {
+    let roots = program.checks.iter().map(|c| plan::root(c.asked)).chain(program.choices.iter().map(|c| c.from));
+    let live = plan::needed(program, roots);
+    let Some(span) = live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source.0, s.start)) else { return Ok(()) };
+    let name = live.iter().find(|s| missing.get(s) == Some(span)).map(|s| match program.nodes[s.index()].op {
+        Op::GivenSet(id) => format!("the set `{}`", vocabulary.name_of(Name::Set(id))),
+        Op::GivenRelation(id) => format!("the relation `{}`", vocabulary.name_of(Name::Relation(id))),
+        _ => "this name".to_string(),
+    });
+    let message = format!("{}, which executions here do not have", name.unwrap_or_default());
+    Err(Diagnostic::at(Stage::Unsupported, *span, message).note("an axiom or a flag depends on it"))
+}
+
 impl Model {
     /// Compiles a model.
     ///
@@ -89,13 +103,17 @@ impl Model {
         variants: &[&str],
     ) -> Result<Model, Diagnostic> {
         let compiler = compile::Compiler::run(sources, source, resolver, vocabulary, variants)?;
-        let (mut program, spans, head, shown, orders) = (compiler.program, compiler.places, compiler.head, compiler.shown, compiler.orders);
+        let (mut program, spans, head, orders) = (compiler.program, compiler.places, compiler.head, compiler.orders);
+        let (missing, mut shown) = (compiler.missing, compiler.shown);
         let mut defined = BTreeMap::new();
         for (name, value) in compiler.last.iter() {
             if let Value::Node(slot) = value {
                 defined.entry(name.to_string()).or_insert(*slot);
             }
         }
+        supplied(&program, &missing, vocabulary)?;
+        shown.retain(|(_, slot)| plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s)));
+        defined.retain(|_, slot| plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s)));
         let plan = Plan::of(&mut program);
         let mut counts = [0u32; 3];
         let mut places = Vec::with_capacity(program.nodes.len());
@@ -143,6 +161,10 @@ impl Model {
     /// Whether the model reads a relation of the skeleton or the choice: a front end need not make what it does not read.
     pub fn reads_relation(&self, id: RelationId) -> bool {
         self.given.contains_key(&Name::Relation(id)) || id == RelationId::CO && self.reads_relation(RelationId::FR)
+    }
+    /// True if the model mentions a set of the skeleton.
+    pub fn reads_set(&self, id: SetId) -> bool {
+        self.given.contains_key(&Name::Set(id))
     }
     /// Whether the model says itself which coherence orders there are (`with co from …`).
     pub fn chooses_coherence(&self) -> bool {

@@ -73,7 +73,7 @@ fn push(program: &Program, slot: Slot, out: &mut Vec<Step>) {
 }
 
 /// What a check looks at.
-fn root(asked: Asked) -> Slot {
+pub fn root(asked: Asked) -> Slot {
     match asked {
         Asked::Test(_, slot) | Asked::CoherenceIn(slot) => slot,
     }

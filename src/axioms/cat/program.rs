@@ -346,6 +346,9 @@ impl Program {
     }
     /// `a * b` of sets.
     pub fn product(&mut self, a: Slot, b: Slot) -> Slot {
+        if self.is_nothing(a) || self.is_nothing(b) {
+            return self.nothing(Type::Relation);
+        }
         self.node(Op::Product(a, b), Type::Relation)
     }
     /// `[s]`.

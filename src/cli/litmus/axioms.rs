@@ -75,6 +75,7 @@ impl Route for Axioms {
         let report = mu_litmus::run(parse(source, text, Options { pairs: judge.pairs })?, judge, self.bounds, &session.budget)?;
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
+        let dropped = report.long || report.strayed.is_some();
         Ok(Ok(Ran {
             file: String::new(),
             answer: report.answer,
@@ -82,7 +83,7 @@ impl Route for Axioms {
             effort: report.executions,
             left_out,
             full_buffer: false,
-            more: vec![("flags", json!(flags)), ("unrolled", json!(report.unrolled)), ("paths_left_out", json!(report.dropped))],
+            more: vec![("flags", json!(flags)), ("unrolled", json!(report.unrolled)), ("paths_left_out", json!(dropped))],
         }))
     }
     fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {

@@ -1,7 +1,10 @@
 //! Facts of the literature in each language, refusals with places, and comparisons: with all candidates judged, with the machines on x86, with herd.
 
+mod armv8;
 mod facts;
+mod given;
 mod herd;
+mod widths;
 
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_litmus::candidates;
