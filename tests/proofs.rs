@@ -65,6 +65,36 @@ fn a_certificate_of_another_system_and_broken_systems_are_refused_with_a_place()
 }
 
 #[test]
+fn verify_reports_the_memory_model_the_processes_and_what_the_proof_assumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    assert_eq!(mu_check(&["prove", &file("spinlock"), "--certificate", &path("tso")]).code, 0);
+    assert_eq!(mu_check(&["prove", &file("spinlock"), "--model", "sc", "--certificate", &path("sc")]).code, 0);
+    for model in ["tso", "sc"] {
+        let verified = mu_check(&["verify", &file("spinlock"), &path(model), "--model", model]);
+        assert_eq!((verified.code, &verified.json["model"]), (0, &model.into()), "{}", verified.json);
+        assert_eq!(verified.json["processes"], "any");
+        let list = verified.json["assumptions"].as_array().expect("a list");
+        let lists = |text: &str| list.iter().any(|a| a.as_str().is_some_and(|a| a.contains(text)));
+        assert_eq!(
+            (lists("store buffer"), lists("in memory only"), lists("sequentially")),
+            (model == "tso", model == "tso", model == "sc")
+        );
+        let other = if model == "tso" { "sc" } else { "tso" };
+        let refused = mu_check(&["verify", &file("spinlock"), &path(model), "--model", other]);
+        assert_eq!((refused.code, refused.json["certificate"].as_str()), (1, Some("refused")), "{}", refused.json);
+    }
+    // Neither the proof nor its check has a system without initial states.
+    std::fs::write(path("none.cub"), "array A[proc] : bool\ninit (p) { A[p] = True && A[p] = False }\nunsafe (p) { A[p] = True }\n")
+        .unwrap();
+    std::fs::write(path("none"), "mu-check certificate 1\nmemory sc\nnever p1\n  A[p1] in {True}\n").unwrap();
+    for run in [mu_check(&["prove", &path("none.cub")]), mu_check(&["verify", &path("none.cub"), &path("none")])] {
+        assert_eq!((run.code, run.json["error"]["place"]["line"].as_u64()), (2, Some(2)), "{}{}", run.json, run.stderr);
+        assert!(run.stderr.contains("no initial state"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_solver_by_others_confirms_each_obligation() {
     if Command::new("z3").arg("--version").output().is_err() {
         println!("skipped: z3 is not installed");

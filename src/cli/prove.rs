@@ -11,14 +11,17 @@ use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, ends_in};
 use mu_cubicle::System;
 use mu_prove::image::Trouble;
+use mu_prove::premises::{Premises, Refusal, premises};
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
-use mu_prove::verify::{Asked, Refused, obligations};
+use mu_prove::verify::{Asked, Refused, memory_of, obligations};
 use mu_prove::{Options, Outcome, Verdict, Why};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
+/// Longer cubes are cut in messages.
+const MOST_SHOWN: usize = 400;
 /// A file of more bytes may take long to read.
 const SMALL: u64 = 1 << 16;
 
@@ -44,10 +47,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
         refuted::expect_evidence(path)?;
     }
     let system = read(session, &args.file, &args.translation)?;
-    let memory = match args.model {
-        ProofMemory::Sc => Memory::Sc,
-        ProofMemory::Tso => Memory::Tso,
-    };
+    let memory = memory(args.model);
     let options = Options {
         memory,
         approximate: !args.no_approximations,
@@ -57,12 +57,15 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     };
     output::stage("proving");
     let outcome = mu_prove::prove(&system, options, &session.budget);
+    if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
+        return Err(no_initial_state(&system));
+    }
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
             write_text(path, certificate)?;
         }
         if let Some(folder) = &args.smt_lib {
-            smt(&system, certificate, folder)?;
+            smt(session, &system, certificate, folder)?;
         }
     }
     if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
@@ -80,7 +83,20 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     })
 }
 
-fn smt(system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnostic> {
+fn memory(model: ProofMemory) -> Memory {
+    match model {
+        ProofMemory::Sc => Memory::Sc,
+        ProofMemory::Tso => Memory::Tso,
+    }
+}
+
+fn no_initial_state(system: &System) -> Diagnostic {
+    let place = system.init.place.0;
+    Diagnostic::at(Stage::Type, place, "no initial state: no state satisfies `init`, whatever the number of processes")
+        .note("every claim would hold of such a system; expected a formula that some state satisfies")
+}
+
+fn smt(session: &Session, system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnostic> {
     mu_base::host::fs::create_dir_all(folder).map_err(|e| super::pipeline::file_error("create", folder, &e))?;
     let mut result = Ok(());
     let written = obligations(system, certificate, &mut |name, text| {
@@ -89,7 +105,7 @@ fn smt(system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnost
         }
     });
     result?;
-    written.map_err(|r| Diagnostic::new(Stage::Internal, refused(system, &r)))
+    written.map_err(|r| Diagnostic::new(Stage::Internal, refused(session, system, &r)))
 }
 
 fn word(verdict: &Verdict) -> &'static str {
@@ -116,8 +132,20 @@ fn numbers(system: &System) -> String {
     }
 }
 
-fn refused(system: &System, refused: &Refused) -> String {
+/// The reason with its place in the file.
+fn placed(session: &Session, refusal: &Refusal) -> String {
+    let span = refusal.place.0;
+    if !span.is_somewhere() {
+        return refusal.message.clone();
+    }
+    let (line, column) = session.sources.line_column(span);
+    format!("{}:{line}:{column}: {}", session.sources.get(span.source).name, refusal.message)
+}
+
+fn refused(session: &Session, system: &System, refused: &Refused) -> String {
     match refused {
+        Refused::Premise(refusal) => placed(session, refusal),
+        Refused::NoInitialState => "no initial state: no state satisfies `init`".into(),
         Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
         Refused::Initiation(cube) => format!("cube {} is not shown to have no initial state", cube + 1),
         Refused::Consecution { cube, transition } => {
@@ -130,11 +158,19 @@ fn refused(system: &System, refused: &Refused) -> String {
     }
 }
 
-fn why(system: &System, why: &Why) -> String {
+fn why(session: &Session, system: &System, outcome: &Outcome, why: &Why) -> String {
     match why {
-        Why::Refused(text) => text.clone(),
+        Why::Refused(refusal) => placed(session, refusal),
+        Why::NoInitialState => "no initial state: no state satisfies `init`".into(),
         Why::Stopped(stop) => format!("stopped: {}", stop.word()),
-        Why::Trouble(Trouble::Processes) => "a cube needs more than 24 processes".into(),
+        Why::Trouble(Trouble::Processes) => match &outcome.stuck {
+            Some(cube) => format!(
+                "each step backward names another process, more than the 24 that a cube can name, and no invariant found says why that ends: \
+                 a variable may count processes, or a state depend on how many there are. The last cube: {}",
+                shortened(cube)
+            ),
+            None => "a cube needs more than 24 processes".into(),
+        },
         Why::Trouble(Trouble::Number) => "a number in a cube needs more than 63 bits".into(),
         Why::Trouble(Trouble::Cases) => {
             "a transition has too many cases that lead into a cube: more than 100,000 choices of them, or a million conditions".into()
@@ -143,7 +179,15 @@ fn why(system: &System, why: &Why) -> String {
         Why::Spurious(text) => {
             format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
         }
-        Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(system, r)),
+        Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(session, system, r)),
+    }
+}
+
+/// The start of a text of one line.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((at, _)) => format!("{} ..", &text[..at]),
+        None => text.to_string(),
     }
 }
 
@@ -161,22 +205,20 @@ fn asked_text(asked: &Asked) -> String {
 fn as_text(session: &Session, system: &System, args: &ProveArgs, outcome: &Outcome, seconds: f64) -> String {
     let mut out = format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
     if let Verdict::Safe { asked, .. } = &outcome.verdict {
-        let _ = writeln!(out, "processes      {}\nverified       {}", numbers(system), asked_text(asked));
-        match (outcome.assumed, system.invariants.len()) {
-            (_, 0) => {}
-            (n, all) if n == all => {
-                let _ = writeln!(out, "assumed        {n} `invariant` of the file");
-            }
-            (n, all) => {
-                let _ = writeln!(
-                    out,
-                    "assumed        {n} of {all} `invariant` of the file: the others speak of memory or of several processes"
-                );
-            }
+        let _ = writeln!(out, "processes      {}", numbers(system));
+        if let Ok(premises) = premises(system, memory(args.model)) {
+            out += &assumptions_text(&premises, system);
         }
+        let _ = writeln!(out, "verified       {}", asked_text(asked));
+    }
+    if let Some(n) = outcome.empty_from {
+        let _ = writeln!(out, "initial        no initial state with {n} processes or more: no such state satisfies `init`");
     }
     if let Verdict::Unknown(w) = &outcome.verdict {
-        let _ = writeln!(out, "why            {}", why(system, w));
+        let _ = writeln!(out, "why            {}", why(session, system, outcome, w));
+        if let Some((least, most)) = outcome.searched {
+            let _ = writeln!(out, "instances      {}: no unsafe state, all states searched", range_text(least, most));
+        }
     }
     let c = &outcome.counts;
     let _ = writeln!(
@@ -200,6 +242,26 @@ fn as_text(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
         out += &run_text(run);
     }
     out
+}
+
+fn range_text(least: usize, most: usize) -> String {
+    match (least, most) {
+        (1, 1) => "1 process".into(),
+        (l, m) if l == m => format!("{l} processes"),
+        (l, m) => format!("{l} to {m} processes"),
+    }
+}
+
+/// The assumptions, one a line.
+fn assumptions_text(premises: &Premises, system: &System) -> String {
+    let list = premises.assumptions(system);
+    if list.is_empty() {
+        return "assumes        nothing beyond the file\n".into();
+    }
+    list.iter().enumerate().fold(String::new(), |mut out, (i, text)| {
+        let _ = writeln!(out, "{:15}{text}", if i == 0 { "assumes" } else { "" });
+        out
+    })
 }
 
 fn claim_text(run: &Run) -> String {
@@ -232,6 +294,7 @@ fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
             "approximations": c.approximations,
         },
         "assumptions": outcome.assumed,
+        "empty_from": outcome.empty_from,
         "seconds": seconds,
         "verification_seconds": outcome.verification.as_secs_f64(),
         "peak_memory_bytes": session.peak_memory(),
@@ -239,6 +302,7 @@ fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
     match &outcome.verdict {
         Verdict::Safe { asked, .. } => {
             object["processes"] = json!(numbers(system));
+            object["assumed"] = json!(premises(system, memory(args.model)).map(|p| p.assumptions(system)).unwrap_or_default());
             object["verified"] = asked_json(asked);
         }
         Verdict::Unsafe(run) => {
@@ -249,7 +313,10 @@ fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
                 "unsafe": { "number": run.claim.0 + 1, "of": run.claim.1.iter().map(|p| p + 1).collect::<Vec<_>>() },
             });
         }
-        Verdict::Unknown(w) => object["why"] = json!(why(system, w)),
+        Verdict::Unknown(w) => {
+            object["why"] = json!(why(session, system, outcome, w));
+            object["instances"] = json!(outcome.searched.map(|(least, most)| [least, most]));
+        }
     }
     object
 }
@@ -265,40 +332,64 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::stage("verifying");
-    let found =
-        mu_prove::verify::verify_within(&system, &text, &session.budget, session.common.threads.map_or(0, |_| session.threads()), u64::MAX);
+    let unreadable = |e: &mu_prove::verify::read::ReadError| {
+        let message = format!("{}:{}: {}", args.certificate.display(), e.line, e.message);
+        Diagnostic::new(Stage::Syntax, message)
+    };
+    let claimed = memory_of(&text).map_err(|e| unreadable(&e))?;
+    let rests = premises(&system, claimed);
+    // Where nothing is in memory the models coincide.
+    let other = args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
+    let threads = session.common.threads.map_or(0, |_| session.threads());
+    let found = mu_prove::verify::verify_within(&system, &text, &session.budget, threads, u64::MAX);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
-        smt(&system, &text, folder)?;
+        smt(session, &system, &text, folder)?;
     }
     let (code, word) = match &found {
+        Err(Refused::Unreadable(e)) => return Err(unreadable(e)),
+        Err(Refused::NoInitialState) => return Err(no_initial_state(&system)),
+        _ if other.is_some() => (1, "refused"),
         Ok(_) => (0, "proved"),
-        Err(Refused::Unreadable(e)) => {
-            let message = format!("{}:{}: {}", args.certificate.display(), e.line, e.message);
-            return Err(Diagnostic::new(Stage::Syntax, message));
-        }
         Err(Refused::Stopped(_)) => (3, "unknown"),
         Err(_) => (1, "refused"),
     };
+    let model = |memory: Memory| if memory == Memory::Tso { "tso" } else { "sc" };
+    let mismatch =
+        other.map(|required| format!("the certificate is for `{}`, and `--model` requires `{}`", model(claimed), model(required)));
+    let why = mismatch.or_else(|| found.as_ref().err().map(|r| refused(session, &system, r)));
     match session.common.format {
         Format::Text => {
-            let mut out = format!("certificate    {word}\n");
-            match &found {
-                Ok(asked) => {
-                    let _ = writeln!(out, "processes      {}\nverified       {}", numbers(&system), asked_text(asked));
+            let described = rests.as_ref().map_or(model(claimed), Premises::model);
+            let mut out = format!("certificate    {word}\nmodel          {described}\nprocesses      {}\n", numbers(&system));
+            if let Ok(premises) = &rests {
+                out += &assumptions_text(premises, &system);
+            }
+            match (&found, why) {
+                (_, Some(why)) => {
+                    let _ = writeln!(out, "why            {why}");
                 }
-                Err(r) => {
-                    let _ = writeln!(out, "why            {}", refused(&system, r));
+                (Ok(asked), None) => {
+                    let _ = writeln!(out, "verified       {}", asked_text(asked));
                 }
+                (Err(_), None) => {}
             }
             let _ = writeln!(out, "seconds        {seconds:.3}");
             print(&out)?;
         }
         Format::Json => {
-            let mut object = json!({ "verdict": output::verdict_word(word), "certificate": word, "seconds": seconds });
-            match &found {
-                Ok(asked) => object["verified"] = asked_json(asked),
-                Err(r) => object["why"] = json!(refused(&system, r)),
+            let mut object = json!({
+                "verdict": output::verdict_word(word),
+                "certificate": word,
+                "model": model(claimed),
+                "processes": numbers(&system),
+                "assumptions": rests.as_ref().map(|p| p.assumptions(&system)).unwrap_or_default(),
+                "seconds": seconds,
+            });
+            match (&found, why) {
+                (_, Some(why)) => object["why"] = json!(why),
+                (Ok(asked), None) => object["verified"] = asked_json(asked),
+                (Err(_), None) => {}
             }
             output::object(object)?;
         }

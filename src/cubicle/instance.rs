@@ -295,6 +295,7 @@ impl Machine<'_> {
     pub(crate) fn code_text(&self, slot: u32, code: u32) -> String {
         match self.val(slot, code) {
             crate::value::Val::Any => "?".into(),
+            crate::value::Val::Proc(p) if p >= self.layout.n => "other".into(),
             crate::value::Val::Proc(p) => format!("#{}", p + 1),
             crate::value::Val::Cons(c) => self.system.constructor(c).name.clone(),
             crate::value::Val::Number(n) => n.to_string(),

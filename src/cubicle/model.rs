@@ -108,7 +108,11 @@ impl<'s> SystemModel<'s> {
         let starts = machine.start(true)?;
         if starts.is_empty() {
             let place = machine.system.init.place.0;
-            return Err(Diagnostic::at(Stage::Type, place, format!("no state of {} processes satisfies `init`", machine.layout.n)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                place,
+                format!("no initial state: no state of {} processes satisfies `init`", machine.layout.n),
+            ));
         }
         Ok(Self::of(machine, starts))
     }
@@ -363,7 +367,8 @@ fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec
 fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
     let constructors = &machine.system.type_of(t).constructors;
     match constructors.first() {
-        _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n),
+        // One more: a cell may hold the process beyond the instance.
+        _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n + 1),
         _ if t.is_numeric() => Dense::Table(RwLock::default()),
         Some(first) => Dense::Range(first.0, constructors.len() as u32),
         None => Dense::Range(0, machine.layout.symbol.iter().filter(|s| machine.system.symbol(**s).sort == t).count().max(1) as u32),

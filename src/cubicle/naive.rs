@@ -55,8 +55,12 @@ impl Naive<'_> {
         out
     }
     fn values(&self, sort: TypeId) -> Vec<Val> {
+        self.values_to(sort, self.n)
+    }
+    /// The values of a sort, with so many processes.
+    fn values_to(&self, sort: TypeId, processes: u32) -> Vec<Val> {
         match sort {
-            TypeId::PROC => (0..self.n).map(Val::Proc).collect(),
+            TypeId::PROC => (0..processes).map(Val::Proc).collect(),
             TypeId::INT => self.candidates.iter().filter(|c| c.is_integer()).cloned().map(Val::Number).collect(),
             TypeId::REAL => self.candidates.iter().cloned().map(Val::Number).collect(),
             t => self.system.type_of(t).constructors.iter().map(|c| Val::Cons(*c)).collect(),
@@ -129,12 +133,33 @@ impl Naive<'_> {
     fn allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
     }
-    /// The initial states.
+    /// The initial states. Only if there is none may cells that `init` mentions hold the process beyond the instance.
     pub fn initial(&self) -> Vec<State> {
+        let mut states = self.satisfying(self.n);
+        if states.is_empty() {
+            states = self.satisfying(self.n + 1);
+        }
+        states.retain(|s| self.allowed(s));
+        states
+    }
+    /// Whether `init` mentions the cell.
+    fn is_mentioned(&self, cell: &Cell) -> bool {
+        let params = self.assignments(self.system.init.params.len() as u32, false);
+        let is = |env: &Env, a: &Access| a.symbol == cell.0 && a.args.iter().map(|p| self.proc(env, *p)).eq(cell.1.iter().copied());
+        let term = |env: &Env, t: &Term| match t {
+            Term::Cell(a) => is(env, a),
+            Term::Sum(s) => s.terms.iter().any(|t| is(env, &t.0)),
+            _ => false,
+        };
+        let mentions = |env: &Env, a: &Atom| if let Atom::Compare(l, _, r) = a { term(env, l) || term(env, r) } else { false };
+        params.iter().any(|env| self.system.init.dnf.iter().flatten().any(|a| mentions(env, a)))
+    }
+    fn satisfying(&self, processes: u32) -> Vec<State> {
         let init = &self.system.init;
         let mut states = vec![State { cells: BTreeMap::new(), buffers: vec![VecDeque::new(); self.n as usize] }];
         for cell in self.cells() {
-            let values = self.values(self.system.symbol(cell.0).sort);
+            let processes = if self.is_mentioned(&cell) { processes } else { self.n };
+            let values = self.values_to(self.system.symbol(cell.0).sort, processes);
             states = states
                 .iter()
                 .flat_map(|s| {
@@ -152,7 +177,6 @@ impl Naive<'_> {
                     .all(|env| init.dnf.iter().any(|cube| cube.iter().all(|atom| !self.has_all(s, env, atom) || self.atom(s, env, atom))))
             });
         }
-        states.retain(|s| self.allowed(s));
         states
     }
     fn has_all(&self, s: &State, env: &Env, atom: &Atom) -> bool {

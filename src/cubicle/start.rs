@@ -1,7 +1,8 @@
 //! The initial states of a machine: what `init` says for all choices of processes, solved.
 //!
 //! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells of which something is assumed. Another cell that nothing asks for
-//! stays open ([`ANY`]) unless the caller wants all values. Cost: the number of states times the instances of `init`.
+//! stays open ([`ANY`]) unless the caller wants all values. If no state of the processes 1 to n satisfies `init`, a cell that `init` constrains may also hold one
+//! process beyond them: `Home <> p`, for all `p`, says that the home takes no other part. Cost: the number of states times the instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
@@ -18,6 +19,8 @@ struct Search<'m, 's> {
     machine: &'m Machine<'s>,
     /// Every value of sorts that have an end of them, else open cells stay so.
     eager: bool,
+    /// True if cells that `init` constrains may hold the process beyond the instance.
+    beyond: bool,
     found: BTreeSet<Vec<u32>>,
 }
 
@@ -41,8 +44,12 @@ impl Machine<'_> {
                 _ => choices.push(dnf),
             }
         }
-        let mut search = Search { machine: self, eager, found: BTreeSet::new() };
-        search.solve(vec![ANY; self.width()], atoms, &choices)?;
+        let mut search = Search { machine: self, eager, beyond: false, found: BTreeSet::new() };
+        search.solve(vec![ANY; self.width()], atoms.clone(), &choices)?;
+        if search.found.is_empty() && self.system.symbols.iter().any(|s| s.sort == TypeId::PROC) {
+            search.beyond = true;
+            search.solve(vec![ANY; self.width()], atoms, &choices)?;
+        }
         let mut out: Vec<_> = search.found.into_iter().collect();
         if self.memory == crate::machine::Memory::Tso {
             let cells = self.layout.cells as usize;
@@ -128,6 +135,7 @@ impl Search<'_, '_> {
             }
             return Ok(());
         }
+        let constrained = open.is_some();
         let slot = match open {
             Some(Need::Slot(slot)) => Some(slot),
             Some(Need::Fault(d)) => return Err(d),
@@ -146,7 +154,9 @@ impl Search<'_, '_> {
             }
             return Ok(());
         };
-        for value in machine.domain(slot).ok_or_else(|| machine.undetermined(slot))? {
+        let beyond =
+            (self.beyond && constrained && sort(machine.system, &machine.layout, slot) == TypeId::PROC).then_some(machine.layout.n);
+        for value in machine.domain(slot).ok_or_else(|| machine.undetermined(slot))?.into_iter().chain(beyond) {
             let mut next = state.clone();
             next[slot as usize] = value;
             self.solve(next, atoms.clone(), &[])?;

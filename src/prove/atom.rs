@@ -55,6 +55,8 @@ pub struct Signature {
     pub fixed: usize,
     /// All processes there are, if the file says so.
     pub most: Option<usize>,
+    /// True if cells may hold a process beyond all there are: `init` holds of no state otherwise.
+    pub beyond: bool,
 }
 
 impl Signature {
@@ -67,7 +69,7 @@ impl Signature {
         match sort {
             Sort::Finite(64) => u64::MAX,
             Sort::Finite(n) => (1 << n) - 1,
-            Sort::Process if self.most == Some(processes) => (1 << processes) - 1,
+            Sort::Process if self.most == Some(processes) && !self.beyond => (1 << processes) - 1,
             Sort::Process => OTHER | ((1 << processes) - 1),
             _ => u64::MAX,
         }

@@ -11,6 +11,7 @@ pub mod atom;
 pub mod decide;
 pub mod stages;
 pub mod cube;
+pub mod premises;
 pub mod rules;
 pub mod image;
 pub mod start;

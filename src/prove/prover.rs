@@ -9,14 +9,18 @@ use crate::cube::Cube;
 use crate::image::Trouble;
 use crate::lemmas::lemmas;
 use crate::oracle::Instances;
-use crate::replay::{Run, machine, replay};
-use crate::rules::{Memory, Refusal, Rules, translate};
+use crate::premises::Refusal;
+use crate::replay::{Run, bare_machine, machine, replay};
+use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
 use crate::share::Threads;
+use crate::start::initial;
 use crate::verify::{Asked, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
-use mu_cubicle::system::System;
+use mu_cubicle::instance::Reach;
+use mu_cubicle::machine::Machine;
+use mu_cubicle::system::{System, Update};
 use std::time::Duration;
 
 /// What to do.
@@ -48,7 +52,9 @@ impl Default for Options {
 #[derive(Clone, Debug)]
 pub enum Why {
     /// The system is not handled.
-    Refused(String),
+    Refused(Refusal),
+    /// No state satisfies `init`, for any number of processes.
+    NoInitialState,
     /// A limit.
     Stopped(Stop),
     /// Something that a cube cannot represent.
@@ -90,6 +96,12 @@ pub struct Outcome {
     pub repeated: usize,
     /// How many `invariant`s of the file were assumed.
     pub assumed: usize,
+    /// The least number of processes from which on no state satisfies `init`, if one of the first few is such a number.
+    pub empty_from: Option<usize>,
+    /// Where nothing is known: the cube that could not be expanded.
+    pub stuck: Option<String>,
+    /// Where nothing is known: the numbers of processes of which the machine has all states and none is unsafe.
+    pub searched: Option<(usize, usize)>,
     /// The time that the verification took.
     pub verification: Duration,
 }
@@ -113,6 +125,16 @@ struct Turn {
 
 /// The first turn.
 const FIRST: Turn = Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
+/// Instances of at most so many processes are searched where nothing is proved, or of as many as a claim names.
+const INSTANCES: usize = 4;
+/// An instance with more choices of processes and cases is not searched.
+const MOST_GROUND: usize = 1 << 20;
+/// States times choices of an instance.
+const MOST_EVALUATED: usize = 50_000_000;
+/// After so many turns with approximations the search ends where the exact one met something that a cube cannot represent.
+const TURNS_AFTER_TROUBLE: usize = 2;
+/// Beyond the least number of processes, so many more are compared with `init`.
+const INITIAL_SIZES: usize = 3;
 /// No instance is explored further.
 const MOST_STATES: usize = 1_000_000;
 
@@ -149,22 +171,27 @@ struct Prover<'a> {
 
 /// Proves or refutes that the system is safe.
 pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
+    let nothing = |why: Why, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
+        verdict: verdict.unwrap_or(Verdict::Unknown(why)),
+        counts: Counts::default(),
+        searches: 0,
+        refuted: 0,
+        repeated: 0,
+        assumed: system.invariants.len(),
+        empty_from: None,
+        stuck: None,
+        searched,
+        verification: Duration::ZERO,
+    };
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
-        Err(Refusal(why)) => {
-            let verdict = instances(system, options, options.memory, Why::Refused(why), budget);
-            let assumed = system.invariants.len();
-            return Outcome {
-                verdict,
-                counts: Counts::default(),
-                searches: 0,
-                refuted: 0,
-                repeated: 0,
-                assumed,
-                verification: Duration::ZERO,
-            };
-        }
+        Err(refusal) => return nothing(Why::Refused(refusal), instances(system, options, options.memory, budget)),
     };
+    let least = system.fixed.max(1) as usize;
+    let empty_from = empty_from(&rules, least);
+    if empty_from == Some(least) {
+        return nothing(Why::NoInitialState, (None, None));
+    }
     let mut prover = Prover {
         system,
         rules: &rules,
@@ -180,19 +207,49 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         oracle: None,
         lemmas: None,
     };
-    let verdict = prover.run();
-    let Prover { counts, searches, refuted, repeated, verification, .. } = prover;
-    Outcome { verdict, counts, searches, refuted, repeated, assumed: rules.invariants.len(), verification }
+    let (verdict, searched) = match prover.run() {
+        Verdict::Unknown(why) if is_ours(&why) => {
+            let (found, searched) = instances(system, options, rules.memory, budget);
+            (found.unwrap_or(Verdict::Unknown(why)), searched)
+        }
+        verdict => (verdict, None),
+    };
+    let Prover { counts, searches, refuted, repeated, verification, exact, .. } = prover;
+    let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
+    let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(Why::Trouble(_))));
+    let assumed = rules.premises.assumed.len();
+    Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification }
+}
+
+/// True if no limit of the user's ended the search.
+fn is_ours(why: &Why) -> bool {
+    !matches!(why, Why::Stopped(_) | Why::Unverified(Refused::Stopped(_)))
+}
+
+/// The least number of processes from which on there is no initial state, tried for the first few: what holds of all processes holds of fewer.
+fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
+    let most = rules.signature.most.unwrap_or(usize::MAX).min(least + INITIAL_SIZES);
+    (least..=most).find(|n| {
+        let all = Cube { processes: *n, atoms: Vec::new() };
+        matches!(initial(rules, &all), Ok(None))
+    })
 }
 
 impl<'a> Prover<'a> {
     fn run(&mut self) -> Verdict {
         let mut turn = FIRST;
+        // What the exact search cannot represent; then approximations have a few more turns.
+        let mut trouble: Option<Why> = None;
+        let mut turns = 0;
         let why = loop {
-            match self.exact(turn) {
-                Ok(verdict) => return verdict,
-                Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
-                Err(why) => break why,
+            if trouble.is_none() || self.lemmas.as_ref().is_some_and(|l| !l.is_empty()) {
+                match self.exact(turn) {
+                    Ok(verdict) => return verdict,
+                    Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
+                    // Approximations have the same cases.
+                    Err(Why::Trouble(t)) if self.options.approximate && t != Trouble::Cases => trouble = Some(Why::Trouble(t)),
+                    Err(why) => break why,
+                }
             }
             // A turn ends as a limit of states does; where it was the limit, the exact search never gets further.
             let last = self.budget.check(self.counts.nodes as u64).is_err();
@@ -207,14 +264,17 @@ impl<'a> Prover<'a> {
             if last {
                 break Why::Stopped(Stop::States);
             }
+            if let Some(why) = &trouble {
+                turns += 1;
+                if turns >= TURNS_AFTER_TROUBLE {
+                    break why.clone();
+                }
+            }
             turn = turn.next();
             if self.options.approximate && self.lemmas.is_none() {
                 self.look_for_lemmas(turn);
             }
         };
-        if matches!(why, Why::Spurious(_)) {
-            return instances(self.system, self.options, self.rules.memory, why, self.budget);
-        }
         Verdict::Unknown(why)
     }
     /// Takes so much of the work that is left, to be put back what is not done.
@@ -327,17 +387,25 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Nothing is found for every number of processes: perhaps a small number of them has a run.
-fn instances(system: &System, options: Options, memory: Memory, why: Why, budget: &Budget) -> Verdict {
+/// Searches small instances for a run where nothing is found for every number of processes. The second result is the range of numbers of processes of which
+/// all states are searched and none is unsafe.
+fn instances(system: &System, options: Options, memory: Memory, budget: &Budget) -> (Option<Verdict>, Option<(usize, usize)>) {
     let most = if options.work.is_some() { MOST_INSTANCE.1 } else { MOST_INSTANCE.0 };
-    let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1).max(1);
-    let sizes = match system.processes {
-        Some(n) => vec![n as usize],
-        None => (params..=params.max(4)).collect(),
-    };
-    for n in sizes {
-        let Ok(machine) = machine(system, memory, n as u32) else { continue };
-        let Ok(reach) = machine.reach(most, true, budget) else { continue };
+    let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1);
+    let least = system.fixed.max(1) as usize;
+    let largest = params.max(INSTANCES).max(least);
+    let mut searched: Option<(usize, usize)> = None;
+    for n in least..=system.processes.map_or(largest, |n| (n as usize).min(largest)) {
+        let Some(size) = ground_size(system, n).filter(|s| *s <= MOST_GROUND) else { break };
+        let most = most.min(MOST_EVALUATED / size.max(1));
+        // Without values for numbers that nothing determines, a search that finds nothing is complete, and a claim about such a number may hold.
+        let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget) {
+            Some((machine, reach)) if reach.violation.is_none() => (machine, reach, true),
+            _ => match search_instance(system, memory, n, most, true, budget) {
+                Some((machine, reach)) => (machine, reach, false),
+                None => break,
+            },
+        };
         if let Some((state, claim, procs)) = &reach.violation {
             let replayed = reach.run(*state);
             let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();
@@ -346,8 +414,44 @@ fn instances(system: &System, options: Options, memory: Memory, why: Why, budget
             let states =
                 std::iter::once(&replayed.start).chain(replayed.steps.iter().map(|s| &s.1)).map(|s| machine.state_text(s)).collect();
             let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()) };
-            return Verdict::Unsafe(Box::new(run));
+            return (Some(Verdict::Unsafe(Box::new(run))), searched);
+        }
+        if every && reach.complete && searched.is_none_or(|s| s.1 + 1 == n) {
+            searched = Some((searched.map_or(n, |s| s.0), n));
         }
     }
-    Verdict::Unknown(why)
+    (None, searched)
+}
+
+fn search_instance<'s>(
+    system: &'s System,
+    memory: Memory,
+    processes: usize,
+    most: usize,
+    candidates: bool,
+    budget: &Budget,
+) -> Option<(Machine<'s>, Reach)> {
+    let machine =
+        if candidates { machine(system, memory, processes as u32) } else { bare_machine(system, memory, processes as u32) }.ok()?;
+    let reach = machine.reach(most, true, budget).ok()?;
+    Some((machine, reach))
+}
+
+/// How many choices of processes, times cases, the transitions and claims of an instance have; `None` if the number is out of range.
+fn ground_size(system: &System, n: usize) -> Option<usize> {
+    // Where there are fewer processes than parameters, the choices of all of them are made before none is left.
+    let injective = |k: usize| (0..k.min(n)).try_fold(1usize, |all, i| all.checked_mul(n - i));
+    let mut size = 0usize;
+    for t in &system.transitions {
+        let cases = |u: &Update| match u {
+            Update::Assign { .. } => Some(1),
+            Update::Cases { bound, cases, .. } => n.checked_pow(bound.len() as u32)?.checked_mul(cases.len()),
+        };
+        let updates = t.updates.iter().try_fold(1usize, |all, u| all.checked_add(cases(u)?))?;
+        size = size.checked_add(injective(t.params.len())?.checked_mul(updates)?)?;
+    }
+    for c in system.unsafes.iter().chain(&system.invariants) {
+        size = size.checked_add(injective(c.params.len())?)?;
+    }
+    size.checked_add(n.checked_pow(system.init.params.len() as u32)?)
 }

@@ -81,6 +81,15 @@ pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machin
     Machine::new(system, processes, memory, Setup { buffer: None, candidates: candidates(system), given: Vec::new() })
 }
 
+/// The machine for so many processes, without values for numbers that nothing determines: asking for one is an error.
+///
+/// # Errors
+/// Whatever the machine rejects.
+pub fn bare_machine(system: &System, memory: Memory, processes: u32) -> Result<Machine<'_>, Diagnostic> {
+    let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
+    Machine::new(system, processes, memory, Setup::default())
+}
+
 /// Does the path on the machine.
 ///
 /// # Errors

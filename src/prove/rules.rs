@@ -1,21 +1,19 @@
 //! From the typed system to what the prover works on: symbols with sorts, rules whose cells are packed, claims. A rule's process variables are
 //! template numbers: a parameter or bound variable is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
 //!
-//! Refused by name, so that the answer is *unknown*, not wrong: enumerations of more than 64 constructors, arrays of more than three indices, numbers
-//! of more than 63 bits, `fence()` elsewhere than in the guard, and under total store order processes that meet outside memory (a plain
-//! variable, or the plain cell of another process; the reduction of [`crate::stages`] needs that).
+//! What a proof cannot handle is rejected by [`crate::premises`] first, so that the answer is *unknown*, not wrong.
 
-use crate::atom::{Atom, Cell, JOINT, Linear, Literal, Point, Signature, Sort, TooLarge};
+use crate::atom::{Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge};
+use crate::cube::Cube;
+use crate::premises::{Premises, Refusal, premises};
 use crate::simplex::Relation;
+use crate::start::initial;
+use mu_base::source::Place;
 use mu_cubicle::system::{self, Kind, Op, Proc, System, Term, TypeId, Update};
 use num_traits::{One, ToPrimitive};
 
 /// The template number of `#1`.
 pub const FIXED: u8 = 0x80;
-
-/// Why a system cannot be handled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(pub String);
 
 /// The memory model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,10 +112,12 @@ pub struct Rules {
     pub init: (usize, Vec<Vec<Test>>),
     /// What must never hold: parameters and tests.
     pub unsafes: Vec<(usize, Vec<Test>)>,
-    /// What is assumed never to hold, as far as [`is_assumable`].
+    /// What is assumed never to hold, as far as [`Premises::assumed`].
     pub invariants: Vec<(usize, Vec<Test>)>,
     /// The memory model; [`Memory::Sc`] if nothing is in memory.
     pub memory: Memory,
+    /// What the proof rests on.
+    pub premises: Premises,
 }
 
 impl Rules {
@@ -132,8 +132,12 @@ struct Translator<'a> {
     index: Vec<u32>,
 }
 
+fn rejected(message: impl Into<String>) -> Refusal {
+    Refusal { message: message.into(), place: Place::default() }
+}
+
 fn too_large() -> Refusal {
-    Refusal("a number has more than 63 bits".into())
+    rejected("a number needs more than 63 bits")
 }
 
 fn template(p: Proc) -> u8 {
@@ -194,7 +198,7 @@ impl Translator<'_> {
         let mut found = Vec::new();
         for c in dnf {
             match self.cube(c, joint)? {
-                Some((_, true)) => return Err(Refusal(format!("`fence()` stands in {what}; only the guard of a transition may have it"))),
+                Some((_, true)) => return Err(rejected(format!("`fence()` stands in {what}; only the guard of a transition may have it"))),
                 Some((tests, false)) => found.push(tests),
                 None => {}
             }
@@ -217,7 +221,7 @@ impl Translator<'_> {
                 for c in cases {
                     match self.cube(&c.condition, false)? {
                         Some((_, true)) => {
-                            return Err(Refusal("`fence()` stands in a case; only the guard of a transition may have it".into()));
+                            return Err(rejected("`fence()` stands in a case; only the guard of a transition may have it"));
                         }
                         Some((tests, false)) => list.push((tests, value(&c.value)?)),
                         None => {}
@@ -227,7 +231,7 @@ impl Translator<'_> {
             }
         })
     }
-    fn signature(&self, memory: Memory) -> Result<Signature, Refusal> {
+    fn signature(&self, memory: Memory) -> Signature {
         let mut signature =
             Signature { fixed: self.system.fixed as usize, most: self.system.processes.map(|n| n as usize), ..Signature::default() };
         for s in &self.system.symbols {
@@ -237,41 +241,29 @@ impl Translator<'_> {
                 TypeId::INT => Sort::Integer,
                 TypeId::REAL => Sort::Real,
                 _ if of.constructors.is_empty() => Sort::Abstract,
-                _ if of.constructors.len() > 64 => {
-                    return Err(Refusal(format!(
-                        "type `{}` has {} constructors; the prover handles at most 64",
-                        of.name,
-                        of.constructors.len()
-                    )));
-                }
                 _ => Sort::Finite(of.constructors.len() as u32),
             };
-            if s.arity > 3 {
-                return Err(Refusal(format!("array `{}` has {} indices; the prover handles at most 3", s.name, s.arity)));
-            }
             signature.sorts.push(sort);
             signature.weak.push(memory == Memory::Tso && s.kind == Kind::Weak);
             signature.arity.push(s.arity);
             signature.rigid.push(s.kind == Kind::Constant);
         }
-        Ok(signature)
+        signature
     }
 }
 
 /// Translates the system for the memory model.
 pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
-    let memory = if system.has_memory() { memory } else { Memory::Sc };
+    let premises = premises(system, memory)?;
+    let memory = premises.memory;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
         for (i, c) in t.constructors.iter().enumerate() {
             index[c.index()] = i as u32;
         }
     }
-    if system.fixed as usize > crate::atom::MOST_PROCESSES {
-        return Err(Refusal(format!("`#{}` is named; the prover handles at most {} processes", system.fixed, crate::atom::MOST_PROCESSES)));
-    }
     let t = Translator { system, index };
-    let signature = t.signature(memory)?;
+    let signature = t.signature(memory);
     let joint = memory == Memory::Tso;
     let mut rules = Vec::new();
     for (i, transition) in system.transitions.iter().enumerate() {
@@ -302,43 +294,33 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
             memory == Memory::Tso && (read_cells(&rule).iter().any(|c| signature.weak[c.symbol()]) || (transition.locked && writes));
         rules.push(rule);
     }
-    let claims = |claims: &[system::Claim], what: &str| {
+    let claims = |claims: &mut dyn Iterator<Item = &system::Claim>, what: &str| {
         let mut found = Vec::new();
         for c in claims {
             found.extend(t.plain(std::slice::from_ref(&c.cube), joint, what)?.into_iter().map(|tests| (c.params.len(), tests)));
         }
         Ok::<_, Refusal>(found)
     };
-    let mut invariants = claims(&system.invariants, "`invariant`")?;
-    if memory == Memory::Tso {
-        invariants.retain(|claim| is_assumable(&signature, &rules, &claim.1));
-    }
-    let rules = Rules {
+    let invariants = claims(&mut premises.assumed.iter().map(|i| &system.invariants[*i]), "`invariant`")?;
+    let mut rules = Rules {
         init: (system.init.params.len(), t.plain(&system.init.dnf, false, "`init`")?),
-        unsafes: claims(&system.unsafes, "`unsafe`")?,
+        unsafes: claims(&mut system.unsafes.iter(), "`unsafe`")?,
         invariants,
         signature,
         rules,
         memory,
+        premises,
     };
-    if memory == Memory::Tso {
-        private(system, &rules)?;
-    }
+    rules.signature.beyond = is_beyond(&rules);
     Ok(rules)
 }
 
-/// Whether, under total store order, states may be left out because the claim holds in them. The states of a run that is told with writes that reach memory at
-/// once ([`crate::stages`]) are not all states of the machine: a process may stand before its write while another, whose write reaches memory first, is
-/// further than it ever was at that time. What one process is at, and what never changes, is the same in both.
-fn is_assumable(signature: &Signature, rules: &[Rule], claim: &[Test]) -> bool {
-    let changes = |c: &Cell| !signature.rigid[c.symbol()] && rules.iter().any(|r| r.changes.iter().any(|x| x.symbol() == c.symbol()));
-    let mut cells = Vec::new();
-    add_cells(claim, &mut cells);
-    cells.retain(changes);
-    let mut who: Vec<u8> = cells.iter().flat_map(|c| c.processes()).collect();
-    who.sort_unstable();
-    who.dedup();
-    who.len() <= 1 && cells.iter().all(|c| !signature.weak[c.symbol()])
+/// True if no state of all processes that the file means satisfies `init`, so that a cell may hold another one, as it may on the machine.
+fn is_beyond(rules: &Rules) -> bool {
+    let processes = rules.signature.sorts.contains(&Sort::Process);
+    let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else { return false };
+    let all = Cube { processes: most, atoms: Vec::new() };
+    matches!(initial(rules, &all), Ok(None))
 }
 
 fn add_value(value: &Value, found: &mut Vec<Cell>) {
@@ -380,29 +362,6 @@ fn read_cells(rule: &Rule) -> Vec<Cell> {
     found
 }
 
-/// Checks that processes meet in memory only: of each plain array there is an index that is the actor wherever a rule reads or writes it.
-fn private(system: &System, rules: &Rules) -> Result<(), Refusal> {
-    let signature = &rules.signature;
-    for s in 0..signature.sorts.len() {
-        if signature.rigid[s] || signature.weak[s] {
-            continue;
-        }
-        let clash = |rule: &Rule, index: Option<usize>| !rule_is_private(rule, s, index);
-        let fits = |index: Option<usize>| rules.rules.iter().all(|r| !clash(r, index));
-        if fits(None) || (0..signature.arity[s]).any(|i| fits(Some(i))) {
-            continue;
-        }
-        let at = rules.rules.iter().find(|r| clash(r, Some(0))).or_else(|| rules.rules.iter().find(|r| clash(r, None)));
-        let name = at.map_or("", |r| system.transitions[r.transition].name.as_str());
-        let what = if signature.arity[s] == 0 { "variable is shared" } else { "array is not only of the acting process" };
-        return Err(Refusal(format!(
-            "`{}` is not weak, and transition `{name}` accesses it: under total store order the prover handles processes that meet in memory only, and this {what}",
-            system.symbols[s].name
-        )));
-    }
-    Ok(())
-}
-
 /// Whether the value is the cell itself.
 pub fn is_cell(value: &Value, cell: Cell) -> bool {
     match value {
@@ -410,47 +369,6 @@ pub fn is_cell(value: &Value, cell: Cell) -> bool {
         Value::Sum { terms, constant: 0, scale: 1 } => terms.as_slice() == [(cell, 1)],
         _ => false,
     }
-}
-
-/// Whether the rule accesses the symbol only where the index is its actor, or not at all.
-fn rule_is_private(rule: &Rule, symbol: usize, index: Option<usize>) -> bool {
-    let touched = read_cells(rule).iter().any(|c| c.symbol() == symbol) || rule.changes.iter().any(|c| c.symbol() == symbol);
-    let actors: Vec<u8> = match rule.actor {
-        Some(a) => vec![a],
-        None => (0..rule.params as u8).collect(),
-    };
-    !touched || index.is_some_and(|i| actors.iter().any(|&actor| is_private_to(rule, symbol, i, actor)))
-}
-
-fn is_private_to(rule: &Rule, symbol: usize, index: usize, actor: u8) -> bool {
-    let own = |c: &Cell| c.symbol() != symbol || c.args()[index] == actor;
-    let outside = Rule { changes: rule.changes.iter().filter(|c| matches!(c, Change::Assign(..))).cloned().collect(), ..rule.clone() };
-    if !read_cells(&outside).iter().all(own) {
-        return false;
-    }
-    rule.changes.iter().all(|change| match change {
-        Change::Assign(cell, _) => own(cell),
-        Change::Cases(s, bound, cases) => cases.iter().all(|(condition, value)| {
-            // A bound variable that the condition makes the actor.
-            let is_actor = |v: u8| {
-                condition.iter().any(|t| {
-                    let sides = [(&t.left, &t.right), (&t.right, &t.left)];
-                    t.op == Op::Eq && sides.iter().any(|(l, r)| **l == Value::Process(v) && **r == Value::Process(actor))
-                })
-            };
-            let fits = |c: &Cell| own(c) || is_actor(c.args()[index]);
-            let keeps = *s == symbol && is_cell(value, Cell::new(*s, bound));
-            let case = Rule { guard: condition.clone(), universal: Vec::new(), changes: Vec::new(), ..rule.clone() };
-            let value = Rule {
-                guard: Vec::new(),
-                universal: Vec::new(),
-                changes: vec![Change::Assign(Cell::new(*s, bound), value.clone())],
-                ..rule.clone()
-            };
-            read_cells(&case).iter().all(fits)
-                && (keeps || (read_cells(&value).iter().all(fits) && (*s != symbol || is_actor(bound[index]))))
-        }),
-    })
 }
 
 /// A place where values become literals: the signature and the number of processes of the cube.

@@ -156,6 +156,8 @@ pub struct Search<'a> {
     ticks: u32,
     most: usize,
     begun: bool,
+    /// The cube of which a pre-image could not be made.
+    pub stuck: Option<Cube>,
 }
 
 impl<'a> Search<'a> {
@@ -176,6 +178,7 @@ impl<'a> Search<'a> {
             ticks: 0,
             most: usize::MAX,
             begun: false,
+            stuck: None,
         }
     }
     /// Runs it, or goes on with it, to at most so many cubes.
@@ -212,6 +215,9 @@ impl<'a> Search<'a> {
                 match taken {
                     Ok(None) => {}
                     ended => {
+                        if matches!(ended, Err(Failure::Trouble(_))) {
+                            self.stuck = Some(next.cube.clone());
+                        }
                         // The search may go on later: these cubes are expanded then, one of them anew, and it covers what it gave before.
                         self.waiting.extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
                         return ended.map(|end| end.expect("the search has ended"));

@@ -55,6 +55,7 @@ pub struct ProveArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   mu-check verify specs/cubicle/naive_mutex.cub mutex.proof
+  mu-check verify specs/cubicle/naive_mutex.cub mutex.proof --model tso
 
 Exit codes: 0 the certificate proves safety, 1 it does not, 2 bad input, 3 unknown (a limit).")]
 pub struct VerifyArgs {
@@ -65,6 +66,9 @@ pub struct VerifyArgs {
     pub translation: TranslationArgs,
     /// What `prove --certificate` wrote.
     pub certificate: PathBuf,
+    /// Reject certificates for another memory model.
+    #[arg(long, value_name = "MODEL", value_enum)]
+    pub model: Option<ProofMemory>,
     /// Write each obligation as a file for SMT solvers, to be found unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,

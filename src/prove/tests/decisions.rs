@@ -11,7 +11,7 @@ use mu_prove::verify::sums::{Sign, Sum};
 const SORTS: [Sort; 7] = [Sort::Integer, Sort::Integer, Sort::Integer, Sort::Finite(3), Sort::Finite(3), Sort::Process, Sort::Process];
 
 fn signature() -> Signature {
-    Signature { sorts: SORTS.to_vec(), weak: vec![false; 7], arity: vec![0; 7], rigid: vec![false; 7], fixed: 0, most: None }
+    Signature { sorts: SORTS.to_vec(), weak: vec![false; 7], arity: vec![0; 7], rigid: vec![false; 7], fixed: 0, most: None, beyond: false }
 }
 
 fn cell(symbol: usize) -> Cell {

@@ -28,6 +28,7 @@ fn what_is_derived_follows() {
         weak: vec![false; CELLS],
         arity: vec![0; CELLS],
         rigid: vec![false; CELLS],
+        beyond: false,
         fixed: 0,
         most: None,
     };

@@ -17,6 +17,8 @@ mod smt;
 pub mod step;
 pub mod sums;
 
+use crate::premises::{Refusal, premises};
+use crate::rules::Memory;
 use inside::{Plan, Target};
 use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
@@ -29,6 +31,8 @@ const MOST_CASES: u32 = 12;
 const MOST_OPEN: usize = 3;
 /// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate they fit a set.
 const MOST_PARAMETERS: usize = 60;
+/// Of more processes a cell may hold one that has no name.
+const MOST_CLOSED: usize = 24;
 /// More threads share no questions.
 const MOST_THREADS: usize = 64;
 /// Fewer pairs of a cube and a transition than these are not shared among threads.
@@ -72,6 +76,10 @@ pub struct Asked {
 pub enum Refused {
     /// It cannot be read.
     Unreadable(read::ReadError),
+    /// The system has no proof under the memory model.
+    Premise(Refusal),
+    /// No state satisfies `init`, for any number of processes.
+    NoInitialState,
     /// A cube, by number, holds an initial state, or it was not found that it does not.
     Initiation(usize),
     /// A step by a transition into a cube comes, perhaps, from outside.
@@ -102,6 +110,8 @@ struct Verifier<'a> {
     most: u64,
     /// Who share the questions.
     threads: usize,
+    /// True if cells may hold a process beyond all that the file means.
+    beyond: bool,
     /// Whether a number did not fit; then no answer counts.
     overflow: AtomicBool,
     budget: &'a Budget,
@@ -133,6 +143,7 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
         return Err(Refused::TooLarge("an array of more than three indices"));
     }
     let mut certificate = read::read(system, &kinds, text).map_err(Refused::Unreadable)?;
+    premises(system, memory(certificate.tso)).map_err(Refused::Premise)?;
     let mut index = vec![0; system.constructors.len()];
     for t in &system.types {
         t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = i as u32);
@@ -149,14 +160,28 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
         asked: AtomicU64::new(0),
         most: u64::MAX,
         threads: 1,
+        beyond: false,
         overflow: AtomicBool::new(false),
         budget,
     };
+    verifier.beyond = verifier.is_beyond();
     let assumed = |c: &&Claim| !certificate.tso || verifier.holds_of_both(c);
     let assumptions: Vec<Never> = system.invariants.iter().filter(assumed).flat_map(|c| verifier.claim(c)).collect();
     verifier.cubes.extend(assumptions);
     verifier.plans = verifier.cubes.iter().map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c)).collect();
     Ok((verifier, count))
+}
+
+fn memory(tso: bool) -> Memory {
+    if tso { Memory::Tso } else { Memory::Sc }
+}
+
+/// The memory model that the certificate is for.
+///
+/// # Errors
+/// The certificate cannot be read.
+pub fn memory_of(text: &str) -> Result<Memory, read::ReadError> {
+    read::memory(text).map(memory)
 }
 
 /// Verifies a certificate, as text, for the system.
@@ -187,6 +212,9 @@ impl Verifier<'_> {
     fn verify(&self, count: usize) -> Result<Asked, Refused> {
         let (verifier, system) = (self, self.system);
         let mut asked = Asked { cubes: count, ..Asked::default() };
+        if verifier.is_not_initial(&Never { named: system.fixed as usize, facts: Vec::new() }) {
+            return Err(Refused::NoInitialState);
+        }
         for i in 0..count {
             asked.initiation += 1;
             if !verifier.is_not_initial(&verifier.cubes[i]) {
@@ -258,8 +286,15 @@ fn choices(count: usize, named: usize, distinct: bool) -> Vec<Vec<u8>> {
 
 impl Verifier<'_> {
     fn world(&self, named: usize) -> World<'_> {
-        let closed = self.system.processes.is_some_and(|m| m as usize == named);
+        let closed = !self.beyond && self.system.processes.is_some_and(|m| m as usize == named);
         World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
+    }
+    /// True if no state of all processes that the file means satisfies `init`: a cell may hold another one then.
+    fn is_beyond(&self) -> bool {
+        match self.system.processes.map(|m| m as usize) {
+            Some(all) if all <= MOST_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
+            _ => true,
+        }
     }
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);

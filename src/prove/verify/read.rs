@@ -151,16 +151,14 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a certificate for the system.
+/// Reads the memory model of a certificate; true for total store order.
 ///
 /// # Errors
-/// The first line that is not of the form.
-pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
-    let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
-    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };
-    let mut lines = text.lines().enumerate();
+/// The first two lines are not of the form.
+pub fn memory(text: &str) -> Result<bool, ReadError> {
+    let mut lines = text.lines();
     let mut expect = |what: &str| match lines.next() {
-        Some((_, l)) => Ok(l.trim().to_string()),
+        Some(l) => Ok(l.trim().to_string()),
         None => Err(ReadError { line: 1, message: format!("the file ends where {what} is expected") }),
     };
     let header = expect("the header")?;
@@ -168,13 +166,23 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
         return Err(ReadError { line: 1, message: format!("`{header}`: expected `{}`", crate::certificate::HEADER) });
     }
     let memory = expect("the memory model")?;
-    let tso = match memory.as_str() {
-        "memory sc" => false,
-        "memory tso" => true,
-        other => return Err(ReadError { line: 2, message: format!("`{other}`: expected `memory sc` or `memory tso`") }),
-    };
+    match memory.as_str() {
+        "memory sc" => Ok(false),
+        "memory tso" => Ok(true),
+        other => Err(ReadError { line: 2, message: format!("`{other}`: expected `memory sc` or `memory tso`") }),
+    }
+}
+
+/// Reads a certificate for the system.
+///
+/// # Errors
+/// The first line that is not of the form.
+pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, ReadError> {
+    let symbols = system.symbols.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect();
+    let mut reader = Reader { system, kinds, symbols, line: 0, named: 0 };
+    let tso = memory(text)?;
     let mut cubes: Vec<Never> = Vec::new();
-    for (i, l) in lines {
+    for (i, l) in text.lines().enumerate().skip(2) {
         reader.line = i + 1;
         let l = l.trim();
         if l.is_empty() {

@@ -1,0 +1,166 @@
+//! What a proof rests on: processes that meet in memory only, claims that name who reads memory, initial states. Prover, verifier and machine give a system
+//! one meaning, or prover and verifier both reject it.
+
+use mu_base::limits::Budget;
+use mu_base::source::SourceMap;
+use mu_cubicle::System;
+use mu_prove::premises::premises;
+use mu_prove::rules::Memory;
+use mu_prove::verify::Refused;
+use mu_prove::{Options, Outcome, Verdict, Why, prove, verify};
+
+fn system(text: &str) -> System {
+    let mut map = SourceMap::default();
+    let id = map.add("test.cub".to_string(), text.to_string());
+    mu_cubicle::check(&mu_cubicle::parse(id, text).expect("parses")).expect("is well typed")
+}
+
+fn outcome(system: &System, memory: Memory) -> Outcome {
+    prove(system, Options { memory, work: Some(30_000), ..Options::default() }, &Budget::default())
+}
+
+/// The number of processes of the run to an unsafe state.
+fn run_of(system: &System, memory: Memory) -> Option<u32> {
+    match outcome(system, memory).verdict {
+        Verdict::Unsafe(run) => Some(run.processes),
+        _ => None,
+    }
+}
+
+fn is_safe(system: &System, memory: Memory) -> bool {
+    matches!(outcome(system, memory).verdict, Verdict::Safe { .. })
+}
+
+/// Why no proof under total store order is tried, with the place in the text.
+fn refusal(text: &str) -> Option<(String, String)> {
+    let refusal = premises(&system(text), Memory::Tso).err()?;
+    let span = refusal.place.0;
+    Some((refusal.message, text[span.start as usize..span.end as usize].to_string()))
+}
+
+const HANDSHAKE: &str = "
+type place = Start | Sent | Done
+type state = Free | Given | Used
+array At[proc] : place
+array Has[proc] : state
+weak var Flag : bool
+weak var Seen : bool
+init (p) { At[p] = Start && Has[p] = Free && Flag = False && Seen = False }
+unsafe (p) { Has[p] = Used }
+transition send ([p]) requires { At[p] = Start } { Flag := True; At[p] := Sent }
+transition give (GIVER) requires { At[p] = Sent && Has[q] = Free } { Has[q] := Given }
+transition use ([q]) requires { Has[q] = Given && Flag = False } { Seen := True; Has[q] := Used }
+";
+
+#[test]
+fn a_transition_has_one_acting_process_for_all_symbols() {
+    // Each array alone has an owner, `p` and `q`; together they have none. The machine needs two processes.
+    let text = HANDSHAKE.replace("GIVER", "p q");
+    let both = system(&text);
+    assert!(is_safe(&both, Memory::Sc));
+    assert_eq!(run_of(&both, Memory::Tso), Some(2));
+    let (message, place) = refusal(&text).unwrap();
+    assert!(message.contains("`At[p]`, `Has[q]`"), "{message}");
+    assert_eq!(place, "give");
+    for giver in ["[p] q", "p [q]", "q p"] {
+        assert!(refusal(&HANDSHAKE.replace("GIVER", giver)).is_some(), "{giver}");
+    }
+    // With one process for both, which need not be the first parameter.
+    let own = text.replace("Has[q] = Free } { Has[q]", "Has[p] = Free } { Has[p]").replace("give (p q)", "give (q p)");
+    assert_eq!(refusal(&own), None);
+    assert!(is_safe(&system(&own), Memory::Sc));
+}
+
+#[test]
+fn the_index_of_an_owner_is_the_same_in_all_transitions() {
+    let text = "array Link[proc, proc] : bool weak var Flag : bool init (p q) { Link[p, q] = False && Flag = False }
+unsafe (p q) { Link[p, q] = True && p @ Flag = True }
+transition one ([p] q) { Link[p, q] := True } transition two ([p] q) { SECOND; Flag := False }";
+    assert_eq!(refusal(&text.replace("SECOND", "Link[p, q] := False")), None);
+    let (message, place) = refusal(&text.replace("SECOND", "Link[q, p] := False")).unwrap();
+    assert!(message.contains("in memory only"), "{message}");
+    assert!(["one", "two"].contains(&place.as_str()));
+}
+
+#[test]
+fn what_no_transition_updates_is_a_constant() {
+    let text = "var Limit : bool array Kind[proc] : bool weak var Flag : bool init (p) { Flag = False }
+unsafe (p q) { Kind[p] = True && Limit = True && q @ Flag = True }
+transition set ([p] q) requires { Kind[q] = True && Limit = False } { Flag := True }";
+    assert_eq!(refusal(text), None);
+    assert!(is_safe(&system(text), Memory::Tso));
+    assert!(refusal(&format!("{text} transition change (p) {{ Kind[p] := False }}")).is_some());
+    assert!(refusal(&format!("{text} transition change () {{ Limit := True }}")).is_some());
+}
+
+const STORE: &str = "type place = Before | After array At[proc] : place weak var Cell : bool
+init (p) { At[p] = Before && Cell = False }
+unsafe (p) { At[p] = After && READ = False }
+transition store ([p]) requires { At[p] = Before } { Cell := True; At[p] := After }";
+
+#[test]
+fn a_claim_about_memory_names_who_reads_it() {
+    // The store is in the buffer while memory still holds the old value.
+    let text = STORE.replace("READ", "Cell");
+    assert_eq!(run_of(&system(&text), Memory::Tso), Some(1));
+    assert!(is_safe(&system(&text), Memory::Sc));
+    let (message, place) = refusal(&text).unwrap();
+    assert!(message.contains("`p @ Cell`"), "{message}");
+    assert_eq!(place, "unsafe");
+    assert!(is_safe(&system(&STORE.replace("READ", "p @ Cell")), Memory::Tso));
+}
+
+#[test]
+fn the_verifier_rejects_what_the_prover_rejects() {
+    let shared = "type place = Before | Middle | After var Turn : bool array At[proc] : place weak var Flag : bool weak var Seen : bool
+init (p) { At[p] = Before && Turn = False && Flag = False && Seen = False } unsafe (p) { At[p] = After }
+transition write ([p]) requires { At[p] = Before } { Flag := True; Turn := True; At[p] := Middle }
+transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False } { Seen := True; At[q] := After }";
+    for text in [shared.to_string(), HANDSHAKE.replace("GIVER", "p q"), STORE.replace("READ", "Cell")] {
+        let system = system(&text);
+        let Verdict::Safe { certificate, .. } = outcome(&system, Memory::Sc).verdict else { panic!("safe under sc\n{text}") };
+        assert!(verify(&system, &certificate, &Budget::default()).is_ok());
+        let certificate = certificate.replace("memory sc", "memory tso");
+        let found = verify(&system, &certificate, &Budget::default());
+        assert!(matches!(found, Err(Refused::Premise(_))), "{found:?}\n{text}");
+    }
+}
+
+#[test]
+fn an_empty_set_of_initial_states_is_reported() {
+    let none = system("type t = A | B array At[proc] : t init (p) { At[p] = A && At[p] = B } unsafe (p) { At[p] = A }");
+    for memory in [Memory::Sc, Memory::Tso] {
+        assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(Why::NoInitialState)));
+    }
+    let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
+    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
+    // From three processes on there is none.
+    let few = system("array At[proc, proc] : bool var Owner : proc init (p q) { p = Owner || p = #1 } unsafe (p) { At[p, p] = True }");
+    assert_eq!(outcome(&few, Memory::Sc).empty_from, Some(3));
+}
+
+#[test]
+fn a_cell_that_is_no_process_of_the_instance_is_another_one() {
+    let text = "var Home : proc array Ready[proc] : bool init (p) { Home <> p && Ready[p] = False }
+unsafe (p) { Ready[p] = True } transition go (p) { Ready[p] := True }";
+    assert_eq!(run_of(&system(text), Memory::Sc), Some(1));
+    assert_eq!(run_of(&system(&format!("number_procs 1 {text}")), Memory::Sc), Some(1));
+    let held = text.replace("{ Ready[p] := True }", "requires { Home = p } { Ready[p] := True }");
+    assert!(is_safe(&system(&held), Memory::Sc));
+    assert!(is_safe(&system(&format!("number_procs 2 {held}")), Memory::Sc));
+}
+
+#[test]
+fn an_instance_decides_what_a_cube_cannot_represent() {
+    let text = "var Large : int var Flag : int init () { Large = 9223372036854775807 && Flag = 0 } unsafe () { Flag = 1 }
+transition t () requires { Large + Large > 9223372036854775807 } { Flag := 1 }";
+    assert_eq!(run_of(&system(text), Memory::Sc), Some(1));
+    // The sum counts processes: nothing is known of every number, and small ones are safe.
+    let counter = system(
+        "type place = Out | In array At[proc] : place var Count : int init (p) { At[p] = Out && Count = 0 } unsafe () { Count = -1 }
+transition enter (p) requires { At[p] = Out } { At[p] := In; Count := Count + 1 }
+transition leave (p) requires { At[p] = In } { At[p] := Out; Count := Count - 1 }",
+    );
+    let outcome = outcome(&counter, Memory::Sc);
+    assert!(matches!(outcome.verdict, Verdict::Unknown(_)), "{:?}", outcome.verdict);
+}
