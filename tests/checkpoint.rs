@@ -76,16 +76,106 @@ fn values_of_all_sorts_are_kept() {
     assert_eq!((end.code, figures(&end.json)), (0, figures(&whole.json)), "{}", end.stderr);
 }
 
-/// What cannot be kept is said before the search, not after.
+/// Functions cannot be stored. That is reported before the search; a limit then ends it without a
+/// checkpoint, and `--resume` begins again.
 #[test]
-fn functions_are_refused() {
+fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
-    let model = folder.path().join("function.mcrl2");
-    std::fs::write(&model, "act a: Nat; proc P(f: Nat -> Nat) = a(f(1)) . P(f[1 -> 2]); init P(lambda x: Nat. x);").unwrap();
-    let kept = folder.path().join("search").display().to_string();
-    let refused = mu_check(&strings(&["explore", &model.display().to_string(), "--checkpoint", &kept]));
-    assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("cannot be stored in a file"), "{}", refused.stderr);
+    let from_the_start = "act a: Nat; b;
+        proc P(n: Nat, f: Nat -> Nat) = (n < 300) -> a(f(n)) . P(n + 1, f) <> b . P(0, f);
+        init P(0, lambda x: Nat. x + 1);";
+    let later = "act a: Nat; b; sort S = struct none | some(g: Nat -> Nat);
+        proc P(n: Nat, s: S) = (n < 300) -> a(n) . P(n + 1, if(n == 20, some(lambda x: Nat. x + n), s)) <> b . P(0, none);
+        init P(0, none);";
+    let warnings =
+        ["the value `lambda x: Nat. x + 1` cannot be stored in a file, so no checkpoint is written", "of sort S may hold functions"];
+    for (at, (text, warning)) in [from_the_start, later].into_iter().zip(warnings).enumerate() {
+        let model = folder.path().join(format!("functions{at}.mcrl2"));
+        std::fs::write(&model, text).unwrap();
+        for command in ["explore", "check -f [true*]<true>true"] {
+            let kept = folder.path().join(format!("{}{at}", &command[..5])).display().to_string();
+            let mut common: Vec<String> = command.split(' ').map(String::from).collect();
+            common.insert(1, model.display().to_string());
+            let whole = mu_check(&common);
+            let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "100"])].concat());
+            assert_eq!(stopped.code, 3, "{command}: {}", stopped.stderr);
+            assert!(stopped.stderr.starts_with("warning: ") && stopped.stderr.contains(warning), "{}", stopped.stderr);
+            assert_eq!(stopped.stderr.matches("cannot be stored in a file, so no checkpoint is written").count(), 1, "{}", stopped.stderr);
+            let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
+            assert!(end.code == 0 && end.stderr.contains("it begins again"), "{command}: {}", end.stderr);
+            assert_eq!(end.json.get("states"), whole.json.get("states"));
+        }
+    }
+}
+
+/// A game has no checkpoint: a run that resumes solves it again, by one process and by several. A
+/// folder of another model is refused.
+#[test]
+fn a_game_is_solved_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("ring.mcrl2");
+    std::fs::write(&model, "act a, b; proc P(n: Nat) = (n < 6) -> a . P(n + 1) <> b . P(0); init P(2);").unwrap();
+    let common = strings(&["check", &model.display().to_string(), "-f", "[true*]<true*.b>true", "-f", "nu X. mu Y. <a>Y || <b>X"]);
+    let whole = mu_check(&common);
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    for processes in [&[][..], &strings(&["--processes", "2"])] {
+        let kept = folder.path().join(format!("kept{}", processes.len())).display().to_string();
+        let first = mu_check(&[&common[..], processes, &strings(&["--checkpoint", &kept, "--max-states", "4"])].concat());
+        assert!([0, 3].contains(&first.code) && first.stderr.contains("it needs a game"), "{}", first.stderr);
+        let end = mu_check(&[&common[..], processes, &strings(&["--resume", &kept])].concat());
+        assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
+        assert_eq!(end.stderr.matches("it begins again").count(), 1, "{}", end.stderr);
+        let other = strings(&["check", &package("specs/arcx.spec"), "-f", "[true*]<true>true", "--resume", &kept]);
+        let refused = mu_check(&[&other[..], processes].concat());
+        assert!(refused.code == 2 && refused.stderr.contains("there is no"), "{}", refused.stderr);
+    }
+}
+
+/// Two runs at once do not mix their files: the second one is refused.
+#[test]
+fn a_folder_in_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("grid.mcrl2");
+    std::fs::write(&model, "act a; proc P(n: Nat) = (n < 9) -> a . P(n + 1); init P(0) || P(0);").unwrap();
+    let model = model.display().to_string();
+    let used = folder.path().join("used");
+    std::fs::create_dir(&used).unwrap();
+    let used = used.display().to_string();
+    let check = ["check", &model, "-f", "[true*]true"];
+    let commands = [
+        [&["explore", &model, "--checkpoint", &used][..], &[]].concat(),
+        [&["explore", &model, "--checkpoint", &used][..], &["--processes", "2"]].concat(),
+        [&["explore", &model, "--resume", &used][..], &[]].concat(),
+        [&check[..], &["--checkpoint", &used]].concat(),
+        [&check[..], &["--resume", &used, "--processes", "2"]].concat(),
+        ["sweep", &model, "--out", &used].to_vec(),
+    ];
+    let lock = std::fs::File::open(&used).unwrap();
+    lock.lock().unwrap();
+    for words in &commands {
+        let refused = mu_check(&strings(words));
+        assert!(refused.code == 2 && refused.stderr.contains("is in use by another run"), "{words:?}: {}", refused.stderr);
+    }
+    drop(lock);
+    assert_eq!(std::fs::read_dir(&used).unwrap().count(), 0);
+    // A run holds the lock until it ends, however that is.
+    let large = folder.path().join("large.mcrl2");
+    std::fs::write(&large, "act a; proc P(n: Nat) = (n < 99999999) -> a . P(n + 1); init P(0);").unwrap();
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(["explore", &large.display().to_string(), "--checkpoint", &used, "--timeout", "60s"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = std::path::Path::new(&used).join("begun");
+    while !begun.exists() && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let refused = mu_check(&strings(&commands[0]));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert!(refused.code == 2 && refused.stderr.contains("is in use by another run"), "{}", refused.stderr);
+    let after = mu_check(&strings(&commands[0]));
+    assert_eq!(after.code, 0, "{}", after.stderr);
 }
 
 /// Verdict and equations of each formula.

@@ -10,6 +10,7 @@ mod binary_models;
 mod chance;
 mod checkpoint;
 mod cluster;
+mod cluster_counts;
 mod cluster_formulas;
 mod cluster_networks;
 mod command_line;

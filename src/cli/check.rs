@@ -8,6 +8,7 @@ use super::checkpoint::{Folder, Kept, Shelf};
 use super::cluster::{self, Company};
 use super::engines;
 use super::files::{expect_writable, write, write_text};
+use super::folder_lock::Locks;
 use super::game::solver;
 use super::load::Loaded;
 use super::memory;
@@ -21,7 +22,7 @@ use super::progress::Bar;
 use super::properties::{self, Text};
 use super::quantity;
 use super::ways::file_name;
-use mu_base::host::Instant;
+use mu_base::host::{Instant, real_path};
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
 use mu_engines::{Options, Subject, Task};
 use mu_evidence::checker::{self, Checked};
@@ -294,7 +295,7 @@ impl Checking<'_> {
     fn tell(&self, (text, formula): &(&Text, TypedFormula), found: Found, results: &mut Results) -> Result<(), Diagnostic> {
         let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
         results.note(&verdict);
-        if self.kept.is_some() && found.answer.route == Route::Game {
+        if self.args.keeping.is_wanted() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
         let told = tell(self.session, self.args, self.subject, (text, self.several), formula, found)?;
@@ -615,10 +616,15 @@ fn kept<'a>(session: &Session, args: &CheckArgs, subject: &'a Loaded) -> Result<
         return Err(Diagnostic::new(Stage::Unsupported, "a page keeps no checkpoints of formulas: they need a second thread"));
     }
     let model = &*subject.model;
+    let locks = Locks::of_checkpoints(&args.keeping)?;
     let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
-    let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0)?;
-    if args.keeping.resume.as_deref() != Some(path) {
+    let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0, locks)?;
+    let goes_on = args.keeping.resume.as_ref().is_some_and(|from| real_path(from) == real_path(path));
+    if !goes_on {
         folder.clear()?;
+    }
+    if !goes_on || kept.as_ref().is_some_and(Kept::is_empty) {
+        folder.mark()?;
     }
     Ok(Some((folder, kept)))
 }

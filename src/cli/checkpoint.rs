@@ -6,6 +6,8 @@
 //! Invariant: all files of a folder number the values of a model alike, each file those that existed when it was written. So a
 //! resumed run reads the longest list first, and a new run removes old files. The same holds for the states of a formula.
 
+use super::begun;
+use super::folder_lock::Locks;
 use super::output;
 use super::pipeline::file_error;
 use mu_base::host::Instant;
@@ -14,6 +16,7 @@ use mu_explore::{Header, Image, Keeper, Restored};
 use mu_model::Model;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +34,9 @@ pub(super) struct Folder<'m> {
     every: Duration,
     last: Mutex<Instant>,
     say: bool,
+    /// True once a value cannot be written: then there are no checkpoints.
+    unwritable: AtomicBool,
+    _locks: Locks,
 }
 
 /// One file in it.
@@ -41,15 +47,39 @@ pub(super) struct File<'f> {
 }
 
 impl<'m> Folder<'m> {
-    /// Makes the folder if it is not there; a search that could not be kept later is refused now.
-    pub(super) fn new(model: &'m dyn Model, folder: &Path, every: Duration, say: bool) -> Result<Self, Diagnostic> {
+    /// Makes the folder if it is not there. A folder that cannot be written is refused now, and so
+    /// is a model without checkpoints; values that cannot be written are reported. `locks`: those of
+    /// the folders, see [`Locks::of_checkpoints`].
+    pub(super) fn new(model: &'m dyn Model, folder: &Path, every: Duration, say: bool, locks: Locks) -> Result<Self, Diagnostic> {
         mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{NAME}.probe"));
         mu_base::host::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         mu_base::host::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
-        model.export_values()?;
+        let unwritable = match model.export_values() {
+            Ok(_) => false,
+            Err(error) if model.fingerprint().is_some() && error.stage == Stage::Unsupported => {
+                eprintln!("warning: {}, so no checkpoint is written", error.message);
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        if let (false, Some(slot)) = (unwritable, model.slot_of_functions()) {
+            eprintln!("warning: {slot} may hold functions; once it holds one that cannot be stored in a file, no checkpoint is written");
+        }
         output::will_keep();
-        Ok(Self { model, folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), say })
+        Ok(Self {
+            model,
+            folder: folder.to_path_buf(),
+            every,
+            last: Mutex::new(Instant::now()),
+            say,
+            unwritable: AtomicBool::new(unwritable),
+            _locks: locks,
+        })
+    }
+    /// Marks the folder as that of a run without a checkpoint.
+    pub(super) fn mark(&self) -> Result<(), Diagnostic> {
+        begun::mark(&self.folder, &fingerprint(self.model))
     }
     /// Where the search that counts states is kept.
     pub(super) fn counts(&self) -> File<'_> {
@@ -76,12 +106,17 @@ impl Kept {
         let headers: Vec<Header> = of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
         match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
             Some(longest) => model.import_values(&longest.values)?,
+            None if begun::is_marked(folder, &fingerprint(model)) => begun::report(folder),
             None => {
                 let message = format!("{}: there is no checkpoint of a formula on this model", folder.display());
                 return Err(Diagnostic::new(Stage::File, message).note(SAME));
             }
         }
         Ok(Self { folder: folder.to_path_buf(), headers })
+    }
+    /// True if nothing was stored.
+    pub(super) fn is_empty(&self) -> bool {
+        self.headers.is_empty()
     }
 }
 
@@ -155,13 +190,26 @@ impl mu_pbes::Shelf for Shelf<'_> {
 
 impl Keeper for File<'_> {
     fn due(&self) -> bool {
-        self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.folder.every
+        !self.folder.unwritable.load(Ordering::Relaxed)
+            && self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.folder.every
     }
     fn keep(&self, image: &Image) -> Result<(), Diagnostic> {
+        if self.folder.unwritable.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         output::keeping(true);
         let kept = self.write(image);
         output::keeping(false);
-        kept
+        match kept {
+            Err(error) if error.stage == Stage::Unsupported => self.miss(&error),
+            kept => kept,
+        }
+    }
+    fn miss(&self, error: &Diagnostic) -> Result<(), Diagnostic> {
+        if !self.folder.unwritable.swap(true, Ordering::Relaxed) {
+            eprintln!("warning: {}, so no checkpoint is written", error.message);
+        }
+        Ok(())
     }
 }
 
@@ -173,6 +221,7 @@ impl File<'_> {
         if self.folder.say {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
         }
+        begun::remove(&self.folder.folder);
         *self.folder.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         Ok(())
     }
@@ -193,9 +242,15 @@ pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) 
 /// What a user who goes on must give again.
 const SAME: &str = "give the model, the formulas, the -D values and --confluence that it was made with";
 
-/// Reads the search that counts states in a folder, and gives the model the numbering of values that goes with it.
-pub(super) fn restore_counts(model: &dyn Model, folder: &Path) -> Result<Restored, Diagnostic> {
-    restore(model, &folder.join(NAME), &fingerprint(model), &|_| Ok(()))
+/// Reads the search that counts states in a folder, and gives the model the numbering of values that
+/// goes with it. `None`: the run ended before its first checkpoint.
+pub(super) fn restore_counts(model: &dyn Model, folder: &Path) -> Result<Option<Restored>, Diagnostic> {
+    let restored = restore(model, &folder.join(NAME), &fingerprint(model), &|_| Ok(()));
+    if restored.is_err() && begun::is_marked(folder, &fingerprint(model)) {
+        begun::report(folder);
+        return Ok(None);
+    }
+    restored.map(Some)
 }
 
 fn restore(

@@ -13,6 +13,7 @@ use super::args::{CheckArgs, EngineRef, ExploreArgs};
 use super::counts::{Processes, Report};
 use super::engines;
 use super::files::Form;
+use super::folder_lock::Locks;
 pub(super) use super::hosts::run as across;
 use super::load::Loaded;
 use super::output;
@@ -115,6 +116,7 @@ pub(super) struct Company {
     pub budget: Budget,
     current: Current,
     resumes: bool,
+    _locks: Locks,
 }
 
 /// Meets the other processes, if several are to check formulas.
@@ -125,7 +127,10 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let basis = portable(model, &args.model, &args.clustering)?.basis();
     let options = format!("formulas {} {:?} {:?} {}", args.confluence, args.without, args.count, args.evidence.is_some());
     let fingerprint = format!("{options}; {basis}");
-    let from = args.keeping.resume.as_deref().map(|folder| shares::kept_in(folder).map(|kept| (folder.to_path_buf(), kept))).transpose()?;
+    let reports = args.clustering.reports();
+    let locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
+    let kept_in = |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
+    let from = args.keeping.resume.as_deref().map(kept_in).transpose()?;
     let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
     let searched = format!("{options} {} {begin:?}", args.keeping.is_wanted());
@@ -135,10 +140,11 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let current = Current::default();
     let places = (party.me, party.addresses.len());
     let told = (session.common.verbose > 0, current.clone());
-    let resumes = from.is_some();
-    let rack = args.keeping.folder().map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
+    let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
+    let rack = |folder| Rack::new(folder, args.keeping.checkpoint_every, fingerprint.clone(), places, from, told);
+    let rack = args.keeping.folder().map(rack).transpose()?;
     let together = Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
-    Ok(Some(Company { together, children, me: party.me, budget, current, resumes }))
+    Ok(Some(Company { together, children, me: party.me, budget, current, resumes, _locks: locks }))
 }
 
 impl Company {
@@ -229,7 +235,9 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
     let (basis, options) = (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{options}; {basis}");
-    let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint)?;
+    let reports = args.clustering.reports();
+    let _locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
+    let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint, reports)?;
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();
     let searched = format!("{options} {keeps} {begin:?}");
@@ -250,6 +258,7 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let told = session.common.verbose > 0;
     let shares =
         args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
+    shares.as_ref().map_or(Ok(()), Shares::mark)?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
     let task = Task { model, options: &options, budget: &budget, progress: &bar, extra: &mut ends, shelf, sought };
     let result = explore(connections, task);

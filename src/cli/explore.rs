@@ -7,6 +7,7 @@ use super::cluster;
 use super::counts::Report;
 use super::engines;
 use super::files::{expect_lts_name, expect_writable, write_lts};
+use super::folder_lock::Locks;
 use super::load::Loaded;
 use super::memory;
 use super::notes;
@@ -194,12 +195,16 @@ fn counted(
         progress: &bar,
         ..Options::new(session.explore_options(model, &args.without))
     };
-    let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?;
+    let locks = Locks::of_checkpoints(&args.keeping)?;
+    let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?.flatten();
     if let Some(restored) = &restored {
         session.say(format!("resumes from {} states", grouped(restored.states())));
     }
-    let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0);
+    let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0, locks);
     let folder = args.keeping.folder().map(keep).transpose()?;
+    if let Some(folder) = folder.as_ref().filter(|_| restored.is_none()) {
+        folder.mark()?;
+    }
     let file = folder.as_ref().map(checkpoint::Folder::counts);
     let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
     let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));

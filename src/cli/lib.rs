@@ -22,6 +22,7 @@ macro_rules! eprint {
 pub mod args;
 #[cfg(target_arch = "wasm32")]
 pub mod browser;
+mod begun;
 mod chance;
 mod check;
 mod checkpoint;
@@ -35,6 +36,7 @@ mod explore;
 mod files;
 mod first;
 mod fmt;
+mod folder_lock;
 mod game;
 #[cfg(feature = "cluster")]
 mod hosts;

@@ -7,6 +7,7 @@
 //!
 //! Invariant: a folder in which some process was killed, at whatever moment, has the last checkpoint that all processes had written, whole.
 
+use super::begun;
 use super::checkpoint::{of_file, replace};
 use super::output;
 use super::pipeline::file_error;
@@ -37,6 +38,8 @@ pub(super) struct Shares {
     processes: usize,
     /// The folder of the checkpoint to go on from, and its stamp.
     from: Option<(PathBuf, Stamp)>,
+    /// The folder with the marker of the run, see [`begun`].
+    marked: PathBuf,
 }
 
 fn name(number: u64, process: u32, processes: u32) -> String {
@@ -97,13 +100,19 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
 }
 
 /// The checkpoint to go on from, if one is asked for; before the processes meet, so that all have the same.
-pub(super) fn resumed(folder: Option<&Path>, fingerprint: &str) -> Result<Option<(PathBuf, Stamp)>, Diagnostic> {
+/// `reports`: whether this process reports.
+pub(super) fn resumed(folder: Option<&Path>, fingerprint: &str, reports: bool) -> Result<Option<(PathBuf, Stamp)>, Diagnostic> {
     let Some(folder) = folder else { return Ok(None) };
-    let stamp = newest(folder)?;
-    if stamp.fingerprint != fingerprint {
-        return Err(other(folder));
+    match newest(folder) {
+        Ok(stamp) if stamp.fingerprint == fingerprint => Ok(Some((folder.to_path_buf(), stamp))),
+        _ if begun::is_marked(folder, fingerprint) => {
+            if reports {
+                begun::report(folder);
+            }
+            Ok(None)
+        }
+        found => found.and_then(|_| Err(other(folder))),
     }
-    Ok(Some((folder.to_path_buf(), stamp)))
 }
 
 impl Shares {
@@ -121,7 +130,13 @@ impl Shares {
         std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
         output::will_keep();
-        Ok(Self { folder: folder.to_path_buf(), every, last: Mutex::new(Instant::now()), fingerprint, say, me, processes, from })
+        let (folder, last, marked) = (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
+        Ok(Self { folder, every, last, fingerprint, say, me, processes, from, marked })
+    }
+    /// Marks the folder as that of a run without a checkpoint, if this is the first process of a
+    /// search that begins.
+    pub(super) fn mark(&self) -> Result<(), Diagnostic> {
+        if self.me == 0 && self.from.is_none() { begun::mark(&self.marked, &self.fingerprint) } else { Ok(()) }
     }
     /// The folder that is written to.
     pub(super) fn folder(&self) -> &Path {
@@ -150,8 +165,9 @@ pub(super) struct Rack {
     from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
 }
 
-/// What is kept in a folder, by name: one whole checkpoint of each search.
-pub(super) fn kept_in(folder: &Path) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
+/// The checkpoints in a folder, by name: one whole checkpoint of each search; none if the run ended
+/// before the first. `reports`: whether this process reports.
+pub(super) fn kept_in(folder: &Path, fingerprint: &str, reports: bool) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).map_err(unread)? {
@@ -163,7 +179,11 @@ pub(super) fn kept_in(folder: &Path) -> Result<BTreeMap<String, Stamp>, Diagnost
             found.insert(name.to_string_lossy().into_owned(), stamp);
         }
     }
-    if found.is_empty() {
+    if found.is_empty() && begun::is_marked(folder, fingerprint) {
+        if reports {
+            begun::report(folder);
+        }
+    } else if found.is_empty() {
         let message = format!("{}: there is no whole checkpoint of a formula by several processes", folder.display());
         return Err(Diagnostic::new(Stage::File, message).note("all processes need to see this folder, with the shares of all"));
     }
@@ -171,7 +191,8 @@ pub(super) fn kept_in(folder: &Path) -> Result<BTreeMap<String, Stamp>, Diagnost
 }
 
 impl Rack {
-    /// `from`: the folder to go on from, with what is there.
+    /// `from`: the folder to go on from, with what is there. The first process marks the folder if
+    /// nothing is there.
     pub(super) fn new(
         folder: &Path,
         every: Duration,
@@ -179,8 +200,12 @@ impl Rack {
         places: (usize, usize),
         from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
         (say, current): (bool, Current),
-    ) -> Self {
-        Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from }
+    ) -> Result<Self, Diagnostic> {
+        if places.0 == 0 && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+            begun::mark(folder, &fingerprint)?;
+        }
+        Ok(Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from })
     }
 }
 
@@ -195,7 +220,8 @@ impl Shelves for Rack {
         {
             return Err(other(folder));
         }
-        Ok(Box::new(Shares::new(&self.folder.join(&name), self.every, fingerprint, self.places, from, self.say)?))
+        let shares = Shares::new(&self.folder.join(&name), self.every, fingerprint, self.places, from, self.say)?;
+        Ok(Box::new(Shares { marked: self.folder.clone(), ..shares }))
     }
 }
 
@@ -253,6 +279,7 @@ impl Shelf for Shares {
     fn settle(&self, stamp: &Stamp) {
         // What could not be removed is older, and is not gone on with.
         let _ = self.remove(|path| parse(path) == Some((stamp.number, stamp.processes)));
+        begun::remove(&self.marked);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }

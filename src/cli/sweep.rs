@@ -9,6 +9,7 @@
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
 use super::files::{Form, write_text};
+use super::folder_lock::Locks;
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
 use super::print;
@@ -52,8 +53,11 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let reference = reference(args)?;
     validate(session, args, &combinations, &jobs)?;
     host::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
+    let mut locks = Locks::default();
+    locks.write(&args.out)?;
     if let Some(folder) = &args.evidence {
         host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        locks.write(folder)?;
     }
     let runner = Runner { session, args, text, limits: limits(session) };
     let mut sweep = Sweep {

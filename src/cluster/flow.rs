@@ -375,8 +375,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             return Err((**first).clone());
         }
         let stop = whys.into_iter().find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
-        let states: u64 = parts.iter().map(|p| p.tally.states).sum();
-        let too_many = self.budget.limits().max_states.is_some_and(|most| states > most);
+        let too_many = self.exceeds_states();
         let decided = way.is_some() && self.share.is_carrying();
         Ok(Ended { parts, stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), decided, said, way })
     }
@@ -571,12 +570,20 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
+    /// True if all states together are more than allowed. A search may reach its end before any
+    /// process has heard of so many.
+    fn exceeds_states(&self) -> bool {
+        let states: u64 = self.heard.iter().map(|h| h.part.tally.states).sum();
+        self.budget.limits().max_states.is_some_and(|most| states > most)
+    }
+
     /// Whether the search ended early in a way after which its shares are as good as those between two levels; the same in all processes.
     fn is_to_be_kept(&self) -> bool {
         let mut lasts = self.heard.iter().filter_map(|h| h.last.as_ref());
         let keeps = self.shelf.as_ref().is_some_and(|s| s.shelf.keeps());
         let whole = self.heard.iter().all(|h| h.whole);
-        keeps && whole && lasts.clone().any(|l| l.0.is_some()) && lasts.all(|l| l.0.as_ref().is_none_or(is_gentle))
+        let ended_early = self.exceeds_states() || lasts.clone().any(|l| l.0.is_some());
+        keeps && whole && ended_early && lasts.all(|l| l.0.as_ref().is_none_or(is_gentle))
     }
 
     pub(super) fn send(&mut self, to: std::ops::Range<usize>, report: &Report) {

@@ -299,6 +299,13 @@ impl Model for Compiled {
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 
+    fn slot_of_functions(&self) -> Option<String> {
+        let signature = self.program.signature();
+        let slot = (0..self.slots.len()).find(|slot| text::may_hold_functions(signature, self.sort_of[*slot]))?;
+        let sort = signature.sorts.text(self.sort_of[slot]);
+        Some(format!("parameter `{}` of sort {sort}", self.slots[slot].name))
+    }
+
     fn import_values(&self, texts: &[Vec<String>]) -> Result<(), Diagnostic> {
         let other = || Diagnostic::new(Stage::File, "the values in the checkpoint are not those of this model");
         if texts.len() != self.tables.len() {

@@ -6,6 +6,8 @@
 use super::engine::{Engine, Program};
 use super::expr::{DataSpec, Expr};
 use super::print;
+use super::signature::Signature;
+use super::sort::SortKind;
 use mu_base::ids::SortId;
 use mu_base::{Diagnostic, SourceId, Stage};
 
@@ -28,6 +30,30 @@ pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<So
         });
     }
     Ok(values)
+}
+
+/// True if values of a sort may be functions, or contain some. Sets and bags may be written.
+pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
+    let (mut seen, mut open) = (vec![sort], vec![sort]);
+    while let Some(sort) = open.pop() {
+        let parts: Vec<SortId> = match signature.sorts.kind(sort) {
+            SortKind::Function(..) => return true,
+            SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => vec![*of],
+            SortKind::Named(_) => {
+                let named = signature.sorts.named_of(sort);
+                let constructors = named.iter().flat_map(|named| &named.constructors);
+                constructors.flat_map(|op| signature.domain_range(signature.op(*op).sort).0.to_vec()).collect()
+            }
+            SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => Vec::new(),
+        };
+        for part in parts {
+            if !seen.contains(&part) {
+                seen.push(part);
+                open.push(part);
+            }
+        }
+    }
+    false
 }
 
 /// The texts of values. Error: one whose text is not read back as the same value.

@@ -92,6 +92,13 @@ pub trait Keeper: Sync {
     fn due(&self) -> bool;
     /// Keeps a search; the one before may go once this one is whole.
     fn keep(&self, image: &Image) -> Result<(), Diagnostic>;
+    /// Reports that annotations cannot be written. The search goes on if this is no error.
+    ///
+    /// # Errors
+    /// It ends the search.
+    fn miss(&self, error: &Diagnostic) -> Result<(), Diagnostic> {
+        Err(error.clone())
+    }
 }
 
 impl Image<'_> {

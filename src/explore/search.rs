@@ -470,6 +470,10 @@ impl<'a> Shared<'a> {
     /// Hands the search to a keeper of checkpoints.
     fn keep(&self, keeper: &dyn Keeper, todo: &[Block], next: &[Vec<u64>], account: &Account) -> Result<(), Diagnostic> {
         let store = held!(self.store.read());
+        let annotations = match self.goal.annotator.map(|a| a.save()).transpose() {
+            Err(error) if error.stage == Stage::Unsupported => return keeper.miss(&error),
+            saved => saved?,
+        };
         keeper.keep(&Image {
             store: &store,
             todo: todo.iter().rev().map(|b| &b.keys[..]).collect(),
@@ -484,7 +488,7 @@ impl<'a> Shared<'a> {
                 symmetries: self.goal.symmetries.map_or(1, |s| s.order() as u64),
                 backward: self.backward.load(Ordering::Relaxed),
             },
-            annotations: self.goal.annotator.map(|a| a.save()).transpose()?,
+            annotations,
         })
     }
 

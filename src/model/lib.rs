@@ -177,6 +177,11 @@ pub trait Model: Send + Sync {
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
         Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be written"))
     }
+    /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write; `None`
+    /// if there is none.
+    fn slot_of_functions(&self) -> Option<String> {
+        None
+    }
     /// Gives values the numbers that another run gave them; the model was not explored yet. Error: they are not values of this model.
     fn import_values(&self, _texts: &[Vec<String>]) -> Result<(), Diagnostic> {
         Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be read"))

@@ -190,6 +190,19 @@ pub fn is_dir(path: &Path) -> bool {
 /// Files as the standard library has them, as far as the program uses them, in memory. A file is told to the page when it is whole: when it is closed, or renamed.
 pub mod fs;
 
+/// A path without steps that lead nowhere.
+pub fn real_path(path: &Path) -> PathBuf {
+    fs::plain(path)
+}
+
+/// A lock on a folder: a page has no other process.
+pub struct FolderLock;
+
+/// Locks a folder.
+pub fn lock_folder(_path: &Path, _alone: bool) -> Option<FolderLock> {
+    Some(FolderLock)
+}
+
 /// A moment, as that of the standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);

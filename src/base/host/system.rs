@@ -1,7 +1,7 @@
 //! The host is an operating system: the standard library has all of it.
 
 use std::io::{Result, Stderr, Stdin, Stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use std::fs;
 pub use std::time::Instant;
@@ -53,6 +53,29 @@ pub fn is_dir(path: &Path) -> bool {
 /// Leaves what is large and made of many parts where it is until the process ends, whose memory the system takes back at once.
 pub fn leave<T>(large: T) {
     std::mem::forget(large);
+}
+
+/// A path without links, so that two paths to one file are equal.
+pub fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// A lock on a folder, which ends with this value or with the process.
+pub struct FolderLock {
+    /// The open folder; `None` if its file system has no locks.
+    _folder: Option<fs::File>,
+}
+
+/// Locks a folder, against all other locks if `alone`, else against locks that are alone. The lock
+/// is that of the operating system on the folder itself, so no file is left behind. `None`: another
+/// process or another value holds a lock that excludes this one.
+pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
+    let Ok(folder) = fs::File::open(path) else { return Some(FolderLock { _folder: None }) };
+    match if alone { folder.try_lock() } else { folder.try_lock_shared() } {
+        Ok(()) => Some(FolderLock { _folder: Some(folder) }),
+        Err(fs::TryLockError::WouldBlock) => None,
+        Err(fs::TryLockError::Error(_)) => Some(FolderLock { _folder: None }),
+    }
 }
 
 /// The bytes of a file.
