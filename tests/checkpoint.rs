@@ -82,7 +82,7 @@ fn values_of_all_sorts_are_kept() {
 fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let from_the_start = "act a: Nat; b;
-        proc P(n: Nat, f: Nat -> Nat) = (n < 300) -> a(f(n)) . P(n + 1, f) <> b . P(0, f);
+        proc P(n: Nat, f: Nat -> Nat) = (n < 300) -> a(f(n)) . P(n + 1, if(n == 9, lambda x: Nat. x, f)) <> b . P(0, f);
         init P(0, lambda x: Nat. x + 1);";
     let later = "act a: Nat; b; sort S = struct none | some(g: Nat -> Nat);
         proc P(n: Nat, s: S) = (n < 300) -> a(n) . P(n + 1, if(n == 20, some(lambda x: Nat. x + n), s)) <> b . P(0, none);

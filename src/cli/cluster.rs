@@ -131,6 +131,9 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
     let kept_in = |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
     let from = args.keeping.resume.as_deref().map(kept_in).transpose()?;
+    if reports && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
+        shares::mark(&args.keeping, &fingerprint)?;
+    }
     let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
     let searched = format!("{options} {} {begin:?}", args.keeping.is_wanted());
@@ -141,8 +144,7 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let places = (party.me, party.addresses.len());
     let told = (session.common.verbose > 0, current.clone());
     let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
-    let rack = |folder| Rack::new(folder, args.keeping.checkpoint_every, fingerprint.clone(), places, from, told);
-    let rack = args.keeping.folder().map(rack).transpose()?;
+    let rack = args.keeping.folder().map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
     let together = Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
     Ok(Some(Company { together, children, me: party.me, budget, current, resumes, _locks: locks }))
 }
@@ -238,6 +240,9 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let reports = args.clustering.reports();
     let _locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
     let from = shares::resumed(args.keeping.resume.as_deref(), &fingerprint, reports)?;
+    if reports && from.is_none() {
+        shares::mark(&args.keeping, &fingerprint)?;
+    }
     let begin = from.as_ref().map(|(_, stamp)| (stamp.run, stamp.number));
     let keeps = args.keeping.is_wanted();
     let searched = format!("{options} {keeps} {begin:?}");
@@ -258,7 +263,6 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let told = session.common.verbose > 0;
     let shares =
         args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
-    shares.as_ref().map_or(Ok(()), Shares::mark)?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
     let task = Task { model, options: &options, budget: &budget, progress: &bar, extra: &mut ends, shelf, sought };
     let result = explore(connections, task);

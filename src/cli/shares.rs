@@ -7,6 +7,7 @@
 //!
 //! Invariant: a folder in which some process was killed, at whatever moment, has the last checkpoint that all processes had written, whole.
 
+use super::args::Keeping;
 use super::begun;
 use super::checkpoint::{of_file, replace};
 use super::output;
@@ -40,6 +41,11 @@ pub(super) struct Shares {
     from: Option<(PathBuf, Stamp)>,
     /// The folder with the marker of the run, see [`begun`].
     marked: PathBuf,
+}
+
+/// Marks the folder of a run that begins, before the processes meet: a limit may come before.
+pub(super) fn mark(keeping: &Keeping, fingerprint: &str) -> Result<(), Diagnostic> {
+    keeping.folder().map_or(Ok(()), |folder| begun::mark(folder, fingerprint))
 }
 
 fn name(number: u64, process: u32, processes: u32) -> String {
@@ -133,11 +139,6 @@ impl Shares {
         let (folder, last, marked) = (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
         Ok(Self { folder, every, last, fingerprint, say, me, processes, from, marked })
     }
-    /// Marks the folder as that of a run without a checkpoint, if this is the first process of a
-    /// search that begins.
-    pub(super) fn mark(&self) -> Result<(), Diagnostic> {
-        if self.me == 0 && self.from.is_none() { begun::mark(&self.marked, &self.fingerprint) } else { Ok(()) }
-    }
     /// The folder that is written to.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
@@ -191,8 +192,7 @@ pub(super) fn kept_in(folder: &Path, fingerprint: &str, reports: bool) -> Result
 }
 
 impl Rack {
-    /// `from`: the folder to go on from, with what is there. The first process marks the folder if
-    /// nothing is there.
+    /// `from`: the folder to go on from, with what is there.
     pub(super) fn new(
         folder: &Path,
         every: Duration,
@@ -200,12 +200,8 @@ impl Rack {
         places: (usize, usize),
         from: Option<(PathBuf, BTreeMap<String, Stamp>)>,
         (say, current): (bool, Current),
-    ) -> Result<Self, Diagnostic> {
-        if places.0 == 0 && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
-            begun::mark(folder, &fingerprint)?;
-        }
-        Ok(Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from })
+    ) -> Self {
+        Self { folder: folder.to_path_buf(), every, fingerprint, places, say, current, from }
     }
 }
 
