@@ -131,6 +131,20 @@ fn a_game_is_solved_again() {
     }
 }
 
+/// A formula that is given twice is checked twice at once, each time with checkpoints of its own.
+#[test]
+fn a_formula_given_twice_has_two_checkpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept").display().to_string();
+    let formula = package("formulas/2.selfobserving.mcf");
+    let common = strings(&["check", &package("specs/arcx.spec"), &formula, &formula, &formula, "--threads", "3"]);
+    let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat());
+    assert_eq!(stopped.code, 3, "{}", stopped.stderr);
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 3);
+    let end = mu_check(&[&common[..], &strings(&["--resume", &kept, "-v"])].concat());
+    assert_eq!((end.code, end.stderr.matches("resumes from").count()), (0, 3), "{}", end.stderr);
+}
+
 /// Two runs at once do not mix their files: the second one is refused.
 #[test]
 fn a_folder_in_use_is_refused() {

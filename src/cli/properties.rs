@@ -27,6 +27,8 @@ pub(super) struct Text {
     source: SourceId,
     /// Its text.
     pub text: String,
+    /// The number of formulas before it with the same text: each has checkpoints of its own.
+    copy: usize,
 }
 
 /// The texts of all formulas, in the order of the command line, those of files first. Errors: a file that cannot be read, two properties of one
@@ -47,7 +49,7 @@ pub(super) fn gather(session: &mut Session, files: &[PathBuf], given: &[String])
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let parts = split(&text);
         if parts.is_empty() {
-            texts.push(Text { name: path, stem, source, text });
+            texts.push(Text { name: path, stem, source, text, copy: 0 });
             continue;
         }
         for (i, (name, part)) in parts.iter().enumerate() {
@@ -55,14 +57,17 @@ pub(super) fn gather(session: &mut Session, files: &[PathBuf], given: &[String])
                 return Err(Diagnostic::new(Stage::Usage, format!("`{}` has two properties `{name}`", path.display())));
             }
             let full = PathBuf::from(format!("{}#{name}", path.display()));
-            texts.push(Text { name: full, stem: format!("{stem}.{name}"), source, text: part.clone() });
+            texts.push(Text { name: full, stem: format!("{stem}.{name}"), source, text: part.clone(), copy: 0 });
         }
     }
     for (i, text) in given.iter().enumerate() {
         let short: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect();
         let more = if short.chars().count() == LONGEST { "…" } else { "" };
         let source = session.sources.add(format!("formula {}", i + 1), text.clone());
-        texts.push(Text { name: format!("{short}{more}").into(), stem: format!("formula-{}", i + 1), source, text: text.clone() });
+        texts.push(Text { name: format!("{short}{more}").into(), stem: format!("formula-{}", i + 1), source, text: text.clone(), copy: 0 });
+    }
+    for at in 0..texts.len() {
+        texts[at].copy = texts[..at].iter().filter(|before| before.text == texts[at].text).count();
     }
     Ok(texts)
 }
@@ -126,7 +131,8 @@ impl Text {
     /// What checkpoints of searches for it belong to: its text and how its equations are told apart.
     pub(super) fn identity(&self, formula: &TypedFormula) -> String {
         let how = if formula.as_written { "% counted with all parameters\n" } else { "" };
-        format!("{how}{}", self.text)
+        let copy = if self.copy > 0 { format!("% copy {}\n", self.copy) } else { String::new() };
+        format!("{how}{copy}{}", self.text)
     }
 }
 
