@@ -74,7 +74,7 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
         let told = |outcome: &Outcome| if at == 0 { format!("{:?}", figures(outcome)) } else { format!("{:?}", verdicts(outcome)) };
         let whole = run(&words, "--threads 1 --without por");
         assert!([0, 1].contains(&whole.code), "{}", whole.stderr);
-        for seed in 0..6 {
+        for seed in 0..4 {
             let mut random = Random::new(seed);
             let kept = folder.path().join(format!("kept{at}-{seed}")).display().to_string();
             let (mut way, mut most) = ("checkpoint", 0);
@@ -82,7 +82,7 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
                 let crew = 1 + random.below(4);
                 // The checkpoints of one process are not those of several.
                 let crew = if seed % 2 == 0 { format!("--threads {crew}") } else { format!("--processes {}", crew + 1) };
-                most += 60 + random.below(200);
+                most += 100 + random.below(300);
                 let limit = match random.below(3) {
                     _ if most > 800 => String::new(),
                     0 => format!("--timeout {}ms", 5 + random.below(40)),
@@ -100,5 +100,5 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
             }
         }
     }
-    assert!(cuts > 12, "{cuts} cuts");
+    assert!(cuts > 8, "{cuts} cuts");
 }
