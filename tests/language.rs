@@ -17,13 +17,13 @@
 //! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
 //! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
 
-use crate::support::naive_rewriter::Naive;
 use crate::support::rules::{by_rules, with_sorted_labels};
 use mu_check::base::ids::LabelId;
 use mu_check::base::{Budget, Diagnostic, Limits, SourceId, SourceMap, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::data::engine::{Engine, Program};
 use mu_check::data::expr::DataSpec;
+use mu_check::data::naive::Naive;
 use mu_check::data::print::expression;
 use mu_check::data::typecheck::check_expression;
 use mu_check::explore::{self, Silent};

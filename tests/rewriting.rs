@@ -3,9 +3,9 @@
 #[path = "../benches/rewriting/programs.rs"]
 mod programs;
 
-use crate::support::naive_rewriter::Naive;
 use mu_check::base::Diagnostic;
 use mu_check::data::engine::{Engine, Program};
+use mu_check::data::naive::Naive;
 use mu_check::data::print::expression;
 use mu_check::data::typecheck::check_expression;
 use mu_check::process::typecheck::check_specification;

@@ -62,6 +62,7 @@ mod quantity;
 mod readers;
 mod refuted;
 mod robust;
+mod sampled;
 #[cfg(feature = "cluster")]
 mod shares;
 mod shell;

@@ -12,6 +12,7 @@ use super::check::{Found, publish, says_lines, tell, with_text, write_junit_of};
 use super::output;
 use super::pipeline::{self, Session};
 use super::properties::{self, Text};
+use super::sampled::{self, Checked};
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::{Compiled, Confluence};
@@ -52,13 +53,15 @@ pub(super) fn parameters(session: &Session) -> Vec<String> {
 }
 
 /// The model over parameters without a value.
-struct Abstract {
+pub(super) struct Abstract {
     compiled: Compiled,
+    /// The process before constants without a value became parameters, for checks of answers.
+    pub process: LinearProcess,
     defined: Defined,
     /// Sorts of any size.
-    families: Vec<Family>,
+    pub families: Vec<Family>,
     /// A sort of any size with components for each constant.
-    replicas: Option<Replicas>,
+    pub replicas: Option<Replicas>,
     /// Why there are none, if the process depends on what they hold.
     refused: Option<Diagnostic>,
     measures: Vec<Measure>,
@@ -95,6 +98,8 @@ struct Figures {
     measures: Vec<Value>,
     /// Likewise.
     lists: Vec<Value>,
+    /// What was checked of the answer.
+    checked: Checked,
 }
 
 impl Figures {
@@ -242,7 +247,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
             crowd = Some((found, above));
         }
     }
-    let Linear { spec, process, defined, names } = Linear::new(session, &tree, &counters, crowd.as_ref().map(|(found, _)| found))?;
+    let Linear { spec, plain, process, defined, names } = Linear::new(session, &tree, &counters, crowd.as_ref().map(|(found, _)| found))?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
     let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);
@@ -257,12 +262,14 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         Err(why) if why.stage == Stage::Internal => return Err(why),
         Err(why) => ((Vec::new(), None), Some(why)),
     };
-    Ok(Abstract { compiled, defined, families, replicas, refused, measures, ends: None })
+    Ok(Abstract { compiled, process: plain, defined, families, replicas, refused, measures, ends: None })
 }
 
 /// A linear process over parameters without a value.
 struct Linear {
     spec: ProcSpec,
+    /// The process before constants without a value became parameters.
+    plain: LinearProcess,
     process: LinearProcess,
     defined: Defined,
     /// The constants with a component each, and letters of lists.
@@ -278,13 +285,14 @@ impl Linear {
         let options = if crowd.is_some() { linearise::Options::of_any_number() } else { linearise::Options::of_any_size() };
         let process = session.linearised(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
+        let plain = process.clone();
         let (process, defined) = with_parameters(process, counters)?;
-        Ok(Self { spec, process, defined, names })
+        Ok(Self { spec, plain, process, defined, names })
     }
 }
 
 /// What `then` says of a model in which the constants of each sort beyond so many are merged.
-fn merged<T>(
+pub(super) fn merged<T>(
     base: &dyn Base,
     families: &[(&Family, usize)],
     then: &mut dyn FnMut(&dyn Base) -> Result<T, Diagnostic>,
@@ -347,9 +355,9 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
 }
 
 /// A formula with constants of sorts of any size for what it quantified over, and how many of each sort it tells apart.
-struct Instance {
+pub(super) struct Instance {
     formula: TypedFormula,
-    tracked: Vec<usize>,
+    pub tracked: Vec<usize>,
     what: String,
 }
 
@@ -385,6 +393,7 @@ fn at_level(
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
     let mut figures = Figures { measures: ends.measures.clone(), lists: ends.lists.clone(), ..Figures::default() };
+    let start = Instant::now();
     for (instance, study) in formulas.iter().zip(&studies) {
         let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
         for case in study.cases() {
@@ -415,6 +424,7 @@ fn at_level(
             return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)) })) });
         }
     }
+    figures.checked = sampled::check(session, args, model, formulas.iter().zip(&studies), start.elapsed())?;
     Ok(Outcome { figures, open: None })
 }
 
@@ -663,9 +673,10 @@ impl About<'_> {
     }
 
     fn is_true(&self) -> Result<(), Diagnostic> {
-        let Figures { cases, equations, measures, lists, .. } = self.figures;
+        let Figures { cases, equations, measures, lists, checked, .. } = self.figures;
         let mut object = self.object("true", "regions");
         object["cases"] = (*cases).into();
+        object["checked"] = checked.object();
         if !measures.is_empty() {
             object["measures"] = measures.as_slice().into();
         }
@@ -675,7 +686,8 @@ impl About<'_> {
         let mut text = format!("{}: true for every {}", self.path(), self.names.join(", "));
         if !self.session.common.quiet {
             text += &format!("  [{cases} cases, {equations} equations, {:.3} s]", self.start.elapsed().as_secs_f64());
-            text.extend(measures.iter().map(measure_text).chain(lists.iter().map(list_text)).map(|line| format!("\n  {line}")));
+            let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
+            text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
         }
         self.out(object, text + "\n")
     }

@@ -9,6 +9,7 @@ pub mod builtins;
 pub mod engine;
 pub mod enumerate;
 pub mod expr;
+pub mod naive;
 pub mod portable;
 pub mod digests;
 pub mod portable_terms;

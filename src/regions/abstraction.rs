@@ -140,6 +140,11 @@ impl<'a> Regions<'a> {
         &self.inner.process().data.signature
     }
 
+    /// What abstract values mean: where counters are, the case, the grain of each slot.
+    pub(crate) fn meaning(&self) -> (&'a Facts, &'a Case, &'a [Grain]) {
+        (self.facts, self.case, self.grains)
+    }
+
     fn layout(&self, slot: Slot) -> &Layout {
         match &self.facts.contents[slot as usize] {
             Content::Base(_) => &Layout::Counter,

@@ -17,7 +17,7 @@ use mu_process::linear::LinearProcess;
 use std::rc::Rc;
 
 /// See the module's head.
-pub trait Base: Model + ActionLabels {
+pub trait Base: Model + ActionLabels + crate::audit::cover::Concretise {
     /// The compiled process at the bottom.
     fn compiled(&self) -> &Compiled;
     /// The constants of a sort that its values are made of.

@@ -206,6 +206,21 @@ impl ActionLabels for Crowd<'_> {
     }
 }
 
+impl crate::audit::cover::Concretise for Crowd<'_> {
+    fn draw(&self, _state: &[Expr], _draw: &mut crate::audit::draw::Draw) -> Option<Vec<Expr>> {
+        None
+    }
+    fn image(&self, _state: &[Expr], _draw: &mut crate::audit::draw::Draw) -> Option<Vec<Expr>> {
+        None
+    }
+    fn image_of_label(&self, _label: &MultiAction, _draw: &mut crate::audit::draw::Draw) -> Option<MultiAction> {
+        None
+    }
+    fn unchecked(&self) -> Option<String> {
+        Some("components of any number".into())
+    }
+}
+
 impl Base for Crowd<'_> {
     fn compiled(&self) -> &Compiled {
         self.inner.compiled()

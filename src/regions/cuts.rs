@@ -288,6 +288,10 @@ impl Case {
     pub fn abstracted(&self, grain: Grain, n: i64, valuation: &[i64]) -> i64 {
         self.block(grain, self.interval(n, |c| Some(c.value(valuation))))
     }
+    /// True if a valuation is one of the case; `tests` are those of [`Line::tests_of_cases`].
+    pub fn has(&self, tests: &[Test], valuation: &[i64]) -> bool {
+        tests.iter().zip(&self.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
+    }
     /// The least number of each interval under a valuation of this case; that of the next one if it is empty there.
     pub fn starts(&self, valuation: &[i64]) -> Vec<i64> {
         starts(&self.cuts, valuation)

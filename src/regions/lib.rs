@@ -16,6 +16,7 @@
 pub mod abstraction;
 pub mod apart;
 pub mod ask;
+pub mod audit;
 pub mod base;
 pub mod counted;
 pub mod crowd;
@@ -35,6 +36,7 @@ pub mod study;
 pub mod words;
 
 pub use abstraction::Regions;
+pub use audit::{Audit, audit};
 pub use base::Base;
 pub use crowd::Crowd;
 pub use cuts::Case;

@@ -64,6 +64,11 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
+    /// What abstract values mean: the constants from the given number on are merged.
+    pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Family, usize) {
+        (self.inner, self.family, self.tracked)
+    }
+
     fn position(&self, op: OpId) -> Option<usize> {
         self.family.constants.iter().position(|c| *c == op)
     }

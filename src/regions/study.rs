@@ -7,14 +7,16 @@
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
 use crate::ask::Asker;
-use crate::cuts::{Asked, Case, Grain, Line, Term};
+use crate::audit::draw::{Draw, literals_of};
+use crate::audit::view::View;
+use crate::cuts::{Asked, Case, Grain, Line, Term, Test};
 use crate::flow::{Flow, Type};
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
 use crate::rigid::Defined;
 use ahash::AHashMap;
-use mu_base::ids::{OpId, VarId};
-use mu_base::{Diagnostic, Span};
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_base::{Diagnostic, Span, Stage};
 use mu_compile::Compiled;
 use mu_data::engine::{Engine, Program};
 use mu_data::expr::{Equation, Expr, ExprKind, Substitution};
@@ -120,6 +122,64 @@ impl<'a> Study<'a> {
     /// The cases.
     pub fn cases(&self) -> &[Case] {
         &self.cases
+    }
+
+    /// The formula, with what it quantifies over as free variables.
+    pub(crate) fn rewritten(&self) -> &TypedFormula {
+        &self.formula
+    }
+
+    /// Sorts of the parameters without a value, then of the numbers that the formula quantifies over.
+    pub(crate) fn sorts(&self) -> Vec<SortId> {
+        let signature = &self.formula.data.signature;
+        let rigid = self.defined.rigid.iter().map(|r| signature.op(r.op).sort);
+        rigid.chain(self.fixed.iter().map(|v| signature.var(*v).sort)).collect()
+    }
+
+    /// Their names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = self.defined.rigid.iter().map(|r| r.name.clone());
+        names.chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone())).collect()
+    }
+
+    /// The tests whose outcomes cases have.
+    pub(crate) fn tests(&self) -> Vec<Test> {
+        self.line.tests_of_cases()
+    }
+
+    /// Fails if a valuation is of no case, among many drawn at random.
+    ///
+    /// # Errors
+    /// Internal, with the valuation.
+    pub fn all_covered(&self, seed: u64) -> Result<(), Diagnostic> {
+        let mut literals = literals_of(self.compiled.process(), &self.formula.data);
+        literals.extend(View::new(&self.formula.formula).literals());
+        let mut draw = Draw::new(seed, &literals, self.compiled.engine());
+        let tests = self.tests();
+        if draw.valuate(&self.sorts(), |v| !self.cases.iter().any(|case| case.has(&tests, v))) {
+            let values = self.names().into_iter().zip(&draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
+            let text = format!("no case of the abstraction has {}", values.collect::<Vec<_>>().join(", "));
+            return Err(Diagnostic::new(Stage::Internal, text));
+        }
+        Ok(())
+    }
+
+    /// The constants without a value, with those of a valuation.
+    pub(crate) fn constants(&self, valuation: &[i64]) -> Vec<(OpId, i64)> {
+        self.defined.rigid.iter().zip(&valuation[1..]).map(|(r, n)| (r.op, *n)).collect()
+    }
+
+    /// The values of the process's parameters that stand for them.
+    pub(crate) fn parameter_values(&self, valuation: &[i64]) -> Vec<Expr> {
+        let signature = &self.formula.data.signature;
+        self.defined.rigid.iter().zip(&valuation[1..]).map(|(r, n)| Expr::number(*n, signature.op(r.op).sort)).collect()
+    }
+
+    /// The values of the numbers that the formula quantifies over.
+    pub(crate) fn fixed_values(&self, valuation: &[i64]) -> Substitution {
+        let signature = &self.formula.data.signature;
+        let values = self.fixed.iter().zip(&valuation[1 + self.defined.rigid.len()..]);
+        values.map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort))).collect()
     }
 
     /// What a case is, for people: the values that stand for it.

@@ -1,7 +1,6 @@
 //! What the whole-program tests of the ARCx model share: named edits of its specification, and runs of the command.
 
 pub mod faults;
-pub mod naive_rewriter;
 pub mod random_text;
 pub mod rules;
 pub mod tape;

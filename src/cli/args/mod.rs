@@ -474,6 +474,9 @@ pub struct CheckArgs {
     /// How to search [default: explicit; for every value of a parameter auto].
     #[arg(long = "engine", value_name = "ENGINE", value_parser = engine())]
     pub chosen_engine: Option<EngineRef>,
+    /// For every value of a parameter: check an answer by so many concrete states, and at boundary values, before it is given; 0: do not.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub check_samples: usize,
     /// Of a model without a formula: what counts as an end, an action or a condition on parameters, as `explore --terminal` has it.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,

@@ -1,11 +1,8 @@
 //! Random closed expressions: the engine and the naive rewriter give the same data.
 
 use super::*;
+use crate::naive::Naive;
 use mu_base::random::Random;
-use naive_rewriter::Naive;
-
-#[path = "../../../../tests/support/naive_rewriter.rs"]
-mod naive_rewriter;
 
 const DECLARATIONS: &str = "
     sort D = struct d1 | d2 | d3;

@@ -1,5 +1,6 @@
 //! Random processes with counters and random formulas: what regions say of every value is what each value says.
 
+mod audit;
 mod crowd;
 mod ends;
 mod richer;

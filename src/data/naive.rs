@@ -1,15 +1,15 @@
-//! A small rewriter without compilation, as an oracle for the engine: closed typed expression -> normal form, by matching
-//! equations against terms one after the other.
+//! Naive rewriter: closed typed expression → normal form, by matching equations against terms one after the other.
 //!
-//! It shares no code with the engine and takes the shortest way everywhere. Covered: user equations, Bool, numbers (integers),
-//! lists, finite sets, structured sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Terms of
-//! anything else stay as they are. Innermost, with lazy `if` and connectives. Cost: of no concern.
-#![allow(dead_code)] // each package uses some of it
+//! The oracle for the engine, in tests and where answers are checked as they are given. It shares no code with the engine and takes the
+//! shortest way everywhere. Covered: user equations, Bool, numbers (integers), lists, finite sets and bags, membership in set
+//! comprehensions, structured sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Terms of anything else stay as they are. Innermost, with lazy `if`
+//! and connectives. Cost: all equations of an operation are tried for each term.
 
-use mu_base::ids::SortId;
-use mu_data::expr::{Binder, DataSpec, Equation, Expr, ExprKind, Substitution};
-use mu_data::signature::{Builtin, OpKind, Signature};
-use mu_data::sort::{SortKind, basic};
+use super::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
+use super::signature::{Builtin, OpKind, Signature};
+use super::sort::{SortKind, basic};
+use ahash::AHashMap;
+use mu_base::ids::{OpId, SortId};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive};
@@ -19,13 +19,31 @@ use std::cmp::Ordering;
 #[derive(Debug)]
 pub struct Naive {
     spec: DataSpec,
+    /// Equations by the operation at the head of the left-hand side, in the order of the text.
+    equations: AHashMap<OpId, Vec<usize>>,
     steps: u64,
 }
 
 impl Naive {
     /// A rewriter that gives up after a number of steps.
     pub fn new(spec: &DataSpec, steps: u64) -> Self {
-        Self { spec: spec.clone(), steps }
+        Self::of(spec.clone(), steps)
+    }
+
+    /// The same, of a specification that is given away.
+    pub fn of(spec: DataSpec, steps: u64) -> Self {
+        let mut equations: AHashMap<OpId, Vec<usize>> = AHashMap::new();
+        for (i, equation) in spec.equations.iter().enumerate() {
+            if let Some(op) = equation.lhs.head() {
+                equations.entry(op).or_default().push(i);
+            }
+        }
+        Self { spec, equations, steps }
+    }
+
+    /// Sets the number of steps that are left.
+    pub fn allow(&mut self, steps: u64) {
+        self.steps = steps;
     }
 
     /// The signature of the normal forms: what was given, with the operations that came up since.
@@ -104,8 +122,9 @@ impl Naive {
 
     /// A term whose parts are normal forms.
     fn rules(&mut self, e: Expr) -> Option<Expr> {
-        for i in 0..self.spec.equations.len() {
-            let equation: Equation = self.spec.equations[i].clone();
+        let own = e.head().and_then(|op| self.equations.get(&op)).cloned().unwrap_or_default();
+        for i in own {
+            let equation = self.spec.equations[i].clone();
             let mut by = Substitution::new();
             if !matches(&self.spec.signature, &equation.lhs, &e, &mut by) {
                 continue;
@@ -140,11 +159,6 @@ impl Naive {
             _ => {}
         }
         let (builtin, _) = e.as_builtin(&self.spec.signature)?;
-        let number = |n: BigInt| Some(Expr::number(n, e.sort));
-        let int = |i: usize| match &args[i].kind {
-            ExprKind::Number(n) => Some(n.clone()),
-            _ => None,
-        };
         match builtin {
             Equal => self.same(&args[0], &args[1]).map(|b| self.boolean(b)),
             NotEqual => self.same(&args[0], &args[1]).map(|b| self.boolean(!b)),
@@ -167,6 +181,19 @@ impl Naive {
                     None => None,
                 }
             }
+            _ => self.number(builtin, e, args).or_else(|| self.sequence(builtin, e, args)).or_else(|| self.set_or_bag(builtin, e, args)),
+        }
+    }
+
+    /// What arithmetic gives.
+    fn number(&self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
+        use Builtin::*;
+        let number = |n: BigInt| Some(Expr::number(n, e.sort));
+        let int = |i: usize| match &args[i].kind {
+            ExprKind::Number(n) => Some(n.clone()),
+            _ => None,
+        };
+        match builtin {
             PosToNat | PosToInt | NatToInt => number(int(0)?),
             NatToPos | IntToPos => int(0).filter(|n| n.is_positive()).and_then(number),
             IntToNat => int(0).filter(|n| !n.is_negative()).and_then(number),
@@ -181,6 +208,19 @@ impl Naive {
             Multiply => number(int(0)? * int(1)?),
             Div => int(1).filter(Signed::is_positive).and_then(|m| number(int(0)?.div_floor(&m))),
             Mod => int(1).filter(Signed::is_positive).and_then(|m| number(int(0)?.mod_floor(&m))),
+            _ => None,
+        }
+    }
+
+    /// What operations on lists give, and those that lists, sets and bags share.
+    fn sequence(&mut self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
+        use Builtin::*;
+        let number = |n: BigInt| Some(Expr::number(n, e.sort));
+        let int = |i: usize| match &args[i].kind {
+            ExprKind::Number(n) => Some(n.clone()),
+            _ => None,
+        };
+        match builtin {
             Snoc => {
                 let (mut items, empty) = self.items(&args[0])?;
                 items.push(args[1].clone());
@@ -199,8 +239,47 @@ impl Naive {
                 (!items.is_empty()).then(|| items.remove(at))?;
                 Some(self.chain(Cons, items, empty, e.sort))
             }
+            Size if self.is_bag(&args[0]) => number(self.bag(&args[0])?.0.into_iter().map(|(_, n)| n).sum()),
             Size => number(BigInt::from(self.items(&args[0])?.0.len())),
+            Count => number(self.copies(&args[0], &args[1])?),
+            BagInsert => {
+                let ExprKind::Number(copies) = &args[1].kind else { return None };
+                let (mut held, empty) = self.bag(&args[2])?;
+                held.push((args[0].clone(), copies.clone()));
+                self.make_bag(held, empty, e.sort)
+            }
+            Union if self.is_bag(e) => {
+                let ((mut a, empty), (b, _)) = (self.bag(&args[0])?, self.bag(&args[1])?);
+                a.extend(b);
+                self.make_bag(a, empty, e.sort)
+            }
+            Difference | Intersection if self.is_bag(e) => {
+                let (a, empty) = self.bag(&args[0])?;
+                let mut kept = Vec::new();
+                for (x, n) in a {
+                    let other = self.copies(&x, &args[1])?;
+                    let n = if builtin == Difference { n - other } else { n.min(other) };
+                    kept.push((x, n));
+                }
+                self.make_bag(kept, empty, e.sort)
+            }
+            In if self.is_bag(&args[1]) => {
+                let inside = self.copies(&args[0], &args[1])?.is_positive();
+                Some(self.boolean(inside))
+            }
             In => {
+                match &args[1].kind {
+                    ExprKind::Bind(Binder::SetComprehension, vars, body) => {
+                        let by: Substitution = vars.iter().copied().zip([args[0].clone()]).collect();
+                        return self.normal(&body.substitute(&by));
+                    }
+                    _ => {
+                        if let Some((FSetToSet, [inner])) = args[1].as_builtin(&self.spec.signature) {
+                            let inside = self.is_item(&args[0], inner)?;
+                            return Some(self.boolean(inside));
+                        }
+                    }
+                }
                 for item in self.items(&args[1])?.0 {
                     if self.same(&args[0], &item)? {
                         return Some(self.boolean(true));
@@ -208,6 +287,14 @@ impl Naive {
                 }
                 Some(self.boolean(false))
             }
+            _ => None,
+        }
+    }
+
+    /// What operations on sets and bags give.
+    fn set_or_bag(&mut self, builtin: Builtin, e: &Expr, args: &[Expr]) -> Option<Expr> {
+        use Builtin::*;
+        match builtin {
             SetInsert => {
                 let (mut items, empty) = self.items(&args[1])?;
                 items.push(args[0].clone());
@@ -263,6 +350,78 @@ impl Naive {
         }
     }
 
+    fn is_item(&self, x: &Expr, set: &Expr) -> Option<bool> {
+        let mut inside = false;
+        for item in self.items(set)?.0 {
+            inside |= self.same(x, &item)?;
+        }
+        Some(inside)
+    }
+
+    fn is_bag(&self, e: &Expr) -> bool {
+        matches!(self.spec.signature.sorts.kind(e.sort), SortKind::FBag(_) | SortKind::Bag(_))
+    }
+
+    /// The elements of a finite bag with their numbers, and the empty bag.
+    fn bag(&self, e: &Expr) -> Option<(Vec<(Expr, BigInt)>, Expr)> {
+        let mut out = Vec::new();
+        let mut at = e;
+        loop {
+            match at.as_builtin(&self.spec.signature)? {
+                (Builtin::EmptyBag, _) => return Some((out, at.clone())),
+                (Builtin::FBagToBag, [inner]) => at = inner,
+                (Builtin::BagInsert, [x, count, rest]) => {
+                    let ExprKind::Number(copies) = &count.kind else { return None };
+                    out.push((x.clone(), copies.clone()));
+                    at = rest;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// How often an element is in a finite bag.
+    fn copies(&self, x: &Expr, bag: &Expr) -> Option<BigInt> {
+        let mut all = BigInt::from(0);
+        for (y, n) in self.bag(bag)?.0 {
+            if self.same(x, &y)? {
+                all += n;
+            }
+        }
+        Some(all)
+    }
+
+    /// The finite bag of elements, with ascending elements and positive numbers.
+    fn make_bag(&mut self, held: Vec<(Expr, BigInt)>, empty: Expr, sort: SortId) -> Option<Expr> {
+        if matches!(self.spec.signature.sorts.kind(sort), SortKind::Bag(_)) {
+            return None;
+        }
+        let mut sorted: Vec<(Expr, BigInt)> = Vec::new();
+        for (x, n) in held.into_iter().filter(|(_, n)| n.is_positive()) {
+            let mut at = 0;
+            let mut new = true;
+            for (y, _) in &sorted {
+                match self.order(&x, y)? {
+                    Ordering::Greater => at += 1,
+                    Ordering::Equal => new = false,
+                    Ordering::Less => break,
+                }
+            }
+            if new {
+                sorted.insert(at, (x, n));
+            } else {
+                sorted[at].1 += n;
+            }
+        }
+        let signature = &mut self.spec.signature;
+        let known =
+            signature.ops().find(|(_, o)| o.kind == OpKind::Builtin(Builtin::BagInsert) && signature.domain_range(o.sort).1 == sort);
+        let counts = known.map_or(basic::POS, |(_, o)| signature.domain_range(o.sort).0[1]);
+        let insert =
+            |bag, (x, n): (Expr, BigInt)| Expr::builtin(signature, Builtin::BagInsert, vec![x, Expr::number(n, counts), bag], sort);
+        Some(sorted.into_iter().rev().fold(empty, insert))
+    }
+
     fn chain(&mut self, how: Builtin, items: Vec<Expr>, end: Expr, sort: SortId) -> Expr {
         items.into_iter().rev().fold(end, |list, x| Expr::builtin(&mut self.spec.signature, how, vec![x, list], sort))
     }
@@ -313,6 +472,16 @@ impl Naive {
             }
             return Some(xs.len().cmp(&ys.len()));
         }
+        if let (Some((xs, _)), Some((ys, _))) = (self.bag(a), self.bag(b)) {
+            // Equality alone matters.
+            for ((x, m), (y, n)) in xs.iter().zip(&ys) {
+                match self.order(x, y)?.then(m.cmp(n)) {
+                    Ordering::Equal => {}
+                    unequal => return Some(unequal),
+                }
+            }
+            return Some(xs.len().cmp(&ys.len()));
+        }
         let ((f, xs), (g, ys)) = (constructed(signature, a)?, constructed(signature, b)?);
         if f != g {
             return Some(f.cmp(&g));
@@ -327,7 +496,7 @@ impl Naive {
     }
 
     /// The elements of Bool or of a sort whose constructors are constants or take elements of such sorts.
-    fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
+    pub fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
         if sort == basic::BOOL {
             return Some(vec![self.boolean(false), self.boolean(true)]);
         }
@@ -354,7 +523,7 @@ impl Naive {
 }
 
 /// The constructor of a term of a declared sort and its arguments.
-fn constructed<'e>(signature: &Signature, e: &'e Expr) -> Option<(mu_base::ids::OpId, &'e [Expr])> {
+fn constructed<'e>(signature: &Signature, e: &'e Expr) -> Option<(OpId, &'e [Expr])> {
     let (op, args): (_, &[Expr]) = match &e.kind {
         ExprKind::Op(op) => (*op, &[]),
         ExprKind::Apply(head, args) => match head.kind {

@@ -1,0 +1,97 @@
+//! Check of *true for every value* by samples, before it is printed: [`mu_regions::audit`] for each case of each abstract model.
+//!
+//! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of the run, and at least some milliseconds.
+
+use super::args::CheckArgs;
+use super::pipeline::Session;
+use super::unbounded::{Abstract, Instance, merged};
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage};
+use mu_regions::audit::Wanted;
+use mu_regions::{Audit, Family, Study, audit};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Time for the samples of a short run.
+const FLOOR: Duration = Duration::from_millis(50);
+/// Part of the time of a run for samples.
+const PART: u32 = 10;
+/// Seed of the samples; a run is the same each time but for its limits.
+const SEED: u64 = 0x5eed;
+
+/// What was checked of an answer.
+#[derive(Clone, Default)]
+pub(super) struct Checked {
+    /// Samples of the abstract models.
+    audit: Audit,
+    /// True if it was switched off.
+    off: bool,
+}
+
+impl Checked {
+    /// For JSON.
+    pub fn object(&self) -> Value {
+        let Audit { samples, steps, undecided, unchecked } = &self.audit;
+        let unchecked = if self.off { Some("`--check-samples 0`") } else { unchecked.as_deref() };
+        json!({ "samples": samples, "steps": steps, "undecided": undecided, "unchecked": unchecked })
+    }
+
+    /// A line for people.
+    pub fn text(&self) -> String {
+        let Audit { samples, steps, unchecked, .. } = &self.audit;
+        match unchecked {
+            _ if self.off => "not checked by samples (`--check-samples 0`)".into(),
+            Some(what) => format!("not checked by samples ({what})"),
+            None => format!("checked: {samples} concrete states with {steps} steps"),
+        }
+    }
+}
+
+/// Checks the abstract models of studies, which their formulas are true of. `took`: the time that this was found in.
+pub(super) fn check<'s>(
+    session: &Session,
+    args: &CheckArgs,
+    model: &Abstract,
+    studies: impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
+    took: Duration,
+) -> Result<Checked, Diagnostic> {
+    let mut checked = Checked { off: args.check_samples == 0, ..Checked::default() };
+    if checked.off {
+        return Ok(checked);
+    }
+    if model.replicas.is_some() {
+        checked.audit.unchecked = Some("components of any number".into());
+        return Ok(checked);
+    }
+    let start = Instant::now();
+    let limit = FLOOR.max(took / PART);
+    let cases = studies.clone().map(|(_, s)| s.cases().len()).sum::<usize>().max(1);
+    let mut seen = 0;
+    for (instance, study) in studies {
+        let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
+        study.all_covered(SEED)?;
+        for case in study.cases() {
+            seen += 1;
+            let until = limit * seen / cases as u32;
+            let regions = study.model(case)?;
+            let found = merged(&regions, &families, &mut |base| {
+                audit(&Wanted {
+                    study,
+                    case,
+                    base,
+                    process: &model.process,
+                    samples: args.check_samples.div_ceil(cases),
+                    seed: SEED + u64::from(seen),
+                    enough: &|| start.elapsed() > until || session.budget.check(0).is_err(),
+                })
+            });
+            match found {
+                Ok(found) => checked.audit.add(found),
+                // A limit.
+                Err(why) if why.stage != Stage::Internal => {}
+                Err(why) => return Err(why),
+            }
+        }
+    }
+    Ok(checked)
+}

@@ -1,0 +1,184 @@
+//! Concretisation: the concrete states that an abstract state covers.
+//!
+//! In: an abstract state, values of the parameters. Out: a concrete state that it covers, drawn at random ([`Concretise::draw`]); for a concrete
+//! state, the abstract state that covers it ([`Concretise::image`]). States are vectors of normal forms, one for each slot of the compiled
+//! process. Abstractions that are put on each other compose: the image goes from the process upwards, a draw goes down.
+//! This file says what an abstract value means. It shares no evaluation with the abstractions: neither samples nor representatives.
+//! Cost: linear in the values.
+
+use super::draw::Draw;
+use crate::abstraction::{Content, Facts, Regions};
+use crate::base::Base;
+use crate::cuts::Grain;
+use crate::merged::{Merged, mapped};
+use crate::numbers::Layout;
+use crate::sizes::Family;
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId};
+use mu_compile::Compiled;
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::{Builtin, Signature};
+use mu_labels::MultiAction;
+
+/// See the module's head. `None`: the value has no such part, so that nothing can be said of it.
+pub trait Concretise {
+    /// A concrete state that the abstract state covers under the drawn values of the parameters.
+    fn draw(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>>;
+    /// The abstract state that covers a concrete one.
+    fn image(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>>;
+    /// The abstract label of a concrete one.
+    fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction>;
+    /// `None` if this abstraction can be checked; else what cannot be, for the verdict.
+    fn unchecked(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Concretise for Compiled {
+    fn draw(&self, state: &[Expr], _draw: &mut Draw) -> Option<Vec<Expr>> {
+        Some(state.to_vec())
+    }
+    fn image(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
+        state.iter().map(|e| draw.normal(e)).collect()
+    }
+    fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction> {
+        label.iter().map(|(action, args)| Some((*action, args.iter().map(|e| draw.normal(e)).collect::<Option<_>>()?))).collect()
+    }
+}
+
+impl Concretise for Regions<'_> {
+    fn draw(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
+        let (facts, case, grains) = self.meaning();
+        let valuation = draw.valuation.clone();
+        let starts = case.starts(&valuation);
+        let mut out = Vec::with_capacity(state.len());
+        for (slot, e) in state.iter().enumerate() {
+            out.push(match &facts.contents[slot] {
+                Content::Base(base) => Expr::number(valuation[*base], e.sort),
+                Content::Value(Layout::None) => e.clone(),
+                Content::Value(layout) => {
+                    let mut all = true;
+                    let drawn = facts.layouts.map(self.signature(), layout, e, &mut |block| {
+                        let found = draw.number(&starts, |n| case.abstracted(grains[slot], n, &valuation) == block);
+                        all &= found.is_some();
+                        found.unwrap_or(block)
+                    });
+                    let drawn = drawn.ok().filter(|_| all)?;
+                    draw.has_values(&drawn).then_some(())?;
+                    draw.normal(&drawn)?
+                }
+            });
+        }
+        Some(out)
+    }
+    fn image(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
+        let state = self.inner().image(state, draw)?;
+        let (facts, case, grains) = self.meaning();
+        let image = |(slot, e): (usize, &Expr)| match &facts.contents[slot] {
+            Content::Base(base) => Some(Expr::number(case.valuation[*base], e.sort)),
+            Content::Value(layout) => self.region(facts, layout, grains[slot], e, draw),
+        };
+        state.iter().enumerate().map(image).collect()
+    }
+    fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction> {
+        let label = self.inner().image_of_label(label, draw)?;
+        let (facts, ..) = self.meaning();
+        let mut out = MultiAction::new();
+        for (action, args) in label {
+            let mut images = Vec::new();
+            for (i, e) in args.iter().enumerate() {
+                let layout = facts.arguments.get(action.index()).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
+                images.push(self.region(facts, layout, Grain::Predicates, e, draw)?);
+            }
+            out.push((action, images));
+        }
+        Some(out)
+    }
+}
+
+impl Regions<'_> {
+    fn region(&self, facts: &Facts, layout: &Layout, grain: Grain, e: &Expr, draw: &mut Draw) -> Option<Expr> {
+        if *layout == Layout::None {
+            return Some(e.clone());
+        }
+        let (_, case, _) = self.meaning();
+        let block = &mut |n| case.abstracted(grain, n, &draw.valuation);
+        let image = facts.layouts.map(self.signature(), layout, e, block).ok()?;
+        draw.normal(&image)
+    }
+}
+
+impl Concretise for Merged<'_> {
+    fn draw(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
+        let (inner, family, tracked) = self.meaning();
+        let mut out = Vec::with_capacity(state.len());
+        for (slot, e) in state.iter().enumerate() {
+            if !family.slots[slot] {
+                out.push(e.clone());
+                continue;
+            }
+            let room = family.constants.len() - tracked;
+            let mut e =
+                mapped(inner.signature(), family, e, &mut |i| if i < tracked { i } else { tracked + draw.random.below(room) }).ok()?;
+            if let Some(entries) = family.arrays[slot] {
+                e = filled(inner, family, tracked, e, entries, draw)?;
+            }
+            out.push(draw.normal(&e)?);
+        }
+        inner.draw(&out, draw)
+    }
+    fn image(&self, state: &[Expr], draw: &mut Draw) -> Option<Vec<Expr>> {
+        let (inner, family, tracked) = self.meaning();
+        let state = inner.image(state, draw)?;
+        let image = |(slot, e): (usize, &Expr)| {
+            if !family.slots[slot] {
+                return Some(e.clone());
+            }
+            let e = if family.arrays[slot].is_some() { at_tracked(inner.signature(), family, tracked, e) } else { e.clone() };
+            draw.normal(&mapped(inner.signature(), family, &e, &mut |i| i.min(tracked)).ok()?)
+        };
+        state.iter().enumerate().map(image).collect()
+    }
+    fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction> {
+        let (inner, family, tracked) = self.meaning();
+        let label = inner.image_of_label(label, draw)?;
+        let image = |e: &Expr, draw: &mut Draw| {
+            if !family.holds(e.sort) {
+                return Some(e.clone());
+            }
+            draw.normal(&mapped(inner.signature(), family, e, &mut |i| i.min(tracked)).ok()?)
+        };
+        label.iter().map(|(a, args)| Some((*a, args.iter().map(|e| image(e, draw)).collect::<Option<_>>()?))).collect()
+    }
+}
+
+/// The array with entries at some of the merged constants.
+fn filled(inner: &dyn Base, family: &Family, tracked: usize, array: Expr, entries: SortId, draw: &mut Draw) -> Option<Expr> {
+    let (signature, held) = (inner.signature(), inner.constants(entries));
+    let update = family.update_of(array.sort)?;
+    let mut array = array;
+    for key in &family.constants[tracked..] {
+        if !held.is_empty() && draw.random.chance(1, 2) {
+            let entry = *draw.random.choose(&held);
+            array = Expr::apply(signature, update, vec![array, Expr::op(signature, *key), Expr::op(signature, entry)]);
+        }
+    }
+    Some(array)
+}
+
+/// The array without its entries at merged constants.
+fn at_tracked(signature: &Signature, family: &Family, tracked: usize, array: &Expr) -> Expr {
+    let merged = |op: OpId| family.constants[tracked..].contains(&op);
+    match array.as_builtin(signature) {
+        Some((Builtin::Update, [rest, key, entry])) => {
+            let rest = at_tracked(signature, family, tracked, rest);
+            match (&array.kind, key.head().is_some_and(merged)) {
+                (ExprKind::Apply(head, _), false) => {
+                    Expr::new(ExprKind::Apply(head.clone(), vec![rest, key.clone(), entry.clone()]), array.sort, Span::default())
+                }
+                _ => rest,
+            }
+        }
+        _ => array.clone(),
+    }
+}

@@ -1,0 +1,322 @@
+//! Check of an abstraction by samples of concrete states, before an answer that rests on it is given.
+//!
+//! In: an abstract model that a formula is true of, the linear process whose instances it covers. Out: how many concrete states were sampled
+//! ([`Audit`]); an internal error if one has a step that the abstract model lacks. For a sample: values of the parameters within the case, an
+//! abstract state that is reachable, a concrete state that it covers ([`cover`]), with numbers far outside those that the abstraction examined
+//! ([`draw`]). Each step of the concrete state by the direct semantics ([`steps`]) must be covered by a step of the abstract state, under a label
+//! that the formula cannot distinguish ([`view`]). The initial state must be covered, and all closed tests of the formula agree in a case.
+//! So the simulation that docs/unbounded.md proves is put to the test by code that shares no evaluation with it.
+//!
+//! Cost: the time that the caller allows. Invariant: no step is invented: each is one of an instance, so a violation is an error of the abstraction.
+
+pub mod cover;
+pub mod draw;
+pub mod steps;
+pub mod view;
+
+use crate::base::Base;
+use crate::cuts::{Case, Test};
+use crate::study::Study;
+use ahash::{AHashMap, AHashSet};
+use draw::{Draw, literals_of};
+use mu_base::ids::LabelId;
+use mu_base::{Diagnostic, Stage};
+use mu_data::expr::{Expr, Substitution};
+use mu_labels::MultiAction;
+use mu_model::{Steps, Worker};
+use mu_process::linear::LinearProcess;
+use std::rc::Rc;
+use steps::{DirectSteps, Step, label_text, state_text, with_constants};
+use view::{Eye, View};
+
+/// Samples for one valuation of the parameters.
+const PER_VALUATION: usize = 30;
+/// Abstract states that are kept to sample from.
+const MOST_STATES: usize = 50_000;
+
+/// What is to be checked.
+pub struct Wanted<'a> {
+    /// The study of the formula.
+    pub study: &'a Study<'a>,
+    /// The case.
+    pub case: &'a Case,
+    /// The abstract model of the case.
+    pub base: &'a dyn Base,
+    /// The process before constants without a value became parameters.
+    pub process: &'a LinearProcess,
+    /// Number of samples.
+    pub samples: usize,
+    /// For replay.
+    pub seed: u64,
+    /// True when the time is used up.
+    pub enough: &'a dyn Fn() -> bool,
+}
+
+/// What was checked.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// Concrete states, initial ones included.
+    pub samples: usize,
+    /// Their steps.
+    pub steps: usize,
+    /// Evaluations that the direct semantics does not decide.
+    pub undecided: u64,
+    /// What cannot be checked.
+    pub unchecked: Option<String>,
+}
+
+impl Audit {
+    /// Adds what was checked of another case.
+    pub fn add(&mut self, other: Audit) {
+        self.samples += other.samples;
+        self.steps += other.steps;
+        self.undecided += other.undecided;
+        self.unchecked = self.unchecked.take().or(other.unchecked);
+    }
+}
+
+/// Some reachable abstract states with their steps.
+struct Explored<'a> {
+    base: &'a dyn Base,
+    worker: Box<dyn Worker + 'a>,
+    states: Vec<Rc<[u32]>>,
+    known: AHashSet<Rc<[u32]>>,
+    answers: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
+    successors: AHashMap<usize, Rc<Successors>>,
+    labels: AHashMap<LabelId, MultiAction>,
+}
+
+/// Labels with next states.
+type Successors = AHashSet<(MultiAction, Rc<[u32]>)>;
+
+impl<'a> Explored<'a> {
+    fn new(base: &'a dyn Base) -> Self {
+        let first: Rc<[u32]> = base.initial().into();
+        Self {
+            base,
+            worker: base.worker(),
+            states: vec![first.clone()],
+            known: [first].into(),
+            answers: AHashMap::new(),
+            successors: AHashMap::new(),
+            labels: AHashMap::new(),
+        }
+    }
+
+    fn steps(&mut self, group: usize, state: &[u32]) -> Result<Rc<Steps>, Diagnostic> {
+        let reads: Vec<u32> = self.base.groups()[group].reads.iter().map(|s| state[*s as usize]).collect();
+        let key = (group, reads);
+        if let Some(known) = self.answers.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut steps = Steps::default();
+        self.worker.steps(group, &key.1, &mut steps)?;
+        let steps = Rc::new(steps);
+        self.answers.insert(key, steps.clone());
+        Ok(steps)
+    }
+
+    /// The steps of a state, which makes the states after it known; `None` if the time is used up.
+    fn successors(&mut self, at: usize, enough: &dyn Fn() -> bool) -> Result<Option<Rc<Successors>>, Diagnostic> {
+        if let Some(known) = self.successors.get(&at) {
+            return Ok(Some(known.clone()));
+        }
+        let state = self.states[at].clone();
+        let mut out = Successors::new();
+        for g in 0..self.base.groups().len() {
+            if self.base.groups()[g].requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+                continue;
+            }
+            if g % 8 == 7 && enough() {
+                return Ok(None);
+            }
+            let steps = self.steps(g, &state)?;
+            let writes = &self.base.groups()[g].writes;
+            for (i, label) in steps.labels.iter().enumerate() {
+                let mut next = state.to_vec();
+                writes.iter().zip(&steps.values[i * writes.len()..]).for_each(|(slot, value)| next[*slot as usize] = *value);
+                let base = self.base;
+                let label = self.labels.entry(*label).or_insert_with(|| ordered(&base.multi_action(*label))).clone();
+                let next: Rc<[u32]> = next.into();
+                if self.states.len() < MOST_STATES && self.known.insert(next.clone()) {
+                    self.states.push(next.clone());
+                }
+                out.insert((label, next));
+            }
+        }
+        let out = Rc::new(out);
+        self.successors.insert(at, out.clone());
+        Ok(Some(out))
+    }
+}
+
+/// A multi-action with its actions in one order.
+fn ordered(label: &MultiAction) -> MultiAction {
+    let mut label = label.clone();
+    if label.len() > 1 {
+        label.sort_by_cached_key(|(action, args)| (*action, format!("{args:?}")));
+    }
+    label
+}
+
+/// One case under check.
+struct Check<'a> {
+    wanted: &'a Wanted<'a>,
+    draw: Draw,
+    explored: Explored<'a>,
+    view: View,
+    /// The tests whose outcomes the case has.
+    tests: Vec<Test>,
+    audit: Audit,
+}
+
+/// See the module's head.
+///
+/// # Errors
+/// Internal: the abstract model does not cover a step of an instance. Others as the abstract model gives them.
+pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
+    if wanted.samples == 0 {
+        return Ok(Audit::default());
+    }
+    let data = &wanted.process.data;
+    let unchecked = if wanted.process.is_probabilistic() || wanted.process.is_timed() || !wanted.process.globals.is_empty() {
+        Some("time, chance, and global variables".to_string())
+    } else {
+        wanted.base.unchecked()
+    };
+    if unchecked.is_some() {
+        return Ok(Audit { unchecked, ..Audit::default() });
+    }
+    let mut literals = literals_of(wanted.process, data);
+    literals.extend(literals_of(wanted.process, &wanted.study.rewritten().data));
+    let view = View::new(&wanted.study.rewritten().formula);
+    literals.extend(view.literals());
+    let draw = Draw::new(wanted.seed, &literals, wanted.base.engine());
+    let mut check =
+        Check { wanted, draw, explored: Explored::new(wanted.base), view, tests: wanted.study.tests(), audit: Audit::default() };
+    let mut two = check.eye(&wanted.case.valuation);
+    while check.audit.samples < wanted.samples && !(wanted.enough)() {
+        check.valuation(&mut two)?;
+    }
+    Ok(check.audit)
+}
+
+impl<'a> Check<'a> {
+    /// Samples for one valuation.
+    fn valuation(&mut self, two: &mut Eye) -> Result<(), Diagnostic> {
+        let wanted = self.wanted;
+        let (study, case) = (wanted.study, wanted.case);
+        if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
+            self.draw.valuation.clone_from(&case.valuation);
+        }
+        let valuation = self.draw.valuation.clone();
+        let process = wanted.process;
+        let signature = wanted.base.signature();
+        let data = with_constants(&process.data, signature, &study.constants(&valuation));
+        let mut direct = DirectSteps::new(process, data);
+        let mut one = self.eye(&valuation);
+        if let Some(test) = self.view.test_that_differs(&mut one, two) {
+            let text = "a test of the formula differs within a case of the abstraction";
+            return Err(self.violation(text, &[("test", mu_data::print::expression(&study.rewritten().data.signature, &test))]));
+        }
+        self.draw.fresh();
+        if let Some(state) = direct.initial() {
+            self.audit.samples += 1;
+            let first = self.image(&state).map(|image| *image == *self.explored.states[0]);
+            if first == Some(false) {
+                let text = "the abstraction does not cover the initial state";
+                return Err(self.violation(text, &[("state", state_text(process, signature, &state))]));
+            }
+            self.sample(0, &state, &mut direct, &mut one, two)?;
+        }
+        for _ in 0..PER_VALUATION {
+            if self.audit.samples >= wanted.samples || (wanted.enough)() {
+                break;
+            }
+            let count = self.explored.states.len();
+            let recent = self.draw.random.chance(1, 2);
+            let at = if recent { count - 1 - self.draw.random.below(count.min(4)) } else { self.draw.random.below(count) };
+            self.draw.fresh();
+            let state: Vec<Expr> =
+                self.explored.states[at].iter().enumerate().map(|(slot, id)| wanted.base.value(slot as u32, *id)).collect();
+            let Some(mut concrete) = wanted.base.draw(&state, &mut self.draw) else { continue };
+            concrete.truncate(process.params.len());
+            if self.image(&concrete).is_none_or(|image| image != self.explored.states[at]) {
+                continue;
+            }
+            self.audit.samples += 1;
+            self.sample(at, &concrete, &mut direct, &mut one, two)?;
+        }
+        self.audit.undecided += direct.undecided;
+        Ok(())
+    }
+
+    /// All steps of a concrete state that an abstract one covers.
+    fn sample(&mut self, at: usize, state: &[Expr], direct: &mut DirectSteps, one: &mut Eye, two: &mut Eye) -> Result<(), Diagnostic> {
+        state.iter().for_each(|e| self.draw.see(e));
+        let draw = &mut self.draw;
+        let steps = direct.steps(state, &mut |sort, naive, state| draw.values(sort, naive, state));
+        let Some(successors) = self.explored.successors(at, self.wanted.enough)? else { return Ok(()) };
+        for step in steps {
+            let target = self.image(&step.target);
+            let label = self.wanted.base.image_of_label(&step.label, &mut self.draw);
+            let (Some(target), Some(label)) = (target, label) else {
+                self.audit.undecided += 1;
+                continue;
+            };
+            self.audit.steps += 1;
+            if !successors.contains(&(ordered(&label), target)) {
+                return Err(self.lacks("the abstraction does not cover a step of an instance", at, state, &step));
+            }
+            if self.view.differs((one, &step.label), (two, &label)) {
+                return Err(self.lacks("the formula distinguishes a label from the abstract label that covers it", at, state, &step));
+            }
+        }
+        Ok(())
+    }
+
+    fn eye(&self, valuation: &[i64]) -> Eye {
+        let study = self.wanted.study;
+        let formula = study.rewritten();
+        let signature = &formula.data.signature;
+        let data = with_constants(&formula.data, signature, &study.constants(valuation));
+        let by: Substitution = study.fixed_values(valuation);
+        Eye::new(data, by, valuation)
+    }
+
+    /// The abstract state that covers a concrete one.
+    fn image(&mut self, state: &[Expr]) -> Option<Rc<[u32]>> {
+        let wanted = self.wanted;
+        let parameters = wanted.study.parameter_values(&self.draw.valuation);
+        let whole: Vec<Expr> = state.iter().cloned().chain(parameters).collect();
+        let image = wanted.base.image(&whole, &mut self.draw)?;
+        Some(image.iter().enumerate().map(|(slot, e)| wanted.base.intern(slot as u32, e)).collect())
+    }
+
+    fn violation(&self, text: &str, parts: &[(&str, String)]) -> Diagnostic {
+        let names = self.wanted.study.names();
+        let values = names.iter().zip(&self.draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
+        let mut error = Diagnostic::new(Stage::Internal, format!("the check of the answer by samples failed: {text}"));
+        error = error.note(format!("parameters: {}", values.collect::<Vec<_>>().join(", ")));
+        for (name, part) in parts {
+            error = error.note(format!("{name}: {part}"));
+        }
+        error.note(format!("seed: {}", self.wanted.seed))
+    }
+
+    fn lacks(&self, text: &str, at: usize, state: &[Expr], step: &Step) -> Diagnostic {
+        let (process, base) = (self.wanted.process, self.wanted.base);
+        let signature = base.signature();
+        let covered: Vec<Expr> = self.explored.states[at].iter().enumerate().map(|(slot, id)| base.value(slot as u32, *id)).collect();
+        let error = self.violation(
+            text,
+            &[
+                ("state", state_text(process, signature, state)),
+                ("step", label_text(process, signature, &step.label)),
+                ("next state", state_text(process, signature, &step.target)),
+                ("abstract state", state_text(base.process(), signature, &covered)),
+            ],
+        );
+        error.placed(process.summands[step.summand].span())
+    }
+}

@@ -1,0 +1,222 @@
+//! Direct semantics of a linear process: the steps of a concrete state, summand by summand, with the naive rewriter.
+//!
+//! In: a linear process, values of the constants that no equation defines; a state, values for what is summed over. Out: steps that the
+//! process has. A condition is tested part by part as soon as its variables have values; `x == e` gives the value of `x`. What the
+//! rewriter does not decide is counted and left out. No code is shared with the engine, the compiler, or the abstractions.
+//! Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
+
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId, VarId};
+use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
+use mu_data::naive::Naive;
+use mu_data::signature::{Builtin, OpKind, Signature};
+use mu_labels::MultiAction;
+use mu_process::linear::LinearProcess;
+
+/// Steps of the rewriter for one state.
+const PATIENCE: u64 = 200_000;
+/// Conditions that are tested for one summand and state.
+const MOST_TESTS: usize = 400;
+
+/// A step of a concrete state.
+pub struct Step {
+    /// The summand.
+    pub summand: usize,
+    /// The multi-action, with normal forms.
+    pub label: MultiAction,
+    /// The next state.
+    pub target: Vec<Expr>,
+}
+
+/// Values for a variable of this sort that is summed over.
+pub type Source<'s> = dyn FnMut(SortId, &mut Naive, &[Expr]) -> Vec<Expr> + 's;
+
+/// See the module's head.
+pub struct DirectSteps<'a> {
+    process: &'a LinearProcess,
+    /// The rewriter with the constants' values.
+    pub naive: Naive,
+    /// By summand: parts of the condition, with the variables summed over that are free in each.
+    conditions: Vec<Vec<(Expr, Vec<VarId>)>>,
+    /// Evaluations without a result.
+    pub undecided: u64,
+}
+
+/// The data of a process with values of constants.
+pub fn with_constants(data: &DataSpec, signature: &Signature, constants: &[(OpId, i64)]) -> DataSpec {
+    let mut data = DataSpec { signature: signature.clone(), equations: data.equations.clone() };
+    for (op, n) in constants {
+        let (lhs, sort) = (Expr::op(signature, *op), signature.op(*op).sort);
+        let rhs = Expr::number(*n, sort);
+        data.equations.push(Equation { vars: Vec::new(), condition: None, lhs, rhs, span: Span::default() });
+    }
+    data
+}
+
+impl<'a> DirectSteps<'a> {
+    /// The steps of a process over these data.
+    pub fn new(process: &'a LinearProcess, data: DataSpec) -> Self {
+        let conditions = process.summands.iter().map(|s| {
+            let parts = s.guard.conjuncts(&data.signature);
+            let free = |e: &Expr| {
+                let mut free = Vec::new();
+                e.free_vars(&mut free);
+                free.retain(|v| s.sum_vars.contains(v));
+                free
+            };
+            parts.into_iter().map(|e| (e.clone(), free(&e))).collect()
+        });
+        let conditions = conditions.collect();
+        Self { process, naive: Naive::of(data, PATIENCE), conditions, undecided: 0 }
+    }
+
+    /// The initial state; `None` if it is not decided.
+    pub fn initial(&mut self) -> Option<Vec<Expr>> {
+        self.naive.allow(PATIENCE);
+        let process = self.process;
+        process.params.iter().map(|p| self.value(&p.init, &Substitution::new())).collect()
+    }
+
+    /// Steps of a state.
+    pub fn steps(&mut self, state: &[Expr], source: &mut Source) -> Vec<Step> {
+        let process = self.process;
+        let by: Substitution = process.params.iter().zip(state).map(|(p, e)| (p.var, e.clone())).collect();
+        let mut out = Vec::new();
+        for summand in 0..process.summands.len() {
+            self.naive.allow(PATIENCE);
+            let closed = |this: &mut Self, i: usize| this.holds(summand, i, &by);
+            let first: Vec<usize> = (0..self.conditions[summand].len()).filter(|i| self.conditions[summand][*i].1.is_empty()).collect();
+            if first.into_iter().any(|i| closed(self, i) != Some(true)) {
+                continue;
+            }
+            let mut tests = MOST_TESTS;
+            self.assign(summand, 0, &mut by.clone(), state, source, &mut tests, &mut out);
+        }
+        out
+    }
+
+    /// Gives values to the variables summed over from `at` on.
+    #[allow(clippy::too_many_arguments)]
+    fn assign(
+        &mut self,
+        summand: usize,
+        at: usize,
+        by: &mut Substitution,
+        state: &[Expr],
+        source: &mut Source,
+        tests: &mut usize,
+        out: &mut Vec<Step>,
+    ) {
+        let process = self.process;
+        let vars = &process.summands[summand].sum_vars;
+        let Some(var) = vars.get(at).copied() else {
+            match self.step(summand, by, state) {
+                Some(step) => out.push(step),
+                None => self.undecided += 1,
+            }
+            return;
+        };
+        let ready: Vec<usize> = (0..self.conditions[summand].len())
+            .filter(|i| {
+                let free = &self.conditions[summand][*i].1;
+                free.contains(&var) && free.iter().all(|v| vars[..=at].contains(v))
+            })
+            .collect();
+        let sort = self.naive.signature().var(var).sort;
+        let mut values = self.equal_to(summand, &ready, var, by);
+        values.extend(source(sort, &mut self.naive, state));
+        for value in values {
+            if *tests == 0 {
+                return;
+            }
+            *tests -= 1;
+            by.insert(var, value);
+            if ready.iter().all(|i| self.holds(summand, *i, by) == Some(true)) {
+                self.assign(summand, at + 1, by, state, source, tests, out);
+            }
+        }
+        by.remove(&var);
+    }
+
+    /// Values that a variable must have by a condition `x == e`.
+    fn equal_to(&mut self, summand: usize, ready: &[usize], var: VarId, by: &Substitution) -> Vec<Expr> {
+        let mut out = Vec::new();
+        for i in ready {
+            let condition = self.conditions[summand][*i].0.clone();
+            let Some((Builtin::Equal, [a, b])) = condition.as_builtin(self.naive.signature()) else { continue };
+            for (x, e) in [(a, b), (b, a)] {
+                let given = e.substitute(by);
+                if x.kind == ExprKind::Var(var) && given.is_closed() {
+                    out.extend(self.value(&given, &Substitution::new()));
+                }
+            }
+        }
+        out
+    }
+
+    fn holds(&mut self, summand: usize, condition: usize, by: &Substitution) -> Option<bool> {
+        let e = self.conditions[summand][condition].0.substitute(by);
+        let found = self.naive.normal(&e).and_then(|e| e.as_bool(self.naive.signature()));
+        self.undecided += u64::from(found.is_none());
+        found
+    }
+
+    fn value(&mut self, e: &Expr, by: &Substitution) -> Option<Expr> {
+        let normal = self.naive.normal(&e.substitute(by))?;
+        is_data(self.naive.signature(), &normal).then_some(normal)
+    }
+
+    fn step(&mut self, summand: usize, by: &Substitution, state: &[Expr]) -> Option<Step> {
+        let own = &self.process.summands[summand];
+        let mut label = MultiAction::new();
+        for act in &own.actions {
+            label.push((act.action, act.args.iter().map(|e| self.value(e, by)).collect::<Option<_>>()?));
+        }
+        let mut target = state.to_vec();
+        for (at, e) in &own.updates {
+            target[*at] = self.value(e, by)?;
+        }
+        Some(Step { summand, label, target })
+    }
+}
+
+/// True if a normal form is built of constructors, numbers and functions.
+fn is_data(signature: &Signature, e: &Expr) -> bool {
+    use Builtin::*;
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        let constructs = |op: OpId, applied: bool| match &signature.op(op).kind {
+            OpKind::Constructor(_) => true,
+            OpKind::Mapping => !applied && !signature.domain_range(signature.op(op).sort).0.is_empty(),
+            OpKind::Builtin(b) => {
+                matches!(b, True | False | EmptyList | Cons | EmptySet | SetInsert | EmptyBag | BagInsert | Update) || !applied
+            }
+            OpKind::Projection(_) | OpKind::Recogniser(_) => !applied,
+        };
+        match &e.kind {
+            ExprKind::Number(_) => true,
+            ExprKind::Op(op) => constructs(*op, false),
+            ExprKind::Apply(head, args) => {
+                matches!(head.kind, ExprKind::Op(op) if constructs(op, true)) && args.iter().all(|a| is_data(signature, a))
+            }
+            ExprKind::Bind(..) => e.is_closed(),
+            ExprKind::Var(_) | ExprKind::Where(..) => false,
+        }
+    })
+}
+
+/// The text of a step's label.
+pub fn label_text(process: &LinearProcess, signature: &Signature, label: &MultiAction) -> String {
+    let one = |(action, args): &(mu_base::ids::ActId, Vec<Expr>)| {
+        let name = &process.actions[action.index()].name;
+        let args: Vec<String> = args.iter().map(|e| mu_data::print::expression(signature, e)).collect();
+        if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+    };
+    if label.is_empty() { "tau".into() } else { label.iter().map(one).collect::<Vec<_>>().join("|") }
+}
+
+/// The text of a concrete state.
+pub fn state_text(process: &LinearProcess, signature: &Signature, state: &[Expr]) -> String {
+    let names = mu_process::print::parameter_names(process);
+    let all = names.iter().zip(state).map(|(name, e)| format!("{name} = {}", mu_data::print::expression(signature, e)));
+    all.collect::<Vec<_>>().join(", ")
+}

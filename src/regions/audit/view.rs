@@ -1,0 +1,243 @@
+//! What a formula sees of a concrete label and of the abstract label that covers it: they must match the same action formulas.
+//!
+//! In: a formula whose quantifiers stand for bases, a label under values of the bases. Out: which of its closed action formulas match, with
+//! the naive rewriter. An `exists` over numbers is decided where its body only compares them, with or without literals that are added: then a
+//! solution is at a number of the label, a constant or a literal, or next to one of these plus a literal. What is not decided is left out.
+//! Cost: action formulas times tuples of candidates.
+
+use super::draw::{is_number, literals};
+use mu_base::ids::VarId;
+use mu_data::expr::{DataSpec, Expr, ExprKind, Substitution};
+use mu_data::naive::Naive;
+use mu_data::signature::{Builtin, Signature};
+use mu_formula::typed::{Action, Regular, State, StateKind};
+use mu_labels::MultiAction;
+use num_traits::ToPrimitive;
+use std::collections::BTreeSet;
+
+/// Steps of the rewriter for one label.
+const PATIENCE: u64 = 100_000;
+/// Numbers that are tried for a variable.
+const MOST_NUMBERS: usize = 200;
+
+/// The tests and the action formulas of a formula.
+#[derive(Default)]
+pub struct View {
+    tests: Vec<Expr>,
+    actions: Vec<Action>,
+    literals: BTreeSet<i64>,
+}
+
+/// What is seen under one valuation.
+pub struct Eye {
+    naive: Naive,
+    by: Substitution,
+    constants: Vec<i64>,
+}
+
+impl Eye {
+    /// `data`: the formula's, with values of the constants; `by`: values of the numbers that the formula quantifies over.
+    pub fn new(data: DataSpec, by: Substitution, valuation: &[i64]) -> Self {
+        Self { naive: Naive::of(data, PATIENCE), by, constants: valuation.to_vec() }
+    }
+}
+
+impl View {
+    /// The view of a formula.
+    pub fn new(formula: &State) -> Self {
+        let mut view = Self::default();
+        view.state(formula);
+        let mut found = literals(view.tests.iter());
+        for action in &view.actions {
+            expressions(action, &mut |e| found.extend(literals(std::iter::once(e))));
+        }
+        view.literals = found;
+        view
+    }
+
+    /// Literals of the tests and the action formulas.
+    pub fn literals(&self) -> &BTreeSet<i64> {
+        &self.literals
+    }
+
+    fn state(&mut self, f: &State) {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
+            StateKind::True | StateKind::False | StateKind::Var(..) => {}
+            StateKind::Val(e) => self.tests.push(e.clone()),
+            StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => self.state(g),
+            StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+                self.state(a);
+                self.state(b);
+            }
+            StateKind::Must(r, g) | StateKind::May(r, g) => {
+                self.regular(r);
+                self.state(g);
+            }
+            StateKind::Fix { body, .. } => self.state(body),
+        });
+    }
+
+    fn regular(&mut self, r: &Regular) {
+        match r {
+            Regular::Action(a) => self.actions.push(a.clone()),
+            Regular::Seq(a, b) | Regular::Alt(a, b) => {
+                self.regular(a);
+                self.regular(b);
+            }
+            Regular::Star(a) | Regular::Plus(a) => self.regular(a),
+        }
+    }
+
+    /// A closed test of the formula that differs between two valuations.
+    pub fn test_that_differs(&self, one: &mut Eye, two: &mut Eye) -> Option<Expr> {
+        self.tests.iter().find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b)).cloned()
+    }
+
+    /// True if some action formula matches one of the labels and not the other.
+    pub fn differs(&self, (one, concrete): (&mut Eye, &MultiAction), (two, image): (&mut Eye, &MultiAction)) -> bool {
+        self.actions.iter().any(|a| {
+            let of = |eye: &mut Eye, label| {
+                eye.naive.allow(PATIENCE);
+                let mut by = eye.by.clone();
+                matches(a, label, &mut by, &self.literals, eye)
+            };
+            matches!((of(one, concrete), of(two, image)), (Some(a), Some(b)) if a != b)
+        })
+    }
+}
+
+/// The truth of a test that is closed but for the numbers of the valuation.
+fn decided(e: &Expr, eye: &mut Eye) -> Option<bool> {
+    let closed = e.substitute(&eye.by);
+    if !closed.is_closed() {
+        return None;
+    }
+    eye.naive.allow(PATIENCE);
+    let normal = eye.naive.normal(&closed)?;
+    normal.as_bool(eye.naive.signature())
+}
+
+fn expressions(a: &Action, see: &mut dyn FnMut(&Expr)) {
+    match a {
+        Action::True | Action::False => {}
+        Action::Val(e) => see(e),
+        Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).for_each(see),
+        Action::Not(a) | Action::Forall(_, a) | Action::Exists(_, a) => expressions(a, see),
+        Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+            expressions(a, see);
+            expressions(b, see);
+        }
+    }
+}
+
+/// True if a label matches an action formula; `None` if that is not decided.
+fn matches(a: &Action, label: &MultiAction, by: &mut Substitution, literals: &BTreeSet<i64>, eye: &mut Eye) -> Option<bool> {
+    Some(match a {
+        Action::True => true,
+        Action::False => false,
+        Action::Val(e) => {
+            let closed = e.substitute(by);
+            let normal = closed.is_closed().then(|| eye.naive.normal(&closed))??;
+            normal.as_bool(eye.naive.signature())?
+        }
+        Action::Multi(acts) => is_multi(acts, label, by, eye)?,
+        Action::Not(a) => !matches(a, label, by, literals, eye)?,
+        Action::And(a, b) => matches(a, label, by, literals, eye)? && matches(b, label, by, literals, eye)?,
+        Action::Or(a, b) => matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?,
+        Action::Implies(a, b) => !matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?,
+        Action::Exists(vars, body) | Action::Forall(vars, body) => {
+            let wanted = matches!(a, Action::Exists(..));
+            quantified(vars, body, wanted, label, by, literals, eye)?
+        }
+    })
+}
+
+fn quantified(
+    vars: &[VarId],
+    body: &Action,
+    wanted: bool,
+    label: &MultiAction,
+    by: &mut Substitution,
+    literals: &BTreeSet<i64>,
+    eye: &mut Eye,
+) -> Option<bool> {
+    let Some((var, rest)) = vars.split_first() else {
+        return Some(matches(body, label, by, literals, eye)? == wanted).map(|b| b == wanted);
+    };
+    let sort = eye.naive.signature().var(*var).sort;
+    let values: Vec<Expr> = if is_number(sort) {
+        let mut compared = true;
+        expressions(body, &mut |e| compared &= only_compared(eye.naive.signature(), e, *var, false));
+        if !compared {
+            return None;
+        }
+        candidates(label, by, literals, eye).into_iter().filter(|n| super::draw::in_sort(*n, sort)).map(|n| Expr::number(n, sort)).collect()
+    } else {
+        eye.naive.elements(sort).filter(|all| all.len() <= 64)?
+    };
+    for value in values {
+        by.insert(*var, value);
+        let found = quantified(rest, body, wanted, label, by, literals, eye);
+        by.remove(var);
+        if found? == wanted {
+            return Some(wanted);
+        }
+    }
+    Some(!wanted)
+}
+
+/// Numbers among which a solution of comparisons is, if there is one.
+fn candidates(label: &MultiAction, by: &Substitution, literals: &BTreeSet<i64>, eye: &Eye) -> BTreeSet<i64> {
+    let mut at: BTreeSet<i64> = super::draw::literals(label.iter().flat_map(|a| &a.1));
+    at.extend(eye.constants.iter().copied());
+    at.extend(by.values().filter_map(|e| if let ExprKind::Number(n) = &e.kind { n.to_i64() } else { None }));
+    at.extend(literals);
+    let mut out = BTreeSet::from([0, 1, 1 << 50]);
+    for n in at.into_iter().take(MOST_NUMBERS) {
+        for l in literals.iter().copied().chain([0]).take(20) {
+            for sum in [n.saturating_add(l), n.saturating_sub(l)] {
+                out.extend([sum.saturating_sub(1), sum, sum.saturating_add(1)]);
+            }
+        }
+    }
+    out
+}
+
+/// True if a variable is only compared, with literals that are added to it, or is an argument by itself.
+fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> bool {
+    use Builtin::*;
+    let mut free = Vec::new();
+    e.free_vars(&mut free);
+    if !free.contains(&var) || e.kind == ExprKind::Var(var) {
+        return true;
+    }
+    let Some((builtin, args)) = e.as_builtin(signature) else { return false };
+    let compares = matches!(builtin, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual);
+    let connects = matches!(builtin, And | Or | Not | Implies);
+    let copies = matches!(builtin, PosToNat | PosToInt | NatToInt);
+    let literal = |a: &Expr| matches!(a.kind, ExprKind::Number(_));
+    let adds = matches!(builtin, Add) && args.iter().any(literal);
+    let fits = if inside { copies || adds } else { compares || connects || copies };
+    fits && args.iter().all(|a| only_compared(signature, a, var, inside || compares))
+}
+
+/// True if a label is this multi-action.
+fn is_multi(acts: &[(mu_base::ids::ActId, Vec<Expr>)], label: &MultiAction, by: &Substitution, eye: &mut Eye) -> Option<bool> {
+    if acts.len() != label.len() {
+        return Some(false);
+    }
+    let mut wanted = Vec::new();
+    for (action, args) in acts {
+        let closed: Vec<Expr> = args.iter().map(|e| e.substitute(by)).collect();
+        if !closed.iter().all(Expr::is_closed) {
+            return None;
+        }
+        wanted.push((*action, closed.iter().map(|e| eye.naive.normal(e)).collect::<Option<Vec<_>>>()?));
+    }
+    let mut left: Vec<_> = label.iter().collect();
+    for (action, args) in &wanted {
+        let Some(at) = left.iter().position(|(a, found)| a == action && found == args) else { return Some(false) };
+        left.swap_remove(at);
+    }
+    Some(true)
+}
