@@ -87,7 +87,12 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diag
 /// `[X1]`, `[X1,#4]`, `[X1,W2,SXTW]`.
 fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagnostic> {
     cursor.expect("[")?;
-    let mut value = register(a, cursor)?.value();
+    let base = cursor.peek();
+    let operand = register(a, cursor)?;
+    if operand.width != 8 || operand.register.is_none() {
+        return Err(Diagnostic::at(Stage::Type, base.span, format!("`{}` as an address: expected a register X0 to X30", base.text)));
+    }
+    let mut value = operand.value();
     if cursor.eat(",") {
         let offset = flexible(a, cursor)?;
         value = Expr::binary(Binary::Add, value, offset);
@@ -342,13 +347,17 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: To
             let left = register(a, cursor)?;
             cursor.expect(",")?;
             let right = flexible(a, cursor)?;
-            compare(a, left.value().extended(left.width, true), right.extended(left.width, true));
+            compare(a, left.value().extended(left.width, true), right.extended(left.width, true), true);
         }
         _ => {
             let Some(kind) = name.strip_prefix("B.") else { return Ok(false) };
             let Some(when) = condition(a, kind) else {
                 return Err(Diagnostic::at(Stage::Unsupported, token.span, format!("the condition `{kind}`")));
             };
+            if matches!(kind, "LO" | "CC" | "LS" | "HI" | "HS" | "CS") && !a.ordered {
+                let error = Diagnostic::at(Stage::Unsupported, token.span, format!("`{}` without a comparison before it", token.text));
+                return Err(error.note("the carry flag is known after `CMP` and `SUBS`"));
+            }
             let label = cursor.name("a label")?;
             a.jump(Some(when), label.text.to_string(), label.span);
         }
@@ -356,8 +365,9 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: To
     Ok(true)
 }
 
-fn compare(a: &mut Assembler, left: Expr, right: Expr) {
+fn compare(a: &mut Assembler, left: Expr, right: Expr, carry: bool) {
     let (l, r) = a.flags();
+    a.ordered = carry;
     a.push(Op::Let(l, left));
     a.push(Op::Let(r, right));
 }
@@ -391,10 +401,10 @@ fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Re
         right = Expr::binary(Binary::And, right, Expr::Const(u64::from(into.width) * 8 - 1));
     }
     match name {
-        "SUBS" => compare(a, left.clone().extended(into.width, true), right.clone().extended(into.width, true)),
+        "SUBS" => compare(a, left.clone().extended(into.width, true), right.clone().extended(into.width, true), true),
         "ANDS" => {
             let both = Expr::binary(Binary::And, left.clone(), right.clone()).extended(into.width, true);
-            compare(a, both, Expr::Const(0));
+            compare(a, both, Expr::Const(0), false);
         }
         _ => {}
     }

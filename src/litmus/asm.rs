@@ -19,14 +19,15 @@ pub struct Assembler {
     pub pairs: bool,
     labels: HashMap<String, u32>,
     jumps: Vec<(usize, String, Span)>,
-    /// What the last instruction in the text said of the flags: whether an order of numbers can be asked of them.
+    /// True if the flags have the order of two numbers: a comparison is the last to set them.
+    /// On AArch64, the order without sign.
     pub ordered: bool,
 }
 
 impl Assembler {
     /// No code.
     pub fn new(arch: Arch, pairs: bool) -> Self {
-        Self { arch, pairs, thread: Thread::default(), labels: HashMap::new(), jumps: Vec::new(), ordered: true }
+        Self { arch, pairs, thread: Thread::default(), labels: HashMap::new(), jumps: Vec::new(), ordered: arch != Arch::AArch64 }
     }
     /// Adds an operation to the instruction that is being read.
     pub fn push(&mut self, op: Op) {

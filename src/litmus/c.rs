@@ -428,7 +428,9 @@ impl<'s> Lowering<'s> {
         for (sign, op) in [("-", Unary::Neg), ("~", Unary::Not), ("!", Unary::IsZero)] {
             if cursor.eat(sign) {
                 let of = self.unary(cursor, depth)?;
-                return Ok(Typed { e: Expr::unary(op, of.e), ty: if sign == "!" { INT } else { of.ty }, pointee: None });
+                // Narrow operands become `int` first.
+                let ty = if sign == "!" || of.ty.width < INT.width { INT } else { of.ty };
+                return Ok(Typed { e: Expr::unary(op, of.e).extended(ty.width, ty.signed), ty, pointee: None });
             }
         }
         if cursor.eat("(") {
@@ -446,7 +448,10 @@ impl<'s> Lowering<'s> {
             return Ok(inner);
         }
         if cursor.peek().kind == Kind::Number {
-            return Ok(plain(Expr::Const(cursor.number()? as u64)));
+            let number = cursor.number()?;
+            // A number that is no `int` is a `long`.
+            let ty = if i32::try_from(number).is_ok() { INT } else { Type { width: 8, signed: true } };
+            return Ok(Typed { ty, ..plain(Expr::Const(number as u64)) });
         }
         let name = cursor.peek();
         if name.kind != Kind::Name {
@@ -636,9 +641,11 @@ fn join(op: Binary, swapped: bool, left: Typed, right: Typed) -> Typed {
     if let (Binary::Add, Some(pointee)) = (op, right.pointee) {
         return Typed { e: Expr::binary(op, scaled(left.e, pointee), right.e), ..right };
     }
-    let wide = if left.ty.width >= right.ty.width { left.ty } else { right.ty };
-    let ty =
-        Type { width: wide.width.max(4), signed: wide.signed && (left.ty.width != right.ty.width || left.ty.signed && right.ty.signed) };
+    // Narrow operands become `int` first.
+    let promoted = |ty: Type| if ty.width < INT.width { INT } else { ty };
+    let (l, r) = (promoted(left.ty), promoted(right.ty));
+    let wide = if l.width >= r.width { l } else { r };
+    let ty = Type { width: wide.width, signed: wide.signed && (l.width != r.width || l.signed && r.signed) };
     let comparison = matches!(op, Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEqual);
     let (mut a, mut b) = if swapped { (right.e, left.e) } else { (left.e, right.e) };
     let op = match op {

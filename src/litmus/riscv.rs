@@ -205,7 +205,8 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let address = address(a, cursor)?;
             a.push(Op::Store { address, width: bytes, value, tags, joined: false });
         }
-        _ if parts.len() > 1 => return Err(wrong()),
+        _ if parts.len() > 1 && lower != "sext.w" => return Err(wrong()),
+        "sext" => return computation(a, cursor, &lower).unwrap_or_else(|| Err(wrong())),
         name => return computation(a, cursor, name).unwrap_or_else(|| Err(wrong())),
     }
     Ok(())
@@ -253,9 +254,11 @@ fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Op
             _ => return None,
         })
     };
-    let immediate = name.strip_suffix('i').and_then(arithmetic).or((name == "sltiu").then_some(Binary::Below));
-    let word_immediate = name.strip_suffix("iw").and_then(arithmetic);
-    let word = name.strip_suffix('w').and_then(arithmetic);
+    let of = |stem: Option<&str>, all: &[&str]| stem.filter(|s| all.contains(s)).and_then(arithmetic);
+    let immediate = of(name.strip_suffix('i'), &["add", "and", "or", "xor", "sll", "srl", "sra", "slt"]);
+    let immediate = immediate.or((name == "sltiu").then_some(Binary::Below));
+    let word_immediate = of(name.strip_suffix("iw"), &["add", "sll", "srl", "sra"]);
+    let word = of(name.strip_suffix('w'), &["add", "sub", "mul", "sll", "srl", "sra"]);
     let mut work = || -> Result<Option<()>, Diagnostic> {
         if let Some(op) = unary(name) {
             let into = register(a, cursor)?;

@@ -1,5 +1,5 @@
-//! What Arm's model says of atomic instructions, barriers and dependencies: each row is message passing
-//! with a release store, and a second thread.
+//! Arm's model of atomic instructions, barriers and dependencies: each row is message passing with a
+//! release store, and a second thread.
 
 use super::{answer, outcomes, usual};
 use mu_litmus::code::Arch;
@@ -53,8 +53,8 @@ fn a_store_barrier_that_waits_orders_later_loads() {
     assert!(!sb("DSB ST") && !sb("DMB SY") && !sb("DSB ISHST"));
 }
 
-/// The comparison of a compare-and-swap orders its write, but its result may come from the expected value,
-/// and what a later load takes from its write is not ordered by it.
+/// The comparison of a compare-and-swap orders its write, but its result may come from the expected
+/// value, and what a later load takes from its write is not ordered by it.
 #[test]
 fn a_comparison_is_a_weak_dependency() {
     let through = ["LDR W9,[X2]", "MOV W5,W9", "CAS W5,W6,[X3]", "LDR W8,[X3]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]"];
@@ -66,7 +66,7 @@ fn a_comparison_is_a_weak_dependency() {
     let own = |atomic: &'static str| [atomic, "LDR W8,[X2]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]", "NOP"];
     assert!(!misses(&own("LDADD W7,W9,[X2]"), SEEN));
     assert!(misses(&own("SWP W7,W9,[X2]"), SEEN));
-    // The write of an exclusive pair is ordered by a branch, and a later acquire of its value is not.
+    // The write of an exchange is ordered by a branch, and a later acquire of its value is not.
     let pair = ["LDR W9,[X2]", "CBNZ W9,L", "L:", "SWP WZR,WZR,[X3]", "LDAPR W8,[X3]", "LDR W10,[X1]"];
     assert!(misses(&pair, SEEN));
     // Load buffering: a branch on the result of a compare-and-swap that reads its own write.

@@ -37,7 +37,7 @@ fn atomicity_holds_under_libraries_that_find_the_pairs_themselves() {
         let found = compile(arch, &format!("\"found\"\n{LIBRARY}{AXIOMS}"));
         assert_eq!(answer(test, &given).answer.verdict, Verdict::No, "{arch:?}");
         assert_eq!(outcomes(&answer(test, &found)), outcomes(&answer(test, &given)), "{arch:?}");
-        // Without the axiom the outcome is there: the test can tell.
+        // Without the axiom the outcome is there, so the test can fail.
         let without = compile(arch, "\"without\"\nacyclic po-loc | rf | co | fr\n");
         assert_eq!(answer(test, &without).answer.verdict, Verdict::Ok, "{arch:?}");
     }

@@ -3,7 +3,9 @@
 mod armv8;
 mod facts;
 mod given;
+mod grammar;
 mod herd;
+mod interleave;
 mod widths;
 
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};

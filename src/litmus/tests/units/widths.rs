@@ -1,5 +1,5 @@
-//! Sizes and types: a variable keeps its size whatever accesses it, and conditions compare in the type
-//! of what they name.
+//! Sizes and types: a variable keeps its size whatever accesses it, and conditions compare in the
+//! type of what they name.
 
 use super::{answer, compile, outcomes, refused, usual};
 use mu_base::{Budget, SourceId};
@@ -108,11 +108,11 @@ fn conditions_name_what_the_test_has() {
     assert!(outcomes(&listed).contains("[w]=0;"));
 }
 
-/// A wide load that reads one store in both halves, and one that reads two stores: an access has one place
-/// in the order of all processors.
+/// A wide load that reads one store in both halves, and one that reads two stores: an access has
+/// one place in the order of all processors.
 #[test]
 fn the_parts_of_an_access_have_one_place_in_the_order() {
-    // P0 and P1 write halves, P2 reads both at once before and after: the writes cannot be seen in both orders.
+    // P0 and P1 write halves, P2 and P3 read both at once: they cannot see both orders.
     let arm = "P0 | P1 | P2 | P3 ;\nSTR W5,[X8] | STR W5,[X8,#4] | LDR X6,[X8] | LDR X6,[X8] ;";
     let seen = "int64_t 2:X6; int64_t 3:X6; 3:X8=v;";
     let text = |columns: &str, condition: &str| {
@@ -145,4 +145,26 @@ fn models_without_accesses_reject_several_sizes() {
     assert_eq!(answer(&narrow, &coherence).answer.verdict, Verdict::Ok);
     let parts = compile(Arch::RiscV, "\"parts\"\nacyclic (po-loc | rf | co | fr); si\n");
     assert_eq!(answer(text, &parts).answer.verdict, Verdict::Ok);
+}
+
+#[test]
+fn arithmetic_keeps_widths() {
+    let c = "C promoted\n{}\nP0 (int* v) { unsigned char a = 1; unsigned char b = 2; int c = a - b < 0; unsigned int d = 1; long long e = -d + 1LL; \
+             int f = -a < 0; long long g = 4294967295 + d; }\nforall (0:c=1 /\\ 0:e=4294967296 /\\ 0:f=1 /\\ 0:g=4294967296)\n";
+    let c = c.replace("1LL", "(long long) 1");
+    assert_eq!(answer(&c, &usual(Arch::C)).answer.verdict, Verdict::Ok, "{:?}", outcomes(&answer(&c, &usual(Arch::C))));
+    assert_eq!(all(Arch::RiscV, "0:x5=4294967295;", &["sext.w x6,x5", "addiw x7,x5,1"], "0:x6=-1 /\\ 0:x7=0"), Verdict::Ok);
+    for (text, place) in [
+        ("RISCV t\n{}\nP0 ;\n subi x5,x5,1 ;\nforall (true)\n", "subi"),
+        ("RISCV t\n{}\nP0 ;\n andw x5,x5,x5 ;\nforall (true)\n", "andw"),
+        ("AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[W1] ;\nforall (true)\n", "W1"),
+        ("AArch64 t\n{}\nP0 ;\nANDS W1,W1,W2 ;\nB.LO L ;\nL: ;\nforall (true)\n", "B.LO"),
+        ("AArch64 t\n{}\nP0 ;\nB.HI L ;\nL: ;\nforall (true)\n", "B.HI"),
+    ] {
+        let d = refused(text);
+        assert_eq!(d.span.map_or("", |s| &text[s.start as usize..s.end as usize]), place, "{d:?}");
+    }
+    // After a comparison all orders are known.
+    let code = ["CMP W1,W2", "B.LO L", "MOV W3,#1", "L:"];
+    assert_eq!(all(Arch::AArch64, "0:X1=-1; 0:X2=1;", &code, "0:X3=1"), Verdict::Ok);
 }
