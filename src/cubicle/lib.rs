@@ -8,6 +8,7 @@ pub mod ast;
 pub mod check;
 mod formula;
 pub mod generate;
+pub mod grammar;
 mod ground;
 pub mod instance;
 pub mod lexer;

@@ -142,6 +142,12 @@ impl Naive<'_> {
         states.retain(|s| self.allowed(s));
         states
     }
+    /// Whether the state satisfies `init`, with empty buffers, and no assumption is contradicted. (Cells may hold the process beyond the instance.)
+    pub fn is_initial(&self, s: &State) -> bool {
+        let init = &self.system.init;
+        let holds = |env: &Env| init.dnf.iter().any(|cube| self.cube(s, env, cube));
+        s.buffers.iter().all(VecDeque::is_empty) && self.allowed(s) && self.assignments(init.params.len() as u32, false).iter().all(holds)
+    }
     /// Whether `init` mentions the cell.
     fn is_mentioned(&self, cell: &Cell) -> bool {
         let params = self.assignments(self.system.init.params.len() as u32, false);

@@ -27,6 +27,9 @@ const MOST_INDICES: usize = 3;
 /// Most parameters of a transition, a claim or `init`.
 const MOST_PARAMETERS: usize = 60;
 
+/// Numbers up to this size have proofs: sums of a few fit 64 bits.
+const LARGEST: i64 = 1 << 60;
+
 /// Why a system has no proof, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -137,7 +140,7 @@ fn limits(system: &System) -> Result<(), Refusal> {
             return refuse(place, format!("{n} parameters; a proof handles at most {MOST_PARAMETERS}"));
         }
     }
-    let large = |place| refuse(place, "a number needs more than 63 bits".to_string());
+    let large = |place| refuse(place, "a number needs more than 60 bits; there are proofs for smaller ones".to_string());
     for cube in &system.init.dnf {
         if !sums(cube).all(fits) {
             return large(system.init.place);
@@ -180,11 +183,13 @@ fn sums(cube: &Cube) -> impl Iterator<Item = &Sum> {
     terms.filter_map(|t| if let Term::Sum(s) = t { Some(s) } else { None })
 }
 
-/// True if the factors, over a common divisor, fit 63 bits.
+/// True if the factors, over a common divisor, are small enough.
 fn fits(sum: &Sum) -> bool {
     let scale = sum.terms.iter().fold(sum.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
-    let small = |n: &BigRational| (n * BigRational::from_integer(scale.clone())).to_integer().to_i64().is_some_and(|n| n != i64::MIN);
-    scale.to_i64().is_some() && small(&sum.constant) && sum.terms.iter().all(|t| small(&t.1))
+    let small = |n: &BigRational| {
+        (n * BigRational::from_integer(scale.clone())).to_integer().to_i64().is_some_and(|n| (-LARGEST..=LARGEST).contains(&n))
+    };
+    scale.to_i64().is_some_and(|n| n <= LARGEST) && small(&sum.constant) && sum.terms.iter().all(|t| small(&t.1))
 }
 
 /// The accesses of a term.
