@@ -1,9 +1,11 @@
-//! Random systems derived from the grammar of `.cub` files, as text. Every production of [`crate::parse`] is generated: each kind of declaration, transitions
-//! with any number of parameters and with an acting process or without one, claims about plain cells and about memory with an observer or without
-//! one, all spellings, and constants at boundaries.
+//! Random systems derived from the grammar of `.cub` files, as text. Every production of
+//! [`crate::parse`] is generated: each kind of declaration, transitions with any number of
+//! parameters and with an acting process or without one, claims about plain cells and about memory
+//! with an observer or without one, all spellings, and constants at boundaries.
 //!
-//! Seed and [`Shape`] → [`Generated`], with the productions that were used; [`PRODUCTIONS`] lists all. Most texts are well typed: names and sorts are chosen
-//! from what is declared. Numbers that change stay near 0, so that instances are finite.
+//! Seed and [`Shape`] → [`Generated`], with the productions that were used; [`PRODUCTIONS`] lists
+//! all. Most texts are well typed: names and sorts are chosen from what is declared. Numbers that
+//! change stay near 0, so that instances are finite.
 
 use mu_base::random::Random;
 use std::collections::BTreeSet;

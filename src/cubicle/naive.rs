@@ -57,7 +57,7 @@ impl Naive<'_> {
     fn values(&self, sort: TypeId) -> Vec<Val> {
         self.values_to(sort, self.n)
     }
-    /// The values of a sort, with so many processes.
+    /// The values of a sort for a number of processes.
     fn values_to(&self, sort: TypeId, processes: u32) -> Vec<Val> {
         match sort {
             TypeId::PROC => (0..processes).map(Val::Proc).collect(),
@@ -133,7 +133,8 @@ impl Naive<'_> {
     fn allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
     }
-    /// The initial states. Only if there is none may cells that `init` mentions hold the process beyond the instance.
+    /// The initial states. Only if there is none may cells that `init` mentions hold the process
+    /// beyond the instance.
     pub fn initial(&self) -> Vec<State> {
         let mut states = self.satisfying(self.n);
         if states.is_empty() {
@@ -142,13 +143,14 @@ impl Naive<'_> {
         states.retain(|s| self.allowed(s));
         states
     }
-    /// Whether the state satisfies `init`, with empty buffers, and no assumption is contradicted. (Cells may hold the process beyond the instance.)
+    /// True if the state satisfies `init`, with empty buffers, and no assumption is contradicted.
+    /// (Cells may hold the process beyond the instance.)
     pub fn is_initial(&self, s: &State) -> bool {
         let init = &self.system.init;
         let holds = |env: &Env| init.dnf.iter().any(|cube| self.cube(s, env, cube));
         s.buffers.iter().all(VecDeque::is_empty) && self.allowed(s) && self.assignments(init.params.len() as u32, false).iter().all(holds)
     }
-    /// Whether `init` mentions the cell.
+    /// True if `init` mentions the cell.
     fn is_mentioned(&self, cell: &Cell) -> bool {
         let params = self.assignments(self.system.init.params.len() as u32, false);
         let is = |env: &Env, a: &Access| a.symbol == cell.0 && a.args.iter().map(|p| self.proc(env, *p)).eq(cell.1.iter().copied());

@@ -1,8 +1,10 @@
 //! The initial states of a machine: what `init` says for all choices of processes, solved.
 //!
 //! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells of which something is assumed. Another cell that nothing asks for
-//! stays open ([`ANY`]) unless the caller wants all values. If no state of the processes 1 to n satisfies `init`, a cell that `init` constrains may also hold one
-//! process beyond them: `Home <> p`, for all `p`, says that the home takes no other part. Cost: the number of states times the instances of `init`.
+//! stays open ([`ANY`]) unless the caller wants all values. If no state of the processes 1 to n
+//! satisfies `init`, a cell that `init` constrains may also hold one
+//! process beyond them: `Home <> p`, for all `p`, says that the home takes no other part. Cost: the
+//! number of states times the instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};

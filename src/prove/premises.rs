@@ -1,16 +1,20 @@
-//! Premises of a proof: the well-formedness check on the typed system that the prover and the verifier share, so that whatever one refuses, the other
-//! refuses too.
+//! Premises of a proof: the well-formedness check on the typed system that the prover and the
+//! verifier share, so that whatever one refuses, the other refuses too.
 //!
-//! Typed system and memory model → [`Premises`], or a [`Refusal`] with its place. Both provers reason about cubes with writes that reach memory at once
-//! ([`crate::stages`]). Under total store order this describes the machine only if processes meet in memory alone:
+//! Typed system and memory model → [`Premises`], or a [`Refusal`] with its place. Both provers
+//! reason about cubes with writes that reach memory at once ([`crate::stages`]). Under total store
+//! order this describes the machine only if processes meet in memory alone:
 //!
-//! - A transition has one acting process, the same for all symbols. It accesses plain cells of that process only. Each plain array has one index that is
-//!   the acting process in all transitions. A plain symbol that no transition updates is a constant.
-//! - A claim names who reads memory. What memory holds while writes are in buffers is no view of a process, so the reduction does not describe it.
+//! - A transition has one acting process, the same for all symbols. It accesses plain cells of that
+//!   process only. Each plain array has one index that is the acting process in all transitions. A
+//!   plain symbol that no transition updates is a constant.
+//! - A claim names who reads memory. What memory holds while writes are in buffers is no view of a
+//!   process, so the reduction does not describe it.
 //! - Of the `invariant`s only those are assumed that speak of one process or of what never changes.
 //!
-//! Limits of the representation (values in a type, indices, processes, bits of numbers) are checked here too. Cost: linear in the system, times the
-//! choices of an index for arrays of several indices.
+//! Limits of the representation (values in a type, indices, processes, bits of numbers) are checked
+//! here too. Cost: linear in the system, times the choices of an index for arrays of several
+//! indices.
 
 use crate::atom::MOST_PROCESSES;
 use crate::rules::Memory;
@@ -46,7 +50,8 @@ pub struct Premises {
     pub memory: Memory,
     /// True if the memory models coincide.
     pub memoryless: bool,
-    /// The index by which the acting process owns the cells of a symbol: for each plain array that transitions update, under total store order.
+    /// The index by which the acting process owns the cells of a symbol: for each plain array that
+    /// transitions update, under total store order.
     pub owner: Vec<Option<usize>>,
     /// The numbers of the `invariant`s that are assumed.
     pub assumed: Vec<usize>,
@@ -213,7 +218,8 @@ fn is_updated(system: &System, symbol: usize) -> bool {
     system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol))
 }
 
-/// Rejects `unsafe` claims that read memory without naming who reads it. What is never written is the same for all.
+/// Rejects `unsafe` claims that read memory without naming who reads it. What is never written is
+/// the same for all.
 fn observers(system: &System) -> Result<(), Refusal> {
     for claim in &system.unsafes {
         for a in accesses_of(&claim.cube) {
@@ -234,8 +240,10 @@ fn observers(system: &System) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// True if the claim asks for the cells of one process, or for what never changes. Where writes reach memory at once, states of several processes
-/// occur that the machine does not have: a process may stand before its write while another, which wrote first, is further than it was then.
+/// True if the claim asks for the cells of one process, or for what never changes. Where writes
+/// reach memory at once, states of several processes occur that the machine does not have: a
+/// process may stand before its write while another, which wrote first, is further than it was
+/// then.
 fn is_local(system: &System, claim: &Claim) -> bool {
     let changing: Vec<&Access> = accesses_of(&claim.cube).filter(|a| is_updated(system, a.symbol.index())).collect();
     let mut processes: Vec<&Proc> = changing.iter().flat_map(|a| &a.args).collect();
@@ -336,7 +344,8 @@ fn assign(system: &System, tracked: &[usize], owner: &mut Vec<Option<usize>>) ->
     assign_within(system, &system.transitions, tracked, owner)
 }
 
-/// Chooses an index for each tracked array, depth first, so that each transition has one acting process for all of them.
+/// Chooses an index for each tracked array, depth first, so that each transition has one acting
+/// process for all of them.
 fn assign_within(system: &System, transitions: &[Transition], tracked: &[usize], owner: &mut Vec<Option<usize>>) -> bool {
     let Some((s, rest)) = tracked.split_first() else { return true };
     for at in 0..system.symbols[*s].arity {

@@ -96,11 +96,13 @@ pub struct Outcome {
     pub repeated: usize,
     /// How many `invariant`s of the file were assumed.
     pub assumed: usize,
-    /// The least number of processes from which on no state satisfies `init`, if one of the first few is such a number.
+    /// The least number of processes from which on no state satisfies `init`, if one of the first
+    /// few is such a number.
     pub empty_from: Option<usize>,
     /// Where nothing is known: the cube that could not be expanded.
     pub stuck: Option<String>,
-    /// Where nothing is known: the numbers of processes of which the machine has all states and none is unsafe.
+    /// Where nothing is known: the numbers of processes of which the machine has all states and
+    /// none is unsafe.
     pub searched: Option<(usize, usize)>,
     /// The time that the verification took.
     pub verification: Duration,
@@ -125,13 +127,15 @@ struct Turn {
 
 /// The first turn.
 const FIRST: Turn = Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
-/// Instances of at most so many processes are searched where nothing is proved, or of as many as a claim names.
+/// Instances of at most so many processes are searched where nothing is proved, or of as many as a
+/// claim names.
 const INSTANCES: usize = 4;
 /// An instance with more choices of processes and cases is not searched.
 const MOST_GROUND: usize = 1 << 20;
 /// States times choices of an instance.
 const MOST_EVALUATED: usize = 50_000_000;
-/// After so many turns with approximations the search ends where the exact one met something that a cube cannot represent.
+/// After so many turns with approximations the search ends where the exact one met something that a
+/// cube cannot represent.
 const TURNS_AFTER_TROUBLE: usize = 2;
 /// Beyond the least number of processes, so many more are compared with `init`.
 const INITIAL_SIZES: usize = 3;
@@ -226,7 +230,8 @@ fn is_ours(why: &Why) -> bool {
     !matches!(why, Why::Stopped(_) | Why::Unverified(Refused::Stopped(_)))
 }
 
-/// The least number of processes from which on there is no initial state, tried for the first few: what holds of all processes holds of fewer.
+/// The least number of processes from which on there is no initial state, tried for the first few:
+/// what holds of all processes holds of fewer.
 fn empty_from(rules: &Rules, least: usize) -> Option<usize> {
     let most = rules.signature.most.unwrap_or(usize::MAX).min(least + INITIAL_SIZES);
     (least..=most).find(|n| {
@@ -387,8 +392,9 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Searches small instances for a run where nothing is found for every number of processes. The second result is the range of numbers of processes of which
-/// all states are searched and none is unsafe.
+/// Searches small instances for a run where nothing is found for every number of processes. The
+/// second result is the range of numbers of processes of which all states are searched and none is
+/// unsafe.
 fn instances(system: &System, options: Options, memory: Memory, budget: &Budget) -> (Option<Verdict>, Option<(usize, usize)>) {
     let most = if options.work.is_some() { MOST_INSTANCE.1 } else { MOST_INSTANCE.0 };
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1);
@@ -398,7 +404,8 @@ fn instances(system: &System, options: Options, memory: Memory, budget: &Budget)
     for n in least..=system.processes.map_or(largest, |n| (n as usize).min(largest)) {
         let Some(size) = ground_size(system, n).filter(|s| *s <= MOST_GROUND) else { break };
         let most = most.min(MOST_EVALUATED / size.max(1));
-        // Without values for numbers that nothing determines, a search that finds nothing is complete, and a claim about such a number may hold.
+        // Without values for numbers that nothing determines, a search that finds nothing is
+        // complete, and a claim about such a number may hold.
         let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget) {
             Some((machine, reach)) if reach.violation.is_none() => (machine, reach, true),
             _ => match search_instance(system, memory, n, most, true, budget) {
@@ -437,9 +444,11 @@ fn search_instance<'s>(
     Some((machine, reach))
 }
 
-/// How many choices of processes, times cases, the transitions and claims of an instance have; `None` if the number is out of range.
+/// How many choices of processes, times cases, the transitions and claims of an instance have;
+/// `None` if the number is out of range.
 fn ground_size(system: &System, n: usize) -> Option<usize> {
-    // Where there are fewer processes than parameters, the choices of all of them are made before none is left.
+    // Where there are fewer processes than parameters, the choices of all of them are made before
+    // none is left.
     let injective = |k: usize| (0..k.min(n)).try_fold(1usize, |all, i| all.checked_mul(n - i));
     let mut size = 0usize;
     for t in &system.transitions {

@@ -81,7 +81,8 @@ pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machin
     Machine::new(system, processes, memory, Setup { buffer: None, candidates: candidates(system), given: Vec::new() })
 }
 
-/// The machine for so many processes, without values for numbers that nothing determines: asking for one is an error.
+/// The machine for so many processes, without values for numbers that nothing determines: asking
+/// for one is an error.
 ///
 /// # Errors
 /// Whatever the machine rejects.

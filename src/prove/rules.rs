@@ -1,7 +1,8 @@
 //! From the typed system to what the prover works on: symbols with sorts, rules whose cells are packed, claims. A rule's process variables are
 //! template numbers: a parameter or bound variable is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
 //!
-//! What a proof cannot handle is rejected by [`crate::premises`] first, so that the answer is *unknown*, not wrong.
+//! What a proof cannot handle is rejected by [`crate::premises`] first, so that the answer is
+//! *unknown*, not wrong.
 
 use crate::atom::{Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge};
 use crate::cube::Cube;
@@ -315,7 +316,8 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
     Ok(rules)
 }
 
-/// True if no state of all processes that the file means satisfies `init`, so that a cell may hold another one, as it may on the machine.
+/// True if no state of all processes that the file means satisfies `init`, so that a cell may hold
+/// another one, as it may on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&Sort::Process);
     let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else { return false };

@@ -1,7 +1,9 @@
-//! Systems derived from the grammar: the prover, the verifier and the machine of 1 to 4 processes give each one meaning, under both memory models. The
-//! generator ([`mu_cubicle::grammar`]) knows nothing of what the prover rejects.
+//! Systems derived from the grammar: the prover, the verifier and the machine of 1 to 4 processes
+//! give each one meaning, under both memory models. The generator ([`mu_cubicle::grammar`]) knows
+//! nothing of what the prover rejects.
 //!
-//! A failure prints the seed and the system. `MU_CHECK_SEED=n` replays one; `MU_CHECK_RUNS=n` makes more of the ignored test, from `MU_CHECK_FIRST` on.
+//! A failure prints the seed and the system. `MU_CHECK_SEED=n` replays one; `MU_CHECK_RUNS=n` makes
+//! more of the ignored test, from `MU_CHECK_FIRST` on.
 
 use mu_base::SourceId;
 use mu_base::limits::Budget;
@@ -52,7 +54,8 @@ fn is_verified(system: &System, certificate: &str) -> bool {
     verify_within(system, certificate, &Budget::default(), 1, 10 * WORK).is_ok()
 }
 
-/// True if the machine of so many processes reaches an unsafe state; and whether all its states are searched.
+/// True if the machine of so many processes reaches an unsafe state; and whether all its states are
+/// searched.
 fn violation(system: &System, memory: Memory, n: u32) -> Option<(bool, bool)> {
     let machine = machine(system, memory, n).ok()?;
     let reach = machine.reach(MOST_STATES, true, &Budget::default()).ok()?;
@@ -63,7 +66,8 @@ fn sizes(system: &System) -> std::ops::RangeInclusive<u32> {
     system.fixed.max(1)..=system.processes.unwrap_or(4).min(4)
 }
 
-/// Replays a run on the naive interpreter, which shares only the typed system with the machine; `None` if a cell stays open.
+/// Replays a run on the naive interpreter, which shares only the typed system with the machine;
+/// `None` if a cell stays open.
 fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
     let claim: &Claim = &system.unsafes[run.claim.0];
     let machine = machine(system, memory, run.processes).ok()?;
@@ -93,7 +97,8 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
         };
         Some(State { cells, buffers: (0..run.processes).map(buffer).collect() })
     };
-    // Updates to anything need the values of numbers and abstract types: only runs without them are replayed.
+    // Updates to anything need the values of numbers and abstract types: only runs without them are
+    // replayed.
     let mut at = state(&settled.start)?;
     if !naive.is_initial(&at) {
         return Some(false);

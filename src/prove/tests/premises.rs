@@ -1,5 +1,6 @@
-//! What a proof rests on: processes that meet in memory only, claims that name who reads memory, initial states. Prover, verifier and machine give a system
-//! one meaning, or prover and verifier both reject it.
+//! What a proof rests on: processes that meet in memory only, claims that name who reads memory,
+//! initial states. Prover, verifier and machine give a system one meaning, or prover and verifier
+//! both reject it.
 
 use mu_base::limits::Budget;
 use mu_base::source::SourceMap;
@@ -54,7 +55,8 @@ transition use ([q]) requires { Has[q] = Given && Flag = False } { Seen := True;
 
 #[test]
 fn a_transition_has_one_acting_process_for_all_symbols() {
-    // Each array alone has an owner, `p` and `q`; together they have none. The machine needs two processes.
+    // Each array alone has an owner, `p` and `q`; together they have none. The machine needs two
+    // processes.
     let text = HANDSHAKE.replace("GIVER", "p q");
     let both = system(&text);
     assert!(is_safe(&both, Memory::Sc));

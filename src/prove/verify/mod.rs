@@ -289,7 +289,8 @@ impl Verifier<'_> {
         let closed = !self.beyond && self.system.processes.is_some_and(|m| m as usize == named);
         World { kinds: &self.kinds, named, fixed: self.system.fixed as usize, closed }
     }
-    /// True if no state of all processes that the file means satisfies `init`: a cell may hold another one then.
+    /// True if no state of all processes that the file means satisfies `init`: a cell may hold
+    /// another one then.
     fn is_beyond(&self) -> bool {
         match self.system.processes.map(|m| m as usize) {
             Some(all) if all <= MOST_CLOSED => self.meets_none(all, Vec::new(), &self.initial(all)),
