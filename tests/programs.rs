@@ -84,3 +84,99 @@ fn variables_may_be_called_next_and_self() {
         assert_eq!(outcome.json["property"], "unsafe", "{name}: {}", outcome.stderr);
     }
 }
+
+/// Words have 32 bits for any number of threads as for one: what wraps, what is -1, what overflows.
+#[test]
+fn words_wrap_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |initial: &str, claim: &str, code: &str| {
+        program(claim, &format!("{code}\nend: jmp end\nbad: jmp bad")).replace("flag dd 0", &format!("flag dd {initial}"))
+    };
+    let rows = [
+        // The literal 2^32 - 1 is -1, in data, in code and in claims.
+        ("4294967295", "eip[$t] = bad", "cmp dword [flag], -1\nje bad", "unsafe"),
+        ("-1", "eip[$t] = bad", "cmp dword [flag], 0xffffffff\njne bad", "safe"),
+        ("0", "eax[$t] = 4294967294", "mov eax, -2", "unsafe"),
+        ("2147483647", "flag = -2147483648", "lock inc dword [flag]", "unsafe"),
+        ("2147483648", "eip[$t] = bad", "dec dword [flag]\njo bad", "unsafe"),
+        ("0", "eip[$t] = bad", "mov eax, 0x7fffffff\nadd eax, 2\njns bad", "safe"),
+        // Without signs the order is another one; sign and order differ after an overflow.
+        ("-5", "eip[$t] = bad", "cmp dword [flag], 5\nja bad", "unsafe"),
+        ("-5", "eip[$t] = bad", "cmp dword [flag], 5\njg bad", "safe"),
+        ("-2147483648", "eip[$t] = bad", "cmp dword [flag], 1\njns bad", "unsafe"),
+        ("-2147483648", "eip[$t] = bad", "cmp dword [flag], 1\njge bad", "safe"),
+        ("0x40000000", "eip[$t] = bad", "mov eax, [flag]\nshl eax, 1\njs bad", "unsafe"),
+        ("6", "eip[$t] = bad", "mov eax, [flag]\nand eax, 5\ncmp eax, 4\njne bad", "safe"),
+        ("0", "eip[$t] = bad", "neg dword [flag]\njc bad", "safe"),
+    ];
+    for (initial, claim, code, wanted) in rows {
+        let path = file(folder.path(), "p.asm", &text(initial, claim, code));
+        for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
+            let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
+            assert_eq!(outcome.json["property"], wanted, "{arguments:?} {code}: {}", outcome.stderr);
+            if wanted == "safe" {
+                assert_eq!(outcome.json["threads"]["word_bits"], 32);
+            }
+        }
+    }
+}
+
+/// A claim on memory means what memory holds, also while a store waits in a buffer.
+#[test]
+fn claims_on_memory_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        ("eip[$t] = past && flag = 0", " mov dword [flag], 1\npast: jmp past", "unsafe"),
+        ("eip[$t] = past && $u:flag = 0", " mov dword [flag], 1\npast: jmp past", "unsafe"),
+        ("eip[$t] = past && $t:flag = 0", " mov dword [flag], 1\npast: jmp past", "safe"),
+        ("eip[$t] = past && flag = 0", " mov dword [flag], 1\n mfence\npast: jmp past", "safe"),
+        ("flag > 1", " mov dword [flag], 1\npast: jmp past", "safe"),
+    ];
+    for (claim, code, wanted) in rows {
+        let path = file(folder.path(), "p.asm", &program(claim, code));
+        for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
+            let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
+            assert_eq!(outcome.json["property"], wanted, "{arguments:?} {claim}: {}", outcome.stderr);
+        }
+    }
+}
+
+/// The answer says for how many threads it is, and a certificate is verified with the same assumption.
+#[test]
+fn assumptions_are_part_of_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (lock, proof) = (package("specs/x86/spinlock.asm"), folder.path().join("lock.proof").display().to_string());
+    let proved = mu_check(&["prove", &lock, "--certificate", &proof]);
+    assert_eq!((&proved.json["property"], &proved.json["threads"]["most"]), (&"safe".into(), &2_147_483_649u64.into()));
+    let verified = mu_check(&["verify", &lock, &proof]);
+    assert_eq!((&verified.json["certificate"], &verified.json["threads"]["most"]), (&"proved".into(), &2_147_483_649u64.into()));
+    assert_eq!(mu_check(&["prove", &package("specs/x86/mutex_xchg.asm")]).json["threads"]["most"], serde_json::Value::Null);
+}
+
+/// What has no counterpart for any number of threads is unknown, with its place; what no number of threads has is bad input.
+#[test]
+fn programs_without_a_counterpart_are_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        ("mov al, 1", 3, ":8:"),
+        ("lea eax, [flag]", 3, ":8:"),
+        ("mov eax, N", 3, ":8:"),
+        ("setne byte [flag]", 3, ":2:7:"),
+        ("fsqrt", 2, ""),
+        ("lock inc eax", 2, ""),
+        ("mov eax, 4294967296", 2, ""),
+        ("jmp nowhere", 2, ""),
+    ];
+    for (code, exit, place) in rows {
+        let path = file(
+            folder.path(),
+            "p.asm",
+            &program("eax[$t] = 77", code).replace("flag dd 0", if code.contains("byte") { "flag db 0" } else { "flag dd 0" }),
+        );
+        let outcome = mu_check(&["program", "--threads-of", "any", &path]);
+        assert_eq!(outcome.code, exit, "{code}: {}", outcome.stderr);
+        assert!(outcome.json["why"].as_str().unwrap_or_default().contains(place), "{code}: {}", outcome.json);
+        let single = mu_check(&["program", "--threads-of", "1", &path]);
+        assert_eq!(single.code, if exit == 3 { 0 } else { 2 }, "{code}: {}", single.stderr);
+    }
+}

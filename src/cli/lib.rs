@@ -71,6 +71,7 @@ mod simulate;
 mod studio;
 mod sweep;
 mod systems;
+mod threads;
 mod translate;
 mod unbounded;
 mod ways;

@@ -8,7 +8,6 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use super::progress::{Bar, grouped};
-use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_program::machine::{Event, Machine};
 use mu_program::nasm::{self, X86Program};
@@ -66,7 +65,6 @@ pub(super) fn read_asserted(session: &mut Session, path: &Path, threads: u32) ->
 }
 
 pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnostic> {
-    let start = Instant::now();
     let threads = match args.threads_of {
         ThreadsOf::Number(n) => n,
         ThreadsOf::Any => return any_number(session, args),
@@ -76,20 +74,26 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let found = reach::reach(&program, memory, args.memory.buffer, session.threads(), &session.budget, &bar)?;
     bar.finish();
-    let seconds = start.elapsed().as_secs_f64();
-    match session.common.format {
-        Format::Text => print(&as_text(session, &program, &found, memory.name(), seconds))?,
-        Format::Json => output::object(as_json(session, &program, &found, memory.name(), seconds))?,
-    }
-    if found.bound_reached && !session.common.quiet {
-        let bound = found.machine.bound.unwrap_or(0);
-        eprintln!("warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)");
-    }
+    report(session, &program, &found, memory.name())?;
     Ok(match found.safety {
         Safety::Safe => 0,
         Safety::Unsafe => 1,
         Safety::Unknown => 3,
     })
+}
+
+/// Prints what a search found.
+pub(super) fn report(session: &Session, program: &X86Program, found: &Reached, model: &str) -> Result<(), Diagnostic> {
+    let seconds = session.budget.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Text => print(&as_text(session, program, found, model, seconds))?,
+        Format::Json => output::object(as_json(session, program, found, model, seconds))?,
+    }
+    if found.bound_reached && found.safety != Safety::Unsafe && !session.common.quiet {
+        let bound = found.machine.bound.unwrap_or(0);
+        eprintln!("warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)");
+    }
+    Ok(())
 }
 
 /// For every number of threads: the proof of the program as a system.
@@ -116,7 +120,7 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
         instances: 4,
         common: args.common.clone(),
     };
-    super::prove::prove(session, &args)
+    super::threads::prove(session, &args, true)
 }
 
 fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(String, String)> {

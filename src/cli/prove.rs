@@ -2,16 +2,18 @@
 //!
 //! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2 bad input, 3 unknown.
 
-use super::args::{Format, ProofMemory, ProveArgs, TranslationArgs, VerifyArgs};
+use super::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
 use super::files::{expect_writable, write_text};
 use super::pipeline::Session;
 use super::progress::grouped;
+use super::threads::Translated;
 use super::{output, print, refuted};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, ends_in};
 use mu_cubicle::System;
+use mu_cubicle::x86::Translation;
 use mu_prove::image::Trouble;
-use mu_prove::premises::{Premises, Refusal, premises};
+use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
 use mu_prove::verify::{Asked, Refused, memory_of, obligations};
@@ -25,15 +27,10 @@ const MOST_SHOWN: usize = 400;
 /// A file of more bytes may take long to read.
 const SMALL: u64 = 1 << 16;
 
-/// A system, or an x86 program as one; places in its translation are those of the text that `expand --to cubicle` prints.
-fn read(session: &mut Session, path: &Path, translation: &TranslationArgs) -> Result<System, Diagnostic> {
+/// Reads a system.
+fn read(session: &mut Session, path: &Path) -> Result<System, Diagnostic> {
     if path.metadata().is_ok_and(|m| m.len() > SMALL) {
         session.budget.will_be_long();
-    }
-    if ends_in(path, "asm") {
-        let text = super::systems::translated(session, path, translation)?.to_string();
-        let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
-        return mu_cubicle::check(&mu_cubicle::parse(source, &text)?);
     }
     session.expect_no_parameters(path)?;
     super::systems::read(session, path)
@@ -46,41 +43,55 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
     if let Some(path) = &args.evidence {
         refuted::expect_evidence(path)?;
     }
-    let system = read(session, &args.file, &args.translation)?;
-    let memory = memory(args.model);
-    let options = Options {
-        memory,
-        approximate: !args.no_approximations,
-        instances: args.instances as usize,
-        work: None,
-        threads: session.threads().into(),
-    };
-    output::stage("proving");
-    let outcome = mu_prove::prove(&system, options, &session.budget);
-    if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
-        return Err(no_initial_state(&system));
+    if ends_in(&args.file, "asm") {
+        return super::threads::prove(session, args, false);
     }
-    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
-        if let Some(path) = &args.certificate {
-            write_text(path, certificate)?;
-        }
-        if let Some(folder) = &args.smt_lib {
-            smt(session, &system, certificate, folder)?;
-        }
-    }
-    if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
-        refuted::save(session, path, &args.file, &system, memory, run)?;
-    }
+    let system = read(session, &args.file)?;
+    let outcome = search(session, args, &system, None)?;
+    save(session, args, &system, &outcome)?;
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
-        Format::Text => print(&as_text(session, &system, args, &outcome, seconds))?,
-        Format::Json => output::object(as_json(session, &system, args, &outcome, seconds))?,
+        Format::Text => print(&as_text(session, &system, args, &outcome, seconds, None))?,
+        Format::Json => output::object(as_json(session, &system, args, &outcome, seconds, None))?,
     }
     Ok(match &outcome.verdict {
         Verdict::Safe { .. } => 0,
         Verdict::Unsafe(_) => 1,
         Verdict::Unknown(_) => 3,
     })
+}
+
+/// Searches for a proof. `work` limits it.
+pub(super) fn search(session: &Session, args: &ProveArgs, system: &System, work: Option<u64>) -> Result<Outcome, Diagnostic> {
+    let options = Options {
+        memory: memory(args.model),
+        approximate: !args.no_approximations,
+        instances: args.instances as usize,
+        work,
+        threads: session.threads().into(),
+    };
+    output::stage("proving");
+    let outcome = mu_prove::prove(system, options, &session.budget);
+    if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
+        return Err(no_initial_state(system));
+    }
+    Ok(outcome)
+}
+
+/// Writes the files that are asked for.
+pub(super) fn save(session: &mut Session, args: &ProveArgs, system: &System, outcome: &Outcome) -> Result<(), Diagnostic> {
+    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+        if let Some(path) = &args.certificate {
+            write_text(path, certificate)?;
+        }
+        if let Some(folder) = &args.smt_lib {
+            smt(session, system, certificate, folder)?;
+        }
+    }
+    if let (Verdict::Unsafe(run), Some(path)) = (&outcome.verdict, &args.evidence) {
+        refuted::save(session, path, &args.file, system, memory(args.model), run)?;
+    }
+    Ok(())
 }
 
 fn memory(model: ProofMemory) -> Memory {
@@ -202,12 +213,19 @@ fn asked_text(asked: &Asked) -> String {
     )
 }
 
-fn as_text(session: &Session, system: &System, args: &ProveArgs, outcome: &Outcome, seconds: f64) -> String {
+pub(super) fn as_text(
+    session: &Session,
+    system: &System,
+    args: &ProveArgs,
+    outcome: &Outcome,
+    seconds: f64,
+    program: Option<&Translation>,
+) -> String {
     let mut out = format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
     if let Verdict::Safe { asked, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}", numbers(system));
         if let Ok(premises) = premises(system, memory(args.model)) {
-            out += &assumptions_text(&premises, system);
+            out += &assumptions_text(&assumptions(&premises, system, program));
         }
         let _ = writeln!(out, "verified       {}", asked_text(asked));
     }
@@ -252,9 +270,18 @@ fn range_text(least: usize, most: usize) -> String {
     }
 }
 
+/// What a proof rests on; of a program, what its translation assumes instead of numbers without bounds.
+fn assumptions(premises: &Premises, system: &System, program: Option<&Translation>) -> Vec<String> {
+    let mut list = premises.assumptions(system);
+    if let Some(translation) = program {
+        list.retain(|text| text != UNBOUNDED);
+        list.extend(super::threads::assumptions(translation));
+    }
+    list
+}
+
 /// The assumptions, one a line.
-fn assumptions_text(premises: &Premises, system: &System) -> String {
-    let list = premises.assumptions(system);
+fn assumptions_text(list: &[String]) -> String {
     if list.is_empty() {
         return "assumes        nothing beyond the file\n".into();
     }
@@ -281,7 +308,14 @@ fn run_text(run: &Run) -> String {
     out
 }
 
-fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outcome, seconds: f64) -> Value {
+pub(super) fn as_json(
+    session: &Session,
+    system: &System,
+    args: &ProveArgs,
+    outcome: &Outcome,
+    seconds: f64,
+    program: Option<&Translation>,
+) -> Value {
     let c = &outcome.counts;
     let mut object = json!({
         "verdict": output::verdict_word(word(&outcome.verdict)),
@@ -302,7 +336,7 @@ fn as_json(session: &Session, system: &System, args: &ProveArgs, outcome: &Outco
     match &outcome.verdict {
         Verdict::Safe { asked, .. } => {
             object["processes"] = json!(numbers(system));
-            object["assumed"] = json!(premises(system, memory(args.model)).map(|p| p.assumptions(system)).unwrap_or_default());
+            object["assumed"] = json!(premises(system, memory(args.model)).map(|p| assumptions(&p, system, program)).unwrap_or_default());
             object["verified"] = asked_json(asked);
         }
         Verdict::Unsafe(run) => {
@@ -327,8 +361,29 @@ fn asked_json(asked: &Asked) -> Value {
     })
 }
 
+type Verified = (System, Result<Asked, Refused>, Option<Translation>);
+
+/// Verifies a certificate: of a program, with the assumption that the number of threads bounds variables, else without.
+fn verified(session: &mut Session, args: &VerifyArgs, text: &str) -> Result<Verified, Diagnostic> {
+    let threads = session.common.threads.map_or(0, |_| session.threads());
+    if !ends_in(&args.file, "asm") {
+        let system = read(session, &args.file)?;
+        let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        return Ok((system, found, None));
+    }
+    let Translated { translation, system } = super::threads::translated(session, &args.file, &args.translation, false)?;
+    let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+    if found.is_err() && translation.bounded {
+        let Translated { translation, system } = super::threads::translated(session, &args.file, &args.translation, true)?;
+        let again = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        if again.is_ok() {
+            return Ok((system, again, Some(translation)));
+        }
+    }
+    Ok((system, found, Some(translation)))
+}
+
 pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Diagnostic> {
-    let system = read(session, &args.file, &args.translation)?;
     let text = session.read(&args.certificate)?;
     let start = Instant::now();
     output::stage("verifying");
@@ -337,11 +392,10 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         Diagnostic::new(Stage::Syntax, message)
     };
     let claimed = memory_of(&text).map_err(|e| unreadable(&e))?;
+    let (system, found, translation) = verified(session, args, &text)?;
     let rests = premises(&system, claimed);
     // Where nothing is in memory the models coincide.
     let other = args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
-    let threads = session.common.threads.map_or(0, |_| session.threads());
-    let found = mu_prove::verify::verify_within(&system, &text, &session.budget, threads, u64::MAX);
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
         smt(session, &system, &text, folder)?;
@@ -363,7 +417,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             let described = rests.as_ref().map_or(model(claimed), Premises::model);
             let mut out = format!("certificate    {word}\nmodel          {described}\nprocesses      {}\n", numbers(&system));
             if let Ok(premises) = &rests {
-                out += &assumptions_text(premises, &system);
+                out += &assumptions_text(&assumptions(premises, &system, translation.as_ref()));
             }
             match (&found, why) {
                 (_, Some(why)) => {
@@ -383,13 +437,16 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 "certificate": word,
                 "model": model(claimed),
                 "processes": numbers(&system),
-                "assumptions": rests.as_ref().map(|p| p.assumptions(&system)).unwrap_or_default(),
+                "assumptions": rests.as_ref().map(|p| assumptions(p, &system, translation.as_ref())).unwrap_or_default(),
                 "seconds": seconds,
             });
             match (&found, why) {
                 (_, Some(why)) => object["why"] = json!(why),
                 (Ok(asked), None) => object["verified"] = asked_json(asked),
                 (Err(_), None) => {}
+            }
+            if let Some(translation) = &translation {
+                object["threads"] = super::threads::threads_json(translation);
             }
             output::object(object)?;
         }

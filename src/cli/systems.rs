@@ -1,6 +1,6 @@
 //! Systems of any number of processes (`.cub`) for a fixed number of them, as models for every command that takes one; x86 programs as systems.
 
-use super::args::{Initial, MemoryName, TranslationArgs};
+use super::args::{MemoryName, TranslationArgs};
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
@@ -27,11 +27,7 @@ pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationA
         let message = format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
         return Err(Diagnostic::new(Stage::Usage, message));
     }
-    session.expect_no_parameters(path)?;
-    let (source, text) = session.read_source(path)?;
-    let options = mu_cubicle::x86::Options { any_registers: args.initial == Initial::Any, split_xchg: args.split_xchg };
-    let program = mu_program::parametric::parse(source, &text)?;
-    let file = mu_cubicle::x86::translate(&program, options)?;
+    let file = super::threads::translated(session, path, args, false)?.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
     session.say(format!("{} registers, {} weak variables, {} transitions", columns.registers, columns.weak, columns.transitions));
     Ok(file)

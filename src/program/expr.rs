@@ -37,6 +37,11 @@ impl Width {
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
+    /// True if a number is one of this width, with or without a sign.
+    pub fn holds(self, number: i64) -> bool {
+        let bits = number as u64 & self.mask();
+        self.signed(bits) == number || bits == number as u64
+    }
     /// The value's highest bit.
     pub fn sign(self, value: u64) -> bool {
         value >> (self.bits() - 1) & 1 == 1

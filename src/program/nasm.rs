@@ -11,7 +11,7 @@
 
 use super::property::{Property, Scope, conjunction};
 use super::variables::{Type, Variables};
-use super::x86::{Assembler, Order};
+use super::x86::{Assembler, Order, too_wide};
 use super::{Access, Program, Step, expr::Expr};
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -191,12 +191,8 @@ fn declarations(
         let value =
             if cursor.eat_word("N") { threads as i64 } else { cursor.number().map_err(|_| cursor.unexpected("a number or `N`"))? };
         let bits = value as u64 & ty.width.mask();
-        if ty.width.signed(bits) != value && bits != value as u64 {
-            return Err(Diagnostic::at(
-                Stage::Type,
-                at,
-                format!("{value} does not fit in the {} bits of `{}`", ty.width.bits(), name.text),
-            ));
+        if !ty.width.holds(value) {
+            return Err(Diagnostic::at(Stage::Type, at, too_wide(value, ty.width, name.text)));
         }
         let declared = variables.declare(name.text, Some(ty), elements != 1 || section.name.text == "thread_data", vec![bits; elements]);
         declared.per_thread = section.name.text == "thread_data";

@@ -1,13 +1,17 @@
 //! x86 programs for any number of threads, as written: declarations, instructions, unsafe states. Nothing is lowered and `N` stays a name.
 //!
 //! In: a text in the grammar of [`super::nasm`], with one `thread_code`. Out: a [`Source`], which a translation to a system of any number of
-//! processes reads. 32-bit registers and variables (`dd`) only: a part of a register has no counterpart there.
+//! processes reads. 32-bit registers and variables (`dd`) only: a part of a register has no counterpart there. A literal is a word of 32 bits: it is
+//! given as the number with a sign that has these bits.
 //!
 //! Beyond the grammar: `dd ?` is a variable that nothing determines at the start.
 
+use super::expr::Width;
 use super::nasm::{Section, declared_name, init_code, sections};
-use super::property::{Comparison, compares_places};
+use super::property::{Comparison, compares_places, word};
 use super::registers;
+use super::x86::table::{self, Entry, Operands};
+use super::x86::too_wide;
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
@@ -70,6 +74,8 @@ pub struct Instruction {
     pub labels: Vec<String>,
     /// Its name, in small letters; empty where labels stand at the end of the code.
     pub word: String,
+    /// Its row of the instruction table; none where labels stand at the end of the code.
+    pub entry: Option<Entry>,
     /// Whether it has the prefix `lock`.
     pub lock: bool,
     /// Its operands.
@@ -170,7 +176,11 @@ fn declarations(section: &Section<'_>, per_thread: bool, out: &mut Source) -> Re
         } else if cursor.eat_word("N") {
             Some(Number::Threads)
         } else {
-            Some(Number::Is(cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?))
+            {
+                let at = cursor.peek().span;
+                let n = cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?;
+                Some(Number::Is(literal(n, at, name.text)?))
+            }
         };
         let counter = cursor.eat("!");
         if counter && !(cursor.eat_word("as") && cursor.eat_word("counter")) {
@@ -192,7 +202,14 @@ fn instructions(section: &Section<'_>, out: &mut Source) -> Result<(), Diagnosti
         let start = cursor.peek();
         if cursor.at_end() {
             if !labels.is_empty() {
-                out.code.push(Instruction { labels, word: String::new(), lock: false, operands: Vec::new(), span: start.span });
+                out.code.push(Instruction {
+                    labels,
+                    word: String::new(),
+                    entry: None,
+                    lock: false,
+                    operands: Vec::new(),
+                    span: start.span,
+                });
             }
             return Ok(());
         }
@@ -208,20 +225,42 @@ fn instructions(section: &Section<'_>, out: &mut Source) -> Result<(), Diagnosti
             continue;
         }
         let lock = cursor.eat_word("lock");
-        let word = cursor.name("an instruction")?.text.to_ascii_lowercase();
+        let name = cursor.name("an instruction")?;
+        let word = name.text.to_ascii_lowercase();
+        let Some((entry, width)) = table::mnemonic(&word) else { return Err(table::unknown(&name)) };
+        if width.is_some_and(|w| w != Width::W32) {
+            return Err(narrow(&name));
+        }
+        if lock && !entry.lockable {
+            return Err(Diagnostic::at(Stage::Type, start.span, format!("`lock` before `{word}`, which cannot be locked")));
+        }
         let mut operands = Vec::new();
         while !cursor.at_end() && !cursor.is("\n") {
-            operands.push(operand(&mut cursor, &word, out)?);
+            operands.push(operand(&mut cursor, (&word, entry.operands), out)?);
             if !cursor.eat(",") && !cursor.at_end() && !cursor.is("\n") {
                 return Err(cursor.unexpected("`,` or the end of the line"));
             }
         }
         let span = start.span.to(cursor.before().span);
-        out.code.push(Instruction { labels: std::mem::take(&mut labels), word, lock, operands, span });
+        out.code.push(Instruction { labels: std::mem::take(&mut labels), word, entry: Some(entry), lock, operands, span });
     }
 }
 
-fn operand(cursor: &mut Cursor<'_, '_>, word: &str, source: &Source) -> Result<Operand, Diagnostic> {
+/// The number with a sign that a literal is as a word of 32 bits.
+fn literal(number: i64, span: Span, of: &str) -> Result<i64, Diagnostic> {
+    word(number, Width::W32).ok_or_else(|| Diagnostic::at(Stage::Type, span, too_wide(number, Width::W32, of)))
+}
+
+/// The refusal of another width than 32 bits.
+fn narrow(token: &Token<'_>) -> Diagnostic {
+    let message = format!("`{}` has not 32 bits, which words of programs for any number of threads have", token.text);
+    Diagnostic::at(Stage::Unsupported, token.span, message)
+}
+
+fn operand(cursor: &mut Cursor<'_, '_>, (word, kind): (&str, Operands), source: &Source) -> Result<Operand, Diagnostic> {
+    if ["byte", "word", "qword"].iter().any(|w| cursor.is_word(w)) && cursor.ahead(1).kind != Kind::End && cursor.ahead(1).text != "\n" {
+        return Err(narrow(&cursor.peek()));
+    }
     if cursor.is_word("dword") {
         cursor.take();
         cursor.eat_word("ptr");
@@ -260,10 +299,11 @@ fn operand(cursor: &mut Cursor<'_, '_>, word: &str, source: &Source) -> Result<O
         return Ok(element.map_or_else(|| Operand::Memory(name.text.into(), span), |e| Operand::Element(name.text.into(), e, span)));
     }
     if cursor.peek().kind == Kind::Number || cursor.is("-") {
-        return Ok(Operand::Immediate(Number::Is(cursor.number()?), start.span));
+        let number = literal(cursor.number()?, start.span, word)?;
+        return Ok(Operand::Immediate(Number::Is(number), start.span));
     }
     let name = cursor.name("a register, a number, a variable in brackets or a label")?;
-    if word.starts_with('j') {
+    if kind == Operands::Label {
         return Ok(Operand::Label(name.text.into(), name.span));
     }
     if name.text == "N" {
@@ -274,7 +314,7 @@ fn operand(cursor: &mut Cursor<'_, '_>, word: &str, source: &Source) -> Result<O
 
 fn register(name: Token<'_>) -> Result<String, Diagnostic> {
     match registers::parse(name.text) {
-        Some(view) if view.width == super::expr::Width::W32 && view.shift == 0 => Ok(name.text.to_ascii_lowercase()),
+        Some(view) if view.width == Width::W32 && view.shift == 0 => Ok(name.text.to_ascii_lowercase()),
         Some(_) => {
             let message = format!("`{}` has not 32 bits, which registers of programs for any number of threads have", name.text);
             Err(Diagnostic::at(Stage::Unsupported, name.span, message).note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`"))
@@ -290,16 +330,23 @@ fn property(section: &Section<'_>, source: &Source) -> Result<Unsafe, Diagnostic
     loop {
         let start = cursor.peek().span;
         let place = compares_places(&cursor);
-        let left = side(&mut cursor, &mut out, source, place)?;
+        let mut left = side(&mut cursor, &mut out, source, place)?;
         let sign = cursor.take();
         let Some(comparison) = Comparison::of_sign(sign.text) else {
             return Err(Diagnostic::at(Stage::Syntax, sign.span, format!("expected a comparison, found `{}`", sign.text)));
         };
-        let right = side(&mut cursor, &mut out, source, place)?;
+        let mut right = side(&mut cursor, &mut out, source, place)?;
         let span = start.to(cursor.before().span);
         let is_place = |s: &Side| matches!(s, Side::Place(_) | Side::Label(_));
         if is_place(&left) != is_place(&right) || is_place(&left) && !matches!(comparison, Comparison::Equal | Comparison::Different) {
             return Err(Diagnostic::at(Stage::Type, span, "`eip[$t]` is compared with a label or another `eip`, by `=` or `<>`"));
+        }
+        let is_word = |s: &Side| matches!(s, Side::Register(..) | Side::Seen(..) | Side::Memory(_));
+        let words = (is_word(&left), is_word(&right));
+        for (side, beside_word) in [(&mut left, words.1), (&mut right, words.0)] {
+            if let (Side::Number(n), true) = (side, beside_word) {
+                *n = literal(*n, span, "this comparison")?;
+            }
         }
         out.atoms.push((left, comparison, right, span));
         if cursor.at_end() {

@@ -2,12 +2,14 @@
 //!
 //! In: the tokens of an `unsafe_prop` section. Out: a [`Property`]; its truth of a state; which slots it looks at. `$t` is any thread:
 //! `eax[$t]` is its register, `eip[$t]` the place where it is, `x[$t]` its element of thread data and `$t:x` shared data as it sees them (its
-//! own buffered stores first), `x` what is in memory, another name a label. Numbers are compared with their sign.
+//! own buffered stores first), `x` what is in memory, another name a label. Words are compared with their sign; a number is a word of the width
+//! that it is compared with.
 
 use super::expr::Width;
 use super::machine::Machine;
 use super::registers;
 use super::variables::Variables;
+use super::x86::too_wide;
 use super::{Program, Register};
 use mu_base::words::{Cursor, Kind, Token};
 use mu_base::{Diagnostic, Span, Stage};
@@ -44,6 +46,11 @@ impl Comparison {
             _ => return None,
         })
     }
+}
+
+/// The number with a sign that a literal is as a word of a width; `None` if it has more bits. So `0xffffffff` is -1 beside 32 bits.
+pub fn word(number: i64, width: Width) -> Option<i64> {
+    width.holds(number).then(|| width.signed(number as u64 & width.mask()))
 }
 
 /// Whether the comparison that starts here is about places in the code: a name beside `eip` is a label, whatever else has that name.
@@ -117,14 +124,14 @@ impl Reader<'_, '_, '_> {
     fn atom(&mut self) -> Result<(), Diagnostic> {
         let start = self.cursor.peek().span;
         let label = compares_places(&self.cursor);
-        let left = self.term(label)?;
+        let mut left = self.term(label)?;
         let sign = self.cursor.take();
         let Some(comparison) = Comparison::of_sign(sign.text) else {
             let found = if sign.kind == Kind::End { "the end of the section".into() } else { format!("`{}`", sign.text) };
             let text = format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
             return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
         };
-        let right = self.term(label)?;
+        let mut right = self.term(label)?;
         let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(_));
         let span = start.to(self.cursor.before().span);
         if is_place(&left) != is_place(&right) {
@@ -134,8 +141,23 @@ impl Reader<'_, '_, '_> {
         if is_place(&left) && !matches!(comparison, Comparison::Equal | Comparison::Different) {
             return Err(Diagnostic::at(Stage::Type, sign.span, "places in the code have no order").note("use `=` or `<>`"));
         }
+        let widths = (self.width(&left), self.width(&right));
+        for (term, width) in [(&mut left, widths.1), (&mut right, widths.0)] {
+            if let (Term::Number(n), Some(width)) = (term, width) {
+                *n = word(*n, width).ok_or_else(|| Diagnostic::at(Stage::Type, span, too_wide(*n, width, "this comparison")))?;
+            }
+        }
         self.found.atoms.push((left, comparison, right));
         Ok(())
+    }
+
+    /// The width of a register or of memory.
+    fn width(&self, term: &Term) -> Option<Width> {
+        match term {
+            Term::Register(.., width) => Some(*width),
+            Term::Memory(cell) | Term::Seen(_, cell, _) => Some(self.scope.program.cells[*cell].width),
+            Term::Number(_) | Term::Place(_) | Term::Label(_) => None,
+        }
     }
 
     fn thread(&mut self) -> Result<usize, Diagnostic> {

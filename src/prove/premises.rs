@@ -34,6 +34,9 @@ const MOST_PARAMETERS: usize = 60;
 /// Numbers up to this size have proofs: sums of a few fit 64 bits.
 const LARGEST: i64 = 1 << 60;
 
+/// The assumption of systems with numbers.
+pub const UNBOUNDED: &str = "numbers have no bounds";
+
 /// Why a system has no proof, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -103,7 +106,7 @@ impl Premises {
             }
         }
         if system.symbols.iter().any(|s| s.sort.is_numeric()) {
-            list.push("numbers have no bounds".to_string());
+            list.push(UNBOUNDED.to_string());
         }
         match (self.assumed.len(), system.invariants.len()) {
             (_, 0) => {}

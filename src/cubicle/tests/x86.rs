@@ -1,7 +1,6 @@
 //! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the machine of two and three processes says.
 
 use mu_base::SourceId;
-use mu_base::random::Random;
 use mu_cubicle::machine::{Act, Machine, Memory, Setup};
 use mu_cubicle::system::System;
 use mu_cubicle::x86::{Options, columns, translate};
@@ -15,7 +14,7 @@ fn text(name: &str) -> String {
 }
 
 fn translated(text: &str, options: Options) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
-    let file = translate(&parametric::parse(SourceId(0), text)?, options)?;
+    let file = translate(&parametric::parse(SourceId(0), text)?, options)?.file;
     let again = mu_cubicle::parse(SourceId(0), &file.to_string())?;
     assert_eq!(again, file);
     let system = mu_cubicle::check(&again)?;
@@ -51,18 +50,19 @@ fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
 fn the_table_of_the_paper() {
     let split = Options { split_xchg: true, ..Options::default() };
     let plain = Options::default();
+    // More than the article has: a transition for each way to wrap, ghosts and places of what is assumed. A failed `cmpxchg` without `lock` stores nothing.
     // Program (`unlocked`: without the prefix), registers, weak variables, transitions, length of the counterexample.
     let rows = [
-        ("naive_mutex_count_lock.asm", plain, 3, 2, 11, Some(12)),
-        ("naive_mutex_count.asm", plain, 3, 2, 14, Some(12)),
+        ("naive_mutex_count_lock.asm", plain, 3, 2, 15, Some(12)),
+        ("naive_mutex_count.asm", plain, 3, 2, 18, Some(12)),
         ("mutex_xchg.asm", split, 4, 1, 8, Some(10)),
         ("mutex_xchg.asm", plain, 3, 1, 7, None),
-        ("mutex_cmpxchg.asm unlocked", plain, 4, 1, 10, Some(10)),
+        ("mutex_cmpxchg.asm unlocked", plain, 4, 1, 9, Some(10)),
         ("mutex_cmpxchg.asm", plain, 4, 1, 8, None),
-        ("spinlock.asm unlocked", plain, 4, 1, 10, Some(6)),
-        ("spinlock.asm", plain, 4, 1, 9, None),
-        ("barrier_single.asm", plain, 3, 2, 15, None),
-        ("barrier_multiple.asm", plain, 3, 2, 16, None),
+        ("spinlock.asm unlocked", plain, 5, 1, 11, Some(6)),
+        ("spinlock.asm", plain, 4, 2, 10, None),
+        ("barrier_single.asm", plain, 3, 2, 16, None),
+        ("barrier_multiple.asm", plain, 3, 2, 17, None),
     ];
     for (name, options, registers, weak, transitions, length) in rows {
         let program = match name.strip_suffix(" unlocked") {
@@ -102,35 +102,6 @@ fn registers_may_hold_anything_at_the_start() {
     assert!(start(any));
 }
 
-/// A random program whose jumps go forward, to `bad` or over what follows.
-fn jumping(random: &mut Random) -> String {
-    let word = |r: &mut Random, list: &[&'static str]| *r.choose(list);
-    let jumps = [
-        "je", "jne", "js", "jns", "jl", "jge", "jle", "jg", "jp", "jnp", "jpe", "jpo", "jo", "jno", "jb", "jc", "jae", "jnc", "jbe", "jna",
-        "ja", "jnbe",
-    ];
-    let mut code = String::new();
-    for at in 0..3 + random.below(4) {
-        let (r, s) = (word(random, &["eax", "ebx"]), word(random, &["eax", "ebx", "2", "259", "[x]", "[y]"]));
-        let (m, n) = (word(random, &["x", "y"]), random.below(4));
-        code += &match random.below(14) {
-            0 => format!("mov {r}, {s}\n"),
-            1 => format!("mov [{m}], {r}\n"),
-            2 => format!("{} {r}, {s}\n", word(random, &["add", "sub", "cmp"])),
-            3 => format!("{} {r}\n", word(random, &["inc", "dec", "neg", "not"])),
-            4 => format!("{} {r}, {r}\n", word(random, &["xor", "test"])),
-            5 => format!("cmp dword [{m}], {n}\n"),
-            6 => format!("xchg [{m}], {r}\n"),
-            7 => format!("lock {} [{m}], {r}\n", word(random, &["xadd", "cmpxchg", "add", "sub"])),
-            8 => format!("{} dword [{m}], {n}\n", word(random, &["add", "sub", "mov"])),
-            9 => format!("{} dword [{m}]\n", word(random, &["inc", "dec"])),
-            10 => format!("{} over{at}\nmov dword [{m}], {n}\nover{at}:\n", word(random, &jumps)),
-            _ => format!("{} bad\n", word(random, &jumps)),
-        };
-    }
-    program("x dd 0\ny dd 2", &format!("{code}end: jmp end"))
-}
-
 /// Whether two threads reach what is unsafe, by the machine of programs with numbers of 32 bits.
 fn reached_with_bits(text: &str) -> bool {
     let program = mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
@@ -161,37 +132,6 @@ fn reached_with_bits(text: &str) -> bool {
     false
 }
 
-/// Random programs with all jumps: numbers without bound, where they are taken, reach what numbers of 32 bits do. `MU_CHECK_SEED=n` replays one, `MU_CHECK_RUNS=n` makes more.
-#[test]
-fn jumps_on_any_flag_are_those_of_the_machine_with_bits() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(300), |s| s..s + 1);
-    let (mut compared, mut bad, mut refused) = (0, 0, 0);
-    for seed in seeds.clone() {
-        let text = jumping(&mut Random::new(seed));
-        let (_, system) = match translated(&text, Options::default()) {
-            Ok(found) => found,
-            Err(d) => {
-                assert!(
-                    d.message.contains("without signs") || d.message.contains("overflow") || d.message.contains("parity"),
-                    "{}\n{text}",
-                    d
-                );
-                refused += 1;
-                continue;
-            }
-        };
-        let machine = Machine::new(&system, 2, Memory::Tso, Setup::default()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let reach = machine.reach(1 << 20, true, &mu_base::Budget::default()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let unsafe_ = reach.violation.is_some();
-        assert_eq!(reached_with_bits(&text), unsafe_, "seed {seed}\n{text}");
-        compared += 1;
-        bad += usize::from(unsafe_);
-    }
-    println!("{compared} compared, of which {bad} reach it; {refused} refused");
-    assert!(seeds.end - seeds.start < 100 || compared > 100 && bad > 30 && compared - bad > 30, "{compared}, {bad}, {refused}");
-}
-
 #[test]
 fn parity_is_that_of_the_lowest_byte() {
     // The lowest bytes have two ones and three, the numbers three and four.
@@ -209,13 +149,16 @@ fn what_has_no_counterpart_is_refused_by_name() {
     let faults = [
         ("X dd 0", "mov eax, [X + ecx*4]", "computed is not supported"),
         ("X dd 0", "mov al, 1", "has not 32 bits"),
-        ("X dd 0", "and eax, 1", "`and` with these operands"),
-        ("X dd 0", "mov eax, -1\ncmp eax, 1\nja bad", "`ja` compares without signs"),
-        ("X dd 0", "inc eax\njb bad", "`jb` compares without signs"),
+        ("X dd ?", "mov eax, [X]\nand eax, 1", "a bit operation on words"),
+        ("X dd 0", "lea eax, [X]", "`lea` with these operands"),
+        ("X dd 0", "mov word [X], 1", "`word` has not 32 bits"),
+        ("X dd 0", "movb [X], 1", "`movb` has not 32 bits"),
+        ("X dd 0", "mov eax, 4294967296", "does not fit in the 32 bits"),
+        ("X dd -2147483649", "nop", "does not fit in the 32 bits"),
+        ("X dd 0", "lock add eax, [X]", "whose destination is not in memory"),
         ("X dd 0", "l: inc eax\njp bad\njmp l", "`jp` tests the parity of the lowest byte"),
-        ("X dd ?", "cmp dword [X], 1\njnp bad", "the result before it has no bound"),
-        ("X dd 0 ! as counter", "lock dec dword [X]\njp bad", "the result before it has no bound"),
-        ("X dd 2147483648", "mov eax, 1\ncmp dword [X], eax\njno bad", "`jno` tests for an overflow"),
+        ("X dd ?", "cmp dword [X], 1\njnp bad", "the result before it has few values"),
+        ("X dd 0 ! as counter", "lock dec dword [X]\njp bad", "the result before it has few values"),
         ("X dd 0", "cmp eax, 1\njoy bad", "unknown instruction `joy`"),
         ("X dd 0", "mov [X], N", "`N` has no value here"),
         ("X dd N", "mov eax, 1", "starts at `N`"),

@@ -1,9 +1,13 @@
 //! Instructions on counters of threads as transitions: one cell for each thread, `True` in as many as the counter counts. See the head of [`super`].
 
-use super::{OTHER, SELF, Translator, capital, compare, constant, name, number, own, unsupported};
+use super::flags::Flags;
+use super::{OTHER, SELF, Translator, capital, compare, constant, name, own, unsupported};
 use crate::ast::{Cmp, Expr, Quantifier, Right, Term, Update, Value};
+use mu_base::source::Place;
 use mu_base::{Diagnostic, Stage};
+use mu_program::expr::BinOp;
 use mu_program::parametric::{Declaration, Instruction, Number, Operand};
+use mu_program::x86::table::{Kind, Unary};
 
 /// `cell = value` of the own thread's, the named other's cell of a counter.
 fn mine(counter: &str, value: &str) -> Expr {
@@ -33,11 +37,12 @@ fn write(counter: &str, thread: &str, value: &str) -> Update {
 impl Translator<'_> {
     /// An instruction whose first operand is a counter.
     pub(super) fn on_counter(&mut self, at: usize, i: &Instruction, counter: &Declaration) -> Result<(), Diagnostic> {
-        let own_name = capital(&counter.name);
+        let (own_name, declared) = (capital(&counter.name), counter.name.as_str());
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let counter = own_name.as_str();
-        match (i.word.as_str(), &i.operands[1..]) {
-            ("mov", [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+        let kind = i.entry.map(|e| e.kind);
+        match (kind, &i.operands[1..]) {
+            (Some(Kind::Mov), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
                 let value = if *n == Number::Threads { "True" } else { "False" };
                 let all = Right::Cases(vec![(None, Value::Term(constant(value)))]);
                 let update = Update { by: None, name: name(counter), args: vec![name("k")], right: all };
@@ -45,23 +50,24 @@ impl Translator<'_> {
                 self.add(format!("mov{at}"), &from, Vec::new(), updates, false);
                 Ok(())
             }
-            ("cmp", [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+            (Some(Kind::Compare(BinOp::Sub)), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
                 // All cells alike: the counter is 0 or N; else it is above or below that.
                 let (all, one, sign) = if *n == Number::Threads { ("True", "False", -1) } else { ("False", "True", 1) };
-                let equal = [self.flagged(number(0), number(0)), vec![self.goes(&to)]].concat();
-                let differs = [self.flagged(number(1), number(sign)), vec![self.goes(&to)]].concat();
+                let flags = |zero, sign, s: &Self| [s.flag_updates(&Flags::signed(zero, sign)), vec![s.goes(&to)]].concat();
+                let (equal, differs) = (flags(0, 0, self), flags(1, sign, self));
                 self.add(format!("cmp{at}_equal"), &from, vec![mine(counter, all), all_others(counter, all)], equal, false);
                 self.add(format!("cmp{at}_own"), &from, vec![mine(counter, one)], differs.clone(), false);
                 self.add(format!("cmp{at}_other"), &from, vec![others(counter, OTHER, one)], differs, true);
                 Ok(())
             }
-            ("inc", []) => {
+            (Some(Kind::Unary(Unary::Inc)), []) => {
                 let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
-                self.count(at, i, counter, "True", vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)])
+                self.count(at, i, (declared, counter), "True", vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)])
             }
-            ("dec", []) => {
-                let down = if self.flags.0 || self.flags.1 { decrements(counter) } else { decrements_without_flags(counter) };
-                self.count(at, i, counter, "False", down)
+            (Some(Kind::Unary(Unary::Dec)), []) => {
+                let told = self.needs.zero || self.needs.sign || self.needs.less;
+                let down = if told { decrements(counter) } else { decrements_without_flags(counter) };
+                self.count(at, i, (declared, counter), "False", down)
             }
             _ => unsupported(
                 i.span,
@@ -74,7 +80,7 @@ impl Translator<'_> {
         &mut self,
         at: usize,
         i: &Instruction,
-        counter: &str,
+        (declared, counter): (&str, &str),
         value: &str,
         ways: Vec<(Vec<Expr>, i64, bool)>,
     ) -> Result<(), Diagnostic> {
@@ -86,9 +92,13 @@ impl Translator<'_> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         for (n, (guard, flag, other)) in ways.into_iter().enumerate() {
             let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
-            let updates = [stored, self.flagged(number(flag), number(flag)), vec![self.goes(&to)]].concat();
+            let updates = [stored, self.flag_updates(&Flags::signed(flag, flag)), vec![self.goes(&to)]].concat();
             self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
         }
+        // A count of more threads than there are, or of less than none, has no cells.
+        let out = self.out(format!("the counter `{}` may leave the range from 0 to N", declared), i.span);
+        let guard = vec![mine(counter, value), all_others(counter, value), Expr::Fence(None, Place::default())];
+        self.add(format!("lock_{}{at}_out", i.word), &from, guard, vec![self.goes(&out)], false);
         Ok(())
     }
 }

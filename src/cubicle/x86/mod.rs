@@ -3,15 +3,22 @@
 //! [`Source`] → syntax tree of a system. Places in the code are an enumeration, `PC` is where a thread is; a register is an array of numbers; shared data is a
 //! weak variable, thread data a weak array, a counter a weak array of truth values of which as many are `True` as it counts. An instruction is one
 //! transition; one that reads and writes memory without `lock` is two, with the value between them in `T`; a conditional jump is two.
-//! Flags: `ZF` holds the result that decides it, which is set if that is 0, `SF` likewise if it is negative; only flags that some jump reads are kept.
-//! Parity, overflow and carry are told from results too, where it is known which there may be ([`values`]).
 //!
-//! Where this departs from the paper: a locked compare-and-exchange that fails waits for the empty buffer as well, as x86 does; a counter's
-//! decrement sets the flags. What is approximated: numbers have no bound (x86 wraps at 32 bits); a counter that would leave the range from 0 to the
-//! number of threads blocks, so that a proof is of programs whose counters stay there. What has no counterpart is refused by name: parts of registers,
-//! computed addresses, bit operations, jumps on parity, overflow or carry after results without bound, steps of counters without `lock`.
+//! Words have 32 bits. A number of the system is the number with a sign that has the bits of a word; where a result may leave the words ([`values`]), an
+//! instruction has a transition for each way to wrap ([`flags`]). A variable that locked instructions count up and down is followed by a ghost that marks
+//! which threads have done so since it was set ([`bounds`]): if none does so twice, the number of threads bounds it, and it does not wrap for as many
+//! threads as [`Translation::most_threads`] says. A counter that leaves the range from 0 to the number of threads, and a thread that counts twice, lead to
+//! places that are unsafe; what is found there is no answer about the program.
+//!
+//! What is in memory is what a thread sees that never does anything: a claim on memory is of one more thread.
+//!
+//! Where this departs from the paper: all that; a locked compare-and-exchange that fails waits for the empty buffer as well, as x86 does; a counter's
+//! decrement sets the flags. What has no counterpart is refused by name: parts of registers, computed addresses, bit operations on words that may
+//! have many values, steps of counters without `lock`.
 
+mod bounds;
 mod counters;
+mod flags;
 mod instructions;
 mod values;
 
@@ -20,7 +27,9 @@ use mu_base::source::Place;
 use mu_base::{Diagnostic, Span, Stage};
 use mu_program::parametric::{Declaration, Instruction, Number, Operand, Side, Source, Unsafe};
 use mu_program::property::Comparison;
+use mu_program::x86::table::Kind;
 use num_rational::BigRational;
+use std::collections::BTreeMap;
 
 /// How programs are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +38,25 @@ pub struct Options {
     pub any_registers: bool,
     /// `xchg` with memory is atomic with the prefix `lock` only (x86 locks it anyway).
     pub split_xchg: bool,
+    /// Every word may wrap; no number of threads is assumed to bound a variable.
+    pub wrapping: bool,
+}
+
+/// A program as a system, and what an answer about the system says of the program.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// The system.
+    pub file: File,
+    /// How many of its claims are the program's. The others are of places where the system has no counterpart of what the program does.
+    pub claims: usize,
+    /// The reasons of the other claims, in order, with the instruction.
+    pub limits: Vec<(String, Span)>,
+    /// The most threads for which a proof of the system is one of the program; none: any number.
+    pub most_threads: Option<u64>,
+    /// True if a variable is assumed to be bounded by the number of threads.
+    pub bounded: bool,
+    /// Instructions whose results may wrap.
+    pub wraps: Vec<Span>,
 }
 
 /// How large a system is, counted as x86-tso-programs does.
@@ -56,14 +84,30 @@ pub fn columns(file: &File) -> Columns {
 ///
 /// # Errors
 /// Instructions and operands that have no counterpart, with their places; unknown labels.
-pub fn translate(source: &Source, options: Options) -> Result<File, Diagnostic> {
+pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagnostic> {
     let mut translator = Translator::new(source, options)?;
     for at in 0..source.code.len() {
         translator.instruction(at)?;
     }
-    let claims = source.unsafe_states.iter().map(|u| translator.claim(u)).collect::<Result<Vec<_>, _>>()?;
-    Ok(translator.finish(claims))
+    let mut claims = source.unsafe_states.iter().map(|u| translator.claim(u)).collect::<Result<Vec<_>, _>>()?;
+    let count = claims.len();
+    claims.extend(translator.limits.iter().map(|(place, ..)| at_place(place)));
+    let limits = translator.limits.iter().map(|(_, why, span)| (why.clone(), *span)).collect();
+    let counted = source.variables.iter().any(|v| v.counter).then_some(values::GREATEST as u64);
+    let most_threads = translator.bounds.values().map(|g| g.most_threads).chain(counted).min();
+    let (bounded, mut wraps) = (!translator.bounds.is_empty(), std::mem::take(&mut translator.wraps));
+    wraps.dedup();
+    Ok(Translation { file: translator.finish(claims), claims: count, limits, most_threads, bounded, wraps })
 }
+
+/// The claim that some thread is at a place.
+fn at_place(place: &str) -> Item {
+    let at = compare(own("PC"), Cmp::Eq, constant(place));
+    Item::Unsafe(vec![name(SELF)], at, Place::default())
+}
+
+/// Names of the system that no variable may have.
+const RESERVED: [&str; 9] = ["PC", "ZF", "SF", "LF", "CF", "OF", "T", "True", "False"];
 
 /// The thread that acts, and another one.
 const SELF: &str = "t";
@@ -76,15 +120,23 @@ struct Translator<'a> {
     points: Vec<String>,
     /// Places inside instructions.
     inner: Vec<String>,
-    /// Whether some jump reads the zero flag, the sign flag.
-    flags: (bool, bool),
+    /// Flags that some jump reads.
+    needs: flags::Needs,
     /// Registers in use, in order.
     registers: Vec<String>,
     /// Whether a value is carried from a read to a write.
     carries: bool,
     transitions: Vec<Item>,
-    /// What the flags before each instruction may come from, where some jump asks for more than zero and sign; none where control never is.
-    results: Vec<Option<values::Flags>>,
+    /// What words may hold.
+    analysis: values::Analysis<'a>,
+    /// Variables that the number of threads bounds, by name.
+    bounds: BTreeMap<String, bounds::Ghost>,
+    /// Places where the system has no counterpart of what the program does: their names, the reasons, the instructions.
+    limits: Vec<(String, String, Span)>,
+    /// Instructions whose results may wrap.
+    wraps: Vec<Span>,
+    /// The place of the thread that sees what is in memory, if a claim needs it.
+    watch: Option<String>,
 }
 
 fn name(text: impl Into<String>) -> Name {
@@ -142,7 +194,7 @@ fn capital(text: &str) -> String {
 
 impl<'a> Translator<'a> {
     fn new(source: &'a Source, options: Options) -> Result<Self, Diagnostic> {
-        let mut taken: Vec<String> = ["PC", "ZF", "SF", "T", "True", "False"].map(String::from).into();
+        let mut taken: Vec<String> = RESERVED.map(String::from).into();
         taken.extend(source.variables.iter().map(|v| v.name.clone()));
         let mut points: Vec<String> = Vec::new();
         for (i, instruction) in source.code.iter().enumerate() {
@@ -171,52 +223,36 @@ impl<'a> Translator<'a> {
                 points[i] = points[i + 1].clone();
             }
         }
+        let analysis = values::Analysis::new(source, options);
         let mut translator = Translator {
             source,
             options,
             points,
             inner: Vec::new(),
-            flags: (false, false),
+            needs: flags::Needs::of(source),
             registers: Vec::new(),
             carries: false,
             transitions: Vec::new(),
-            results: Vec::new(),
+            analysis,
+            bounds: BTreeMap::new(),
+            limits: Vec::new(),
+            wraps: Vec::new(),
+            watch: None,
         };
-        let mut values = false;
-        for instruction in &source.code {
-            match instruction.word.as_str() {
-                "je" | "jz" | "jne" | "jnz" => translator.flags.0 = true,
-                "js" | "jns" | "jl" | "jnge" | "jge" | "jnl" => translator.flags.1 = true,
-                "jle" | "jng" | "jg" | "jnle" => translator.flags = (true, true),
-                "jp" | "jpe" | "jnp" | "jpo" => {
-                    translator.flags.0 = true;
-                    values = true;
-                }
-                "jo" | "jno" => values = true,
-                "jb" | "jc" | "jnae" | "jnb" | "jnc" | "jae" => {
-                    translator.flags.1 = true;
-                    values = true;
-                }
-                "jbe" | "jna" | "ja" | "jnbe" => {
-                    translator.flags = (true, true);
-                    values = true;
-                }
-                _ => {}
-            }
+        if !options.wrapping {
+            translator.bounds = translator.bounded();
         }
-        if values {
-            translator.results = values::flags(source, options);
-        }
+        translator.needs.apart = translator.needs.sign && translator.needs.less && translator.overflows();
         translator.name_clash()?;
         Ok(translator)
     }
     /// Variables whose names, as names of the system, are those of others.
     fn name_clash(&self) -> Result<(), Diagnostic> {
-        let reserved = ["PC", "ZF", "SF", "T", "EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP", "True", "False"];
+        let registers = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI", "EBP", "ESP"];
         for (i, v) in self.source.variables.iter().enumerate() {
             let own = capital(&v.name);
             let twice = self.source.variables[..i].iter().any(|w| capital(&w.name) == own);
-            if twice || reserved.contains(&own.as_str()) || self.points.contains(&own) {
+            if twice || RESERVED.contains(&own.as_str()) || registers.contains(&own.as_str()) || self.points.contains(&own) {
                 let message =
                     format!("the variable `{}` would be `{own}`, which is another name of the system, expected another one", v.name);
                 return unsupported(v.span, message);
@@ -277,25 +313,21 @@ impl<'a> Translator<'a> {
         };
         Ok(Update { by: None, name: target, args, right: Right::Value(Value::Term(value)) })
     }
+    /// The updates of an operand: a variable that the number of threads bounds is set anew.
+    fn stores(&mut self, operand: &Operand, value: Term) -> Result<Vec<Update>, Diagnostic> {
+        let mut out = vec![self.store(operand, value)?];
+        if let Operand::Memory(v, _) = operand
+            && let Some(ghost) = self.bounds.get(v)
+        {
+            out.push(self.unmark(ghost));
+        }
+        Ok(out)
+    }
     fn set(array: &str, value: Term) -> Update {
         Update { by: None, name: name(array), args: vec![name(SELF)], right: Right::Value(Value::Term(value)) }
     }
     fn goes(&self, to: &str) -> Update {
         Self::set("PC", constant(to))
-    }
-    /// The updates of the flags that are kept.
-    fn flagged(&self, zero: Term, sign: Term) -> Vec<Update> {
-        let mut out = Vec::new();
-        if self.flags.0 {
-            out.push(Self::set("ZF", zero));
-        }
-        if self.flags.1 {
-            out.push(Self::set("SF", sign));
-        }
-        out
-    }
-    fn result(&self, result: &Term) -> Vec<Update> {
-        self.flagged(result.clone(), result.clone())
     }
     /// A place inside an instruction.
     fn inside(&mut self, at: usize, letter: char) -> String {
@@ -306,6 +338,21 @@ impl<'a> Translator<'a> {
         if !self.inner.contains(&own) {
             self.inner.push(own.clone());
         }
+        own
+    }
+    /// A place where the system has no counterpart of what the program does.
+    fn out(&mut self, why: String, span: Span) -> String {
+        let place = self.fresh("Out");
+        self.limits.push((place.clone(), why, span));
+        place
+    }
+    /// A place with a name that nothing has.
+    fn fresh(&mut self, text: &str) -> String {
+        let mut own = text.to_string();
+        while self.points.contains(&own) || self.inner.contains(&own) || self.source.variables.iter().any(|v| capital(&v.name) == own) {
+            own.push('_');
+        }
+        self.inner.push(own.clone());
         own
     }
     /// Adds a transition from a place; `other` if it speaks of another thread.
@@ -326,7 +373,13 @@ impl<'a> Translator<'a> {
         }
     }
     fn claim(&mut self, u: &Unsafe) -> Result<Item, Diagnostic> {
-        let threads: Vec<Name> = u.threads.iter().map(|t| name(thread_name(t))).collect();
+        let mut threads: Vec<Name> = u.threads.iter().map(|t| name(thread_name(t))).collect();
+        let sides = u.atoms.iter().flat_map(|(a, _, b, _)| [a, b]);
+        let reads_memory = sides.clone().any(|s| matches!(s, Side::Memory(_)));
+        let mut watcher = String::from("watcher");
+        while threads.iter().any(|t| t.text == watcher) {
+            watcher.push('_');
+        }
         let mut atoms = Vec::new();
         for (a, cmp, b, span) in &u.atoms {
             let cmp = match cmp {
@@ -337,13 +390,36 @@ impl<'a> Translator<'a> {
                 Comparison::Greater => Cmp::Gt,
                 Comparison::AtLeast => Cmp::Ge,
             };
-            let (a, b) = (self.side(a, &threads, *span)?, self.side(b, &threads, *span)?);
+            let (a, b) = (self.side(a, &threads, &watcher, *span)?, self.side(b, &threads, &watcher, *span)?);
             atoms.push(compare(a, cmp, b));
+        }
+        if reads_memory {
+            if let Some(counter) = self.source.variables.iter().find(|v| v.counter) {
+                let message =
+                    format!("a claim on memory beside the counter `{}`: it is of one more thread, which would count", counter.name);
+                return unsupported(u.atoms[0].3, message);
+            }
+            let place = self.watch();
+            let watcher = name(watcher);
+            atoms.push(compare(Term::Cell(name("PC"), vec![watcher.clone()]), Cmp::Eq, constant(&place)));
+            threads.push(watcher);
         }
         let body = if atoms.len() == 1 { atoms.remove(0) } else { Expr::And(atoms) };
         Ok(Item::Unsafe(threads, body, Place::default()))
     }
-    fn side(&mut self, side: &Side, threads: &[Name], span: Span) -> Result<Term, Diagnostic> {
+    /// The place of a thread that does nothing, so that it sees what is in memory.
+    fn watch(&mut self) -> String {
+        if let Some(place) = &self.watch {
+            return place.clone();
+        }
+        let place = self.fresh("Watch");
+        self.watch = Some(place.clone());
+        let first = self.points[0].clone();
+        let guard = vec![Expr::Fence(None, Place::default())];
+        self.add("watch".into(), &first, guard, vec![self.goes(&place)], false);
+        place
+    }
+    fn side(&mut self, side: &Side, threads: &[Name], watcher: &str, span: Span) -> Result<Term, Diagnostic> {
         let memory = |text: &String| match self.variable(text) {
             Some(v) if v.counter => unsupported(span, format!("`{text}` is a counter, whose value cannot be compared here")),
             _ => Ok(name(capital(text))),
@@ -355,7 +431,7 @@ impl<'a> Translator<'a> {
             Side::Label(l) => constant(&self.label(l, span)?),
             Side::Seen(t, v, None) => Term::By(threads[*t].clone(), Box::new(Term::Name(memory(v)?))),
             Side::Seen(t, v, Some(u)) => Term::By(threads[*t].clone(), Box::new(Term::Cell(memory(v)?, vec![threads[*u].clone()]))),
-            Side::Memory(v) => Term::Name(memory(v)?),
+            Side::Memory(v) => Term::By(name(watcher), Box::new(Term::Name(memory(v)?))),
         })
     }
     fn finish(self, claims: Vec<Item>) -> File {
@@ -374,20 +450,30 @@ impl<'a> Translator<'a> {
         };
         items.push(plain("PC", "loc"));
         let mut start = vec![compare(Term::Cell(name("PC"), vec![name("p")]), Cmp::Eq, constant(&self.points[0]))];
+        let word = |term: Term| [compare(term.clone(), Cmp::Ge, number(values::LEAST)), compare(term, Cmp::Le, number(values::GREATEST))];
         let mut zero = |array: &str, value: i64| {
-            if !self.options.any_registers {
-                start.push(compare(Term::Cell(name(array), vec![name("p")]), Cmp::Eq, number(value)));
+            let term = Term::Cell(name(array), vec![name("p")]);
+            match self.options.any_registers {
+                true => start.extend(word(term)),
+                false => start.push(compare(term, Cmp::Eq, number(value))),
             }
         };
-        for (array, used, value) in [("ZF", self.flags.0, 1), ("SF", self.flags.1, 0), ("T", self.carries, 0)] {
-            if used {
-                items.push(plain(array, "int"));
-                zero(array, value);
-            }
+        for (array, value) in self.needs.arrays().into_iter().chain(self.carries.then_some(("T", 0))) {
+            items.push(plain(array, "int"));
+            zero(array, value);
         }
         for r in &self.registers {
             items.push(plain(r, "int"));
             zero(r, 0);
+        }
+        for ghost in self.bounds.values() {
+            items.push(Item::Symbol {
+                declared: Declared::Weak,
+                name: name(&ghost.array),
+                indices: vec![name("proc")],
+                sort: name("bool"),
+            });
+            start.push(compare(Term::Cell(name(&ghost.array), vec![name("p")]), Cmp::Eq, constant("False")));
         }
         for v in &self.source.variables {
             let indices = if v.per_thread || v.counter { vec![name("proc")] } else { Vec::new() };
@@ -396,7 +482,11 @@ impl<'a> Translator<'a> {
             let sort = name(if v.counter { "bool" } else { "int" });
             items.push(Item::Symbol { declared: Declared::Weak, name: array, indices, sort });
             let value = match (v.counter, v.initial) {
-                (_, None) => continue,
+                (true, None) => continue,
+                (false, None) => {
+                    start.extend(word(cell));
+                    continue;
+                }
                 (true, Some(Number::Threads)) => constant("True"),
                 (true, Some(Number::Is(_))) => constant("False"),
                 (false, Some(Number::Is(n))) => number(n),
@@ -448,13 +538,13 @@ impl Translator<'_> {
         }
         self.plain(at, instruction)
     }
-    /// `lock` is for what reads and writes memory.
+    /// `lock` is for what reads and writes memory: its destination, for `xchg` either operand.
     fn check_lock(&self, instruction: &Instruction) -> Result<(), Diagnostic> {
-        let rmw = ["add", "sub", "inc", "dec", "neg", "not", "xchg", "xadd", "cmpxchg"].contains(&instruction.word.as_str());
-        let memory = instruction.operands.iter().any(|o| matches!(o, Operand::Memory(..) | Operand::Element(..)));
-        if instruction.lock && !(rmw && memory) {
-            let message = format!("`lock` before `{}`, expected an instruction that reads and writes memory", instruction.word);
-            return Err(Diagnostic::at(Stage::Type, instruction.span, message));
+        let either = instruction.entry.is_some_and(|e| e.kind == Kind::Exchange);
+        let targets = instruction.operands.iter().take(if either { 2 } else { 1 });
+        let memory = targets.filter(|o| matches!(o, Operand::Memory(..) | Operand::Element(..))).count() > 0;
+        if instruction.lock && !memory {
+            return Err(Diagnostic::at(Stage::Type, instruction.span, mu_program::x86::unlockable(&instruction.word)));
         }
         Ok(())
     }

@@ -1,98 +1,130 @@
-//! Which values results of instructions may have, where these are few: what flags that unbounded numbers do not have can be told from.
+//! Which values words may have: sets of a few, else ranges.
 //!
-//! A program for any number of threads → for each instruction the results that the flags may come from. All threads run one code, so memory has one set of
-//! values a variable, whoever writes and whenever; registers have one at each instruction. Sets of more than [`MOST`] values are given up, so that the fixed
-//! point is there after few rounds. Cost: rounds times instructions times pairs of values of two operands.
-//!
-//! With the results known, x86's other flags follow: the parity is that of the result's lowest byte, nothing overflows where results have 31 bits, and the
-//! carry of a comparison is its sign where both sides are no negative numbers.
+//! A program for any number of threads → for each instruction what its registers and flags may hold, for each variable what is ever stored. Words
+//! have 32 bits and wrap; a word is the number with a sign that has its bits. All threads run one code, so memory has one set of values a variable,
+//! whoever writes and whenever; registers have one at each instruction. A set of more than [`MOST`] values becomes a range, and a range that grows
+//! ends at the bounds of a word, so that the fixed point is there after few rounds. Cost: rounds times instructions times pairs of values of two
+//! operands.
 
 use super::Options;
+use mu_program::expr::{BinOp, Width};
 use mu_program::parametric::{Instruction, Number, Operand, Source};
+use mu_program::x86::table::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many values a set may have.
 const MOST: usize = 64;
+/// The least word.
+pub(super) const LEAST: i64 = i32::MIN as i64;
+/// The greatest word.
+pub(super) const GREATEST: i64 = i32::MAX as i64;
 
-/// Values; none: any.
-type Set = Option<BTreeSet<i64>>;
-
-/// What the flags may come from.
+/// Values of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Flags {
-    /// The results.
-    pub(super) results: Set,
-    /// Whether the carry is set exactly where the result is negative.
-    pub(super) carry: bool,
-    /// Whether operands and result are numbers of 32 bits with a sign, so that nothing overflowed.
-    pub(super) small: bool,
+pub(super) enum Values {
+    /// These.
+    Set(BTreeSet<i64>),
+    /// From the first to the second.
+    Range(i64, i64),
+}
+
+impl Values {
+    /// Every word.
+    pub(super) const ALL: Values = Values::Range(LEAST, GREATEST);
+    pub(super) fn one(n: i64) -> Self {
+        Values::Set(BTreeSet::from([n]))
+    }
+    /// The least and the greatest value.
+    pub(super) fn ends(&self) -> (i64, i64) {
+        match self {
+            Values::Set(s) => (s.first().copied().unwrap_or(0), s.last().copied().unwrap_or(0)),
+            Values::Range(a, b) => (*a, *b),
+        }
+    }
+    /// The values, if they are few.
+    pub(super) fn few(&self) -> Option<&BTreeSet<i64>> {
+        if let Values::Set(s) = self { Some(s) } else { None }
+    }
+    fn of(set: BTreeSet<i64>) -> Self {
+        let range = || (set.first().copied().unwrap_or(0), set.last().copied().unwrap_or(0));
+        if set.len() <= MOST { Values::Set(set) } else { Values::Range(range().0, range().1) }
+    }
+    /// Joins old values with new ones; a range that grows ends at the bounds of a word.
+    fn join(&self, more: &Values) -> Values {
+        if let (Values::Set(a), Values::Set(b)) = (self, more) {
+            let all: BTreeSet<i64> = a.union(b).copied().collect();
+            if all.len() <= MOST {
+                return Values::Set(all);
+            }
+        }
+        let (a, b) = (self.ends(), more.ends());
+        Values::Range(if b.0 < a.0 { LEAST } else { a.0 }, if b.1 > a.1 { GREATEST } else { a.1 })
+    }
+    /// The results of an operator before they wrap; `None` if it is no sum.
+    pub(super) fn exact(op: BinOp, a: &Values, b: &Values) -> Option<(i64, i64)> {
+        let ((a, c), (b, d)) = (a.ends(), b.ends());
+        match op {
+            BinOp::Add | BinOp::Inc => Some((a + b, c + d)),
+            BinOp::Sub | BinOp::Dec => Some((a - d, c - b)),
+            _ => None,
+        }
+    }
+    /// The results of an operator.
+    pub(super) fn apply(op: BinOp, a: &Values, b: &Values) -> Values {
+        if let (Some(x), Some(y)) = (a.few(), b.few())
+            && x.len() * y.len() <= MOST * MOST
+        {
+            return Values::of(x.iter().flat_map(|x| y.iter().map(|y| apply(op, *x, *y))).collect());
+        }
+        match Values::exact(op, a, b) {
+            Some((low, high)) if LEAST <= low && high <= GREATEST => Values::Range(low, high),
+            // The complement turns the range round.
+            None if op == BinOp::Xor && *b == Values::one(-1) => Values::Range(-1 - a.ends().1, -1 - a.ends().0),
+            _ => Values::ALL,
+        }
+    }
+}
+
+/// The result of an operator on words.
+pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
+    Width::W32.signed(op.apply(Width::W32, a as u64 & Width::W32.mask(), b as u64 & Width::W32.mask()))
 }
 
 /// What is known before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Facts {
-    registers: BTreeMap<String, Set>,
-    flags: Flags,
+pub(super) struct Facts {
+    registers: BTreeMap<String, Values>,
+    /// Results that the flags may come from.
+    pub(super) results: Values,
 }
 
-/// For each instruction what the flags before it may come from; none where control never is.
-pub(super) fn flags(source: &Source, options: Options) -> Vec<Option<Flags>> {
-    let mut analysis = Analysis { source, options, memory: BTreeMap::new(), at: vec![None; source.code.len() + 1] };
-    for v in &source.variables {
-        let initial = match v.initial {
-            Some(Number::Is(n)) if !v.counter => Some(BTreeSet::from([n])),
-            _ => None,
-        };
-        analysis.memory.insert(v.name.clone(), initial);
-    }
-    // All flags are clear, as a result of one leaves them, unless they may be anything.
-    let results = if options.any_registers { None } else { Some(BTreeSet::from([1])) };
-    analysis.at[0] =
-        Some(Facts { registers: BTreeMap::new(), flags: Flags { results, carry: !options.any_registers, small: !options.any_registers } });
-    while analysis.round() {}
-    analysis.at.into_iter().map(|f| f.map(|f| f.flags)).collect()
-}
-
-/// Whether the lowest byte of a number has an even number of ones.
-pub(super) fn even(value: i64) -> bool {
-    (value as u8).count_ones().is_multiple_of(2)
-}
-
-fn union(a: &Set, b: &Set) -> Set {
-    let (a, b) = (a.as_ref()?, b.as_ref()?);
-    let both: BTreeSet<i64> = a.union(b).copied().collect();
-    (both.len() <= MOST).then_some(both)
-}
-
-fn each(a: &Set, f: impl Fn(i64) -> Option<i64>) -> Set {
-    a.as_ref()?.iter().map(|x| f(*x)).collect()
-}
-
-fn pairs(a: &Set, b: &Set, f: impl Fn(i64, i64) -> Option<i64>) -> Set {
-    let (a, b) = (a.as_ref()?, b.as_ref()?);
-    let all: Option<BTreeSet<i64>> = a.iter().flat_map(|x| b.iter().map(|y| f(*x, *y))).collect();
-    all.filter(|s| s.len() <= MOST)
-}
-
-/// Whether all values are from 0 to 2^31 - 1, where comparisons with and without signs are one.
-fn unsigned(set: &Set) -> bool {
-    set.as_ref().is_some_and(|s| s.iter().all(|v| (0..1 << 31).contains(v)))
-}
-
-/// Whether all values are numbers of 32 bits with a sign.
-fn small(sets: &[&Set]) -> bool {
-    sets.iter().all(|s| s.as_ref().is_some_and(|s| s.iter().all(|v| i32::try_from(*v).is_ok())))
-}
-
-struct Analysis<'a> {
+/// What is known of a program.
+pub(super) struct Analysis<'a> {
     source: &'a Source,
     options: Options,
-    memory: BTreeMap<String, Set>,
-    at: Vec<Option<Facts>>,
+    /// What each variable may hold.
+    pub(super) memory: BTreeMap<String, Values>,
+    /// Before each instruction; none where control never is.
+    pub(super) at: Vec<Option<Facts>>,
 }
 
-impl Analysis<'_> {
-    /// Goes through the code once; whether something is new.
+impl<'a> Analysis<'a> {
+    /// Analyses a program. Variables in `given` hold what is given, whatever is stored.
+    pub(super) fn new(source: &'a Source, options: Options) -> Self {
+        let mut analysis = Analysis { source, options, memory: BTreeMap::new(), at: vec![None; source.code.len() + 1] };
+        for v in &source.variables {
+            let initial = match v.initial {
+                Some(Number::Is(n)) if !v.counter => Values::one(n),
+                _ => Values::ALL,
+            };
+            analysis.memory.insert(v.name.clone(), initial);
+        }
+        let results = if options.any_registers { Values::ALL } else { Values::one(1) };
+        analysis.at[0] = Some(Facts { registers: BTreeMap::new(), results });
+        while analysis.round() {}
+        analysis
+    }
+    /// Goes through the code once. Returns true if something is new.
     fn round(&mut self) -> bool {
         let before = (self.at.clone(), self.memory.clone());
         for at in 0..self.source.code.len() {
@@ -106,8 +138,10 @@ impl Analysis<'_> {
             if let Some(target) = target {
                 self.join(target, &after);
             }
-            if i.word != "jmp" {
-                self.join(at + 1, &after);
+            match i.entry.map(|e| e.kind) {
+                Some(Kind::Jump) => {}
+                Some(Kind::Return) => self.join(self.source.code.len(), &after),
+                _ => self.join(at + 1, &after),
             }
         }
         before != (self.at.clone(), self.memory.clone())
@@ -118,31 +152,33 @@ impl Analysis<'_> {
             return;
         };
         let names = old.registers.keys().chain(more.registers.keys());
-        let registers = names.map(|r| (r.clone(), union(&self.register(old, r), &self.register(more, r)))).collect();
-        let (a, b) = (&old.flags, &more.flags);
-        let flags = Flags { results: union(&a.results, &b.results), carry: a.carry && b.carry, small: a.small && b.small };
-        self.at[at] = Some(Facts { registers, flags });
+        let registers = names.map(|r| (r.clone(), self.register(old, r).join(&self.register(more, r)))).collect();
+        self.at[at] = Some(Facts { registers, results: old.results.join(&more.results) });
     }
-    fn register(&self, facts: &Facts, name: &str) -> Set {
-        let start = if self.options.any_registers { None } else { Some(BTreeSet::from([0])) };
-        facts.registers.get(name).cloned().unwrap_or(start)
+    fn register(&self, facts: &Facts, name: &str) -> Values {
+        let start = || if self.options.any_registers { Values::ALL } else { Values::one(0) };
+        facts.registers.get(name).cloned().unwrap_or_else(start)
     }
-    fn value(&self, facts: &Facts, operand: &Operand) -> Set {
+    fn value(&self, facts: &Facts, operand: &Operand) -> Values {
         match operand {
             Operand::Register(r, _) => self.register(facts, r),
-            Operand::Memory(v, _) | Operand::Element(v, _, _) => self.memory.get(v).cloned().flatten(),
-            Operand::Immediate(Number::Is(n), _) => Some(BTreeSet::from([*n])),
-            Operand::Immediate(Number::Threads, _) | Operand::Label(..) => None,
+            Operand::Memory(v, _) | Operand::Element(v, _, _) => self.memory.get(v).cloned().unwrap_or(Values::ALL),
+            Operand::Immediate(Number::Is(n), _) => Values::one(*n),
+            Operand::Immediate(Number::Threads, _) | Operand::Label(..) => Values::ALL,
         }
     }
-    fn store(&mut self, facts: &mut Facts, operand: &Operand, value: Set) {
+    /// What an operand of an instruction may hold.
+    pub(super) fn operand(&self, at: usize, operand: &Operand) -> Values {
+        self.at[at].as_ref().map_or(Values::ALL, |facts| self.value(facts, operand))
+    }
+    fn store(&mut self, facts: &mut Facts, operand: &Operand, value: Values) {
         match operand {
             Operand::Register(r, _) => {
                 facts.registers.insert(r.clone(), value);
             }
             Operand::Memory(v, _) | Operand::Element(v, _, _) => {
                 if let Some(old) = self.memory.get_mut(v) {
-                    *old = union(old, &value);
+                    *old = old.join(&value);
                 }
             }
             Operand::Immediate(..) | Operand::Label(..) => {}
@@ -150,73 +186,79 @@ impl Analysis<'_> {
     }
     /// What is known after an instruction.
     fn step(&mut self, i: &Instruction, mut facts: Facts) -> Facts {
-        let zero = Some(BTreeSet::from([0]));
         let counter = |o: &Operand| matches!(o, Operand::Memory(v, _) if self.source.variables.iter().any(|d| d.counter && d.name == *v));
-        let word = i.word.as_str();
+        let Some(kind) = i.entry.map(|e| e.kind) else { return facts };
         if i.operands.first().is_some_and(counter) {
-            if word != "mov" {
-                facts.flags = Flags { results: None, carry: false, small: false };
+            if kind != Kind::Mov {
+                facts.results = Values::ALL;
             }
             return facts;
         }
-        match (word, i.operands.as_slice()) {
-            ("mov", [target, source]) => {
+        match (kind, i.operands.as_slice()) {
+            (Kind::Mov, [target, source]) => {
                 let value = self.value(&facts, source);
                 self.store(&mut facts, target, value);
             }
-            ("add" | "sub" | "cmp" | "xadd", [target, source]) => {
+            (Kind::MoveIf(_), [target, source]) => {
+                let value = self.value(&facts, source).join(&self.value(&facts, target));
+                self.store(&mut facts, target, value);
+            }
+            (Kind::Arithmetic(_) | Kind::Compare(_) | Kind::ExchangeAdd, [target, source]) => {
                 let (a, b) = (self.value(&facts, target), self.value(&facts, source));
-                let minus = matches!(word, "sub" | "cmp");
-                let result = pairs(&a, &b, |x, y| if minus { x.checked_sub(y) } else { x.checked_add(y) });
-                facts.flags = Flags { small: small(&[&a, &b, &result]), results: result.clone(), carry: unsigned(&a) && unsigned(&b) };
-                if word == "xadd" {
+                let op = match kind {
+                    Kind::Arithmetic(op) | Kind::Compare(op) => op,
+                    _ => BinOp::Add,
+                };
+                let result = results(op, &a, &b, target == source || same(target, source));
+                if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar) || !b.few().is_some_and(|b| b.contains(&0)) {
+                    facts.results = result.clone();
+                } else {
+                    facts.results = facts.results.join(&result);
+                }
+                if kind == Kind::ExchangeAdd {
                     self.store(&mut facts, source, a);
                 }
-                if word != "cmp" {
+                if !matches!(kind, Kind::Compare(_)) {
                     self.store(&mut facts, target, result);
                 }
             }
-            ("inc" | "dec", [target]) => {
-                let old = self.value(&facts, target);
-                let result = each(&old, |x| x.checked_add(if word == "inc" { 1 } else { -1 }));
-                // The carry stays as it was.
-                facts.flags = Flags { small: small(&[&old, &result]), results: result.clone(), carry: false };
+            (Kind::Unary(op), [target]) => {
+                let (op2, a, b) = op.operation(self.value(&facts, target), Values::one);
+                let result = Values::apply(op2, &a, &b);
+                if op.sets_flags() {
+                    facts.results = result.clone();
+                }
                 self.store(&mut facts, target, result);
             }
-            ("neg", [target]) => {
-                let old = self.value(&facts, target);
-                let result = each(&old, i64::checked_neg);
-                facts.flags = Flags { small: small(&[&old, &result]), results: result.clone(), carry: unsigned(&old) };
-                self.store(&mut facts, target, result);
-            }
-            ("not", [target]) => {
-                let result = each(&self.value(&facts, target), |x| Some(!x));
-                self.store(&mut facts, target, result);
-            }
-            // Of one register: others are refused.
-            ("test", [a, _]) => {
-                let results = self.value(&facts, a);
-                facts.flags = Flags { carry: unsigned(&results), small: small(&[&results]), results };
-            }
-            ("xor", [target, _]) => {
-                facts.flags = Flags { results: zero.clone(), carry: true, small: true };
-                self.store(&mut facts, target, zero);
-            }
-            ("xchg", [a, b]) => {
+            (Kind::Exchange, [a, b]) => {
                 let (x, y) = (self.value(&facts, a), self.value(&facts, b));
                 self.store(&mut facts, a, y);
                 self.store(&mut facts, b, x);
             }
-            ("cmpxchg", [target, source]) => {
+            (Kind::CompareExchange, [target, source]) => {
                 let (x, new, eax) = (self.value(&facts, target), self.value(&facts, source), self.register(&facts, "eax"));
-                let result = pairs(&eax, &x, i64::checked_sub);
-                facts.flags = Flags { small: small(&[&eax, &x, &result]), results: result, carry: unsigned(&eax) && unsigned(&x) };
-                let stored = union(&x, &new);
+                facts.results = Values::apply(BinOp::Sub, &eax, &x);
+                let stored = x.join(&new);
+                facts.registers.insert("eax".into(), eax.join(&x));
                 self.store(&mut facts, target, stored);
-                facts.registers.insert("eax".into(), union(&eax, &x));
             }
+            // Others have no counterpart in a system, which says so.
             _ => {}
         }
         facts
+    }
+}
+
+/// True if both operands are one register.
+pub(super) fn same(a: &Operand, b: &Operand) -> bool {
+    matches!((a, b), (Operand::Register(x, _), Operand::Register(y, _)) if x == y)
+}
+
+/// The results of an operator, of one register with itself if `same`.
+fn results(op: BinOp, a: &Values, b: &Values, same: bool) -> Values {
+    match op {
+        BinOp::Xor | BinOp::Sub if same => Values::one(0),
+        BinOp::And | BinOp::Or if same => a.clone(),
+        _ => Values::apply(op, a, b),
     }
 }

@@ -3,125 +3,18 @@
 use super::super::expr::{BinOp, Expr, Test, Width};
 use super::super::registers::View;
 use super::super::variables::{Use, Variables};
-use super::super::{Access, CARRIED, FLAGS, Fence, Next, Register};
+use super::super::{Access, CARRIED, FLAGS, Next, Register};
 use super::operand::Operand;
+use super::table::{self, Entry, Kind, Operands, Unary};
 use super::{Assembler, Order, Refusal};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
 
-/// What a mnemonic does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Mov,
-    Extend { signed: bool, from: Option<Width> },
-    Lea,
-    Arithmetic(BinOp),
-    Compare(BinOp),
-    Unary(Unary),
-    Exchange,
-    ExchangeAdd,
-    CompareExchange,
-    Set(Test),
-    MoveIf(Test),
-    Jump,
-    JumpIf(Test),
-    Fence(Fence),
-    Nothing,
-    Return,
-    Lock,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unary {
-    Inc,
-    Dec,
-    Neg,
-    Not,
-}
-
-fn kind(word: &str) -> Option<Kind> {
-    use BinOp::{Add, And, Or, Sar, Shl, Shr, Sub, Xor};
-    Some(match word {
-        "mov" => Kind::Mov,
-        "movzx" => Kind::Extend { signed: false, from: None },
-        "movsx" | "movsxd" => Kind::Extend { signed: true, from: None },
-        "lea" => Kind::Lea,
-        "add" => Kind::Arithmetic(Add),
-        "sub" => Kind::Arithmetic(Sub),
-        "and" => Kind::Arithmetic(And),
-        "or" => Kind::Arithmetic(Or),
-        "xor" => Kind::Arithmetic(Xor),
-        "shl" | "sal" => Kind::Arithmetic(Shl),
-        "shr" => Kind::Arithmetic(Shr),
-        "sar" => Kind::Arithmetic(Sar),
-        "cmp" => Kind::Compare(Sub),
-        "test" => Kind::Compare(And),
-        "inc" => Kind::Unary(Unary::Inc),
-        "dec" => Kind::Unary(Unary::Dec),
-        "neg" => Kind::Unary(Unary::Neg),
-        "not" => Kind::Unary(Unary::Not),
-        "xchg" => Kind::Exchange,
-        "xadd" => Kind::ExchangeAdd,
-        "cmpxchg" => Kind::CompareExchange,
-        "jmp" => Kind::Jump,
-        "mfence" => Kind::Fence(Fence::Full),
-        "sfence" => Kind::Fence(Fence::Store),
-        // Loads are in order already.
-        "lfence" | "nop" | "pause" | "endbr64" | "endbr32" => Kind::Nothing,
-        "ret" => Kind::Return,
-        "lock" => Kind::Lock,
-        _ => {
-            if let Some(test) = word.strip_prefix("set").and_then(Test::of_suffix) {
-                Kind::Set(test)
-            } else if let Some(test) = word.strip_prefix("cmov").and_then(Test::of_suffix) {
-                Kind::MoveIf(test)
-            } else if let Some(test) = word.strip_prefix('j').and_then(Test::of_suffix) {
-                Kind::JumpIf(test)
-            } else {
-                return None;
-            }
-        }
-    })
-}
-
-fn suffix(letter: &str) -> Option<Width> {
-    match letter {
-        "b" => Some(Width::W8),
-        "w" => Some(Width::W16),
-        "l" => Some(Width::W32),
-        "q" => Some(Width::W64),
-        _ => None,
-    }
-}
-
-/// A mnemonic with AT&T's width.
-fn mnemonic(word: &str) -> Option<(Kind, Option<Width>)> {
-    if let Some(kind) = kind(word) {
-        return Some((kind, None));
-    }
-    if !word.is_ascii() {
-        return None;
-    }
-    // movzbl, movswq: from, to.
-    for (prefix, signed) in [("movz", false), ("movs", true)] {
-        if let Some(rest) = word.strip_prefix(prefix)
-            && rest.len() == 2
-            && let (Some(from), Some(to)) = (suffix(&rest[..1]), suffix(&rest[1..]))
-        {
-            return Some((Kind::Extend { signed, from: Some(from) }, Some(to)));
-        }
-    }
-    let (stem, last) = word.split_at(word.len().checked_sub(1)?);
-    let width = suffix(last)?;
-    let kind = kind(stem)?;
-    let sized = !matches!(kind, Kind::Jump | Kind::JumpIf(_) | Kind::Fence(_) | Kind::Return | Kind::Lock | Kind::Set(_));
-    (sized && !["mfence", "lfence", "sfence", "pause"].contains(&stem)).then_some((kind, Some(width)))
-}
-
 impl Assembler {
     /// Lowers the instruction at the cursor, up to its end.
     pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(), Refusal> {
-        let Head { word, kind, width, locked } = head(cursor)?;
+        let Head { word, entry, width, locked } = head(cursor)?;
+        let kind = entry.kind;
         if let Kind::Jump | Kind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
@@ -140,24 +33,29 @@ impl Assembler {
             }
         }
         // A shift by one may leave the one out.
-        if operands.len() == 1 && matches!(kind, Kind::Arithmetic(BinOp::Shl | BinOp::Shr | BinOp::Sar)) {
+        if operands.len() == 1 && entry.operands == Operands::Count {
             let one = Operand::Immediate(1, word.span);
             operands.insert(if self.order == Order::Intel { 1 } else { 0 }, one);
         }
-        let expected = match kind {
-            Kind::Nothing => operands.len(),
-            Kind::Fence(_) | Kind::Return => 0,
-            Kind::Unary(_) | Kind::Set(_) => 1,
-            _ => 2,
+        let expected = match entry.operands {
+            Operands::Any => operands.len(),
+            Operands::None | Operands::Label => 0,
+            Operands::One => 1,
+            Operands::Two | Operands::Count => 2,
         };
         if operands.len() != expected {
             let text = format!("`{}` has {expected} operand{}, found {}", word.text, if expected == 1 { "" } else { "s" }, operands.len());
             return Err(Diagnostic::at(Stage::Syntax, word.span, text).into());
         }
-        let lowered = Lowered { word: word.text, span: word.span, width, locked, lockable: kind.lockable() };
+        let lowered = Lowered { word: word.text, span: word.span, width, locked, lockable: entry.lockable };
+        // Of two operands the destination is known when their order is.
+        if locked && !operands.iter().any(Operand::is_memory) {
+            return Err(Diagnostic::at(Stage::Type, word.span, super::unlockable(word.text)).into());
+        }
         match kind {
             Kind::Fence(fence) => self.push(Access::Fence(fence), Vec::new(), Next::Fall),
-            Kind::Nothing => self.push(Access::None, Vec::new(), Next::Fall),
+            // Loads are in order already.
+            Kind::Nothing | Kind::LoadFence => self.push(Access::None, Vec::new(), Next::Fall),
             Kind::Return => {
                 self.returns.push(self.thread.steps.len());
                 self.push(Access::None, Vec::new(), Next::Jump(0));
@@ -193,6 +91,10 @@ impl Assembler {
             let error = Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be the destination of `{}`", i.word));
             return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
         }
+        if i.locked && !target.is_memory() {
+            let error = Diagnostic::at(Stage::Type, i.span, super::unlockable(i.word));
+            return Err(Refusal { diagnostic: error, order: true });
+        }
         if target.is_memory() && source.is_memory() {
             let span = target.span().to(source.span());
             return Err(Diagnostic::at(Stage::Type, span, format!("both operands of `{}` are in memory", i.word)).into());
@@ -207,9 +109,15 @@ impl Assembler {
             Kind::ExchangeAdd => self.exchange_add(i, target, source, variables),
             Kind::CompareExchange => self.compare_exchange(i, target, source, variables),
             Kind::MoveIf(test) => self.move_if(i, test, target, source, variables),
-            Kind::Lock | Kind::Jump | Kind::JumpIf(_) | Kind::Fence(_) | Kind::Nothing | Kind::Return | Kind::Unary(_) | Kind::Set(_) => {
-                Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word)).into())
-            }
+            Kind::Lock
+            | Kind::Jump
+            | Kind::JumpIf(_)
+            | Kind::Fence(_)
+            | Kind::LoadFence
+            | Kind::Nothing
+            | Kind::Return
+            | Kind::Unary(_)
+            | Kind::Set(_) => Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word)).into()),
         }
     }
 
@@ -235,7 +143,15 @@ impl Assembler {
             })),
             _ => None,
         });
-        Ok(width.or(of_memory.flatten()).unwrap_or(Width::W32))
+        let width = width.or(of_memory.flatten()).unwrap_or(Width::W32);
+        for o in operands {
+            if let Operand::Immediate(n, span) = o
+                && !width.holds(*n)
+            {
+                return Err(Diagnostic::at(Stage::Type, *span, super::too_wide(*n, width, i.word)).into());
+            }
+        }
+        Ok(width)
     }
 
     fn note(&mut self, address: &Expr, width: Width, write: bool) {
@@ -343,6 +259,9 @@ impl Assembler {
                 Operand::Register(_, v, span) if v.full != "rcx" || v.width != Width::W8 => {
                     return Err(Diagnostic::at(Stage::Type, *span, format!("`{}` takes its count from cl", i.word)).into());
                 }
+                Operand::Immediate(n, span) if !Width::W8.holds(*n) => {
+                    return Err(Diagnostic::at(Stage::Type, *span, super::too_wide(*n, Width::W8, "a count")).into());
+                }
                 o => Self::value(o, Width::W8),
             }
         } else {
@@ -377,12 +296,8 @@ impl Assembler {
         }
         let width = self.width(i, &[&target], variables)?;
         let old = Self::value(&target, width);
-        let (op, a, b, flags) = match op {
-            Unary::Inc => (BinOp::Inc, old, Expr::Const(1), true),
-            Unary::Dec => (BinOp::Dec, old, Expr::Const(1), true),
-            Unary::Neg => (BinOp::Sub, Expr::Const(0), old, true),
-            Unary::Not => (BinOp::Xor, old, Expr::Const(width.mask()), false),
-        };
+        let flags = op.sets_flags();
+        let (op, a, b) = op.operation(old, |n| Expr::Const(n as u64 & width.mask()));
         let flags = flags.then(|| Expr::flags(op, width, a.clone(), b.clone()));
         let none = Operand::Immediate(0, i.span);
         self.modify(i, target, &none, width, Expr::op(op, width, a, b), flags, Vec::new());
@@ -597,56 +512,27 @@ struct Lowered<'a> {
 /// What stands before the operands.
 struct Head<'a> {
     word: Token<'a>,
-    kind: Kind,
+    entry: Entry,
     width: Option<Width>,
     locked: bool,
-}
-
-impl Kind {
-    /// Whether the prefix `lock` may stand before it.
-    fn lockable(self) -> bool {
-        match self {
-            Kind::Arithmetic(op) => !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar),
-            kind => matches!(kind, Kind::Unary(_) | Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange),
-        }
-    }
 }
 
 fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
     let mut locked = None;
     loop {
         let word = cursor.name("an instruction")?;
-        let Some((kind, width)) = mnemonic(&word.text.to_ascii_lowercase()) else {
-            let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
-            return Err(error.note("known: mov, movzx, movsx, lea, add, sub, and, or, xor, shl, shr, sar, inc, dec, neg, not, cmp, test, xchg, xadd, cmpxchg, set*, cmov*, jmp, j*, mfence, sfence, lfence, nop, pause, ret, and the prefix lock").into());
+        let Some((entry, width)) = table::mnemonic(&word.text.to_ascii_lowercase()) else {
+            return Err(table::unknown(&word).into());
         };
-        if kind == Kind::Lock {
+        if entry.kind == Kind::Lock {
             locked = Some(word.span);
             // The herd tools let the prefix stand as an instruction of its own.
             cursor.eat(";");
             continue;
         }
-        if let Some(span) = locked.filter(|_| !kind.lockable()) {
+        if let Some(span) = locked.filter(|_| !entry.lockable) {
             return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
         }
-        return Ok(Head { word, kind, width, locked: locked.is_some() });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mnemonics_and_their_widths() {
-        assert_eq!(mnemonic("movl"), Some((Kind::Mov, Some(Width::W32))));
-        assert_eq!(mnemonic("shl"), Some((Kind::Arithmetic(BinOp::Shl), None)));
-        assert_eq!(mnemonic("movzbl"), Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32))));
-        assert_eq!(mnemonic("cmpxchgq"), Some((Kind::CompareExchange, Some(Width::W64))));
-        assert_eq!(mnemonic("cmovcl").map(|m| m.1), Some(Some(Width::W32)));
-        assert_eq!(mnemonic("jne").map(|m| m.1), Some(None));
-        for wrong in ["", "b", "movx", "mfencel", "jmpl", "fsqrt", "é", "lockb", "seteb"] {
-            assert_eq!(mnemonic(wrong), None, "{wrong}");
-        }
+        return Ok(Head { word, entry, width, locked: locked.is_some() });
     }
 }

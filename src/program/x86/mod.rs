@@ -6,6 +6,7 @@
 
 mod lower;
 mod operand;
+pub mod table;
 
 use std::collections::HashMap;
 
@@ -22,6 +23,16 @@ pub enum Order {
     Intel,
     /// Destination last.
     Att,
+}
+
+/// The message about a number that is not one of a width, with or without a sign.
+pub(crate) fn too_wide(number: i64, width: Width, of: &str) -> String {
+    format!("{number} does not fit in the {} bits of `{of}`", width.bits())
+}
+
+/// The message about the prefix `lock` where the destination is not in memory.
+pub fn unlockable(word: &str) -> String {
+    format!("`lock` before `{word}`, whose destination is not in memory")
 }
 
 /// Assembles one thread.

@@ -50,7 +50,7 @@ fn check(name: &str, options: Options, length: Option<usize>) {
         _ => text.replace("lock ", ""),
     };
     let program = mu_program::parametric::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
-    let system = translate(&program, options).and_then(|f| mu_cubicle::check(&f)).unwrap_or_else(|d| panic!("{name}: {}", d));
+    let system = translate(&program, options).and_then(|t| mu_cubicle::check(&t.file)).unwrap_or_else(|d| panic!("{name}: {}", d));
     let budget = Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
     match (prove(&system, mu_prove::Options::default(), &budget).verdict, length) {
         (Verdict::Safe { .. }, None) => {}

@@ -1,0 +1,231 @@
+//! x86 programs for any number of threads: `program --threads-of any`, `prove FILE.asm`, `verify FILE.asm`.
+//!
+//! A program becomes a system in which words have 32 bits (`cubicle::x86`). The first proof assumes that the number of threads bounds variables that
+//! count threads, and proves in addition that each thread counts at most once; the answer then names the most threads. If that fails, the second
+//! proof lets every word wrap. `program` also runs the machine for a few threads first: a run that it finds is the answer.
+//!
+//! A program that has no counterpart as a system is *unknown*, with the reason and its place, not bad input: it is one for a number of threads.
+
+use super::args::{Format, Initial, ProofMemory, ProveArgs, TranslationArgs};
+use super::output;
+use super::pipeline::Session;
+use super::prove::{as_json, as_text, save, search};
+use super::{print, program};
+use mu_base::limits::Limits;
+use mu_base::{Diagnostic, SourceId, Span, Stage};
+use mu_cubicle::System;
+use mu_cubicle::x86::{Options, Translation, translate};
+use mu_program::memory::{MemoryModel, SC, TSO};
+use mu_program::nasm::{self, X86Program};
+use mu_program::parametric;
+use mu_prove::{Outcome, Verdict};
+use mu_safety::reach::{Reached, Safety, reach};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// States of an instance that is searched before a proof.
+const INSTANCE_STATES: u64 = 50_000;
+/// Instances of at most so many threads are searched before a proof.
+const INSTANCES: usize = 3;
+/// The work of a proof in which words wrap: an end of the search, since a variable that counts without bound takes 2^32 steps to wrap.
+const WRAPPING_WORK: u64 = 100_000;
+
+/// A program as a system.
+pub(super) struct Translated {
+    pub(super) translation: Translation,
+    pub(super) system: System,
+}
+
+/// A text that has no counterpart as a system, or one.
+enum Read {
+    Program(parametric::Source),
+    Unknown(Diagnostic),
+}
+
+/// Reads a program. Bad input is what neither the reader for any number of threads nor the one for a number takes.
+fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
+    match parametric::parse(source, text) {
+        Ok(program) => Ok(Read::Program(program)),
+        Err(open) => match (1..=nasm::MOST_THREADS.min(4)).map(|n| nasm::parse(source, text, n)).find(Result::is_ok) {
+            Some(_) => Ok(Read::Unknown(open)),
+            // The error of the reader that takes more programs, unless only the other one has the construct.
+            None if open.stage == Stage::Unsupported => Err(open),
+            None => Err(nasm::parse(source, text, 2).err().filter(|_| !text.contains('?')).unwrap_or(open)),
+        },
+    }
+}
+
+fn options(args: &TranslationArgs, wrapping: bool) -> Options {
+    Options { any_registers: args.initial == Initial::Any, split_xchg: args.split_xchg, wrapping }
+}
+
+/// A program as a system; places in it are those of the text that `expand --to cubicle` prints.
+pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationArgs, wrapping: bool) -> Result<Translated, Diagnostic> {
+    session.expect_no_parameters(path)?;
+    let (source, text) = session.read_source(path)?;
+    as_system(session, path, &parametric::parse(source, &text)?, options(args, wrapping))
+}
+
+fn as_system(session: &mut Session, path: &Path, program: &parametric::Source, options: Options) -> Result<Translated, Diagnostic> {
+    let translation = translate(program, options)?;
+    let text = translation.file.to_string();
+    let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
+    let system = mu_cubicle::check(&mu_cubicle::parse(source, &text)?)?;
+    Ok(Translated { translation, system })
+}
+
+/// What an answer rests on beyond the program, one sentence each.
+pub(super) fn assumptions(translation: &Translation) -> Vec<String> {
+    let mut list = vec!["words have 32 bits and wrap".to_string()];
+    if let Some(most) = translation.most_threads {
+        list.push(format!("at most {most} threads"));
+    }
+    list
+}
+
+/// `program --threads-of any`, and `prove` of a program. `instances`: the machine searches a few threads first.
+pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) -> Result<u8, Diagnostic> {
+    session.expect_no_parameters(&args.file)?;
+    let (source, text) = session.read_source(&args.file)?;
+    let program = read(source, &text)?;
+    if instances && let Some((small, found)) = instance(session, args, source, &text)? {
+        program::report(session, &small, &found, model(args).name())?;
+        return Ok(1);
+    }
+    let program = match program {
+        Read::Program(program) => program,
+        Read::Unknown(why) => return unknown(session, args, &why),
+    };
+    let mut last: Option<(Translated, Outcome)> = None;
+    for wrapping in [false, true] {
+        let translated = match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
+            Ok(translated) => translated,
+            Err(why) if why.stage == Stage::Unsupported => return unknown(session, args, &why),
+            Err(error) => return Err(error),
+        };
+        let work = (!translated.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
+        let outcome = search(session, args, &translated.system, work)?;
+        let again = translated.translation.bounded && !stopped(session);
+        let limit = limit(&translated, &outcome);
+        let open = limit.is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+        last = Some((translated, outcome));
+        if !(open && again) {
+            break;
+        }
+    }
+    let (translated, outcome) = last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
+    report(session, args, &translated, &outcome)
+}
+
+/// True if a limit of the user's ended the search.
+fn stopped(session: &Session) -> bool {
+    session.budget.check(0).is_err() || session.budget.check_memory().is_err()
+}
+
+/// The place that a run reaches where the system has no counterpart of what the program does.
+fn limit<'t>(translated: &'t Translated, outcome: &Outcome) -> Option<&'t (String, Span)> {
+    let Verdict::Unsafe(run) = &outcome.verdict else { return None };
+    translated.translation.limits.get(run.claim.0.checked_sub(translated.translation.claims)?)
+}
+
+fn model(args: &ProveArgs) -> &'static dyn MemoryModel {
+    match args.model {
+        ProofMemory::Sc => SC,
+        ProofMemory::Tso => TSO,
+    }
+}
+
+/// A run of a few threads to an unsafe state.
+fn instance(session: &Session, args: &ProveArgs, source: SourceId, text: &str) -> Result<Option<(X86Program, Reached)>, Diagnostic> {
+    let limits = session.budget.limits();
+    let most = limits.max_states.map_or(INSTANCE_STATES, |n| n.min(INSTANCE_STATES));
+    let budget = session.budget.with_limits(Limits { max_states: Some(most), ..limits.clone() });
+    for threads in 1..=INSTANCES {
+        // A claim of more threads, code for more threads: the reader says so.
+        let Ok(program) = nasm::parse(source, text, threads) else { continue };
+        if program.unsafe_states.is_empty() {
+            continue;
+        }
+        let found = reach(&program, model(args), None, threads, &budget, &mu_explore::Silent)?;
+        if found.safety == Safety::Unsafe {
+            return Ok(Some((program, found)));
+        }
+    }
+    Ok(None)
+}
+
+fn place(session: &Session, span: Span) -> String {
+    let (line, column) = session.sources.line_column(span);
+    format!("{}:{line}:{column}", session.sources.get(span.source).name)
+}
+
+/// The answer for a program without a counterpart as a system.
+fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, Diagnostic> {
+    let reason = why.span.map_or_else(|| why.message.clone(), |span| format!("{}: {}", place(session, span), why.message));
+    let seconds = session.budget.elapsed().as_secs_f64();
+    match session.common.format {
+        Format::Text => {
+            let mut out = format!("verdict        unknown\nmodel          {}\nwhy            {reason}\n", model(args).name());
+            for note in &why.notes {
+                let _ = writeln!(out, "               {note}");
+            }
+            print(&out)?;
+        }
+        Format::Json => output::object(json!({
+            "verdict": "unknown",
+            "property": "unknown",
+            "model": model(args).name(),
+            "searches": 0,
+            "refuted_approximations": 0,
+            "search": { "cubes": 0, "expanded": 0, "pre_images": 0, "covered": 0, "deleted": 0, "approximations": 0 },
+            "assumptions": 0,
+            "seconds": seconds,
+            "verification_seconds": 0.0,
+            "peak_memory_bytes": session.peak_memory(),
+            "why": reason,
+        }))?,
+    }
+    Ok(3)
+}
+
+/// The reason why nothing is known of a program: the instructions that the proof has no counterpart of, or cannot follow.
+fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Option<String> {
+    if let Some((why, span)) = limit(translated, outcome) {
+        return Some(format!("{}: {why}, which a proof for any number of threads cannot follow", place(session, *span)));
+    }
+    let wraps = &translated.translation.wraps;
+    if wraps.is_empty() || !matches!(outcome.verdict, Verdict::Unknown(_)) || stopped(session) {
+        return None;
+    }
+    let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();
+    Some(format!("the words of these instructions may grow until they wrap at 32 bits, and no proof was found: {}", places.join(", ")))
+}
+
+fn report(session: &mut Session, args: &ProveArgs, translated: &Translated, outcome: &Outcome) -> Result<u8, Diagnostic> {
+    let seconds = session.budget.elapsed().as_secs_f64();
+    let reason = reason(session, translated, outcome);
+    if let Some(reason) = reason {
+        let open = Diagnostic::new(Stage::Unsupported, reason);
+        return unknown(session, args, &open);
+    }
+    save(session, args, &translated.system, outcome)?;
+    match session.common.format {
+        Format::Text => print(&as_text(session, &translated.system, args, outcome, seconds, Some(&translated.translation)))?,
+        Format::Json => {
+            let mut object = as_json(session, &translated.system, args, outcome, seconds, Some(&translated.translation));
+            object["threads"] = threads_json(&translated.translation);
+            output::object(object)?;
+        }
+    }
+    Ok(match &outcome.verdict {
+        Verdict::Safe { .. } => 0,
+        Verdict::Unsafe(_) => 1,
+        Verdict::Unknown(_) => 3,
+    })
+}
+
+/// The numbers of threads that an answer is for, and what it assumes.
+pub(super) fn threads_json(translation: &Translation) -> Value {
+    json!({ "most": translation.most_threads, "word_bits": 32, "assumptions": assumptions(translation) })
+}

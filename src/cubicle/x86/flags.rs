@@ -1,0 +1,287 @@
+//! Flags of instructions: which ones jumps read, how an operator sets them, when a jump is taken.
+//!
+//! `ZF` holds a result, which is 0 where the zero flag is set. `SF` is negative where the sign flag is set; `LF` where sign and overflow differ, as
+//! the sum without a bound is: both are one array unless some result may overflow and jumps read both. `CF` is negative where the carry is set, `OF`
+//! is not 0 where the overflow is. Only flags that some jump reads are kept. Words have 32 bits: an operator whose result may leave them has a case
+//! for each way to wrap.
+
+use super::values::{GREATEST, LEAST, Values, apply};
+use super::{Translator, compare, minus, number, own, plus, unsupported};
+use crate::ast::{Cmp, Expr, Term, Update};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_program::expr::{BinOp, Test, TestKind, Width, flags};
+use mu_program::parametric::Source;
+use mu_program::x86::table::Kind;
+
+/// The number of words.
+const WORDS: i64 = 1 << 32;
+/// How many pairs of values of two operands may be told apart by cases.
+const MOST_PAIRS: usize = 256;
+
+/// Flags that jumps and conditional moves read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    pub(super) zero: bool,
+    pub(super) sign: bool,
+    pub(super) less: bool,
+    pub(super) carry: bool,
+    pub(super) overflow: bool,
+    pub(super) parity: bool,
+    /// True if `LF` is an array of its own.
+    pub(super) apart: bool,
+}
+
+impl Needs {
+    pub(super) fn of(source: &Source) -> Self {
+        let mut needs = Needs::default();
+        for i in &source.code {
+            let Some(Kind::JumpIf(test) | Kind::MoveIf(test)) = i.entry.map(|e| e.kind) else { continue };
+            match test.kind {
+                TestKind::Equal => needs.zero = true,
+                TestKind::Sign => needs.sign = true,
+                TestKind::Below => needs.carry = true,
+                TestKind::Overflow => needs.overflow = true,
+                TestKind::BelowOrEqual => (needs.zero, needs.carry) = (true, true),
+                TestKind::Less => needs.less = true,
+                TestKind::LessOrEqual => (needs.zero, needs.less) = (true, true),
+                TestKind::Parity => (needs.zero, needs.parity) = (true, true),
+            }
+        }
+        needs
+    }
+    /// The arrays, each with its value at the start: all flags are clear.
+    pub(super) fn arrays(self) -> Vec<(&'static str, i64)> {
+        let all = [
+            ("ZF", self.zero, 1),
+            ("SF", self.sign || self.less, 0),
+            ("LF", self.apart, 0),
+            ("CF", self.carry, 0),
+            ("OF", self.overflow, 0),
+        ];
+        all.into_iter().filter(|a| a.1).map(|a| (a.0, a.2)).collect()
+    }
+}
+
+/// One case of an operator.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// When it applies.
+    pub(super) guard: Vec<Expr>,
+    /// The result.
+    pub(super) result: Term,
+    /// The flags; none: they stay as they are.
+    pub(super) flags: Option<Flags>,
+}
+
+/// Flags of a case.
+#[derive(Clone, Debug)]
+pub(super) struct Flags {
+    /// The result, or what is 0 where it is 0.
+    result: Term,
+    /// Negative where sign and overflow differ.
+    less: Term,
+    /// Negative where the carry is set; none: as before.
+    carry: Option<Term>,
+    overflow: bool,
+}
+
+impl Flags {
+    /// Those of a result that neither overflows nor carries.
+    pub(super) fn logical(result: Term) -> Self {
+        Flags { less: result.clone(), result, carry: Some(number(0)), overflow: false }
+    }
+    /// Those of a difference that is 0 or not and has a sign.
+    pub(super) fn signed(zero: i64, sign: i64) -> Self {
+        Flags { result: number(zero), less: number(sign), carry: None, overflow: false }
+    }
+}
+
+/// Operands of an operator: terms, and what they may hold.
+pub(super) struct Pair {
+    pub(super) a: Term,
+    pub(super) b: Term,
+    pub(super) av: Values,
+    pub(super) bv: Values,
+    /// True if both are one register.
+    pub(super) same: bool,
+}
+
+impl Translator<'_> {
+    /// The updates of the flags that are kept.
+    pub(super) fn flag_updates(&self, flags: &Flags) -> Vec<Update> {
+        let needs = self.needs;
+        let mut out = Vec::new();
+        if needs.zero {
+            out.push(Self::set("ZF", flags.result.clone()));
+        }
+        if needs.sign || needs.less {
+            let sign = if needs.less && !needs.apart { &flags.less } else { &flags.result };
+            out.push(Self::set("SF", sign.clone()));
+        }
+        if needs.apart {
+            out.push(Self::set("LF", flags.less.clone()));
+        }
+        if needs.carry
+            && let Some(carry) = &flags.carry
+        {
+            out.push(Self::set("CF", carry.clone()));
+        }
+        if needs.overflow {
+            out.push(Self::set("OF", number(i64::from(flags.overflow))));
+        }
+        out
+    }
+
+    /// The cases of an operator. `stores`: its result is stored, not only its flags. `bounded`: the number of threads keeps it in a word.
+    pub(super) fn cases(&mut self, op: BinOp, pair: &Pair, stores: bool, bounded: bool, span: Span) -> Result<Vec<Case>, Diagnostic> {
+        let of = |result: Term| vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }];
+        match op {
+            BinOp::Xor | BinOp::Sub if pair.same => Ok(of(number(0))),
+            BinOp::And | BinOp::Or if pair.same => Ok(of(pair.a.clone())),
+            BinOp::Xor if pair.bv == Values::one(-1) => Ok(of(minus(number(-1), pair.a.clone()))),
+            BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => Ok(self.sums(op, pair, stores, bounded, span)),
+            _ => self.listed(op, pair, span),
+        }
+    }
+
+    /// The cases of a sum or a difference.
+    fn sums(&mut self, op: BinOp, pair: &Pair, stores: bool, bounded: bool, span: Span) -> Vec<Case> {
+        let Pair { a, b, av, bv, .. } = pair;
+        let needs = self.needs;
+        let exact = if matches!(op, BinOp::Add | BinOp::Inc) { plus(a.clone(), b.clone()) } else { minus(a.clone(), b.clone()) };
+        let (low, high) = Values::exact(op, av, bv).unwrap_or((LEAST, GREATEST));
+        let (over, under) = (high > GREATEST && !bounded, low < LEAST && !bounded);
+        let told = stores || needs.sign || needs.overflow || needs.parity || needs.zero && op == BinOp::Add;
+        let mut ways: Vec<(Vec<Expr>, Term, bool)> = Vec::new();
+        if (over || under) && told {
+            if stores {
+                self.wraps.push(span);
+            }
+            if low <= GREATEST && high >= LEAST {
+                let least = under.then(|| compare(exact.clone(), Cmp::Ge, number(LEAST)));
+                let greatest = over.then(|| compare(exact.clone(), Cmp::Le, number(GREATEST)));
+                ways.push((least.into_iter().chain(greatest).collect(), exact.clone(), false));
+            }
+            if over {
+                ways.push((vec![compare(exact.clone(), Cmp::Gt, number(GREATEST))], minus(exact.clone(), number(WORDS)), true));
+            }
+            if under {
+                ways.push((vec![compare(exact.clone(), Cmp::Lt, number(LEAST))], plus(exact.clone(), number(WORDS)), true));
+            }
+        } else {
+            ways.push((Vec::new(), exact.clone(), false));
+        }
+        let carries = if needs.carry { carries(op, pair, &exact) } else { vec![(Vec::new(), None)] };
+        let mut out = Vec::new();
+        for (guard, result, overflow) in &ways {
+            for (signs, carry) in &carries {
+                let flags = Flags { result: result.clone(), less: exact.clone(), carry: carry.clone(), overflow: *overflow };
+                let guard = guard.iter().chain(signs).cloned().collect();
+                out.push(Case { guard, result: result.clone(), flags: Some(flags) });
+            }
+        }
+        out
+    }
+
+    /// The cases of an operator that is no sum: one for each pair of values, where these are few.
+    fn listed(&self, op: BinOp, pair: &Pair, span: Span) -> Result<Vec<Case>, Diagnostic> {
+        let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MOST_PAIRS);
+        let Some((x, y)) = few else {
+            let error =
+                Diagnostic::at(Stage::Unsupported, span, "a bit operation on words of which it is not known that they have few values");
+            return Err(error
+                .note(format!("for any number of threads it is supported where its operands have at most {MOST_PAIRS} pairs of values")));
+        };
+        let mut out = Vec::new();
+        for (v, w) in x.iter().flat_map(|v| y.iter().map(move |w| (*v, *w))) {
+            let guard = [(&pair.a, x.len(), v), (&pair.b, y.len(), w)];
+            let guard = guard.into_iter().filter(|g| g.1 > 1).map(|(term, _, n)| compare(term.clone(), Cmp::Eq, number(n))).collect();
+            let bits = |n: i64| n as u64 & Width::W32.mask();
+            // A count of zero keeps all flags.
+            let kept = op.flags(Width::W32, bits(v), bits(w), flags::CF) == flags::CF
+                && matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
+                && w & 31 == 0;
+            let set = op.flags(Width::W32, bits(v), bits(w), 0);
+            let on = |flag: u64| set & flag != 0;
+            let result = apply(op, v, w);
+            let less = if on(flags::SF) == on(flags::OF) { 0 } else { -1 };
+            let carry = Some(number(if on(flags::CF) { -1 } else { 0 }));
+            let flags = Flags { result: number(result), less: number(less), carry, overflow: on(flags::OF) };
+            out.push(Case { guard, result: number(result), flags: (!kept).then_some(flags) });
+        }
+        Ok(out)
+    }
+
+    /// When a test of the flags passes, and when not; none: never.
+    pub(super) fn condition(&self, at: usize, test: Test, span: Span) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
+        let flag = |array: &str, cmp| compare(own(array), cmp, number(0));
+        let less = if self.needs.apart { "LF" } else { "SF" };
+        let either = |array: &str| {
+            let yes = Expr::Or(vec![flag("ZF", Cmp::Eq), flag(array, Cmp::Lt)]);
+            (yes, Expr::And(vec![flag("ZF", Cmp::Neq), flag(array, Cmp::Ge)]))
+        };
+        let (yes, no) = match test.kind {
+            TestKind::Equal => (flag("ZF", Cmp::Eq), flag("ZF", Cmp::Neq)),
+            TestKind::Sign => (flag("SF", Cmp::Lt), flag("SF", Cmp::Ge)),
+            TestKind::Less => (flag(less, Cmp::Lt), flag(less, Cmp::Ge)),
+            TestKind::Below => (flag("CF", Cmp::Lt), flag("CF", Cmp::Ge)),
+            TestKind::Overflow => (flag("OF", Cmp::Neq), flag("OF", Cmp::Eq)),
+            TestKind::LessOrEqual => either(less),
+            TestKind::BelowOrEqual => either("CF"),
+            TestKind::Parity => {
+                let (even, odd) = self.parity(at, span)?;
+                return Ok(if test.negated { (odd, even) } else { (even, odd) });
+            }
+        };
+        Ok(if test.negated { (Some(no), Some(yes)) } else { (Some(yes), Some(no)) })
+    }
+
+    /// When the lowest byte of the last result has an even number of ones, and when an odd one.
+    fn parity(&self, at: usize, span: Span) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
+        // Where control never is, nothing happens.
+        let Some(facts) = &self.analysis.at[at] else { return Ok((None, None)) };
+        let Some(results) = facts.results.few() else {
+            let word = &self.source.code[at].word;
+            return unsupported(
+                span,
+                format!(
+                    "`{word}` tests the parity of the lowest byte of a result, and it is not known that the result before it has few values"
+                ),
+            );
+        };
+        let among = |wanted: bool| {
+            let fits = results.iter().filter(|v| (**v as u8).count_ones().is_multiple_of(2) == wanted);
+            let mut equal: Vec<Expr> = fits.map(|v| compare(own("ZF"), Cmp::Eq, number(*v))).collect();
+            if equal.len() < 2 { equal.pop() } else { Some(Expr::Or(equal)) }
+        };
+        Ok((among(true), among(false)))
+    }
+}
+
+/// The carry of a sum or a difference, by the signs of the operands: what is negative where it is set; none if it stays as it was.
+fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>)> {
+    if matches!(op, BinOp::Inc | BinOp::Dec) {
+        return vec![(Vec::new(), None)];
+    }
+    let signs = |values: &Values| -> Vec<bool> {
+        let (low, high) = values.ends();
+        [(low < 0, true), (high >= 0, false)].into_iter().filter(|s| s.0).map(|s| s.1).collect()
+    };
+    let (sa, sb) = (signs(&pair.av), signs(&pair.bv));
+    let guard = |term: &Term, all: &[bool], negative: bool| {
+        (all.len() > 1).then(|| compare(term.clone(), if negative { Cmp::Lt } else { Cmp::Ge }, number(0)))
+    };
+    let mut out = Vec::new();
+    for (x, y) in sa.iter().flat_map(|x| sb.iter().map(move |y| (*x, *y))) {
+        let carry = match (op, x, y) {
+            // A word with the sign bit is the greater one without signs.
+            (BinOp::Sub, true, false) | (BinOp::Add, false, false) => number(0),
+            (BinOp::Sub, false, true) | (BinOp::Add, true, true) => number(-1),
+            (BinOp::Sub, ..) => exact.clone(),
+            _ => minus(number(-1), exact.clone()),
+        };
+        let both = [guard(&pair.a, &sa, x), guard(&pair.b, &sb, y)];
+        out.push((both.into_iter().flatten().collect(), Some(carry)));
+    }
+    out
+}

@@ -1,0 +1,259 @@
+//! The instruction table of x86: operands, widths, effect and flags of each instruction, for the machine, the axioms and the proofs.
+//!
+//! In: a mnemonic in small letters, in Intel's form or with AT&T's letter of the width. Out: its [`Entry`]. Whoever reads instructions looks
+//! them up here, so that every route knows the same ones. What an operator computes and which flags it leaves is [`BinOp`].
+
+use super::super::Fence;
+use super::super::expr::{BinOp, Test, Width};
+use mu_base::words::Token;
+use mu_base::{Diagnostic, Stage};
+
+/// The effect of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A copy.
+    Mov,
+    /// A copy that extends by sign or zero; the width of the source, if the mnemonic names it.
+    Extend {
+        /// By sign.
+        signed: bool,
+        /// The width of the source.
+        from: Option<Width>,
+    },
+    /// The address of memory.
+    Lea,
+    /// The operator on destination and source, into the destination.
+    Arithmetic(BinOp),
+    /// The flags of an operator.
+    Compare(BinOp),
+    /// An operator on the destination alone.
+    Unary(Unary),
+    /// Exchanges its operands; with memory it is locked.
+    Exchange,
+    /// Exchanges its operands and adds them.
+    ExchangeAdd,
+    /// Compares with the accumulator, then stores the source or loads the accumulator.
+    CompareExchange,
+    /// A byte: whether the flags pass a test.
+    Set(Test),
+    /// A copy if the flags pass a test.
+    MoveIf(Test),
+    /// A jump.
+    Jump,
+    /// A jump if the flags pass a test.
+    JumpIf(Test),
+    /// A fence.
+    Fence(Fence),
+    /// A fence of loads, which are in order without it.
+    LoadFence,
+    /// No effect.
+    Nothing,
+    /// The end of the thread.
+    Return,
+    /// The prefix of atomic instructions.
+    Lock,
+}
+
+/// Operators of one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    /// Adds one.
+    Inc,
+    /// Subtracts one.
+    Dec,
+    /// Subtracts from zero.
+    Neg,
+    /// Complements all bits.
+    Not,
+}
+
+impl Unary {
+    /// The operator of two operands that computes it, and the operands, given the old value `old` and all ones of the width, `ones`.
+    pub fn operation<T>(self, old: T, number: impl Fn(i64) -> T) -> (BinOp, T, T) {
+        match self {
+            Unary::Inc => (BinOp::Inc, old, number(1)),
+            Unary::Dec => (BinOp::Dec, old, number(1)),
+            Unary::Neg => (BinOp::Sub, number(0), old),
+            Unary::Not => (BinOp::Xor, old, number(-1)),
+        }
+    }
+    /// True if it sets flags.
+    pub fn sets_flags(self) -> bool {
+        self != Unary::Not
+    }
+}
+
+/// The operands of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// None.
+    None,
+    /// As many as there are: they say nothing.
+    Any,
+    /// A label.
+    Label,
+    /// A register or memory.
+    One,
+    /// Destination and source.
+    Two,
+    /// Destination and count; a count of one may be left out.
+    Count,
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The mnemonic without letters of the width; of `j`, `set` and `cmov` what stands before the condition.
+    pub name: &'static str,
+    /// Its operands.
+    pub operands: Operands,
+    /// True if AT&T's letter of a width may follow.
+    pub sized: bool,
+    /// True if the prefix `lock` may stand before it where its destination is in memory.
+    pub lockable: bool,
+    /// Its effect. Those of a family with a condition are of the condition "equal" here.
+    pub kind: Kind,
+}
+
+const fn entry(name: &'static str, operands: Operands, sized: bool, lockable: bool, kind: Kind) -> Entry {
+    Entry { name, operands, sized, lockable, kind }
+}
+
+const EQUAL: Test = Test { kind: super::super::expr::TestKind::Equal, negated: false };
+const ZERO: Kind = Kind::Extend { signed: false, from: None };
+const SIGN: Kind = Kind::Extend { signed: true, from: None };
+
+/// All instructions. The last three are families, one instruction for each condition.
+pub const TABLE: [Entry; 41] = [
+    entry("mov", Operands::Two, true, false, Kind::Mov),
+    entry("movzx", Operands::Two, true, false, ZERO),
+    entry("movsx", Operands::Two, true, false, SIGN),
+    entry("movsxd", Operands::Two, false, false, SIGN),
+    entry("lea", Operands::Two, true, false, Kind::Lea),
+    entry("add", Operands::Two, true, true, Kind::Arithmetic(BinOp::Add)),
+    entry("sub", Operands::Two, true, true, Kind::Arithmetic(BinOp::Sub)),
+    entry("and", Operands::Two, true, true, Kind::Arithmetic(BinOp::And)),
+    entry("or", Operands::Two, true, true, Kind::Arithmetic(BinOp::Or)),
+    entry("xor", Operands::Two, true, true, Kind::Arithmetic(BinOp::Xor)),
+    entry("shl", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shl)),
+    entry("sal", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shl)),
+    entry("shr", Operands::Count, true, false, Kind::Arithmetic(BinOp::Shr)),
+    entry("sar", Operands::Count, true, false, Kind::Arithmetic(BinOp::Sar)),
+    entry("cmp", Operands::Two, true, false, Kind::Compare(BinOp::Sub)),
+    entry("test", Operands::Two, true, false, Kind::Compare(BinOp::And)),
+    entry("inc", Operands::One, true, true, Kind::Unary(Unary::Inc)),
+    entry("dec", Operands::One, true, true, Kind::Unary(Unary::Dec)),
+    entry("neg", Operands::One, true, true, Kind::Unary(Unary::Neg)),
+    entry("not", Operands::One, true, true, Kind::Unary(Unary::Not)),
+    entry("xchg", Operands::Two, true, true, Kind::Exchange),
+    entry("xadd", Operands::Two, true, true, Kind::ExchangeAdd),
+    entry("cmpxchg", Operands::Two, true, true, Kind::CompareExchange),
+    entry("jmp", Operands::Label, false, false, Kind::Jump),
+    entry("mfence", Operands::None, false, false, Kind::Fence(Fence::Full)),
+    entry("sfence", Operands::None, false, false, Kind::Fence(Fence::Store)),
+    entry("lfence", Operands::None, false, false, Kind::LoadFence),
+    entry("nop", Operands::Any, true, false, Kind::Nothing),
+    entry("pause", Operands::None, false, false, Kind::Nothing),
+    entry("endbr64", Operands::None, false, false, Kind::Nothing),
+    entry("endbr32", Operands::None, false, false, Kind::Nothing),
+    entry("ret", Operands::None, false, false, Kind::Return),
+    entry("lock", Operands::None, false, false, Kind::Lock),
+    entry("movzb", Operands::Two, true, false, Kind::Extend { signed: false, from: Some(Width::W8) }),
+    entry("movzw", Operands::Two, true, false, Kind::Extend { signed: false, from: Some(Width::W16) }),
+    entry("movsb", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W8) }),
+    entry("movsw", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W16) }),
+    entry("movsl", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W32) }),
+    entry("j", Operands::Label, false, false, Kind::JumpIf(EQUAL)),
+    entry("set", Operands::One, false, false, Kind::Set(EQUAL)),
+    entry("cmov", Operands::Two, true, false, Kind::MoveIf(EQUAL)),
+];
+
+/// How many of [`TABLE`] are families.
+const FAMILIES: usize = 3;
+
+fn suffix(letter: &str) -> Option<Width> {
+    match letter {
+        "b" => Some(Width::W8),
+        "w" => Some(Width::W16),
+        "l" => Some(Width::W32),
+        "q" => Some(Width::W64),
+        _ => None,
+    }
+}
+
+/// The entry of a mnemonic without a letter of the width.
+fn plain(word: &str) -> Option<Entry> {
+    let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
+    // AT&T's `movzb` always has a letter of the width.
+    let named = single.iter().find(|e| e.name == word && !matches!(e.kind, Kind::Extend { from: Some(_), .. })).copied();
+    named.or_else(|| {
+        families.iter().find_map(|e| {
+            let test = Test::of_suffix(word.strip_prefix(e.name)?)?;
+            let kind = match e.kind {
+                Kind::JumpIf(_) => Kind::JumpIf(test),
+                Kind::Set(_) => Kind::Set(test),
+                _ => Kind::MoveIf(test),
+            };
+            Some(Entry { kind, ..*e })
+        })
+    })
+}
+
+/// Looks up a mnemonic, with the width that AT&T's letter names.
+pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
+    if let Some(entry) = plain(word) {
+        return Some((entry, None));
+    }
+    if !word.is_ascii() {
+        return None;
+    }
+    let (stem, last) = word.split_at(word.len().checked_sub(1)?);
+    let width = suffix(last)?;
+    let entry = plain(stem).or_else(|| TABLE.iter().find(|e| e.name == stem && matches!(e.kind, Kind::Extend { .. })).copied())?;
+    entry.sized.then_some((entry, Some(width)))
+}
+
+/// The instructions by name, for messages.
+pub fn known() -> String {
+    let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
+    let names = single.iter().filter(|e| !matches!(e.kind, Kind::Extend { from: Some(_), .. } | Kind::Lock)).map(|e| e.name.to_string());
+    let all: Vec<String> = names.chain(families.iter().map(|e| format!("{}*", e.name))).collect();
+    format!("{}, and the prefix lock", all.join(", "))
+}
+
+/// The error for a mnemonic that the table does not have.
+pub fn unknown(word: &Token<'_>) -> Diagnostic {
+    let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
+    error.note(format!("known: {}", known()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mnemonics_and_their_widths() {
+        let of = |word: &str| mnemonic(word).map(|(entry, width)| (entry.kind, width));
+        assert_eq!(of("movl"), Some((Kind::Mov, Some(Width::W32))));
+        assert_eq!(of("shl"), Some((Kind::Arithmetic(BinOp::Shl), None)));
+        assert_eq!(of("movzbl"), Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32))));
+        assert_eq!(of("movswq"), Some((Kind::Extend { signed: true, from: Some(Width::W16) }, Some(Width::W64))));
+        assert_eq!(of("movslq"), Some((Kind::Extend { signed: true, from: Some(Width::W32) }, Some(Width::W64))));
+        assert_eq!(of("cmpxchgq"), Some((Kind::CompareExchange, Some(Width::W64))));
+        assert_eq!(of("cmovcl").map(|m| m.1), Some(Some(Width::W32)));
+        assert_eq!(of("jne").map(|m| m.1), Some(None));
+        for wrong in ["", "b", "movx", "mfencel", "jmpl", "fsqrt", "é", "lockb", "seteb", "movzb", "movsl", "j", "set"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_entry_is_found_by_its_name() {
+        for e in TABLE {
+            let conditional = matches!(e.kind, Kind::JumpIf(_) | Kind::Set(_) | Kind::MoveIf(_));
+            let word = if conditional { format!("{}e", e.name) } else { e.name.to_string() };
+            let word = if matches!(e.kind, Kind::Extend { from: Some(_), .. }) { format!("{word}l") } else { word };
+            assert_eq!(mnemonic(&word).map(|m| m.0), Some(e), "{word}");
+        }
+    }
+}
