@@ -179,6 +179,8 @@ pub enum Expr {
     Unary(Unary, Box<Expr>),
     /// An operator on two.
     Binary(Binary, Box<Expr>, Box<Expr>),
+    /// A value of x86 code over the same registers, with what was loaded in a register if that is given.
+    X86(Box<mu_program::expr::Expr>, Option<Register>),
 }
 
 impl Expr {
@@ -207,6 +209,7 @@ impl Expr {
             Expr::Loaded => loaded,
             Expr::Unary(op, a) => apply(*op, a.value(registers, loaded)),
             Expr::Binary(op, a, b) => combine(*op, a.value(registers, loaded), b.value(registers, loaded)),
+            Expr::X86(e, from) => e.eval(&|r| registers[r as usize], from.map_or(loaded, |r| registers[r as usize])),
         }
     }
     /// Calls `visit` for each register in it; says whether it uses what was loaded.
@@ -220,6 +223,14 @@ impl Expr {
             Expr::Loaded => true,
             Expr::Unary(_, a) => a.sources(visit),
             Expr::Binary(_, a, b) => a.sources(visit) | b.sources(visit),
+            Expr::X86(e, from) => {
+                e.registers(visit);
+                match (e.uses_loaded(), from) {
+                    (true, Some(register)) => visit(*register),
+                    (loaded, _) => return loaded,
+                }
+                false
+            }
         }
     }
 }

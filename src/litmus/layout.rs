@@ -133,6 +133,20 @@ impl Layout {
         });
         (self.variables.len() - 1) as u32
     }
+    /// Adds a variable at an address beyond those of all others.
+    pub fn declare(&mut self, name: &str, address: u64, declared: Option<Type>, elements: Option<u32>, initial: Vec<u64>) {
+        let name = name.to_string();
+        self.variables.push(Variable {
+            name,
+            address,
+            declared,
+            pointer: None,
+            elements,
+            initial,
+            atomic: false,
+            borders: BTreeSet::new(),
+        });
+    }
     /// The variable of a name.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.variables.iter().position(|v| v.name == name).map(|v| v as u32)

@@ -6,7 +6,7 @@
 
 use crate::code::Arch;
 use crate::init::type_of;
-use crate::{aarch64, riscv, x86};
+use crate::{aarch64, riscv};
 use mu_base::naming::{Naming, Role, line};
 use mu_base::words::{Form, Kind, Token, tokens};
 use mu_base::{SourceId, Span};
@@ -105,7 +105,7 @@ impl<'t> Walk<'t> {
         match self.arch {
             Arch::RiscV => riscv::number(name).map(|n| format!("x{n}")),
             Arch::AArch64 => aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into())),
-            Arch::X86 | Arch::X86_64 => x86::parse_register(name).map(|(full, _)| full),
+            Arch::X86 | Arch::X86_64 => mu_program::registers::parse(name).map(|view| view.full),
             Arch::C => None,
         }
     }

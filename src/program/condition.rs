@@ -31,6 +31,13 @@ impl question::Observed for Observed {
         let bits = self.bits(value);
         if self.shown.signed { i128::from(self.shown.width.signed(bits)) } else { i128::from(bits) }
     }
+    /// Two registers are compared in full, whatever their types.
+    fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
+        match (self.what, other.what) {
+            (Observable::Register(..), Observable::Register(..)) if (self.shift, other.shift) == (0, 0) => value == of_other,
+            _ => question::Observed::number(self, value) == question::Observed::number(other, of_other),
+        }
+    }
     fn name(&self) -> &str {
         &self.text
     }

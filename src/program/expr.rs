@@ -325,8 +325,18 @@ impl Expr {
             }
         }
     }
+    /// True if it uses what the step loaded.
+    pub fn uses_loaded(&self) -> bool {
+        match self {
+            Expr::Const(_) | Expr::Register(_) => false,
+            Expr::Loaded => true,
+            Expr::Part(e, ..) | Expr::Test(_, e) | Expr::SignExtend(_, e) => e.uses_loaded(),
+            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => a.uses_loaded() || b.uses_loaded(),
+            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => a.uses_loaded() || b.uses_loaded() || c.uses_loaded(),
+        }
+    }
     /// Calls `visit` with each register in it.
-    pub fn registers(&self, visit: &mut impl FnMut(Register)) {
+    pub fn registers(&self, visit: &mut (impl FnMut(Register) + ?Sized)) {
         match self {
             Expr::Const(_) | Expr::Loaded => {}
             Expr::Register(r) => visit(*r),

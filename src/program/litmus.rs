@@ -1,6 +1,7 @@
 //! Litmus tests for x86, as the users of the herd tools write them.
 //!
-//! In: the text of a `.litmus` file of architecture `X86` or `X86_64`. Out: a [`Litmus`]: program, what is observed, condition, filter.
+//! In: the text of a `.litmus` file of architecture `X86` or `X86_64`. Out: a [`Litmus`]: program, what is observed, condition, filter; or a [`Read`], which
+//! has no cells yet, for routes that cut memory themselves.
 //! `X86` has the destination first, `X86_64` last; a file that makes sense only the other way round is read that way.
 //! Format: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
 
@@ -50,8 +51,39 @@ impl Litmus {
     }
 }
 
-/// Reads a test.
+/// A test as read: code, variables and what is asked, without cells of memory.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// Architecture.
+    pub arch: Arch,
+    /// Its name.
+    pub name: String,
+    /// Lines `key=value` before the initial state.
+    pub info: Vec<(String, String)>,
+    /// The threads.
+    pub threads: Vec<Thread>,
+    /// The variables.
+    pub variables: Variables,
+    /// What is asked; a cell is an element of a variable, by number.
+    pub question: Question<Observed>,
+    uses: Vec<Use>,
+}
+
+/// Reads a test for the machines, whose cells are accessed as a whole.
+///
+/// # Errors
+/// As [`read`]; accesses of mixed sizes.
 pub fn parse(source: SourceId, text: &str) -> Result<Litmus, Diagnostic> {
+    let Read { arch, name, info, threads, variables, question, uses } = read(source, text)?;
+    let program = Program { cells: variables.cells(&uses)?, threads };
+    Ok(Litmus { arch, name, info, program, variables, question })
+}
+
+/// Reads a test.
+///
+/// # Errors
+/// What is no test, with its place.
+pub fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     let head = head(source, text, arch, "X86, X86_64")?;
     let list = tokens(source, text, head.body, Form::Free)?;
     let usual = if head.arch == Arch::X86 { Order::Intel } else { Order::Att };
@@ -71,7 +103,7 @@ fn arch(name: &str) -> Option<Arch> {
     }
 }
 
-fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Result<Litmus, Refusal> {
+fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Result<Read, Refusal> {
     let mut cursor = Cursor::new(list);
     cursor.expect("{")?;
     let wide = if head.arch == Arch::X86 { Width::W32 } else { Width::W64 };
@@ -79,32 +111,28 @@ fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Resu
     let initial = initial_state(&mut cursor, &mut variables, Type { width: wide, signed: false })?;
     let mut assemblers: Vec<Assembler> = (0..table::columns(&mut cursor)?).map(|i| Assembler::new(i, order)).collect();
     table::rows(&mut cursor, assemblers.len(), |i, cursor| assemblers[i].line(cursor, &mut variables, text))?;
-    let mut program = Program::default();
+    let mut threads: Vec<Thread> = Vec::new();
     let mut uses: Vec<Use> = Vec::new();
-    let mut widest = Vec::new();
     for assembler in assemblers {
-        widest.push(assembler.widest.clone());
         let (thread, more) = assembler.finish()?;
-        program.threads.push(thread);
+        threads.push(thread);
         uses.extend(more);
     }
     let mut types = HashMap::new();
     for r in &initial {
-        set_register(&mut program, r)?;
+        set_register(&mut threads, r)?;
         if let Some(ty) = r.declared {
             types.insert((r.thread, r.view.full.clone()), ty);
         }
     }
-    let mut names = Observer { arch: head.arch, threads: &mut program.threads, variables: &mut variables, types, widest };
-    let mut question = Question::parse(&mut cursor, &mut names)?;
-    program.cells = variables.cells(&uses)?;
-    settle(&mut question, &program, &variables);
-    Ok(Litmus { arch: head.arch, name: head.name.clone(), info: head.info.clone(), program, variables, question })
+    let mut names = Observer { arch: head.arch, threads: &mut threads, variables: &mut variables, types };
+    let question = Question::parse(&mut cursor, &mut names)?;
+    Ok(Read { arch: head.arch, name: head.name.clone(), info: head.info.clone(), threads, variables, question, uses })
 }
 
-fn set_register(program: &mut Program, r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
-    let count = program.threads.len();
-    let Some(thread) = program.threads.get_mut(r.thread as usize) else {
+fn set_register(threads: &mut [Thread], r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
+    let count = threads.len();
+    let Some(thread) = threads.get_mut(r.thread as usize) else {
         return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, the last one is {}", r.thread, count - 1)));
     };
     let at = thread.register(&r.view.full);
@@ -119,7 +147,6 @@ struct Observer<'p> {
     threads: &'p mut Vec<Thread>,
     variables: &'p mut Variables,
     types: HashMap<(u32, String), Type>,
-    widest: Vec<HashMap<String, Width>>,
 }
 
 impl Names for Observer<'_> {
@@ -132,12 +159,10 @@ impl Names for Observer<'_> {
                 return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, the last one is {}", count - 1)));
             };
             let register = thread.register(&view.full);
-            let used = self.widest[number as usize].get(&view.full).copied().unwrap_or(Width::W32).max(Width::W32);
-            let limit = if self.arch == Arch::X86 { Width::W32 } else { Width::W64 };
-            let width = if view.width == Width::W64 { used } else { view.width }.min(limit);
+            // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
             let shown = match self.types.get(&(number, view.full.clone())) {
                 Some(ty) if view.width == Width::W64 || ty.width <= view.width => *ty,
-                _ => Type { width, signed: true },
+                _ => Type { width: view.width.min(Type::INT.width), ..Type::INT },
             };
             let symbolic = super::registers::parse(token.text).is_none();
             let name = match self.arch {
@@ -174,8 +199,7 @@ impl Names for Observer<'_> {
         let text = if v.array { format!("{}[{index}]", name.text) } else { format!("[{}]", name.text) };
         let number = self.variables.list()[..].iter().take_while(|o| o.name != name.text).map(|o| o.initial.len()).sum::<usize>();
         let what = Observable::Cell(number as u32 + index as u32);
-        let shown = v.declared.unwrap_or(Type { width: Width::W64, signed: true });
-        // What has no declared type gets one when the code has said how it is used.
+        let shown = v.declared.unwrap_or(Type::INT);
         Ok(Observed { what, shift: 0, shown, text })
     }
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
@@ -188,17 +212,5 @@ impl Names for Observer<'_> {
             return self.variables.address(name.text, name.span, 0);
         }
         cursor.number().map(|n| n as u64)
-    }
-}
-
-/// Shows cells without a declared type by the width of their use.
-fn settle(question: &mut Question<Observed>, program: &Program, variables: &Variables) {
-    for o in &mut question.observed {
-        if let Observable::Cell(c) = o.what {
-            let cell = &program.cells[c as usize];
-            if variables.at(cell.address).is_some_and(|(v, _)| v.declared.is_none()) {
-                o.shown = Type { width: cell.width, signed: true };
-            }
-        }
     }
 }

@@ -65,7 +65,7 @@ pub struct Variable {
 impl Variable {
     /// Bytes of an element.
     pub fn element(&self) -> u64 {
-        self.declared.map_or(Width::W64, |t| t.width).bytes()
+        self.declared.map_or(Type::INT.width, |t| t.width).bytes()
     }
 }
 
@@ -177,11 +177,11 @@ impl Variables {
                 if let Some(u) = here.iter().find(|u| u.write && u.width != access) {
                     return Err(mixed(&name, u.span, u.width, access));
                 }
-                let width = declared.unwrap_or(Width::W32).max(access);
-                if v.array && width.bytes() > v.element() {
-                    let wide = here.iter().find(|u| u.width == access).map(|u| u.span);
-                    return Err(mixed(&name, wide.unwrap_or_default(), access, declared.unwrap_or(width)));
+                let width = declared.unwrap_or(Type::INT.width);
+                if let Some(wide) = here.iter().find(|u| u.width > width) {
+                    return Err(beyond(&name, wide.span, wide.width, width));
                 }
+                let access = access.min(width);
                 cells.push(Cell { name, address, width, access, initial: initial & width.mask() });
             }
         }
@@ -192,6 +192,12 @@ impl Variables {
         }
         Ok(cells)
     }
+}
+
+/// The refusal of an access that is wider than what it accesses.
+fn beyond(cell: &str, span: Span, found: Width, size: Width) -> Diagnostic {
+    Diagnostic::at(Stage::Unsupported, span, format!("an access of {} bits beyond `{cell}`, which has {}", found.bits(), size.bits()))
+        .note("a variable has the size of its declared type; without one it is an `int`, or a pointer if it holds an address at first")
 }
 
 /// The refusal of an access of another size.

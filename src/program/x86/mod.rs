@@ -52,8 +52,6 @@ pub(super) struct Assembler {
     constants: HashMap<String, i64>,
     /// Names of threads, which stand for numbers after `$` only.
     threads: HashMap<String, i64>,
-    /// The widest name by which the code calls each register.
-    pub widest: HashMap<String, Width>,
 }
 
 /// A refusal, and whether the other order of operands would be worth trying.
@@ -80,7 +78,6 @@ impl Assembler {
             returns: Vec::new(),
             constants: HashMap::new(),
             threads: HashMap::new(),
-            widest: HashMap::new(),
         }
     }
     /// Lets a name stand for a number.

@@ -67,8 +67,6 @@ impl Assembler {
             None if symbolic => View { full: name.to_string(), width: Width::W64, shift: 0 },
             None => return None,
         };
-        let widest = self.widest.entry(view.full.clone()).or_insert(view.width);
-        *widest = (*widest).max(view.width);
         Some((self.thread.register(&view.full), view))
     }
 
