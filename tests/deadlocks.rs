@@ -134,14 +134,17 @@ init allow({job, done}, comm({order|work -> job}, Boss(0) || Worker));
 ";
 
 #[test]
-fn a_finished_program_is_no_hang() {
+fn a_deadlock_that_looks_like_an_end_is_annotated() {
     let (_folder, path) = scratch(JOB);
     let output = run(&["explore", &path]);
     assert_eq!(output.status.code(), Some(0));
-    expect(&text(&output), &["deadlocks    1\n", "1 finished"]);
+    expect(&text(&output), &["deadlocks    1\n", "1 look like a normal end"]);
     let output = run(&["explore", &path, "--deadlock"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    expect(&text(&output), &["a deadlock after 3 steps", "a deadlock that looks like a normal end"]);
+    let output = run(&["explore", &path, "--deadlock", "--terminal", "done"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    expect(&text(&output), &["no way to a deadlock: all 4 states were seen, one clean end"]);
+    expect(&text(&output), &["no way to a deadlock: all 4 states were seen, one terminated"]);
     // A worker that is in the middle of something when the boss goes: a hang.
     let (_folder, path) = scratch(&JOB.replace("work(n) . Worker", "work(n) . work(n) . Worker"));
     let output = run(&["explore", &path, "--format", "json"]);
@@ -151,6 +154,21 @@ fn a_finished_program_is_no_hang() {
     let (_folder, path) = scratch("act a, b; init a . b;");
     let json: Value = serde_json::from_slice(&run(&["explore", &path, "--format", "json"]).stdout).unwrap();
     assert_eq!(json["ends"], serde_json::json!({ "terminated": 1, "finished": 0, "hang": 0 }));
+}
+
+/// `delta` and a condition that is false are deadlocks; successful termination is none.
+#[test]
+fn states_without_steps_are_deadlocks() {
+    let code = |behaviour: &str| {
+        let (_folder, path) = scratch(&format!("act a, b: Nat; init {behaviour};"));
+        run(&["explore", &path, "--deadlock"]).status.code()
+    };
+    for deadlock in ["a(0) . delta", "delta", "a(0) . false -> b(0)", "a(0) . delta + b(0)", "block({b}, a(0) . b(0))", "delta || delta"] {
+        assert_eq!(code(deadlock), Some(1), "{deadlock}");
+    }
+    for none in ["a(0)", "a(0) . b(1)", "a(0) || b(0)", "(true -> a(0)) . tau"] {
+        assert_eq!(code(none), Some(0), "{none}");
+    }
 }
 
 #[test]
@@ -274,7 +292,7 @@ init allow({c}, comm({s|r -> c}, P(0) || Q(0, false)));
     let none = |terminated, finished, hang| serde_json::json!({ "terminated": terminated, "finished": finished, "hang": hang });
     assert_eq!(ends(&[]), none(0, 0, 1));
     // P has come to its end; Q waits where it began, for P alone.
-    assert_eq!(ends(&["--terminal", "n == 3"]), none(0, 1, 0));
+    assert_eq!(ends(&["--terminal", "n == 3"]), none(1, 0, 0));
     assert_eq!(ends(&["--terminal", "n == 3 && m == 3 && odd"]), none(1, 0, 0));
     assert_eq!(ends(&["--terminal", "n == 3 && m == 4"]), none(0, 0, 1));
     assert_eq!(run(&["explore", &path, "--deadlock", "--terminal", "n == 3"]).status.code(), Some(0));
@@ -307,7 +325,7 @@ fn a_litmus_test_is_a_model_whose_threads_end() {
     let path = at("SB.litmus", STORE_BUFFERING);
     let output = run(&["explore", &path]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    expect(&text(&output), &["states       25", "deadlocks    1", "1 finished", "mu-check litmus"]);
+    expect(&text(&output), &["states       25", "deadlocks    1", "1 terminated", "mu-check litmus"]);
     // Without a formula the same; there is no hang to show.
     let output = run(&[&path]);
     assert!(!text(&output).contains("a deadlock"), "{}", text(&output));

@@ -140,8 +140,8 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             Detail::Symbolic(_) => None,
         };
         let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
-        let hangs = ends.is_some_and(|e| e.hangs > 0) && args.overview && session.common.format == Format::Text;
-        way = hangs.then(|| ways::shortest_hang(session, args, model)).transpose()?;
+        let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0) && args.overview && session.common.format == Format::Text;
+        way = hangs.then(|| ways::shortest_deadlock(session, args, model)).transpose()?;
         let lts = counted.lts.take();
         if lts.is_some() && counted.stop == Stop::Complete {
             typed = args.out.as_deref().and_then(|out| loaded.typed(out, &relabel));

@@ -2,8 +2,9 @@
 //! deadlocks of an exploration are.
 //!
 //! A single path comes from the parallel search with parents rebuilt ([`mu_explore::find`]), several and cycles from the one that keeps them
-//! ([`mu_explore::seek`]). Exit code 1: something was found. Which deadlocks are clean ends is said by the model ([`mu_model::standing`]); in a stored
-//! transition system a deadlock counts as an end if all steps into it are `Terminate` or one of `--terminal`.
+//! ([`mu_explore::seek`]). Exit code 1: something was found. The model distinguishes deadlocks from
+//! successful termination ([`mu_model::standing`]); in a stored transition system a state without
+//! steps is a termination if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
 use super::files::{Form, expect_writable, write, write_lts, write_text};
@@ -31,7 +32,7 @@ use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// How many states without steps are what.
+/// Numbers of states without steps, by kind.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Ends {
     pub terminated: u64,
@@ -53,7 +54,7 @@ impl Ends {
         let Ends { terminated, finished, hangs } = *self;
         let mut parts = Vec::new();
         let known = terminated + finished + hangs;
-        for (n, what) in [(terminated, "terminated"), (finished, "finished, with all others at rest"), (hangs, "hang")] {
+        for (n, what) in [(terminated, "terminated"), (finished, "look like a normal end"), (hangs, "hang")] {
             if n > 0 {
                 parts.push(format!("{} {what}", grouped(n)));
             }
@@ -141,8 +142,8 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     })
 }
 
-/// A shortest path to a hang, as text.
-pub(super) fn shortest_hang(session: &Session, args: &ExploreArgs, model: &dyn Model) -> Result<String, Diagnostic> {
+/// Finds a shortest path to a deadlock, as text.
+pub(super) fn shortest_deadlock(session: &Session, args: &ExploreArgs, model: &dyn Model) -> Result<String, Diagnostic> {
     let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
     let Ok(found) = search(session, args, &seeking, model, None)? else { return Ok(String::new()) };
     let told = tell(session, &seeking, model, &found)?;
@@ -179,8 +180,8 @@ struct Found {
     ways: Vec<Way>,
     states: u64,
     stop: Stop,
-    /// Clean ends that were met on the way.
-    clean: u64,
+    /// Terminations that were reached on the way.
+    terminated: u64,
     /// Whether steps were left out, for JSON.
     order_told: Option<Value>,
     /// Whether some were.
@@ -200,12 +201,12 @@ fn search(
     let options = session.explore_options(model, &args.without).without_confluence();
     // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
     let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
-    let hangs = |state: &[u32]| {
-        let (judge, clean, failed) = &mut *judge.borrow_mut();
+    let deadlocked = |state: &[u32]| {
+        let (judge, terminated, failed) = &mut *judge.borrow_mut();
         match judge.end(state) {
-            Ok(End::Hang) => true,
+            Ok(end) if end.is_deadlock() => true,
             Ok(_) => {
-                *clean += 1;
+                *terminated += 1;
                 false
             }
             Err(error) => {
@@ -226,7 +227,7 @@ fn search(
         hidden[group] || *named[label.index()].get_or_insert_with(|| has_name(label))
     };
     let sought = match seeking.sought() {
-        Some("deadlock") => Sought::Deadlock(&hangs),
+        Some("deadlock") => Sought::Deadlock(&deadlocked),
         Some("action") => Sought::Step(&of_name),
         _ => Sought::Divergence,
     };
@@ -255,8 +256,8 @@ fn search(
         let stop = if found.reached && found.path.is_none() { Stop::Memory } else { found.outcome.stop.clone() };
         let last = found.path.as_ref().map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
         match last {
-            // The nearest deadlock is a clean end: one that is not may be further away.
-            Some(state) if seeking.deadlock && !hangs(&state) => {
+            // The nearest state without steps is a termination: a deadlock may be further away.
+            Some(state) if seeking.deadlock && !deadlocked(&state) => {
                 judge.borrow_mut().1 = 0;
                 several()
             }
@@ -267,12 +268,12 @@ fn search(
         }
     };
     let (ways, states, stop, order): (Vec<Way>, u64, Stop, PartialOrder) = result?;
-    let (_, clean, failed) = judge.into_inner();
+    let (_, terminated, failed) = judge.into_inner();
     match failed {
         Some(error) => Err(error),
         None => {
             let reduced = matches!(order, PartialOrder::Used(LeftOut { states: 1.., .. }));
-            Ok(Ok(Found { ways, states, stop, clean, order_told: session.say_order(order.into()), reduced, processes }))
+            Ok(Ok(Found { ways, states, stop, terminated, order_told: session.say_order(order.into()), reduced, processes }))
         }
     }
 }
@@ -396,7 +397,7 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
         "action": args.seeking.action,
         "found": told.len(),
         "ways": ways,
-        "clean_ends": found.clean,
+        "clean_ends": found.terminated,
         "states": found.states,
         "stop": found.stop.word(),
         "seconds": session.budget.elapsed().as_secs_f64(),
@@ -426,22 +427,22 @@ fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found,
             text += &story.text_of(heading, session.common.verbose > 0);
         }
     }
-    let hangs = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end == End::Hang);
-    if Form::of(&args.model) == Form::Program && told.iter().any(|t| hangs(&t.1)) && !session.common.quiet {
+    let deadlocked = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
+    if Form::of(&args.model) == Form::Program && told.iter().any(|t| deadlocked(&t.1)) && !session.common.quiet {
         text += &format!("(lines are those that `mu-check expand {}` prints)\n", args.model.display());
     }
     if told.is_empty() {
-        let clean = match found.clean {
+        let terminated = match found.terminated {
             0 => String::new(),
-            1 => ", one clean end".into(),
-            n => format!(", {} clean ends", grouped(n)),
+            1 => ", one terminated".into(),
+            n => format!(", {} terminated", grouped(n)),
         };
         text += &match found.stop {
             Stop::Complete if found.reduced => {
-                format!("no way to {goal}: {} states were seen, the others do not matter{clean}\n", grouped(found.states))
+                format!("no way to {goal}: {} states were seen, the others do not matter{terminated}\n", grouped(found.states))
             }
-            Stop::Complete => format!("no way to {goal}: all {} states were seen{clean}\n", grouped(found.states)),
-            _ => format!("no way to {goal} so far: {} states were seen{clean} ({})\n", grouped(found.states), found.stop.word()),
+            Stop::Complete => format!("no way to {goal}: all {} states were seen{terminated}\n", grouped(found.states)),
+            _ => format!("no way to {goal} so far: {} states were seen{terminated} ({})\n", grouped(found.states), found.stop.word()),
         };
     }
     text

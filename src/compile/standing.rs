@@ -253,15 +253,25 @@ impl<'m> Teller<'m> {
         (0..self.anatomy.components.len()).map(|c| self.offers.local(c, state)).collect()
     }
 
-    /// Whether a component at this place has terminated.
+    /// True if a component at this place has terminated successfully.
     fn terminated(&self, component: usize, location: Option<usize>) -> bool {
         let automaton = &self.anatomy.components[component];
-        let Some(location) = location else { return true };
-        let mut before = automaton.edges.iter().filter(|e| e.to == location).peekable();
-        let after_terminal = !self.terminal.is_empty()
-            && before.peek().is_some()
-            && before.all(|e| e.acts.iter().any(|a| self.terminal.iter().any(|t| t == self.name(a.action))));
-        automaton.is_phase || automaton.locations[location].terminated || after_terminal
+        location.is_none_or(|l| automaton.is_phase || automaton.locations[l].terminated)
+    }
+
+    /// True if the user declared that a component at this place is at its end: all steps that lead
+    /// there are terminal actions.
+    fn after_terminal(&self, component: usize, location: Option<usize>) -> bool {
+        let (Some(location), false) = (location, self.terminal.is_empty()) else { return false };
+        let mut before = self.anatomy.components[component].edges.iter().filter(|e| e.to == location).peekable();
+        before.peek().is_some() && before.all(|e| e.acts.iter().any(|a| self.terminal.iter().any(|t| t == self.name(a.action))))
+    }
+
+    /// Adds to the components that a condition declares to be at their end those that a terminal
+    /// action does.
+    fn declared(&self, now: &[Rc<Local>], mut ended: Vec<u32>) -> Vec<u32> {
+        ended.extend((0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32));
+        ended
     }
 
     /// How the components stand, with what is in the way of each offer.
@@ -303,10 +313,12 @@ impl<'m> Teller<'m> {
     }
 }
 
-fn end_of(postures: &[Posture]) -> End {
+/// Classifies a state without steps. `declared`: components that the user or the front end declares
+/// to be at their end; one is enough if all others have terminated, have stopped or are at rest.
+fn end_of(postures: &[Posture], declared: &[u32]) -> End {
     if postures.contains(&Posture::Waits) {
         End::Hang
-    } else if postures.iter().all(|p| *p == Posture::Terminated) {
+    } else if !declared.is_empty() || postures.iter().all(|p| *p == Posture::Terminated) {
         End::Terminated
     } else {
         End::Finished
@@ -347,7 +359,8 @@ impl Standings for Teller<'_> {
             return Ok(known);
         }
         let now: Vec<Rc<Local>> = key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let end = end_of(&self.postures(&now, &key.1).0);
+        let declared = self.declared(&now, key.1.clone());
+        let end = end_of(&self.postures(&now, &declared).0, &declared);
         self.ends.insert(key, end);
         Ok(end)
     }
@@ -355,9 +368,10 @@ impl Standings for Teller<'_> {
     fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic> {
         let key = self.locals(state)?;
         let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
-        let ended = self.conditions.ended(state)?;
-        let (postures, obstacles) = self.postures(&now, &ended);
-        let end = end_of(&postures);
+        let declared = self.conditions.ended(state)?;
+        let declared = self.declared(&now, declared);
+        let (postures, obstacles) = self.postures(&now, &declared);
+        let end = end_of(&postures, &declared);
         let mut components = Vec::new();
         for (c, (posture, obstacles)) in postures.into_iter().zip(obstacles).enumerate() {
             let automaton = &self.anatomy.components[c];

@@ -4,25 +4,34 @@
 //! *Postures.* A component has *terminated* (successfully), has *stopped* (nothing is left to do, as after `delta`), or *waits*: it offers
 //! actions of its own, none of which becomes a step of the whole.
 //!
-//! *Ends.* A state without steps is a clean end if all components have terminated, or if at least one has terminated or stopped and every other one
-//! *is at rest*: it stands where it began, and what it offers only components that terminated, stopped, or are at rest themselves could
-//! take. This is the least such set: two components that wait for each other are never at rest, nor is one that is in the middle of something. All
-//! other states without steps are hangs.
+//! *Deadlocks.* A state without steps is a deadlock unless it is a successful termination: all
+//! components have terminated, or the user declared an end (`--terminal`) that the state fulfils.
+//!
+//! *A heuristic annotates deadlocks.* One looks like a normal end if at least one component has
+//! terminated or stopped and every other one *is at rest*: it stands where it began, and what it
+//! offers only components that terminated, stopped, or are at rest themselves could take. This is
+//! the least such set: two components that wait for each other are never at rest, nor is one that is
+//! in the middle of something. All other deadlocks are hangs.
 
 use mu_base::{Diagnostic, Span};
 
-/// What a state without steps is.
+/// Classification of a state without steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
-    /// All components have terminated.
+    /// Successful termination: all components have terminated, or an end that the user declared.
     Terminated,
-    /// Some components have come to their end, and no other one is in the middle of something: see the module's head.
+    /// A deadlock that looks like a normal end, by the heuristic of the module's head.
     Finished,
-    /// Some component waits for what never comes.
+    /// A deadlock in which some component waits.
     Hang,
 }
 
 impl End {
+    /// True for every state without steps but a successful termination.
+    pub fn is_deadlock(self) -> bool {
+        self != End::Terminated
+    }
+
     /// Stable word for reports.
     pub fn word(self) -> &'static str {
         match self {

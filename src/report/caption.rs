@@ -50,7 +50,10 @@ const MOST_TOLD: usize = 3;
 /// Why a state has no steps, as a clause.
 fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
     if ending.end != End::Hang {
-        return "all that was to be done is done.".into();
+        return match ending.end {
+            End::Terminated => "all components have terminated.".into(),
+            _ => "it looks like a normal end.".into(),
+        };
     }
     let waits: Vec<_> = ending.components.iter().filter(|c| c.posture == Posture::Waits).collect();
     let one = |c: &&super::standing::Component| match (c.offers.first(), c.closed.first()) {

@@ -128,8 +128,8 @@ impl Ending {
     /// A heading.
     pub fn title(&self) -> &'static str {
         match self.end {
-            End::Terminated => "the end: all components have terminated",
-            End::Finished => "a clean end: some components have finished, the others wait for them where they began",
+            End::Terminated => "successful termination",
+            End::Finished => "a deadlock that looks like a normal end: some components have finished, the others wait for them where they began",
             End::Hang => "a deadlock: no component can go on",
         }
     }
@@ -140,7 +140,7 @@ impl Ending {
         let in_line = |l: &Option<usize>| l.map(|l| format!(" (line {l})")).unwrap_or_default();
         for c in &self.components {
             text += &format!("    {}: {}\n", c.name, posture(c));
-            // At a clean end nobody asks what servers wait for.
+            // At a normal end the offers of servers explain nothing.
             if self.end != End::Hang || c.posture == Posture::Terminated {
                 continue;
             }
