@@ -204,6 +204,8 @@ impl Session {
         let start = Instant::now();
         output::stage("reading the specification");
         let spec = read(self, path)?;
+        let warnings = super::notes::warn(self, &spec.warnings);
+        self.warnings.extend(warnings);
         self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
         Ok(spec)
     }

@@ -420,9 +420,15 @@ fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
     notes.iter().map(|n| n.json(&session.sources)).collect()
 }
 
+/// Prints warnings about the text of a model, and returns them as JSON.
+pub(super) fn warn(session: &Session, warnings: &[(Span, String)]) -> Vec<Value> {
+    let note = |(place, text): &(Span, String)| Note { place: *place, warning: true, text: text.clone() };
+    tell(session, &warnings.iter().map(note).collect::<Vec<_>>())
+}
+
 /// Says what of a model can never happen, and which labels that were met have no value; the same for machines. To be asked for after the search.
 pub(super) fn tell_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
     let mut all = dead(model, &session.sources)?;
     all.extend(valueless(model));
-    Ok(tell(session, &all))
+    Ok(session.warnings.iter().cloned().chain(tell(session, &all)).collect())
 }

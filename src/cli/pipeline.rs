@@ -34,6 +34,8 @@ pub struct Session {
     pub ends: Vec<(String, String)>,
     /// Which labels of the model are memory operations, for graphs of its runs.
     pub interface: Option<mu_conform::interface::Interface>,
+    /// Warnings about the text of the model, printed when it was read, for JSON.
+    pub warnings: Vec<serde_json::Value>,
 }
 
 impl Session {
@@ -77,7 +79,7 @@ impl Session {
         if common.end_with_input {
             end_with_input(&budget);
         }
-        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new(), interface: None }
+        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new(), interface: None, warnings: Vec::new() }
     }
 
     /// Threads to use.

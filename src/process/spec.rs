@@ -72,4 +72,6 @@ pub struct ProcSpec {
     pub procs: Vec<ProcDef>,
     /// `init`.
     pub init: Proc,
+    /// Places whose meaning may surprise, with a sentence for each.
+    pub warnings: Vec<(Span, String)>,
 }

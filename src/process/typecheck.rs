@@ -21,7 +21,7 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     let mut actions = Actions::default();
     actions.declare(&mut data, sections)?;
     let globals = data.declare_globals(sections)?;
-    let mut checker = Processes { data, actions, procs: Vec::new(), by_name: AHashMap::new(), own: None };
+    let mut checker = Processes { data, actions, procs: Vec::new(), by_name: AHashMap::new(), own: None, warnings: Vec::new() };
     let bodies = checker.declare(sections)?;
     let mut init = None;
     for section in sections {
@@ -58,7 +58,11 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
         return Err(Diagnostic::new(Stage::Type, "the specification has no `init`").note("expected: init P;"));
     };
     let init = checker.process(init)?;
-    Ok(ProcSpec { data: checker.data.data, globals, actions: checker.actions.decls, procs, init })
+    let mut warnings = checker.warnings;
+    // An overloaded call is completed once for each candidate.
+    warnings.sort_by_key(|w| (w.0.source, w.0.start));
+    warnings.dedup();
+    Ok(ProcSpec { data: checker.data.data, globals, actions: checker.actions.decls, procs, init, warnings })
 }
 
 /// Declared actions by name.
@@ -158,6 +162,8 @@ struct Processes {
     by_name: AHashMap<String, Vec<ProcId>>,
     /// Parameters of the equation whose body is checked, `None` in `init`.
     own: Option<Vec<VarId>>,
+    /// See [`ProcSpec::warnings`].
+    warnings: Vec<(Span, String)>,
 }
 
 impl Processes {
@@ -364,10 +370,15 @@ impl Processes {
         for (param, given) in params.iter().zip(given) {
             let signature = &self.data.data.signature;
             let wanted = signature.var(*param);
+            let mut hidden = false;
             let value = given.or_else(|| {
                 let same = |v: &VarId| signature.var(*v).name == wanted.name && signature.var(*v).sort == wanted.sort;
                 let own = match &self.own {
-                    Some(own) => own.iter().copied().find(same)?,
+                    Some(own) => {
+                        let own = own.iter().copied().find(same)?;
+                        hidden = self.data.lookup_var(&wanted.name) != Some(own);
+                        own
+                    }
                     // In `init` a global variable may stand in.
                     None => self.data.lookup_var(&wanted.name).filter(same)?,
                 };
@@ -382,6 +393,14 @@ impl Processes {
                     ),
                 ));
             };
+            if hidden {
+                let (process, param) = (&name.kind, &wanted.name);
+                let text = format!(
+                    "`{process}` keeps the value of the parameter `{param}` here, not that of the bound variable `{param}` that hides it: \
+                     `{process}({param} = {param})` takes the variable"
+                );
+                self.warnings.push((span, text));
+            }
             args.push(value);
         }
         Ok(ProcKind::Call(proc, args))

@@ -129,7 +129,7 @@ impl Ending {
     pub fn title(&self) -> &'static str {
         match self.end {
             End::Terminated => "successful termination",
-            End::Finished => "a deadlock that looks like a normal end: some components have finished, the others wait for them where they began",
+            End::Finished => "a deadlock that looks like a normal end: no component is in the middle of something",
             End::Hang => "a deadlock: no component can go on",
         }
     }
