@@ -247,7 +247,7 @@ fn bytes_that_are_no_text() {
     assert_eq!(
         outcome.stderr,
         "m.mcrl2:2:10: error: the byte 0xff here is not UTF-8 text\n    2 | init a . \u{fffd};\n      |          ^\n  \
-         note: the files of specifications and formulas are text in UTF-8"
+         note: text files are read in UTF-8"
     );
     assert!(outcome.stdout.is_empty() && outcome.time < PATIENCE);
     // With JSON a refusal is an object too, whatever the stage.

@@ -238,6 +238,30 @@ fn no_path_leads_out_of_the_folder() {
     assert_eq!(studio.get("api/file?path=new.mcf").json()["text"], "false");
 }
 
+/// What a run opens by itself stays in the folder too: lists, includes, links, files beside the model.
+#[cfg(unix)]
+#[test]
+fn no_run_reads_outside_the_folder() {
+    let studio = Studio::start(&[]);
+    let inside = |name: &str, text: &str| std::fs::write(studio.folder.path().join("in").join(name), text).unwrap();
+    std::fs::write(studio.folder.path().join("passes.txt"), "swordfish : not a litmus test\n").unwrap();
+    inside("@up.txt", "../passes.txt\n");
+    inside("@root.txt", &format!("{}\n", studio.folder.path().join("passes.txt").display()));
+    inside("@list.txt", "@linked.txt\n");
+    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/@linked.txt")).unwrap();
+    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/chain.interface")).unwrap();
+    for list in ["@up.txt", "@root.txt", "@list.txt"] {
+        let started = studio.post("api/run", &json!({ "kind": "litmus", "model": list })).json();
+        let run = studio.finished(started["id"].as_u64().unwrap_or_else(|| panic!("{started}")));
+        assert!(!run.to_string().contains("swordfish"), "{list}: {run}");
+        assert!(run.to_string().contains("outside the folder"), "{list}: {run}");
+    }
+    let started = studio.post("api/run", &json!({ "kind": "explore", "model": "chain.mcrl2" })).json();
+    let run = studio.finished(started["id"].as_u64().unwrap());
+    assert!(!run.to_string().contains("swordfish"), "{run}");
+    assert_eq!(run["result"]["states"], 15, "{run}");
+}
+
 #[test]
 fn requests_have_limits() {
     let studio = Studio::start(&[]);

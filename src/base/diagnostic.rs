@@ -79,6 +79,9 @@ pub struct Diagnostic {
     pub related: Vec<(Span, String)>,
     /// What came first, for stage `Limit`: searches stop with it and keep what they have.
     pub stop: Option<Stop>,
+    /// True if the evaluation lacks a value: a term has none, or there are too many to enumerate. A
+    /// method that needs fewer values may succeed.
+    pub open: bool,
 }
 
 /// The message with its line, if that is known without the sources; [`Diagnostic::render`] shows all.
@@ -96,11 +99,20 @@ impl std::error::Error for Diagnostic {}
 impl Diagnostic {
     /// An error at a place.
     pub fn at(stage: Stage, span: Span, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: Some(span), line: None, notes: Vec::new(), related: Vec::new(), stop: None }
+        Self {
+            stage,
+            message: message.into(),
+            span: Some(span),
+            line: None,
+            notes: Vec::new(),
+            related: Vec::new(),
+            stop: None,
+            open: false,
+        }
     }
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: None, line: None, notes: Vec::new(), related: Vec::new(), stop: None }
+        Self { stage, message: message.into(), span: None, line: None, notes: Vec::new(), related: Vec::new(), stop: None, open: false }
     }
     /// A broken invariant of our own code, with the place in the source that noticed it. Exit code 4.
     #[track_caller]
@@ -170,7 +182,8 @@ impl Diagnostic {
             Stage::Limit => "unknown",
             _ => "error",
         };
-        if let Some(span) = self.span {
+        // A place in a text that is not among these would show another one.
+        if let Some(span) = self.span.filter(|s| sources.holds(s.source)) {
             let source = sources.get(span.source);
             let (line, column) = sources.line_column(span);
             let _ = writeln!(out, "{}:{line}:{column}: {word}: {}", source.name, self.message);
@@ -191,11 +204,13 @@ impl Diagnostic {
             let skip = if *column > 100 { column - 60 } else { 0 };
             let shown: String = text.chars().skip(skip).take(160).collect();
             let pad: String = text.chars().skip(skip).take(column - 1 - skip).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-            let _ = writeln!(out, "{number:5} | {shown}\n      | {pad}^");
+            if !text.is_empty() {
+                let _ = writeln!(out, "{number:5} | {shown}\n      | {pad}^");
+            }
         } else {
             let _ = writeln!(out, "{word}: {}", self.message);
         }
-        for (span, text) in &self.related {
+        for (span, text) in self.related.iter().filter(|r| sources.holds(r.0.source)) {
             let (line, column) = sources.line_column(*span);
             let _ = writeln!(out, "  {}:{line}:{column}: {text}", sources.get(span.source).name);
         }

@@ -3,38 +3,47 @@
 use std::path::Path;
 
 use super::diagnostic::{Diagnostic, Stage};
-use super::source::{SourceId, SourceMap, Span};
+use super::source::{SourceId, SourceMap};
 
-/// Text of a file, as a source of these.
+/// Bytes shown of a line after the one that is not text.
+const MOST_SHOWN: usize = 80;
+
+/// Reads a text file as a source of these.
 ///
 /// # Errors
 /// As [`read_text`].
 pub fn read_source(path: &Path, sources: &mut SourceMap) -> Result<(SourceId, String), Diagnostic> {
-    let text = read_text(path, sources)?;
+    let text = read_text(path)?;
     Ok((sources.add(path.display().to_string(), text.clone()), text))
 }
 
-/// Text of a file; the sources get it only where an error shows it.
+/// Reads a text file.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8: then with the place of the byte.
-pub fn read_text(path: &Path, sources: &mut SourceMap) -> Result<String, Diagnostic> {
+/// The file cannot be read, or is not UTF-8: then with the line of the first byte that is not. The
+/// diagnostic carries the file name and the line itself, so that it does not depend on any sources.
+pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     let mut bytes = crate::host::read(path).map_err(|e| file_error("cannot read", path, &e))?;
     if bytes.starts_with(b"\xef\xbb\xbf") {
         bytes.drain(..3);
     }
+    decoded(bytes, &path.display().to_string(), 1)
+}
+
+/// Text from bytes, which begin at a line of what is called `name`.
+///
+/// # Errors
+/// They are not UTF-8: with the line and column of the first byte that is not.
+pub fn decoded(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|e| {
-        let (at, byte) = (e.utf8_error().valid_up_to(), e.as_bytes()[e.utf8_error().valid_up_to()]);
-        let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
-        let source = sources.add(path.display().to_string(), text);
-        let span = match u32::try_from(at) {
-            Ok(start) => Span { source, start, end: start + 1 },
-            Err(_) => {
-                return Diagnostic::new(Stage::File, format!("`{}`: the byte 0x{byte:02x} at {at} is not UTF-8 text", path.display()));
-            }
-        };
-        Diagnostic::at(Stage::File, span, format!("the byte 0x{byte:02x} here is not UTF-8 text"))
-            .note("the files of specifications and formulas are text in UTF-8")
+        let (bytes, at) = (e.as_bytes(), e.utf8_error().valid_up_to());
+        let start = bytes[..at].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
+        let number = bytes[..start].iter().filter(|b| **b == b'\n').count() as u64 + first_line;
+        let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
+        let shown = String::from_utf8_lossy(&bytes[start..end.min(at + MOST_SHOWN)]).into_owned();
+        let message = format!("the byte 0x{:02x} here is not UTF-8 text", bytes[at]);
+        Diagnostic::in_line(Stage::File, number, column, shown, message).in_file(name).note("text files are read in UTF-8")
     })
 }
 
@@ -50,13 +59,13 @@ mod tests {
     #[test]
     fn marks_are_dropped_and_other_bytes_have_places() {
         let path = std::env::temp_dir().join(format!("mu-check-files-{}", std::process::id()));
-        let mut sources = SourceMap::new();
         std::fs::write(&path, b"\xef\xbb\xbfact a;").unwrap();
-        assert_eq!(read_text(&path, &mut sources).unwrap(), "act a;");
+        assert_eq!(read_text(&path).unwrap(), "act a;");
         std::fs::write(&path, b"act a;\n  \xff").unwrap();
-        let error = read_text(&path, &mut sources).unwrap_err();
-        assert_eq!(sources.line_column(error.span.unwrap()), (2, 3));
+        let error = read_text(&path).unwrap_err();
+        let line = error.line.unwrap();
+        assert_eq!((line.number, line.column), (2, 3));
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(read_text(&path, &mut sources).unwrap_err().stage, Stage::File);
+        assert_eq!(read_text(&path).unwrap_err().stage, Stage::File);
     }
 }

@@ -80,6 +80,10 @@ impl SourceMap {
         self.sources.push(source);
         id
     }
+    /// True if the source is one of these.
+    pub fn holds(&self, id: SourceId) -> bool {
+        (id.0 as usize) < self.sources.len()
+    }
     /// The source of an id given out by this map.
     pub fn get(&self, id: SourceId) -> &Source {
         &self.sources[id.0 as usize]

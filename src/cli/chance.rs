@@ -12,7 +12,6 @@ use super::pipeline::{Session, file_error};
 use super::print;
 use super::progress::{Bar, grouped};
 use mu_base::host::Instant;
-use mu_base::host::fs::File;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_chance::bisimulation::{bisimilar, reduce as quotient};
 use mu_chance::{System, aut, dot};
@@ -44,7 +43,7 @@ pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, 
 fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Diagnostic> {
     if Form::of(path) == Form::Aut {
         output::stage("reading a transition system");
-        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         return aut::read(file).map(Ok).map_err(|d| d.in_file(&path.display().to_string()));
     }
     let loaded = session.load_any(path, "none")?;

@@ -4,6 +4,7 @@
 //! `error`, and the exit code 2.
 
 use super::args::{CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction, Relabelling, Seeking};
+use super::by_equations;
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::cluster::{self, Company};
 use super::engines;
@@ -278,6 +279,21 @@ impl Checking<'_> {
         let asked = Subject { model: &*subject.model, labels: &*subject.labels };
         let (answer, why) = match engine.check(asked, formula, Task { wishes: &self.wishes, options: &chosen, budget }) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
+            Err(refusal) if peers.is_none() && by_equations::may_help(&refusal, subject) => {
+                match by_equations::decide(session, subject, formula, solver(args.solver.as_ref())) {
+                    Ok(Some((value, equations))) => {
+                        let why = format!("equations: the search of states fails ({}); there is no run to show", refusal.message);
+                        let verdict = if value { Verdict::True } else { Verdict::False };
+                        (
+                            Answer { verdict, equations, route: Route::Game, telling: false, ..stopped(Stop::Complete, "explicit") },
+                            Some(why),
+                        )
+                    }
+                    Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, "explicit"), None),
+                    // The first refusal names the place in the model.
+                    _ => return Err(refusal),
+                }
+            }
             found => {
                 let found = found?;
                 if let Some(sets) = &found.sets {
@@ -517,7 +533,7 @@ pub(super) fn tell(
     }
     let whole = !args.clustering.is_wanted();
     let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources, whole };
-    let notes = notes::notes(&seen, formula, &answer)?;
+    let notes = by_equations::unless_without_value(notes::notes(&seen, formula, &answer))?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
     }
@@ -531,7 +547,7 @@ pub(super) fn tell(
                 Format::Text => MOST_IN_TEXT,
             };
             let mut story = story(evidence, &*subject.model, args.full_states, most)?;
-            story.ending = ending(evidence, &*subject.model, &[], &session.sources)?;
+            story.ending = by_equations::unless_without_value(ending(evidence, &*subject.model, &[], &session.sources))?;
             Some(story)
         }
         _ => None,

@@ -125,10 +125,10 @@ fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let ours = format!("{}{FORMULA}", fingerprint(model));
     let mut found = Vec::new();
-    for entry in mu_base::host::fs::read_dir(folder).map_err(unread)? {
+    for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         if path.to_string_lossy().ends_with(ENDING) {
-            let file = mu_base::host::fs::File::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
+            let file = mu_base::host::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
             let header = Header::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
             if header.fingerprint.starts_with(&ours) {
                 found.push((path, header));
@@ -231,7 +231,7 @@ impl File<'_> {
 pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>) -> Result<PathBuf, Diagnostic> {
     let (path, beside) = (folder.join(name), folder.join(format!("{name}.part")));
     let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
-    let mut out = BufWriter::with_capacity(1 << 20, mu_base::host::fs::File::create(&beside).map_err(failed)?);
+    let mut out = BufWriter::with_capacity(1 << 20, mu_base::host::create(&beside).map_err(failed)?);
     write(&mut out)?;
     out.flush().map_err(failed)?;
     out.get_ref().sync_all().map_err(failed)?;
@@ -259,7 +259,7 @@ fn restore(
     fingerprint: &str,
     agrees: &dyn Fn(&Header) -> Result<(), Diagnostic>,
 ) -> Result<Restored, Diagnostic> {
-    let file = mu_base::host::fs::File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     let mut accept = |header: &Header| {
         if header.fingerprint != fingerprint {
             let message = "the checkpoint is of another model, or of other parameters or options";

@@ -23,8 +23,9 @@ use super::properties::Text;
 use super::shares::{self, Current, Rack, Shares};
 use super::ways::{Counter, Ends, Sighted};
 use clap::CommandFactory;
+use mu_base::diagnostic::Line;
 use mu_base::host::Instant;
-use mu_base::{Budget, Diagnostic, Limits, SourceMap, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
 use mu_cluster::{Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together, explore, meet};
 use mu_engines::Engine;
 use mu_engines::Wish;
@@ -445,7 +446,12 @@ fn listed(session: &Session, clustering: &Clustering, identity: Identified<'_>) 
     };
     let host = |address: &str| address.rsplit_once(':').map_or("", |a| a.0).to_string();
     let together = addresses.iter().filter(|a| host(a) == host(own)).count();
-    let secret = Secret::of_text(&read_text(secret, &mut SourceMap::new())?)?;
+    // The text of a secret is never shown.
+    let hidden = |error: Diagnostic| match error.line {
+        Some(line) => Diagnostic { line: Some(Box::new(Line { text: String::new(), ..*line })), ..error },
+        None => error,
+    };
+    let secret = Secret::of_text(&read_text(secret).map_err(hidden)?)?;
     let listen = clustering.listen.as_ref().unwrap_or(own);
     let places: Vec<SocketAddr> = listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
     let listener = TcpListener::bind(&places[..]).map_err(|e| {
@@ -459,7 +465,7 @@ fn listed(session: &Session, clustering: &Clustering, identity: Identified<'_>) 
 
 /// The addresses in a list of hosts.
 pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
-    let text = read_text(path, &mut SourceMap::new())?;
+    let text = read_text(path)?;
     let mut addresses: Vec<String> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let host = line.split('#').next().unwrap_or_default().trim();

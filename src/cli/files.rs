@@ -84,7 +84,7 @@ pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
         return Err(Diagnostic::new(Stage::File, format!("cannot write `{}`: it is a folder", path.display())));
     }
     let beside = beside(path);
-    File::create(&beside).and_then(|_| mu_base::host::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
+    mu_base::host::create(&beside).and_then(|_| mu_base::host::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -97,7 +97,7 @@ fn beside(path: &Path) -> PathBuf {
 pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
     let beside = beside(path);
     output::part(&beside);
-    let result = File::create(&beside)
+    let result = mu_base::host::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
         .and_then(|()| mu_base::host::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e)));
@@ -120,7 +120,7 @@ pub(super) type Brought = Option<Result<String, Diagnostic>>;
 /// Reads a transition system in the form that the name says, and the declarations if the file brings some.
 pub(super) fn read_lts(path: &Path) -> Result<(Lts, Brought), Diagnostic> {
     output::stage("reading a transition system");
-    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     match Form::of(path) {
         Form::Binary => binary::read(file).map(|lts| (lts, None)),
         Form::Mcrl2 => mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought))),
@@ -137,7 +137,7 @@ pub(super) fn model_text(session: &mut Session, path: &Path) -> Result<(String, 
         return Ok((path.display().to_string(), session.read(path)?));
     }
     output::stage("reading terms");
-    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     let text = if form == Form::Lps { mcrl2::read_process(file) } else { mcrl2::read_equations(file).map(|read| read.text) };
     Ok((as_mcrl2(path), text.map_err(|d| in_file(d, path))?))
 }
@@ -162,7 +162,7 @@ impl Equations {
             return Ok(Self { source: expanded.source, text: expanded.text, outlined: None });
         }
         output::stage("reading terms");
-        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         let outlined = mcrl2::read_equations(file).map_err(|d| in_file(d, path))?;
         let expanded = session.expand_text(&as_mcrl2(path), &outlined.text)?;
         // Parts of a text that has changed stand elsewhere.
@@ -182,7 +182,7 @@ impl Equations {
 fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
     use std::io::Read;
     let mut start = Vec::new();
-    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     file.take(mcrl2::MAGIC.len() as u64).read_to_end(&mut start).map_err(|e| file_error("cannot read", path, &e))?;
     Ok(start == mcrl2::MAGIC)
 }

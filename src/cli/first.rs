@@ -53,7 +53,7 @@ pub(super) fn new(session: &Session, args: &NewArgs) -> Result<u8, Diagnostic> {
     };
     let folder = &args.folder;
     mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
-    let mut there = mu_base::host::fs::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
+    let mut there = mu_base::host::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
     if there.next().is_some() {
         let message = format!("the folder `{}` is not empty", folder.display());
         return Err(Diagnostic::new(Stage::File, message).note("name one that is not there yet"));

@@ -47,13 +47,15 @@ pub(super) struct Loaded {
     pub declared: bool,
     /// The transition system that the file holds, if it holds one.
     pub stored: Option<Arc<Lts>>,
+    /// The compiled specification, if the model is one.
+    pub compiled: Option<Arc<Compiled>>,
 }
 
 impl From<Compiled> for Loaded {
     fn from(compiled: Compiled) -> Self {
         let compiled = Arc::new(compiled);
         let (data, actions) = (compiled.process().data.clone(), compiled.process().actions.clone());
-        Self { model: compiled.clone(), labels: compiled, data, actions, declared: true, stored: None }
+        Self { model: compiled.clone(), labels: compiled.clone(), data, actions, declared: true, stored: None, compiled: Some(compiled) }
     }
 }
 
@@ -308,11 +310,11 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     };
     if let Some(labels) = declares {
         let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: true, stored });
+        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: true, stored, compiled: None });
     }
     let labels = InferredLabels::new(&lts.table.texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored })
+    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored, compiled: None })
 }
 
 /// The labels of a transition system by the declarations that its file brings.

@@ -3,7 +3,7 @@
 use super::pipeline::read_text;
 use super::readers;
 use lsp_server::Connection;
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_base::{Diagnostic, Stage};
 use mu_lsp::{Files, Read};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> Option<String> {
-        read_text(path, &mut SourceMap::new()).ok()
+        read_text(path).ok()
     }
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);

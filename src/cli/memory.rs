@@ -27,7 +27,7 @@ pub(super) fn read_interface(session: &mut Session, model: &Path, named: Option<
         // One that nobody named may be for another purpose.
         None => {
             let mut sources = SourceMap::new();
-            let text = read_text(&model.with_extension("interface"), &mut sources).ok();
+            let text = read_text(&model.with_extension("interface")).ok();
             text.and_then(|t| Interface::parse(sources.add("interface", t.clone()), &t).ok())
         }
     };

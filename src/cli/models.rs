@@ -34,7 +34,7 @@ impl Named {
     }
     /// The text of a file that it may include.
     pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
-        folder.and_then(|f| mu_base::host::fs::read_to_string(f.join(name)).ok()).or_else(|| models::file(name))
+        folder.and_then(|f| mu_base::files::read_text(&f.join(name)).ok()).or_else(|| models::file(name))
     }
 }
 
@@ -82,7 +82,7 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
         let unknown = Diagnostic::new(Stage::Usage, format!("`{word}` is no memory model"));
         return Err(unknown.note(format!("expected a file `.cat` or one of {}", names.join(", "))));
     }
-    let text = read_text(path, &mut session.sources)?;
+    let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let beside = |name: &str| Named::beside(Some(&folder), name);
     let (model, dialect) = Dialect::compile(&mut session.sources, word, &text, &beside)?;

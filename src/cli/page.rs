@@ -4,7 +4,7 @@ use super::args::ReportArgs;
 use super::files::{expect_writable, write as write_file};
 use super::output;
 use super::pipeline::{Session, file_error, read_text};
-use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
+use mu_base::{Diagnostic, Stage, ends_in};
 use mu_report::page::{self, Shown};
 use std::io::BufWriter;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic
     let mut shown = Vec::new();
     for path in &args.results {
         let name = path.display().to_string();
-        let text = read_text(path, &mut SourceMap::new())?;
+        let text = read_text(path)?;
         shown.push(Shown::read(&name, &text).map_err(|why| Diagnostic::new(Stage::File, format!("{name}: {why}")))?);
     }
     let title = args.title.clone().unwrap_or_else(|| title(&shown));

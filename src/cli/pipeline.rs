@@ -79,7 +79,16 @@ impl Session {
         if common.end_with_input {
             end_with_input(&budget);
         }
-        Self { common, sources: SourceMap::new(), budget, reading, systems: Vec::new(), ends: Vec::new(), interface: None, warnings: Vec::new() }
+        Self {
+            common,
+            sources: SourceMap::new(),
+            budget,
+            reading,
+            systems: Vec::new(),
+            ends: Vec::new(),
+            interface: None,
+            warnings: Vec::new(),
+        }
     }
 
     /// Threads to use.
@@ -99,7 +108,7 @@ impl Session {
 
     /// Reads a text file.
     pub fn read(&mut self, path: &Path) -> Result<String, Diagnostic> {
-        read_text(path, &mut self.sources)
+        read_text(path)
     }
 
     /// Text of a file that is a source by itself.

@@ -18,7 +18,6 @@ use mu_cluster::{Shelf, Shelves};
 use mu_explore::{Share, Stamp, expect_sound};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -64,7 +63,7 @@ fn parse(path: &Path) -> Option<(u64, u32)> {
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unread)? {
+    for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         let text = path.to_string_lossy();
         if text.ends_with(ENDING) || text.ends_with(&format!("{ENDING}.part")) {
@@ -75,7 +74,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Diagnostic> {
 }
 
 fn stamp(path: &Path) -> Result<Stamp, Diagnostic> {
-    let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+    let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     Stamp::read(&mut BufReader::new(file)).map_err(|d| of_file(path, d))
 }
 
@@ -171,7 +170,7 @@ pub(super) struct Rack {
 pub(super) fn kept_in(folder: &Path, fingerprint: &str, reports: bool) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).map_err(unread)? {
+    for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         // A search of which no checkpoint is whole begins anew.
         if let (true, Some(name)) = (path.is_dir(), path.file_name())
@@ -233,7 +232,7 @@ impl Shelf for Shares {
     fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic> {
         let Some((folder, stamp)) = &self.from else { return Err(Diagnostic::internal("no checkpoint to go on from")) };
         let open = |path: &Path| {
-            let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+            let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
             Ok::<_, Diagnostic>(BufReader::with_capacity(1 << 20, file))
         };
         // With as many processes as before, each has the states that it had.

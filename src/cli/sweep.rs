@@ -137,7 +137,7 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
 
 fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     let Some(path) = &args.reference else { return Ok(Reference::default()) };
-    let text = read_text(path, &mut SourceMap::new())?;
+    let text = read_text(path)?;
     let refused = |(line, what): (usize, String)| Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display()));
     Reference::read(&text).map_err(refused)
 }
@@ -275,7 +275,7 @@ impl Runner<'_> {
         if !host::is_file(&path) {
             return Ok(Vec::new());
         }
-        let text = read_text(&path, &mut SourceMap::new())?;
+        let text = read_text(&path)?;
         let damaged = |e: String| {
             let message = format!("`{}` was not written by a sweep: {e}", path.display());
             Diagnostic::new(Stage::File, message).note("choose another folder, or remove the file to start over")
@@ -287,7 +287,7 @@ impl Runner<'_> {
             // A job of an earlier run may not be one of now.
             let other = || {
                 let path = row.formula.as_ref()?;
-                let text = host::fs::read_to_string(path).ok()?;
+                let text = read_text(Path::new(path)).ok()?;
                 Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)), confluence: setting() })
             };
             let explore = Job { name: EXPLORE.into(), formula: None, confluence: setting() };

@@ -85,7 +85,7 @@ pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnos
     let texts: Vec<String> = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
     let labels = InferredLabels::new(&texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored: None })
+    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored: None, compiled: None })
 }
 
 /// The exit code where a bound on store buffers left runs out: a good end is an unknown one then.

@@ -83,8 +83,7 @@ impl Specification {
     /// The file cannot be read, or is not UTF-8.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let mut sources = SourceMap::new();
-        let text = read_text(path, &mut sources).map_err(|e| Error::new(e, &sources))?;
+        let text = read_text(path).map_err(|e| Error::new(e, &SourceMap::new()))?;
         Ok(Self::new(path.display().to_string(), text))
     }
 

@@ -130,7 +130,7 @@ impl Runs {
             return refusal(429, "this sweep is under way already");
         }
         let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
-        let child = process(&self.program, &self.root).args(&arguments).spawn().map_err(failed)?;
+        let child = process(&self.program, &self.root, Some(self.scratch.path())).args(&arguments).spawn().map_err(failed)?;
         let id = all.0 + 1;
         all.0 = id;
         let run = Run {
@@ -195,7 +195,7 @@ impl Runs {
         let (from, to) = (folder.path().join("result.json"), folder.path().join("report.html"));
         std::fs::write(&from, result).map_err(failed)?;
         let title = format!("--title={model}");
-        let mut child = process(&self.program, folder.path());
+        let mut child = process(&self.program, folder.path(), None);
         let done = child.args(["report", &title, "--out", "report.html", "result.json"]).stdin(Stdio::null()).output().map_err(failed)?;
         if !done.status.success() {
             return refusal(422, String::from_utf8_lossy(&done.stderr).trim().to_string());
@@ -345,9 +345,13 @@ impl Runs {
     }
 }
 
-/// A process of the program in the folder, whose streams are ours.
-pub(crate) fn process(program: &Path, root: &Path) -> Command {
+/// A process of the program in a folder, whose streams are ours. It opens no file outside this folder
+/// and `scratch`, the folder of this server: not by a list, an include, an option, or a link.
+pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Command {
     let mut command = Command::new(program);
+    for (variable, folder) in mu_base::host::CONFINED.into_iter().zip([root, scratch.unwrap_or(root)]) {
+        command.env(variable, folder);
+    }
     command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

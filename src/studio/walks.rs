@@ -115,7 +115,7 @@ impl Walks {
     /// Starts a process, and waits for what it says of the initial state.
     fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
         let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
-        let mut child = process(&self.program, &self.root).args(arguments).spawn().map_err(failed)?;
+        let mut child = process(&self.program, &self.root, None).args(arguments).spawn().map_err(failed)?;
         let (Some(input), Some(out), Some(err)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return refusal(500, "the process has no pipes");
         };

@@ -172,6 +172,30 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Opens a file for reading.
+///
+/// # Errors
+/// There is no such file.
+pub fn open(path: &Path) -> Result<fs::File> {
+    fs::File::open(path)
+}
+
+/// Makes a file, or empties it.
+///
+/// # Errors
+/// The name is that of a folder.
+pub fn create(path: &Path) -> Result<fs::File> {
+    fs::File::create(path)
+}
+
+/// The entries of a folder.
+///
+/// # Errors
+/// There is no such folder.
+pub fn read_dir(path: &Path) -> Result<impl Iterator<Item = Result<fs::DirEntry>>> {
+    fs::read_dir(path)
+}
+
 /// Gives back what is large: the page lives longer than a run.
 pub fn leave<T>(large: T) {
     drop(large);

@@ -1,7 +1,8 @@
 //! The host is an operating system: the standard library has all of it.
 
-use std::io::{Result, Stderr, Stdin, Stdout};
+use std::io::{Error, ErrorKind, Result, Stderr, Stdin, Stdout};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use std::fs;
 pub use std::time::Instant;
@@ -40,14 +41,74 @@ pub const fn stopped() -> bool {
     false
 }
 
+/// The variables of the environment that confine a process, and those that it starts, to two folders.
+pub const CONFINED: [&str; 2] = ["MU_CHECK_CONFINED", "MU_CHECK_CONFINED_ALSO"];
+
+/// The folders to which this process is confined; empty: it is not.
+fn confined() -> &'static [PathBuf] {
+    static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FOLDERS.get_or_init(|| {
+        let real = |f: PathBuf| std::fs::canonicalize(&f).unwrap_or(f);
+        CONFINED.iter().filter_map(std::env::var_os).map(PathBuf::from).map(real).collect()
+    })
+}
+
+/// Checks that a path stays within the folders to which this process is confined, links resolved.
+///
+/// # Errors
+/// It does not, or its folder does not exist.
+pub fn expect_within(path: &Path) -> Result<()> {
+    let folders = confined();
+    if folders.is_empty() {
+        return Ok(());
+    }
+    let outside = || Error::new(ErrorKind::PermissionDenied, "it is outside the folder of this run");
+    let real = match std::fs::symlink_metadata(path) {
+        Ok(_) => std::fs::canonicalize(path).map_err(|_| outside())?,
+        // A new file: its folder decides.
+        Err(_) => {
+            let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            std::fs::canonicalize(folder).map_err(|_| outside())?.join(path.file_name().ok_or_else(outside)?)
+        }
+    };
+    if folders.iter().any(|f| real.starts_with(f)) { Ok(()) } else { Err(outside()) }
+}
+
 /// Whether there is a file of this name.
 pub fn is_file(path: &Path) -> bool {
-    path.is_file()
+    path.is_file() && expect_within(path).is_ok()
 }
 
 /// Whether there is a folder of this name.
 pub fn is_dir(path: &Path) -> bool {
-    path.is_dir()
+    path.is_dir() && expect_within(path).is_ok()
+}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// The file cannot be opened, or is outside the folders of [`expect_within`].
+pub fn open(path: &Path) -> Result<std::fs::File> {
+    expect_within(path)?;
+    std::fs::File::open(path)
+}
+
+/// Makes a file, or empties it.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn create(path: &Path) -> Result<std::fs::File> {
+    expect_within(path)?;
+    std::fs::File::create(path)
+}
+
+/// The entries of a folder.
+///
+/// # Errors
+/// As those of [`open`].
+pub fn read_dir(path: &Path) -> Result<std::fs::ReadDir> {
+    expect_within(path)?;
+    std::fs::read_dir(path)
 }
 
 /// Leaves what is large and made of many parts where it is until the process ends, whose memory the system takes back at once.
@@ -81,8 +142,9 @@ pub fn lock_folder(path: &Path, alone: bool) -> Option<FolderLock> {
 /// The bytes of a file.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or is outside the folders of [`expect_within`].
 pub fn read(path: &Path) -> Result<Vec<u8>> {
+    expect_within(path)?;
     std::fs::read(path)
 }
 

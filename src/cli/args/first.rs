@@ -43,6 +43,7 @@ pub struct NewArgs {
   mu-check eval 'newest(x,[entry(x,v0),entry(x,v1)])' cpu.mcrl2 -D buffer_size=3")]
 pub struct EvalArgs {
     /// A data expression.
+    #[arg(allow_hyphen_values = true)]
     pub expression: String,
     /// A specification whose sorts, maps and equations it may use.
     pub model: Option<PathBuf>,

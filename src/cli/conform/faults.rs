@@ -114,7 +114,7 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
         }
         let mut files = vec![path.clone()];
         if mu_base::host::is_dir(path) {
-            let entries = mu_base::host::fs::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
+            let entries = mu_base::host::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
             let wanted = ending(&args.model);
             files = entries.flatten().map(|e| e.path()).filter(|p| mu_base::host::is_file(p) && ending(p) == wanted).collect();
             files.sort();

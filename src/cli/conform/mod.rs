@@ -255,7 +255,7 @@ fn models(session: &mut Session, args: &ConformArgs) -> Result<(Vec<Against>, Ve
     for word in words {
         if let Some(word) = word.filter(|w| ends_in(Path::new(w), "views")) {
             let path = Path::new(word);
-            let text = super::pipeline::read_text(path, &mut session.sources)?;
+            let text = super::pipeline::read_text(path)?;
             let views = Views::compile(&mut session.sources, word, &text)?;
             out.0.push(Against { name: ways::stem(path), form: Judging::Views(views) });
             out.1.push(None);

@@ -43,7 +43,7 @@ impl Axioms {
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
         };
-        let text = read_text(&path, &mut SourceMap::new())?;
+        let text = read_text(&path)?;
         folders.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
         Ok(Self::of(path.display().to_string(), text, folders, args))
     }
@@ -55,7 +55,7 @@ impl Axioms {
         let place = &self.compiled[family(arch) as usize];
         let compiled = place.get_or_init(|| {
             let mut sources = SourceMap::new();
-            let given = |name: &str| self.folders.iter().find_map(|f| mu_base::host::fs::read_to_string(f.join(name)).ok());
+            let given = |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
             Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver).map_err(|d| Refused::new(&d, &sources))
         });

@@ -6,7 +6,7 @@
 //! `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met). Cost: linear.
 
 use crate::pipeline::read_text;
-use mu_base::{Diagnostic, SourceMap, Stage};
+use mu_base::{Diagnostic, Stage};
 use mu_outcome::{Answer, Verdict};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) struct Expected {
 impl Expected {
     /// Reads a file.
     pub(super) fn of_file(path: &Path) -> Result<Self, Diagnostic> {
-        Expected::read(&read_text(path, &mut SourceMap::new())?).map_err(|e| e.in_file(&path.display().to_string()))
+        Expected::read(&read_text(path)?).map_err(|e| e.in_file(&path.display().to_string()))
     }
     /// What is wanted of a test: the table may have a part of the path of its file.
     pub(super) fn of(&self, file: &str, name: &str) -> Option<Wanted> {

@@ -1,12 +1,12 @@
 //! The files that are meant by files, lists and folders. Cost: one look at each entry of the folders.
 
 use super::super::pipeline::{file_error, read_text};
-use mu_base::{Diagnostic, SourceMap, Stage, ends_in};
+use mu_base::{Diagnostic, Stage, ends_in};
 use std::path::{Path, PathBuf};
 
 /// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
 fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
-    let text = read_text(list, &mut SourceMap::new())?;
+    let text = read_text(list)?;
     if within.iter().any(|l| l == list) {
         return Err(Diagnostic::new(Stage::File, format!("the list `{}` includes itself", list.display())));
     }
@@ -42,7 +42,7 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
         let before = files.len();
         let mut todo = vec![path.clone()];
         while let Some(folder) = todo.pop() {
-            for entry in mu_base::host::fs::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
+            for entry in mu_base::host::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
                 let entry = entry.map_err(|e| file_error("cannot read", &folder, &e))?;
                 let kind = entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
                 let path = entry.path();

@@ -125,7 +125,7 @@ impl<'m> Interpreter<'m> {
             Command::Moves => Ok(Reply::Moves(self.moves()?)),
             Command::Trace => Ok(Reply::Trace(self.path()?, position)),
             Command::Load(path) => {
-                let text = read_text(path, sources)?;
+                let text = read_text(path)?;
                 // A text becomes a source only where an error has to show it.
                 let trace = trace::from_json(SourceId::default(), &text)
                     .or_else(|_| trace::from_json(sources.add(path.display().to_string(), text.clone()), &text))?;

@@ -19,7 +19,7 @@ use self::terminal::in_terminal;
 use super::args::{Format, SimulateArgs};
 use super::output;
 use super::pipeline::{Session, file_error};
-use mu_base::host::fs::File;
+use mu_base::files::decoded;
 use mu_base::{Diagnostic, SourceMap, Span, Stage};
 use mu_model::Model;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn script(
     let (name, reader): (String, Box<dyn BufRead>) = if path == Path::new("-") {
         ("<standard input>".into(), Box::new(BufReader::new(mu_base::host::input())))
     } else {
-        let file = File::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+        let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
         (path.display().to_string(), Box::new(BufReader::new(file)))
     };
     let mut commands: Vec<Value> = Vec::new();
@@ -92,7 +92,7 @@ fn script(
     for (number, line) in reader.split(b'\n').enumerate() {
         let line = line.map_err(|e| file_error("cannot read", path, &e))?;
         let start = text.len();
-        let line = String::from_utf8_lossy(&line).into_owned();
+        let line = decoded(line, &name, number as u64 + 1)?;
         text += &line;
         text.push('\n');
         // An error shows its line: the script so far is its source.

@@ -22,6 +22,12 @@ pub(crate) fn builtin_of<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v 
     }
 }
 
+/// True if one of two terms is the negation of the other.
+fn is_negation(p: &Program, a: &Value, b: &Value) -> bool {
+    let negates = |v: &Value, of: &Value| matches!(builtin_of(p, v), Some((Builtin::Not, [inner])) if inner == of);
+    negates(a, b) || negates(b, a)
+}
+
 /// Most connectives that a negation is moved inside of.
 const MOST_NEGATED: usize = 4096;
 
@@ -48,6 +54,7 @@ impl Machine {
             (Value::Bool(true), _) | (_, Value::Bool(false)) => b,
             (_, Value::Bool(true)) | (Value::Bool(false), _) => a,
             _ if a == b => a,
+            _ if is_negation(p, &a, &b) => Value::Bool(false),
             _ => stuck2(p.and, a, b),
         }
     }
@@ -57,6 +64,7 @@ impl Machine {
             (Value::Bool(false), _) | (_, Value::Bool(true)) => b,
             (_, Value::Bool(false)) | (Value::Bool(true), _) => a,
             _ if a == b => a,
+            _ if is_negation(p, &a, &b) => Value::Bool(true),
             _ => stuck2(p.or, a, b),
         }
     }
@@ -119,6 +127,11 @@ impl Machine {
         if a == b {
             return Ok(a);
         }
+        match (&a, &b) {
+            (Value::Bool(true), Value::Bool(false)) => return Ok(c),
+            (Value::Bool(false), Value::Bool(true)) => return Ok(self.not(p, c)),
+            _ => {}
+        }
         if p.op(op).range == basic::BOOL && c.is_open() {
             let not_c = self.not(p, c.clone());
             let x = self.and(p, c, a);
@@ -157,13 +170,14 @@ impl Machine {
             SortKind::Bool => match (a, b) {
                 (Value::Bool(true), x) | (x, Value::Bool(true)) => return Ok(x.clone()),
                 (Value::Bool(false), x) | (x, Value::Bool(false)) => return Ok(self.not(p, x.clone())),
+                _ if is_negation(p, a, b) => return Ok(Value::Bool(false)),
                 _ => {}
             },
-            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
-                if open && let Some(v) = self.compare_linear(p, Relation::Equal, sort, a, b) {
-                    return self.equal_extremum(p, v);
-                }
-            }
+            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => match self.compare_linear(p, Relation::Equal, sort, a, b) {
+                Some(v) if open => return self.equal_extremum(p, v),
+                Some(v @ Value::Bool(_)) => return Ok(v),
+                _ => {}
+            },
             SortKind::List(element) => return self.equal_lists(p, sort, *element, a, b),
             SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => {
                 if let Some(v) = self.equal_sets(p, sort, a, b)? {
@@ -255,6 +269,11 @@ impl Machine {
         }
     }
 
+    /// The sort of a numeric term without a value.
+    pub(crate) fn sort_of_number(&self, p: &Program, v: &Value) -> SortId {
+        linear::numeric_sort(p, &|u| self.unknowns.sort(u), v)
+    }
+
     pub(crate) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
         linear::compare(p, &|u| self.unknowns.sort(u), relation, sort, a, b)
     }
@@ -276,11 +295,18 @@ impl Machine {
                     if a.is_number() && b.is_number() {
                         return Ok(verdict(a.cmp(b)));
                     }
-                    if a.is_open() || b.is_open() {
-                        let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
-                        if let Some(v) = self.compare_linear(p, relation, sort, a, b) {
+                    let relation = if or_equal { Relation::LessEqual } else { Relation::Less };
+                    let open = a.is_open() || b.is_open();
+                    match self.compare_linear(p, relation, sort, a, b) {
+                        Some(v) if open => {
+                            if let Some(cases) = self.less_by_cases(p, sort, &v)? {
+                                return Ok(cases);
+                            }
                             return self.spread(p, v);
                         }
+                        // A term without a value keeps its form, unless the comparison is true or false for every number.
+                        Some(v @ Value::Bool(_)) => return Ok(v),
+                        _ => {}
                     }
                 }
                 SortKind::Bool => {
@@ -306,6 +332,27 @@ impl Machine {
             }
             Ok(stuck2(op, a.clone(), b.clone()))
         })
+    }
+
+    /// A comparison in which one side is `if(c, s, t)` with an open condition, as a disjunction.
+    fn less_by_cases(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Option<Value>> {
+        let Some((which @ (Builtin::Less | Builtin::LessEqual), [a, b])) = builtin_of(p, v) else { return Ok(None) };
+        let or_equal = which == Builtin::LessEqual;
+        for (side, left) in [(a, true), (b, false)] {
+            let Some((Builtin::If, [c, s, t])) = builtin_of(p, side) else { continue };
+            if !c.is_open() {
+                continue;
+            }
+            let (then, other) = if left {
+                (self.less(p, sort, s, b, or_equal)?, self.less(p, sort, t, b, or_equal)?)
+            } else {
+                (self.less(p, sort, a, s, or_equal)?, self.less(p, sort, a, t, or_equal)?)
+            };
+            let not_c = self.not(p, c.clone());
+            let (then, other) = (self.and(p, c.clone(), then), self.and(p, not_c, other));
+            return Ok(Some(self.or(p, then, other)));
+        }
+        Ok(None)
     }
 
     /// `max(s, t) == n` for a number, so that a bound of either prunes.

@@ -128,11 +128,16 @@ impl Machine {
     fn equal_bodies(&mut self, p: &Program, domain: &[SortId], range: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
         let mark = self.unknowns.mark();
         let args: Vec<Value> = domain.iter().map(|&sort| self.unknowns.fresh(sort, None)).collect();
-        let verdict = self.equal_at(p, range, f, g, args);
+        let wanted = self.unknowns.since(mark).collect();
+        let verdict = self.equal_at(p, range, f, g, args).and_then(|same| match same {
+            v @ Value::Bool(_) => Ok(Some(v)),
+            // Equality of functions is a universal quantifier.
+            same => {
+                let differ = self.not(p, same);
+                enumerate::search_difference(self, p, wanted, differ, "a comparison of functions")
+            }
+        });
         self.unknowns.undo(mark);
-        Ok(match verdict? {
-            v @ Value::Bool(_) => Some(v),
-            _ => None,
-        })
+        verdict
     }
 }

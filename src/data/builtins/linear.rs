@@ -2,6 +2,7 @@
 //!
 //! Works on machine integers; what overflows or is not linear stays as it is, so every rewriting here is an equivalence.
 
+use super::compare::builtin_of;
 use super::stuck2;
 use crate::engine::compile::Program;
 use crate::signature::{Builtin, OpKind};
@@ -131,6 +132,14 @@ pub fn least(sort: SortId) -> Option<i64> {
     }
 }
 
+/// The greatest number that a term can be whatever its operands are: a remainder is below its divisor.
+fn greatest(p: &Program, v: &Value) -> Option<i64> {
+    match builtin_of(p, v) {
+        Some((Builtin::Mod, [_, Value::Int(n)])) if *n > 0 => Some(n - 1),
+        _ => None,
+    }
+}
+
 /// Simplifies `a relation b` where an operand is undecided; `None` if nothing is gained.
 pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation, at: SortId, a: &Value, b: &Value) -> Option<Value> {
     let d = Linear::difference(p, a, b)?;
@@ -157,15 +166,17 @@ pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation,
                 return Some(Value::Bool(false));
             }
             let n = c.checked_neg()? / k;
-            if low.is_some_and(|l| n < l) {
+            if low.is_some_and(|l| n < l) || greatest(p, atom).is_some_and(|h| n > h) {
                 return Some(Value::Bool(false));
             }
             return relation_value(info.equal, atom.clone(), Value::Int(n));
         }
+        let high = greatest(p, atom);
         if *k > 0 {
             // k·t <= -c
             let most = c.checked_neg()?.div_euclid(*k);
             return match low {
+                _ if high.is_some_and(|h| h <= most) => Some(Value::Bool(true)),
                 Some(l) if most < l => Some(Value::Bool(false)),
                 Some(l) if most == l && matches!(atom, Value::Unknown(_)) => relation_value(info.equal, atom.clone(), Value::Int(most)),
                 _ => relation_value(info.less_equal, atom.clone(), Value::Int(most)),
@@ -176,6 +187,9 @@ pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation,
         let from = c.checked_add(m - 1)?.div_euclid(m);
         if low.is_some_and(|l| from <= l) {
             return Some(Value::Bool(true));
+        }
+        if high.is_some_and(|h| h < from) {
+            return Some(Value::Bool(false));
         }
         return relation_value(info.less_equal, Value::Int(from), atom.clone());
     }

@@ -42,7 +42,9 @@ impl Machine {
             Not => self.not(p, a),
             PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal => a,
             NatToPos | IntToPos | IntToNat | RealToPos | RealToNat | RealToInt | Abs | Negate | Succ | Pred | Floor | Ceil | Round
-            | Sqrt => number::unary(builtin, &a).unwrap_or_else(|| stuck1(op, a)),
+            | Sqrt => number::unary(builtin, &a)
+                .or_else(|| number::simplify_unary(p, builtin, self.sort_of_number(p, &a), &a))
+                .unwrap_or_else(|| stuck1(op, a)),
             Head | Tail | RHead | RTail => list::part(builtin, &a).unwrap_or_else(|| stuck1(op, a)),
             Pick => set::pick(&a).unwrap_or_else(|| stuck1(op, a)),
             Size => return self.size(p, op, a),

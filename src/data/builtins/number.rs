@@ -1,5 +1,6 @@
 //! Numbers: unbounded integers and exact fractions, one representation for all sorts.
 
+use super::compare::builtin_of;
 use super::stuck2;
 use crate::engine::compile::Program;
 use crate::signature::{Builtin, OpKind};
@@ -122,6 +123,32 @@ fn power(base: BigRational, exponent: &BigInt) -> Option<Value> {
     Some(Value::rational(if exponent.is_negative() { result.recip() } else { result }))
 }
 
+/// A unary operation on a term without a value, where it is the same for every number of the term's
+/// sort: inverses cancel, and operations that leave all numbers of the sort as they are vanish.
+pub fn simplify_unary(p: &Program, builtin: Builtin, sort: SortId, a: &Value) -> Option<Value> {
+    use Builtin::*;
+    let within = |widest: SortId| sort.0 >= basic::POS.0 && sort.0 <= widest.0;
+    let unchanged = match builtin {
+        NatToPos | IntToPos | RealToPos => within(basic::POS),
+        IntToNat | RealToNat | Abs => within(basic::NAT),
+        RealToInt | Floor | Ceil | Round => within(basic::INT),
+        _ => false,
+    };
+    if unchanged {
+        return Some(a.clone());
+    }
+    let inverse = match builtin {
+        Succ => Pred,
+        Pred => Succ,
+        Negate => Negate,
+        _ => return None,
+    };
+    match builtin_of(p, a) {
+        Some((inner, [x])) if inner == inverse => Some(x.clone()),
+        _ => None,
+    }
+}
+
 /// An operation on undecided operands: neutral elements vanish, constants gather on the right.
 pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Value {
     use Builtin::*;
@@ -132,7 +159,14 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
         Add | Subtract if zero(&b) => a,
         Multiply if one(&a) => b,
         Multiply if one(&b) => a,
-        Multiply if a.is_open() && zero(&b) || b.is_open() && zero(&a) => Value::Int(0),
+        Multiply if zero(&b) || zero(&a) => Value::Int(0),
+        Subtract if a == b => Value::Int(0),
+        Div | Divide if one(&b) => a,
+        Mod if one(&b) => Value::Int(0),
+        // The divisor is positive: `div` and `mod` are of a Pos.
+        Div | Mod if zero(&a) => Value::Int(0),
+        Exp if zero(&b) || one(&a) => Value::Int(1),
+        Exp if one(&b) => a,
         Add if a.is_number() && !b.is_number() && b.is_open() && p.op(op).first == last_sort(p, op) => simplify(p, Add, op, b, a),
         Add if b.is_number() && a.is_open() => {
             if let Some((inner, [x, c])) = a.as_app()

@@ -38,6 +38,19 @@ pub fn pick(a: &Value) -> Option<Value> {
     }
 }
 
+/// True for `{}` and `{:}`.
+fn is_empty(v: &Value) -> bool {
+    v.as_set().is_some_and(|s| s.is_empty()) || v.as_bag().is_some_and(|s| s.is_empty())
+}
+
+/// `{}` or `{:}` of a sort.
+fn empty(p: &Program, sort: SortId) -> Value {
+    match p.signature.sorts.kind(sort) {
+        SortKind::Bag(_) | SortKind::FBag(_) => Value::rich(Rich::Bag(sort, Rc::new([]))),
+        _ => Value::rich(Rich::Set(sort, Rc::new([]))),
+    }
+}
+
 fn element_sort(p: &Program, sort: SortId) -> SortId {
     match p.signature.sorts.kind(sort) {
         SortKind::Set(e) | SortKind::FSet(e) | SortKind::Bag(e) | SortKind::FBag(e) | SortKind::List(e) => *e,
@@ -341,6 +354,15 @@ impl Machine {
             }
             return Ok(bag);
         }
+        for (empty, other) in [(&a, &b), (&b, &a)] {
+            if is_empty(empty) {
+                return Ok(other.clone());
+            }
+        }
+        let is_bag = matches!(p.signature.sorts.kind(sort), SortKind::Bag(_) | SortKind::FBag(_));
+        if !is_bag && a == b {
+            return Ok(a);
+        }
         // !s + t = !(s - t)
         for (x, y) in [(&a, &b), (&b, &a)] {
             if let Some((Builtin::Complement, [s])) = parts(p, x)
@@ -365,6 +387,12 @@ impl Machine {
         {
             return Ok(v);
         }
+        if is_empty(&a) || is_empty(&b) {
+            return Ok(a);
+        }
+        if a == b {
+            return Ok(empty(p, sort));
+        }
         // !s - t = !(s + t)
         if let Some((Builtin::Complement, [s])) = parts(p, &a)
             && let (Some(x), Some(y)) = (s.as_set(), b.as_set())
@@ -388,6 +416,12 @@ impl Machine {
             {
                 return Ok(v);
             }
+        }
+        if is_empty(&a) || is_empty(&b) {
+            return Ok(empty(p, sort));
+        }
+        if a == b {
+            return Ok(a);
         }
         // !s * !t = !(s + t)
         if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) = (parts(p, &a), parts(p, &b))
@@ -490,6 +524,8 @@ impl Machine {
                 }
             }
             all
+        } else if is_empty(a) {
+            Some(Value::Bool(true))
         } else if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) = (parts(p, a), parts(p, b)) {
             let (s, t) = (s.clone(), t.clone());
             return self.subset(p, op, &t, &s, proper);

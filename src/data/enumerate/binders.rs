@@ -12,7 +12,7 @@ use crate::engine::machine::Outcome;
 use crate::engine::terms::Terms;
 use crate::expr::Binder;
 use crate::signature::Builtin;
-use crate::sort::SortKind;
+use crate::sort::{SortKind, basic};
 use crate::value::{Closure, Rich, Value};
 use mu_base::Stage;
 use mu_base::ids::SortId;
@@ -136,19 +136,21 @@ fn quantify_small<T: Terms>(m: &mut T, p: &Program, closure: &Closure, forall: b
     let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
     let Some(values) = values_of(m, p, sort, MAX_TRIED)? else { return Ok(None) };
     m.alone(|m| {
-        let mut stuck = false;
+        // The conjunction or disjunction of the bodies: a part without a value may be all that is left.
+        let mut all = Value::Bool(forall);
         for v in values.iter() {
-            match m.body(p, closure, std::slice::from_ref(v))? {
+            let body = m.body(p, closure, std::slice::from_ref(v))?;
+            all = match body {
                 Value::Bool(b) if b != forall => return Ok(Some(Value::Bool(b))),
-                Value::Bool(_) => {}
-                _ => stuck = true,
-            }
+                body if forall => m.and(p, all, body),
+                body => {
+                    let (all, body) = (m.not(p, all), m.not(p, body));
+                    let none = m.and(p, all, body);
+                    m.not(p, none)
+                }
+            };
         }
-        Ok(Some(if stuck {
-            Value::rich(Rich::Closure(Closure { lambda: closure.lambda.clone(), captures: closure.captures.clone() }))
-        } else {
-            Value::Bool(forall)
-        }))
+        Ok(Some(all))
     })
 }
 
@@ -185,7 +187,13 @@ fn set_of_solutions<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outc
 }
 
 fn bag_of_counts<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome<Option<Value>> {
-    let Some(values) = values_of(m, p, closure.lambda.sorts[0], MAX_COMPREHENSION)? else { return Ok(None) };
+    let values = match values_of(m, p, closure.lambda.sorts[0], MAX_COMPREHENSION)? {
+        Some(values) => values.to_vec(),
+        None => match counted_elements(m, p, closure)? {
+            Some(values) => values,
+            None => return Ok(None),
+        },
+    };
     let sort = closure.lambda.sort;
     let mut bag = Value::rich(Rich::Bag(sort, Rc::new([])));
     for v in values.iter() {
@@ -193,6 +201,55 @@ fn bag_of_counts<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome
         bag = m.bag_add(p, sort, v.clone(), n, bag)?;
     }
     Ok(bag.as_bag().is_some().then_some(bag))
+}
+
+/// The elements of an infinite sort that a bag comprehension counts at least once, if they are few.
+fn counted_elements<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome<Option<Vec<Value>>> {
+    let mark = m.mark();
+    let (body, wanted) = body_of_unknowns(m, p, closure);
+    let condition = m.apply_op(p, p.sort(basic::NAT).less, vec![Value::Int(0), body?])?;
+    let mut elements = Vec::new();
+    let mut search = Search::new(wanted, false, true, "a bag comprehension");
+    let mut each = |_: &mut T, values: &[Value]| {
+        elements.extend(values.iter().cloned());
+        Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    let flow = search.run(m, p, condition, &mut each);
+    m.undo(mark);
+    match flow {
+        Err(e) if e.stage == Stage::Limit => Err(e),
+        Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => {
+            elements.sort_unstable();
+            elements.dedup();
+            Ok(Some(elements))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Decides whether two functions or sets are equal: a search for values of the unknowns `wanted` for
+/// which the condition that they differ is true. None if it decides nothing.
+pub(crate) fn search_difference<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    wanted: Vec<u32>,
+    differ: Value,
+    place: &'static str,
+) -> Outcome<Option<Value>> {
+    let mut different = false;
+    let mut search = Search::new(wanted, true, true, place);
+    search.span = SPANS[1];
+    let flow = search.run(m, p, differ, &mut |_, _| {
+        different = true;
+        Ok(ControlFlow::Break(()))
+    });
+    Ok(match flow {
+        Err(e) if e.stage == Stage::Limit => return Err(e),
+        Err(_) => None,
+        Ok(_) if different => Some(Value::Bool(false)),
+        Ok(_) if search.lenient == Some(true) || search.cut => None,
+        Ok(_) => Some(Value::Bool(true)),
+    })
 }
 
 /// Equality of sets that are not both finite: a search for an element that makes the difference.
@@ -217,21 +274,9 @@ pub(crate) fn equal_comprehensions<T: Terms>(m: &mut T, p: &Program, sort: SortI
     let (not_a, not_b) = (m.not(p, in_a.clone()), m.not(p, in_b.clone()));
     let (one, other) = (m.and(p, in_a, not_b), m.and(p, not_a, in_b));
     let condition = m.or(p, one, other);
-    let mut different = false;
-    let mut search = Search::new(wanted, true, true, "a comparison of sets");
-    search.span = SPANS[1];
-    let flow = search.run(m, p, condition, &mut |_, _| {
-        different = true;
-        Ok(ControlFlow::Break(()))
-    });
+    let verdict = search_difference(m, p, wanted, condition, "a comparison of sets");
     m.undo(mark);
-    Ok(match flow {
-        Err(e) if e.stage == Stage::Limit => return Err(e),
-        Err(_) => None,
-        Ok(_) if different => Some(Value::Bool(false)),
-        Ok(_) if search.lenient == Some(true) || search.cut => None,
-        Ok(_) => Some(Value::Bool(true)),
-    })
+    verdict
 }
 
 /// The quantifier in a condition that says that something exists: an `exists`, or a `forall` that does not hold.

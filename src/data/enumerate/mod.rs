@@ -17,7 +17,7 @@ mod cases;
 mod eliminate;
 mod finite;
 
-pub(crate) use binders::{comprehend, equal_comprehensions, quantify};
+pub(crate) use binders::{comprehend, equal_comprehensions, quantify, search_difference};
 pub(crate) use finite::values_of;
 
 use bounds::bounds;
@@ -400,6 +400,15 @@ fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Valu
     }
     let message = format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
     let mut error = Diagnostic::new(Stage::Data, message);
+    // A sort without constructors has values that no text names, so there is no list of them.
+    let abstract_sort = open.iter().map(|u| m.unknowns().sort(*u)).find(
+        |sort| matches!(p.signature.sorts.kind(*sort), SortKind::Named(n) if p.signature.sorts.named[*n as usize].constructors.is_empty()),
+    );
+    if let Some(sort) = abstract_sort {
+        let sort = p.signature.sorts.text(sort);
+        error = error
+            .note(format!("the sort `{sort}` has no constructors, so its values cannot be listed: declare them with `cons` or `struct`"));
+    }
     // The variable that is enumerated, or of whose values there are too many.
     let declared = |u: &u32| m.unknowns().var(*u).filter(|v| v.index() < p.signature.var_count()).map(|v| p.signature.var(v).span);
     if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
@@ -418,14 +427,13 @@ fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Valu
     } else {
         format!("an equation `{example} == …` or membership in a finite set or list would bound it")
     };
-    Box::new(error.note(left).note(help))
+    Box::new(Diagnostic { open: true, ..error.note(left).note(help) })
 }
 
 fn undecided<T: Terms>(m: &T, p: &Program, s: &Search, rest: &Value) -> Box<Diagnostic> {
     let place = if s.wanted.is_empty() { String::new() } else { format!(" in {}", s.binder) };
     let message = format!("a condition{place} is neither true nor false: {}", m.shown(p, rest));
-    Box::new(
-        Diagnostic::new(Stage::Data, message)
-            .note("no equation says what this is: it lacks a case, or a condition of its equations stays open"),
-    )
+    let error = Diagnostic::new(Stage::Data, message)
+        .note("no equation says what this is: it lacks a case, or a condition of its equations stays open");
+    Box::new(Diagnostic { open: true, ..error })
 }

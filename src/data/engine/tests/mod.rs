@@ -1,5 +1,6 @@
 //! Terms with the normal forms that they must have, solutions of conditions, and limits.
 
+mod facts;
 mod random;
 mod solving;
 mod terms;

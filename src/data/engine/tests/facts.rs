@@ -1,0 +1,117 @@
+//! Facts that hold for every number, condition and collection, on terms that no equation gives a value.
+
+use super::table;
+
+/// Projections of the wrong constructor: terms of each sort without a value.
+const TERMS: &str = "sort Q = struct q(v: Nat) | nq;
+     R = struct r(w: Int, b: Bool, p: Pos, e: Set(Nat), f: Bag(Nat), h: List(Nat)) | nr;
+map t: Nat; z: Int; c: Bool; one: Pos; s: Set(Nat); g: Bag(Nat); l: List(Nat);
+eqn t = v(nq); z = w(nr); c = b(nr); one = p(nr); s = e(nr); g = f(nr); l = h(nr);";
+
+#[test]
+fn numbers() {
+    table(
+        TERMS,
+        &[
+            ("0 <= t", "true"),
+            ("t >= 0", "true"),
+            ("succ(t) > 0", "true"),
+            ("t < 0", "false"),
+            ("0 == succ(t)", "false"),
+            ("max(0, t) == t", "true"),
+            ("min(0, t)", "0"),
+            ("exp(t, 0)", "1"),
+            ("exp(1, t)", "1"),
+            ("t < t + 1", "true"),
+            ("t == t + 1", "false"),
+            ("t * 0", "0"),
+            ("z * 0", "0"),
+            ("z - z", "0"),
+            ("one >= 1", "true"),
+            ("one < 1", "false"),
+            ("0 < one", "true"),
+            ("abs(z) >= 0", "true"),
+            ("abs(t) == t", "true"),
+            ("Int2Nat(t) == t", "true"),
+            ("t div 1 == t", "true"),
+            ("t mod 1", "0"),
+            ("t mod 5 < 5", "true"),
+            ("z mod 5 <= 4", "true"),
+            ("z mod 5 == 5", "false"),
+            ("z mod 5 < 4", "(w(nr) mod 5) < 4"),
+            ("z < 0", "w(nr) < 0"),
+            ("floor(z) == z", "true"),
+            ("succ(pred(z)) == z", "true"),
+            ("-(-z) == z", "true"),
+            ("#l >= 0", "true"),
+            ("count(3, g) >= 0", "true"),
+        ],
+    );
+}
+
+#[test]
+fn conditions() {
+    table(
+        TERMS,
+        &[
+            ("(forall n: Bool. n || c) == c", "true"),
+            ("(exists n: Bool. n && c) == c", "true"),
+            ("forall n: Bool. n || c", "b(nr)"),
+            ("c && !c", "false"),
+            ("c || !c", "true"),
+            ("c => c", "true"),
+            ("c == !c", "false"),
+            ("if(c, true, false) == c", "true"),
+            ("if(c, false, true) == !c", "true"),
+            ("c == true", "b(nr)"),
+            ("exists n: Nat. n == t", "true"),
+            ("forall n: Nat. n >= 0 || c", "true"),
+        ],
+    );
+}
+
+#[test]
+fn collections() {
+    table(
+        TERMS,
+        &[
+            ("s + {} == s", "true"),
+            ("{} + s == s", "true"),
+            ("s * {}", "{}"),
+            ("s - {} == s", "true"),
+            ("{} - s", "{}"),
+            ("s - s", "{}"),
+            ("s + s == s", "true"),
+            ("s * s == s", "true"),
+            ("s <= s", "true"),
+            ("{} <= s", "true"),
+            ("3 in s || !(3 in s)", "true"),
+            ("g + {:} == g", "true"),
+            ("g * {:}", "{:}"),
+            ("g - g", "{:}"),
+            ("g * g == g", "true"),
+            ("{:} <= g", "true"),
+            ("l ++ [] == l", "true"),
+            ("[] ++ l == l", "true"),
+        ],
+    );
+}
+
+/// Equality of functions is a universal quantifier; a bag comprehension with few elements is finite.
+#[test]
+fn functions_and_comprehensions() {
+    table(
+        "",
+        &[
+            ("(lambda n: Nat. n + 0) == (lambda n: Nat. n)", "true"),
+            ("(lambda n: Nat. n) == (lambda n: Nat. n + n)", "false"),
+            ("(lambda n: Nat. n * n) == (lambda n: Nat. 2 * n)", "false"),
+            ("(lambda n: Nat. n mod 2 < 2) == (lambda n: Nat. true)", "true"),
+            ("(lambda n, m: Nat. n < m) == (lambda n, m: Nat. n <= m)", "false"),
+            ("{ n: Nat | if(n == 3, 2, 0) } == {3: 2}", "true"),
+            ("{ n: Nat | if(n < 3, n, 0) }", "{1: 1, 2: 2}"),
+            ("{ n: Nat | 0 }", "{:}"),
+            ("{ n: Pos | if(n in {3, 4}, 7, 0) }", "{3: 7, 4: 7}"),
+        ],
+    );
+}
