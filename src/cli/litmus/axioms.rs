@@ -40,6 +40,11 @@ impl Axioms {
             return Ok(Self::of(args.model.clone(), text, folders, args));
         }
         let Some(path) = candidates.into_iter().find(|p| mu_base::host::is_file(p)) else {
+            // The project's own models are known wherever the program runs.
+            let own = args.model.strip_suffix(".cat").unwrap_or(&args.model);
+            if let Some(text) = mu_axioms::models::file(&format!("{own}.cat")) {
+                return Ok(Self::of(args.model.clone(), text, folders, args));
+            }
             let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
         };
