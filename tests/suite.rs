@@ -55,5 +55,6 @@ mod symmetry;
 mod tools;
 mod tutorial;
 mod unbounded;
+mod unbounded_numbers;
 mod unreadable;
 mod vacuity;

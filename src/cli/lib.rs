@@ -41,6 +41,7 @@ mod folder_lock;
 mod game;
 #[cfg(feature = "cluster")]
 mod hosts;
+mod instances;
 mod litmus;
 mod load;
 #[cfg_attr(target_arch = "wasm32", path = "browser/lsp.rs")]

@@ -8,7 +8,8 @@
 //! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
-use super::check::{Found, publish, says_lines, tell, with_text, write_junit_of};
+use super::check::{publish, says_lines, with_text, write_junit_of};
+use super::instances::{Instances, Tried, numbers_in};
 use super::output;
 use super::pipeline::{self, Session};
 use super::properties::{self, Text};
@@ -39,13 +40,6 @@ use mu_syntax::template;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The concrete search goes no further after a model with so many states.
-const MANY_STATES: u64 = 2_000_000;
-/// Nor beyond so many valuations.
-const MANY_VALUES: usize = 24;
-/// Nor beyond this sum of values.
-const MOST_VALUE: usize = 24;
-
 /// The parameters that are to have any value.
 pub(super) fn parameters(session: &Session) -> Vec<String> {
     let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
@@ -54,6 +48,8 @@ pub(super) fn parameters(session: &Session) -> Vec<String> {
 
 /// The model over parameters without a value.
 pub(super) struct Abstract {
+    /// The numbers in the text.
+    literals: Vec<usize>,
     compiled: Compiled,
     /// The process before constants without a value became parameters, for checks of answers.
     pub process: LinearProcess,
@@ -123,7 +119,7 @@ impl Figures {
             }
             Verdict::False => {
                 let which = if what.is_empty() { "all values".into() } else { format!("the regions around {what}") };
-                let text = format!("the abstraction of {which} has runs against the formula, which may be of no value");
+                let text = format!("the abstraction of {which} has runs against the formula, which no value may have");
                 Some(Diagnostic::new(Stage::Unsupported, text))
             }
             Verdict::Unknown(stop) => Some(Diagnostic::stopped(stop)),
@@ -136,11 +132,13 @@ struct Open {
     why: Diagnostic,
     /// The case that is not true, and how many there are in all.
     case: Option<(String, usize)>,
+    /// Which values were tried one by one.
+    tried: Option<String>,
 }
 
 impl From<Diagnostic> for Open {
     fn from(why: Diagnostic) -> Self {
-        Self { why, case: None }
+        Self { why, case: None, tried: None }
     }
 }
 
@@ -189,12 +187,23 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
             (Err(why), _) => Outcome::open(why.clone()),
             (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
         };
-        match &outcome.open {
+        let mut outcome = outcome;
+        let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
+        let mut instances = Instances { session, args, text: (text, texts.len() > 1), names, literals: &literals };
+        if outcome.open.is_none()
+            && let Some(at) = instances.refuted(outcome.figures.states)?
+        {
+            let why =
+                format!("the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong");
+            outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
+        }
+        match &mut outcome.open {
             None => About { session, args, text, names, figures: &outcome.figures, start }.is_true()?,
-            Some(open) => match counterexample(session, args, (text, texts.len() > 1), names)? {
-                Some(()) => violated = true,
-                None => {
+            Some(open) => match instances.counterexample()? {
+                Tried::False => violated = true,
+                Tried::Open(tried) => {
                     unknown = true;
+                    open.tried = tried;
                     About { session, args, text, names, figures: &outcome.figures, start }.is_unknown(open)?;
                 }
             },
@@ -262,7 +271,8 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         Err(why) if why.stage == Stage::Internal => return Err(why),
         Err(why) => ((Vec::new(), None), Some(why)),
     };
-    Ok(Abstract { compiled, process: plain, defined, families, replicas, refused, measures, ends: None })
+    let literals = numbers_in(&expanded.text);
+    Ok(Abstract { literals, compiled, process: plain, defined, families, replicas, refused, measures, ends: None })
 }
 
 /// A linear process over parameters without a value.
@@ -329,7 +339,12 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
         (Least::Unguarded, Some(_)) => {
             Ends { open: Some("a least fixed point is not below a modality that takes a step".into()), ..Ends::default() }
         }
-        _ => runs_end(session, args, model)?,
+        _ => match runs_end(session, args, model) {
+            // The formula may be true all the same.
+            Err(why) if why.stop.is_none() && why.stage != Stage::Internal => Ends { open: Some(why.message), ..Ends::default() },
+            Err(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
+            ends => ends?,
+        },
     };
     // Without counters there is nothing to tell apart more finely.
     let levels = if model.defined.rigid.is_empty() { &Levels::ALL[..1] } else { &Levels::ALL[..] };
@@ -339,7 +354,7 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
             Ok(mut outcome) => match &mut outcome.open {
                 // Finer regions do not help against a limit.
                 Some(open) if open.why.stop.is_none() => {
-                    if let Some(more) = &ends.open {
+                    if let Some(more) = ends.open.as_ref().filter(|more| !open.why.message.contains(*more)) {
                         open.why.message += &format!("; {more}");
                     }
                     last = Some(outcome);
@@ -421,7 +436,7 @@ fn at_level(
                 (Err(why), _) if why.stop.is_some() => why,
                 (Err(why), _) => return Err(why),
             };
-            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)) })) });
+            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })) });
         }
     }
     figures.checked = sampled::check(session, args, model, formulas.iter().zip(&studies), start.elapsed())?;
@@ -582,67 +597,6 @@ fn measure_text(measure: &Value) -> String {
     )
 }
 
-/// Valuations of so many parameters, by their sum.
-fn valuations(count: usize, sum: usize) -> Vec<Vec<usize>> {
-    if count == 1 {
-        return vec![vec![sum]];
-    }
-    (0..=sum).flat_map(|first| valuations(count - 1, sum - first).into_iter().map(move |rest| [vec![first], rest].concat())).collect()
-}
-
-/// Looks for the least value for which a formula is false, and tells of it.
-fn counterexample(session: &mut Session, args: &CheckArgs, text: (&Text, bool), names: &[String]) -> Result<Option<()>, Diagnostic> {
-    let written = session.common.define.clone();
-    let found = counterexample_in(session, args, text, names, &written);
-    session.common.define = written;
-    found
-}
-
-fn counterexample_in(
-    session: &mut Session,
-    args: &CheckArgs,
-    text: (&Text, bool),
-    names: &[String],
-    written: &[String],
-) -> Result<Option<()>, Diagnostic> {
-    let mut tried = 0;
-    for values in (0..=MOST_VALUE).flat_map(|sum| valuations(names.len(), sum)) {
-        if tried == MANY_VALUES {
-            break;
-        }
-        let of = |d: &String| {
-            let name = d.split_once('=').map_or("", |p| p.0.trim());
-            names.iter().position(|n| n == name).map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
-        };
-        session.common.define = written.iter().map(of).collect();
-        let start = Instant::now();
-        let subject = match session.load(&args.model, &args.confluence) {
-            // A value that the parameter cannot have, such as 0 for one of sort Pos.
-            Err(error) if error.stage == Stage::Usage => continue,
-            Err(error) if error.stop.is_some() => return Ok(None),
-            subject => subject?,
-        };
-        tried += 1;
-        let formula = properties::read(text.0, &subject.data, &subject.actions)?;
-        let (model, labels) = (&*subject.model, &*subject.labels);
-        let options = session.explore_options(model, &args.without);
-        let answer = check(model, labels, &formula, Options { witnesses: false, ..Options::new(&options) }, &session.budget)?;
-        let at = names.iter().zip(&values).map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
-        session.say(format!("{at}: {:?}, {} states", answer.verdict, answer.states));
-        match answer.verdict {
-            Verdict::False => {
-                let found = Found { answer, why: None, at: Some(at), seconds: start.elapsed().as_secs_f64() };
-                tell(session, args, &subject, text, &formula, found)?;
-                return Ok(Some(()));
-            }
-            Verdict::Unknown(_) => return Ok(None),
-            Verdict::True if answer.states > MANY_STATES => return Ok(None),
-            Verdict::True => {}
-        }
-    }
-    Ok(None)
-}
-
 /// A formula and what was found of it for all values.
 struct About<'a> {
     session: &'a Session,
@@ -706,6 +660,10 @@ impl About<'_> {
             if !case.is_empty() {
                 why += &format!(", {case} is open");
             }
+        }
+        if let Some(tried) = &open.tried {
+            object["tried"] = tried.as_str().into();
+            why += &format!("; {tried}");
         }
         if open.why.stop.is_none() {
             eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));

@@ -4,8 +4,8 @@
 //! compiled one with each counter replaced by the number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
 //! the answers are abstracted and put together: a step is there if some concrete numbers of these blocks, and some valuation of the case, have it
 //! (existential abstraction: Clarke, Grumberg, Long 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
-//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the analysis was wrong, and the search
-//! ends with an error instead of an answer.
+//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the analysis is wrong, and the formula
+//! is left unknown.
 //!
 //! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
 
@@ -60,6 +60,8 @@ pub struct Facts {
     pub layouts: Layouts,
     /// By group.
     pub groups: Vec<GroupFacts>,
+    /// Of the initial values together.
+    pub start: GroupFacts,
     /// Initial values that use a parameter without a value; by slot.
     pub initial: Vec<(Slot, Expr)>,
     /// The variable of each such parameter, base 1 first.
@@ -107,9 +109,13 @@ impl<'a> Regions<'a> {
 
     fn start(&self) -> Result<Vec<u32>, Diagnostic> {
         let mut thread = Thread::new(self);
-        let wanted = Wanted { line: self.line, case: self.case, numbers: &[], literals: &[], bound: self.line.reach() + 1 };
+        let bound = self.line.reach().max(self.facts.start.growth) + 1;
+        let wanted = Wanted { line: self.line, case: self.case, numbers: &[], literals: &self.facts.start.literals, bound };
         let mut valuations: Vec<Vec<i64>> = vec![self.case.valuation.clone()];
-        valuations.extend(samples(&wanted).into_iter().flatten().flat_map(|(a, b)| [a.valuation, b.valuation]));
+        let Some(found) = samples(&wanted) else {
+            return Err(Diagnostic::new(Stage::Unsupported, "the initial state depends on too many parameters at once"));
+        };
+        valuations.extend(found.into_iter().flat_map(|(a, b)| [a.valuation, b.valuation]));
         let mut first: Option<Vec<u32>> = None;
         for valuation in &valuations {
             let mut state = self.inner.initial();
@@ -337,7 +343,9 @@ impl<'m> Thread<'m> {
         };
         let Some(found) = found else {
             let name = &regions.groups[group].name;
-            return Err(Diagnostic::new(Stage::Unsupported, format!("a step `{name}` depends on too many numbers at once")));
+            let text = format!("a step `{name}` depends on too many numbers at once");
+            let summand = &regions.inner.process().summands[regions.inner.summand_of(group)];
+            return Err(Diagnostic::new(Stage::Unsupported, text).placed(summand.span()));
         };
         let found = Rc::new(found);
         self.samples.insert(key, found.clone());
@@ -399,9 +407,12 @@ impl Worker for Thread<'_> {
         for (sample, twin) in self.samples(group, numbers)?.iter() {
             let found = self.at(group, reads, &counts, sample)?;
             if found != self.at(group, reads, &counts, twin)? {
-                let text = format!("numbers that were found to be alike are not, in a step `{}`", regions.groups[group].name);
+                let text = format!(
+                    "numbers that the analysis takes to be alike give different answers in a step `{}`",
+                    regions.groups[group].name
+                );
                 let note = format!("{sample:?} and {twin:?}");
-                return Err(Diagnostic::new(Stage::Internal, text).note(note));
+                return Err(Diagnostic::new(Stage::Unsupported, text).note(note));
             }
             all.extend(found);
         }

@@ -320,7 +320,7 @@ impl<'f, 'a> Asker<'f, 'a> {
 
     /// All tests among constants.
     pub fn tests(&mut self) -> Vec<Asked> {
-        let literals = self.flow.literals(false);
+        let literals = self.flow.literals();
         let mut tests = std::mem::take(&mut self.tests);
         for &a in self.carried.range(1..) {
             for offset in 0..=self.offset {

@@ -571,10 +571,10 @@ impl<'m> Thread<'m> {
                     let twin = Way { is: &is, names: &back.0, fillers: &back.1, word: list.map(|_| more.as_slice()) };
                     if self.at(&asked, &twin)? != answers {
                         let text = format!(
-                            "constants of `{}` that were found to be alike are not, in a step `{}`",
+                            "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
                             model.replicas.family.name, model.groups[group].name
                         );
-                        return Err(Diagnostic::new(Stage::Internal, text));
+                        return Err(Diagnostic::new(Stage::Unsupported, text));
                     }
                 }
                 all.extend(answers);

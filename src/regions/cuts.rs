@@ -196,13 +196,23 @@ impl Line {
         of_tests.chain(self.cuts.iter().map(|c| c.offset)).max().unwrap_or(0)
     }
 
+    /// How many valuations [`Line::cases`] looks at; `None` if they are more than a number holds.
+    pub fn valuations(&self) -> Option<u64> {
+        let all = self.least.iter().skip(1).map(|least| u64::try_from(self.top() - least + 1).ok());
+        all.into_iter().try_fold(1u64, |product, n| product.checked_mul(n?))
+    }
+
+    /// Largest value of a base that is looked at.
+    fn top(&self) -> i64 {
+        self.least.iter().max().copied().unwrap_or(0) + self.least.len() as i64 * (self.reach() + 1)
+    }
+
     /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`]; so does each sum of such differences, at most
     /// one for each base, with what the tests bound it by. Hence a valuation whose gaps are cut down to reach + 1 is of the same case, and
     /// valuations up to (bases) × (reach + 1), above the least values, are enough.
     pub fn cases(&self) -> Vec<Case> {
         let tests = self.all_tests();
-        let (bases, reach) = (self.least.len(), self.reach());
-        let top = self.least.iter().max().copied().unwrap_or(0) + bases as i64 * (reach + 1);
+        let (bases, top) = (self.least.len(), self.top());
         let mut found: BTreeMap<Vec<Ordering>, Vec<i64>> = BTreeMap::new();
         let mut valuation = self.least.clone();
         loop {

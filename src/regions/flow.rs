@@ -6,8 +6,11 @@
 //! the class with its place, and a counter with a mark is refused with it. Equations are typed once, without polymorphism (Milner 1978, for
 //! one instance of each mapping); built-ins anew at each use.
 //!
+//! A constant that one equation defines as a literal counts as that literal wherever it stands. All literals of equations are known with their equation, so
+//! that [`Flow::inside`] gives those that the evaluation of an operation may come to.
+//!
 //! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every change of the counters in a term that keeps the
-//! truth of all comparisons of them, with offsets up to [`Flow::growth`]; docs/unbounded.md has the argument.
+//! truth of all comparisons of them, with offsets up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md has the argument.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
@@ -19,6 +22,7 @@ use mu_labels::ActionDecl;
 use mu_process::linear::LinearProcess;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A class of numbers; `u32` index into the union-find table.
@@ -49,29 +53,54 @@ struct Facts {
     counter: bool,
     /// What is done with a member that is not done with counters.
     mark: Option<(Span, String)>,
-    /// With whether they stand in an equation.
-    literals: Vec<(BigInt, bool)>,
+    literals: Vec<Literal>,
+}
+
+/// A literal of a class.
+#[derive(Clone, Debug)]
+struct Literal {
+    value: BigInt,
+    /// The equation that it stands in; none: the process or the formula.
+    equation: Option<usize>,
+    span: Span,
+}
+
+/// Equations by what they define.
+#[derive(Debug, Default)]
+struct Calls {
+    /// Of a mapping.
+    by_head: AHashMap<OpId, Vec<usize>>,
+    /// Of a constructor, a built-in operation or a variable: they may be used anywhere.
+    anywhere: Vec<usize>,
 }
 
 /// The analysis.
 pub struct Flow<'a> {
-    signature: &'a Signature,
-    data: &'a DataSpec,
+    pub(crate) signature: &'a Signature,
+    pub(crate) data: &'a DataSpec,
     parents: Vec<u32>,
     facts: Vec<Facts>,
-    vars: AHashMap<VarId, Type>,
+    pub(crate) vars: AHashMap<VarId, Type>,
     /// Types of user operations, constructors included.
     ops: AHashMap<OpId, Type>,
     acts: Vec<Vec<Type>>,
     /// Constants without a value.
     rigid: AHashSet<OpId>,
     /// Largest offset that the equations of a mapping add to a counter; none: no bound.
-    grows: AHashMap<OpId, i64>,
+    pub(crate) grows: AHashMap<OpId, i64>,
     /// By equation, the types of its variables: those of a block of equations share them, but mean nothing together.
-    own: Vec<Vec<(VarId, Type)>>,
+    pub(crate) own: Vec<Vec<(VarId, Type)>>,
     /// Operations whose evaluation may come to a constant without a value.
     speaks: AHashSet<OpId>,
-    in_equations: bool,
+    /// Constants that one equation defines as a literal.
+    constants: AHashMap<OpId, i64>,
+    calls: Calls,
+    /// Literals among the counters that the evaluation of an operation may come to.
+    inside: AHashMap<OpId, Rc<[i64]>>,
+    /// The expressions of the process and of the formula.
+    pub(crate) roots: Vec<Expr>,
+    /// The equation that is read.
+    equation: Option<usize>,
 }
 
 impl<'a> Flow<'a> {
@@ -90,18 +119,28 @@ impl<'a> Flow<'a> {
             grows: AHashMap::new(),
             own: Vec::new(),
             speaks: rigid.iter().copied().collect(),
-            in_equations: true,
+            constants: AHashMap::new(),
+            calls: Calls::default(),
+            inside: AHashMap::new(),
+            roots: Vec::new(),
+            equation: None,
         };
+        for (i, equation) in data.equations.iter().enumerate() {
+            let head = equation.lhs.head().filter(|op| matches!(signature.op(*op).kind, OpKind::Mapping));
+            head.map_or(&mut flow.calls.anywhere, |op| flow.calls.by_head.entry(op).or_default()).push(i);
+        }
+        flow.literal_constants();
         for action in actions {
             let types = action.sorts.iter().map(|s| flow.fresh(*s)).collect();
             flow.acts.push(types);
         }
-        for equation in &data.equations {
+        for (i, equation) in data.equations.iter().enumerate() {
+            flow.equation = Some(i);
             flow.equation(equation);
             let own = equation.vars.iter().filter_map(|v| flow.vars.remove(v).map(|ty| (*v, ty))).collect();
             flow.own.push(own);
         }
-        flow.in_equations = false;
+        flow.equation = None;
         loop {
             let before = flow.speaks.len();
             for equation in &data.equations {
@@ -117,6 +156,80 @@ impl<'a> Flow<'a> {
                 return flow;
             }
         }
+    }
+
+    /// Finds the constants that one equation defines as a literal.
+    fn literal_constants(&mut self) {
+        loop {
+            let before = self.constants.len();
+            for (op, list) in &self.calls.by_head {
+                let [i] = list[..] else { continue };
+                let equation = &self.data.equations[i];
+                if matches!(equation.lhs.kind, ExprKind::Op(_))
+                    && equation.condition.is_none()
+                    && !self.rigid.contains(op)
+                    && let Some(n) = self.literal(&equation.rhs)
+                {
+                    self.constants.insert(*op, n);
+                }
+            }
+            if self.constants.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// The definition of a constant that one equation without a condition defines, if it does not use itself.
+    pub(crate) fn definition(&self, op: OpId) -> Option<&'a Expr> {
+        let [i] = self.calls.by_head.get(&op)?[..] else { return None };
+        let (data, mut used) = (self.data, Vec::new());
+        let equation = &data.equations[i];
+        equation.rhs.each_op(&mut |op| used.push(op));
+        let plain = matches!(equation.lhs.kind, ExprKind::Op(_)) && equation.condition.is_none();
+        (plain && !self.reachable(used).contains(&i)).then_some(&equation.rhs)
+    }
+
+    /// The equations that the evaluation of these operations may use.
+    pub(crate) fn reachable(&self, from: impl IntoIterator<Item = OpId>) -> BTreeSet<usize> {
+        let (mut seen, mut found): (AHashSet<OpId>, BTreeSet<usize>) = (AHashSet::new(), BTreeSet::new());
+        let mut open: Vec<OpId> = from.into_iter().collect();
+        let mut more: Vec<usize> = self.calls.anywhere.clone();
+        loop {
+            for i in more.drain(..) {
+                if found.insert(i) {
+                    let equation = &self.data.equations[i];
+                    for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
+                        e.each_op(&mut |op| open.push(op));
+                    }
+                }
+            }
+            let Some(op) = open.pop() else { return found };
+            if seen.insert(op) {
+                more.extend(self.calls.by_head.get(&op).into_iter().flatten());
+            }
+        }
+    }
+
+    /// The literals among the counters that stand in the equations that the evaluation of an operation may use.
+    pub fn inside(&mut self, op: OpId) -> Rc<[i64]> {
+        if let Some(known) = self.inside.get(&op) {
+            return known.clone();
+        }
+        let equations = self.reachable([op]);
+        let found = self.facts.iter().filter(|f| f.counter).flat_map(|f| &f.literals);
+        let found = found.filter(|l| l.equation.is_some_and(|e| equations.contains(&e)));
+        let mut all: Vec<i64> = found.filter_map(|l| l.value.to_i64()).collect();
+        all.sort_unstable();
+        all.dedup();
+        let all: Rc<[i64]> = all.into();
+        self.inside.insert(op, all.clone());
+        all
+    }
+
+    /// Adds an expression of the formula, or an initial value.
+    pub fn root(&mut self, e: &Expr) -> Type {
+        self.roots.push(e.clone());
+        self.expr(e)
     }
 
     /// Whether the evaluation of an expression may come to a constant without a value.
@@ -170,7 +283,7 @@ impl<'a> Flow<'a> {
     pub fn process(&mut self, process: &LinearProcess, rigid: &[VarId]) {
         for param in &process.params {
             let ty = self.var(param.var);
-            let init = self.expr(&param.init);
+            let init = self.root(&param.init);
             self.unify(&ty, &init);
             if rigid.contains(&param.var)
                 && let Type::Number(class) = ty
@@ -180,12 +293,12 @@ impl<'a> Flow<'a> {
             }
         }
         for summand in &process.summands {
-            self.expr(&summand.guard);
+            self.root(&summand.guard);
             for act in &summand.actions {
                 self.act(act.action, &act.args);
             }
             for (p, e) in &summand.updates {
-                let (ty, new) = (self.var(process.params[*p].var), self.expr(e));
+                let (ty, new) = (self.var(process.params[*p].var), self.root(e));
                 self.unify(&ty, &new);
             }
         }
@@ -194,7 +307,7 @@ impl<'a> Flow<'a> {
     /// Adds an action with its arguments.
     pub fn act(&mut self, action: ActId, args: &[Expr]) {
         for (i, e) in args.iter().enumerate() {
-            let ty = self.expr(e);
+            let ty = self.root(e);
             if let Some(known) = self.acts.get(action.index()).and_then(|a| a.get(i)).cloned() {
                 self.unify(&known, &ty);
             }
@@ -211,7 +324,8 @@ impl<'a> Flow<'a> {
         if let Some(ty) = self.vars.get(&var) {
             return ty.clone();
         }
-        let ty = self.fresh(self.signature.var(var).sort);
+        let declared = self.signature.var(var);
+        let ty = self.fresh_at(declared.sort, declared.span);
         self.vars.insert(var, ty.clone());
         ty
     }
@@ -227,7 +341,7 @@ impl<'a> Flow<'a> {
         Class(self.parents.len() as u32 - 1)
     }
 
-    fn find(&self, class: Class) -> Class {
+    pub(crate) fn find(&self, class: Class) -> Class {
         let mut at = class.0;
         while self.parents[at as usize] != at {
             at = self.parents[at as usize];
@@ -235,22 +349,31 @@ impl<'a> Flow<'a> {
         Class(at)
     }
 
+    /// How many classes there are, those that became one counted apart.
+    pub(crate) fn class_count(&self) -> u32 {
+        self.parents.len() as u32
+    }
+
     /// The type of a sort with new classes.
     pub fn fresh(&mut self, sort: SortId) -> Type {
+        self.fresh_at(sort, Span::default())
+    }
+
+    fn fresh_at(&mut self, sort: SortId, span: Span) -> Type {
         match self.signature.sorts.kind(sort) {
             SortKind::Pos | SortKind::Nat | SortKind::Int => Type::Number(self.class()),
             SortKind::Real => {
                 let ty = Type::Number(self.class());
-                self.mark(&ty, Span::default(), "a real number holds");
+                self.mark(&ty, span, "is a real number here");
                 ty
             }
             SortKind::Bool | SortKind::Named(_) => Type::Named(sort),
-            SortKind::List(s) => Type::List(Rc::new(self.fresh(*s))),
-            SortKind::Set(s) | SortKind::FSet(s) => Type::Set(Rc::new(self.fresh(*s))),
-            SortKind::Bag(s) | SortKind::FBag(s) => Type::Bag(Rc::new(self.fresh(*s))),
+            SortKind::List(s) => Type::List(Rc::new(self.fresh_at(*s, span))),
+            SortKind::Set(s) | SortKind::FSet(s) => Type::Set(Rc::new(self.fresh_at(*s, span))),
+            SortKind::Bag(s) | SortKind::FBag(s) => Type::Bag(Rc::new(self.fresh_at(*s, span))),
             SortKind::Function(from, to) => {
-                let from = from.iter().map(|s| self.fresh(*s)).collect();
-                Type::Function(from, Rc::new(self.fresh(*to)))
+                let from = from.iter().map(|s| self.fresh_at(*s, span)).collect();
+                Type::Function(from, Rc::new(self.fresh_at(*to, span)))
             }
         }
     }
@@ -334,16 +457,16 @@ impl<'a> Flow<'a> {
             && let Some(n) = self.literal(e)
         {
             let class = self.class();
-            self.facts[class.0 as usize].literals.push((n.into(), self.in_equations));
+            self.facts[class.0 as usize].literals.push(Literal { value: n.into(), equation: self.equation, span: e.span });
             return Type::Number(class);
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => self.var(*v),
             ExprKind::Number(n) => {
                 let class = self.class();
-                self.facts[class.0 as usize].literals.push((n.clone(), self.in_equations));
+                self.facts[class.0 as usize].literals.push(Literal { value: n.clone(), equation: self.equation, span: e.span });
                 if e.sort == basic::REAL {
-                    self.mark(&Type::Number(class), e.span, "a real number holds");
+                    self.mark(&Type::Number(class), e.span, "is a real number here");
                 }
                 Type::Number(class)
             }
@@ -426,6 +549,9 @@ impl<'a> Flow<'a> {
         match (builtin, &types[..]) {
             (Equal | NotEqual, [a, b]) => {
                 self.unify(a, b);
+                if self.has_function(a, &mut AHashSet::new()) {
+                    self.mark(a, e.span, "is in a function that is compared here");
+                }
                 Type::Named(basic::BOOL)
             }
             (Less | LessEqual | Greater | GreaterEqual, [a, b]) => {
@@ -514,10 +640,11 @@ impl<'a> Flow<'a> {
         result
     }
 
-    /// The value of a literal that is not negative, or of a sum of such.
+    /// The value of a literal that is not negative, of a constant that is defined as one, or of a sum of such.
     pub fn literal(&self, e: &Expr) -> Option<i64> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Number(n) => n.to_i64().filter(|n| (0..1 << 20).contains(n)),
+            ExprKind::Op(op) => self.constants.get(op).copied(),
             _ => match e.as_builtin(self.signature)? {
                 (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner]) => self.literal(inner),
                 (Builtin::Succ, [a]) => self.literal(a).map(|n| n + 1),
@@ -527,9 +654,33 @@ impl<'a> Flow<'a> {
         })
     }
 
+    /// Whether there are functions in values of a type.
+    fn has_function(&mut self, ty: &Type, seen: &mut AHashSet<SortId>) -> bool {
+        match ty {
+            Type::Number(_) => false,
+            Type::Function(..) => true,
+            Type::List(e) | Type::Set(e) | Type::Bag(e) => self.has_function(e, seen),
+            Type::Named(sort) => {
+                if !seen.insert(*sort) {
+                    return false;
+                }
+                let list = self.signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                list.into_iter().any(|constructor| match self.op(constructor) {
+                    Type::Function(args, _) => args.iter().any(|a| self.has_function(a, seen)),
+                    _ => false,
+                })
+            }
+        }
+    }
+
     /// Whether a class is one of counters.
     pub fn is_counter(&self, class: Class) -> bool {
         self.facts[self.find(class).0 as usize].counter
+    }
+
+    /// True if something is done with a class that counters are not for.
+    pub(crate) fn is_marked(&self, class: Class) -> bool {
+        self.facts[self.find(class).0 as usize].mark.is_some()
     }
 
     /// Whether counters occur in a type.
@@ -539,10 +690,10 @@ impl<'a> Flow<'a> {
         classes.into_iter().any(|c| self.is_counter(c))
     }
 
-    /// Literals that occur among the counters; of equations only, if that is asked for.
-    pub fn literals(&self, equations_only: bool) -> Vec<i64> {
-        let found = self.facts.iter().filter(|f| f.counter).flat_map(|f| &f.literals).filter(|l| l.1 || !equations_only);
-        let mut all: Vec<i64> = found.filter_map(|l| l.0.to_i64()).collect();
+    /// Literals that occur among the counters.
+    pub fn literals(&self) -> Vec<i64> {
+        let found = self.facts.iter().filter(|f| f.counter).flat_map(|f| &f.literals);
+        let mut all: Vec<i64> = found.filter_map(|l| l.value.to_i64()).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -556,78 +707,11 @@ impl<'a> Flow<'a> {
                 let note = "such numbers may be copied, compared, and increased by literals";
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(*span).note(note));
             }
-            if facts.literals.iter().any(|(n, _)| n.to_i64().is_none_or(|n| !(0..1000).contains(&n))) {
-                return Err(Diagnostic::new(
-                    Stage::Unsupported,
-                    "a literal that is compared with a parameter without a value is not within 0 to 999",
-                ));
+            if let Some(literal) = facts.literals.iter().find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n))) {
+                let text = "a literal that is compared with a parameter without a value is not within 0 to 999";
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(literal.span));
             }
         }
         self.grown()
-    }
-
-    /// Largest offsets that mappings add to counters. Error: one without a bound.
-    fn grown(&mut self) -> Result<(), Diagnostic> {
-        let data = self.data;
-        // Growth goes through as many mappings as there are, unless it goes round.
-        for round in 0..=data.equations.len() + 1 {
-            let mut changed = None;
-            for (i, equation) in data.equations.iter().enumerate() {
-                let Some(op) = equation.lhs.head() else { continue };
-                self.vars.extend(self.own[i].iter().cloned());
-                let growth = equation.condition.iter().chain([&equation.rhs]).map(|e| self.growth(e)).max().unwrap_or(0);
-                equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
-                let known = self.grows.entry(op).or_insert(0);
-                if growth > *known {
-                    *known = growth;
-                    changed = Some(equation.span);
-                }
-            }
-            match changed {
-                None => return Ok(()),
-                Some(span) if round > data.equations.len() => {
-                    let text = "a number that flows together with a parameter without a value grows in a recursive mapping";
-                    return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets of constants included.
-    pub fn growth(&mut self, e: &Expr) -> i64 {
-        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
-            ExprKind::Var(_) | ExprKind::Number(_) => 0,
-            ExprKind::Op(op) => self.grows.get(op).copied().unwrap_or(0),
-            ExprKind::Apply(_, _) if self.literal(e).is_some() => 0,
-            ExprKind::Apply(head, args) => {
-                let inner = args.iter().map(|a| self.growth(a)).max().unwrap_or(0);
-                let own = match e.as_builtin(self.signature) {
-                    Some((Builtin::Add, [a, b])) => match (self.literal(a), self.literal(b)) {
-                        (_, Some(n)) | (Some(n), _) if self.counts(e) => n,
-                        _ => 0,
-                    },
-                    Some((Builtin::Succ, _)) if self.counts(e) => 1,
-                    Some(_) => 0,
-                    None => self.growth(head),
-                };
-                inner + own
-            }
-            ExprKind::Bind(_, _, body) => self.growth(body),
-            ExprKind::Where(body, definitions) => {
-                let inner = definitions.iter().map(|d| self.growth(&d.1)).max().unwrap_or(0);
-                inner + self.growth(body)
-            }
-        })
-    }
-
-    /// Whether an expression's value may be a counter: it is, or nothing says what it is, as with a choice of literals.
-    pub fn counts(&mut self, e: &Expr) -> bool {
-        let known = self.parents.len() as u32;
-        match self.expr(e) {
-            Type::Number(class) => self.is_counter(class) || self.find(class).0 >= known,
-            _ => false,
-        }
     }
 }

@@ -23,6 +23,7 @@ pub mod crowd;
 pub mod cuts;
 pub mod ends;
 pub mod flow;
+pub mod growth;
 pub mod measure;
 pub mod merged;
 pub mod numbers;

@@ -5,7 +5,7 @@
 //! array over the sort keeps its entries at tracked constants. A group is evaluated at each way in which the merged constants that it reads can be
 //! equal or different, and arrays can be filled at those and at as many more as the group sums over ([`covers`]); the answers are merged and put together
 //! (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is tried again with other constants: if the answers differ, the
-//! analysis was wrong, and the search ends with an error.
+//! analysis is wrong, and the formula is left unknown.
 //!
 //! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
 
@@ -468,10 +468,10 @@ impl Worker for Thread<'_> {
             let found = self.at(group, reads, &choice, &|class| first + class)?;
             if choice.count > 0 && found != self.at(group, reads, &choice, &|class| last - class)? {
                 let text = format!(
-                    "constants of `{}` that were found to be alike are not, in a step `{}`",
+                    "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
                     model.family.name, model.groups[group].name
                 );
-                return Err(Diagnostic::new(Stage::Internal, text));
+                return Err(Diagnostic::new(Stage::Unsupported, text));
             }
             all.extend(found);
         }

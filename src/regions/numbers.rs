@@ -33,6 +33,8 @@ pub enum Layout {
 #[derive(Clone, Debug, Default)]
 pub struct Layouts {
     arguments: AHashMap<OpId, Vec<Layout>>,
+    /// Whether counters of sort Pos are among them.
+    pub positive: bool,
 }
 
 impl Layouts {
@@ -50,7 +52,10 @@ impl Layouts {
             Err(Diagnostic::new(Stage::Unsupported, text))
         };
         Ok(match ty {
-            Type::Number(_) => Layout::Counter,
+            Type::Number(_) => {
+                self.positive |= finite.is_none_or(|s| s == basic::POS);
+                Layout::Counter
+            }
             Type::List(e) => Layout::List(Arc::new(self.of(flow, signature, e, element(finite))?)),
             Type::Bag(e) if matches!(finite.map(|s| signature.sorts.kind(s)), Some(SortKind::FBag(_))) => {
                 Layout::Bag(Arc::new(self.of(flow, signature, e, element(finite))?))
@@ -79,6 +84,31 @@ impl Layouts {
         })
     }
 
+    /// Returns how many counters a value of a layout has at most; `None` if there is no bound.
+    pub fn count(&self, signature: &Signature, layout: &Layout) -> Option<usize> {
+        self.count_in(signature, layout, &mut Vec::new())
+    }
+
+    fn count_in(&self, signature: &Signature, layout: &Layout, open: &mut Vec<SortId>) -> Option<usize> {
+        match layout {
+            Layout::None => Some(0),
+            Layout::Counter => Some(1),
+            Layout::List(_) | Layout::Bag(_) => None,
+            Layout::Named(sort) if open.contains(sort) => None,
+            Layout::Named(sort) => {
+                open.push(*sort);
+                let constructors = signature.sorts.named_of(*sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
+                let mut most = 0;
+                for layouts in constructors.iter().filter_map(|c| self.arguments.get(c)) {
+                    let own: Option<usize> = layouts.iter().map(|l| self.count_in(signature, l, open)).sum();
+                    most = most.max(own?);
+                }
+                open.pop();
+                Some(most)
+            }
+        }
+    }
+
     /// All counters of a value in order.
     pub fn numbers(&self, signature: &Signature, layout: &Layout, e: &Expr) -> Result<Vec<i64>, Diagnostic> {
         let mut out = Vec::new();
@@ -105,7 +135,11 @@ impl Layouts {
             Layout::None => Ok(e.clone()),
             Layout::Counter => match &e.kind {
                 ExprKind::Number(n) => match n.to_i64() {
-                    Some(n) => Ok(Expr::number(f(n), e.sort)),
+                    Some(n) if n >= 0 => Ok(Expr::number(f(n), e.sort)),
+                    Some(n) => {
+                        let text = format!("a number that flows together with a parameter without a value becomes {n}, which is negative");
+                        Err(Diagnostic::new(Stage::Unsupported, text))
+                    }
                     None => stuck(),
                 },
                 _ => stuck(),

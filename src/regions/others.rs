@@ -88,7 +88,17 @@ impl<'c> Search<'c> {
         if self.states.len() <= MOST && self.members.len() <= MOST {
             return Ok(());
         }
-        Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many local states"))
+        let (what, count) = if self.members.len() > MOST {
+            ("local states of the components", self.members.len())
+        } else {
+            ("states of what the components share", self.states.len())
+        };
+        let text = format!(
+            "with any number of components there are more than {} {what}: the abstraction forgets how many components are in which local state, \
+             so that what the others do to shared data, such as a number that they increase, has no bound",
+            count - 1
+        );
+        Err(Diagnostic::new(Stage::Unsupported, text))
     }
 
     /// Takes all steps from what is known; whether something was new.

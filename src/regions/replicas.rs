@@ -98,7 +98,12 @@ pub fn with_list(mut process: LinearProcess, name: Option<&str>) -> Result<Linea
         return refused(format!("an equation {text}"), e.span);
     }
     if let Some(p) = process.params.iter().find(|p| speaks(&p.init)) {
-        return refused(format!("an initial value {text}"), process.data.signature.var(p.var).span);
+        let var = process.data.signature.var(p.var);
+        let text = format!(
+            "the initial value of `{}` {text}; only steps may use the list, since its order is chosen when a step first uses it",
+            var.name
+        );
+        return refused(text, var.span);
     }
     for summand in &mut process.summands {
         summand.guard = replace(&summand.guard, &by);

@@ -6,8 +6,8 @@
 //! The result implies the formula, and is implied by it but where a quantifier's tests are dropped because nothing else needs its variable.
 //!
 //! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all recursion a disjunction. It may leave a fixed point, or
-//! `R*`, that it does not depend on, if no disjunction on its way hands the recursion on at its other side: then obligations are only handed on,
-//! and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times nesting.
+//! `R*`, if the recursion makes no choice, neither on the way of the quantifier nor anywhere else in the fixed point ([`chooses`]), and if the quantifier does not
+//! depend on the recursion. Then obligations are only passed on, each by itself, and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times nesting.
 
 use crate::ask::binds;
 use crate::flow::{Flow, Type};
@@ -15,6 +15,7 @@ use mu_base::ids::{FixId, SortId, VarId};
 use mu_base::{Diagnostic, Span, Stage};
 use mu_data::expr::{Expr, Substitution};
 use mu_data::signature::Signature;
+use mu_data::sort::basic;
 use mu_formula::normal::action_free_vars;
 use mu_formula::typed::{Action, Regular, State, StateKind};
 
@@ -141,6 +142,20 @@ fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
     })
 }
 
+/// True if the recursion in a formula makes a choice: both sides of a disjunction, or the instances of `exists` or a diamond, use a variable that is bound outside.
+fn chooses(f: &State) -> bool {
+    let out = |g: &State| calls_out(g, &mut Vec::new());
+    deep(|| match &f.kind {
+        // What is closed is true or false of a state, whatever the recursion does.
+        _ if !out(f) => false,
+        StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
+        StateKind::Exists(..) | StateKind::May(..) => true,
+        StateKind::Or(a, b) | StateKind::Implies(a, b) if out(a) && out(b) => true,
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => chooses(a) || chooses(b),
+        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Must(_, g) | StateKind::Fix { body: g, .. } => chooses(g),
+    })
+}
+
 /// Which quantifiers leave a formula.
 pub enum Picks<'f, 'a> {
     /// Those over counters.
@@ -192,7 +207,8 @@ pub struct Rewriter<'f, 'a> {
 struct Path {
     /// Below a fixed point or `R*`.
     recursive: bool,
-    /// Below a choice that is not the same for all numbers: `exists`, or a disjunction whose other side hands a recursion on.
+    /// Below a choice that is not the same for all numbers: `exists`, a disjunction whose other side passes a recursion on, or a recursion that makes
+    /// choices elsewhere.
     choice: bool,
 }
 
@@ -232,7 +248,8 @@ impl Rewriter<'_, '_> {
                     return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
                 }
                 StateKind::Fix { least, var, params, body } => {
-                    let body = Box::new(self.go(body, Path { recursive: true, ..path })?);
+                    let inside = Path { recursive: true, choice: path.choice || chooses(body) };
+                    let body = Box::new(self.go(body, inside)?);
                     StateKind::Fix { least: *least, var: *var, params: params.clone(), body }
                 }
                 StateKind::Not(_) | StateKind::Implies(..) => {
@@ -261,7 +278,22 @@ impl Rewriter<'_, '_> {
             }
             if path.choice || path.recursive && calls_out(&body, &mut Vec::new()) {
                 let name = &self.signature.var(v).name;
-                let text = format!("`forall {name}` depends on the recursion that it is in, so that different ones may follow each other");
+                let text = if path.choice {
+                    format!(
+                        "`forall {name}` is below a choice (`exists`, or `||` in a recursion), which may be another one for each `{name}`"
+                    )
+                } else {
+                    format!("`forall {name}` depends on the recursion that it is in, so that different ones may follow each other")
+                };
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+            }
+            let sort = self.signature.var(v).sort;
+            if [basic::INT, basic::REAL].contains(&sort) {
+                let text = format!(
+                    "`forall {}` is over `{}`, which has no least value",
+                    self.signature.var(v).name,
+                    self.signature.sorts.text(sort)
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
             }
             self.fixed.push(v);

@@ -73,6 +73,11 @@ pub fn with_parameters(mut process: LinearProcess, names: &[String]) -> Result<(
             return Err(Diagnostic::new(Stage::Unsupported, name).placed(span).placed(summand.span()));
         }
     }
+    if let Some((op, span)) = process.params.iter().find_map(|p| reached(&p.init)) {
+        let name = &process.data.signature.op(op).name;
+        let text = format!("the equations of `{name}` use a parameter that has no value, and the initial state depends on them");
+        return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+    }
     for summand in &mut process.summands {
         summand.guard = replace(&summand.guard, &by);
         summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));

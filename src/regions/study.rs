@@ -9,7 +9,7 @@ use crate::abstraction::{Content, Facts, GroupFacts, Regions};
 use crate::ask::Asker;
 use crate::audit::draw::{Draw, literals_of};
 use crate::audit::view::View;
-use crate::cuts::{Asked, Case, Grain, Line, Term, Test};
+use crate::cuts::{Asked, Case, Grain, Line, Predicate, Term, Test};
 use crate::flow::{Flow, Type};
 use crate::numbers::{Layout, Layouts};
 use crate::rewrite::{Picks, Rewriter, positive, substitute};
@@ -42,6 +42,9 @@ impl Levels {
     pub const ALL: [Levels; 4] = [Levels::Joined, Levels::Coarse, Levels::Intervals, Levels::Guards];
 }
 
+/// No more valuations than these are enumerated for cases.
+const MOST_VALUATIONS: u64 = 5_000_000;
+
 /// See the module's head.
 pub struct Study<'a> {
     compiled: &'a Compiled,
@@ -66,7 +69,7 @@ impl<'a> Study<'a> {
         let vars: Vec<VarId> = defined.rigid.iter().map(|r| r.var).collect();
         flow.process(process, &vars);
         for (_, e) in &defined.initial {
-            flow.expr(e);
+            flow.root(e);
         }
         let plain = positive(&mut signature, &formula.formula, true);
         type_state(&mut flow, &plain, &mut AHashMap::new());
@@ -91,11 +94,15 @@ impl<'a> Study<'a> {
         asker.state(&rewritten)?;
         let mut tests = asker.tests();
         let mut predicates = asker.predicates;
+        let mut facts = facts(compiled, defined, &mut flow, &signature)?;
+        if facts.layouts.positive {
+            // So that no number of sort Pos is ever put together with zero.
+            predicates.push(Predicate::Less(Term::literal(1)));
+        }
         predicates.sort_unstable();
         predicates.dedup();
         let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
 
-        let mut facts = facts(compiled, defined, &mut flow, &signature)?;
         facts.parameters = vars;
         facts.initial = defined.initial.iter().map(|(p, e)| (*p as u32, e.clone())).collect();
         if level >= Levels::Guards {
@@ -105,14 +112,20 @@ impl<'a> Study<'a> {
         }
         cuts.sort_unstable();
         cuts.dedup();
+        let mut literals = flow.literals();
+        literals.extend(initial_numbers(compiled, &facts, &signature)?);
         for cut in &cuts {
             // So that a number of the initial state has its interval.
-            tests.extend(flow.literals(false).into_iter().map(|l| Asked::side(*cut, Term::literal(l))));
+            tests.extend(literals.iter().map(|l| Asked::side(*cut, Term::literal(*l))));
             tests.extend((1..=defined.rigid.len()).filter(|_| !defined.initial.is_empty()).map(|b| Asked::side(*cut, Term::of(b))));
         }
         let grains =
             if level <= Levels::Coarse { grains(compiled, &facts, &signature) } else { vec![Grain::Intervals; facts.contents.len()] };
         let line = Line { least, cuts, tests, predicates };
+        if line.valuations().is_none_or(|n| n > MOST_VALUATIONS) {
+            let text = "the constants and literals that the formula and the process compare have too many orders";
+            return Err(Diagnostic::new(Stage::Unsupported, text));
+        }
         let cases = if level == Levels::Joined { line.joined() } else { line.cases() };
         let formula = TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
         let formula = TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
@@ -276,7 +289,7 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
 fn plain_term(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: &Expr) -> Option<Term> {
     match &e.kind {
         ExprKind::Var(v) => terms.get(v).copied(),
-        ExprKind::Number(_) => flow.literal(e).map(Term::literal),
+        _ if flow.literal(e).is_some() => flow.literal(e).map(Term::literal),
         _ => match e.as_builtin(signature)? {
             (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => plain_term(flow, signature, terms, a),
             (Builtin::Succ, [a]) => plain_term(flow, signature, terms, a).map(|t| t.plus(1)),
@@ -310,6 +323,21 @@ fn bounds(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: 
     });
 }
 
+/// The counters of the initial state, whose intervals are to be the same in a whole case.
+fn initial_numbers(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Result<Vec<i64>, Diagnostic> {
+    let mut found = Vec::new();
+    for (slot, value) in compiled.initial().into_iter().enumerate() {
+        if let Content::Value(layout) = &facts.contents[slot]
+            && *layout != Layout::None
+        {
+            found.extend(facts.layouts.numbers(signature, layout, &compiled.value(slot as u32, value))?);
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
 /// What the analysis says of slots, labels and groups.
 fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Signature) -> Result<Facts, Diagnostic> {
     let process = compiled.process();
@@ -334,27 +362,36 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
         }
         arguments.push(own);
     }
-    let inside = flow.literals(true);
     let mut groups = Vec::new();
     for group in 0..compiled.groups().len() {
         let summand = &process.summands[compiled.summand_of(group)];
         let updates = summand.updates.iter().map(|u| &u.1);
         let results: Vec<&Expr> = updates.chain(summand.actions.iter().flat_map(|a| &a.args)).collect();
-        let mut literals = Vec::new();
-        compared(flow, signature, &summand.guard, &inside, false, &mut literals);
-        results.iter().for_each(|e| compared(flow, signature, e, &inside, false, &mut literals));
-        literals.sort_unstable();
-        literals.dedup();
+        let literals = all_compared(flow, signature, results.iter().copied().chain([&summand.guard]));
         let growth = results.iter().copied().chain([&summand.guard]).map(|e| flow.growth(e)).max().unwrap_or(0);
         let mut sums = 0;
         for v in &summand.sum_vars {
             let ty = flow.var(*v);
-            sums += i64::from(flow.has_counter(&ty) && !is_read(signature, &summand.guard, *v, &summand.sum_vars));
+            if !flow.has_counter(&ty) || is_read(signature, &summand.guard, *v, &summand.sum_vars) {
+                continue;
+            }
+            let var = signature.var(*v);
+            let layout = layouts.of(flow, signature, &ty, Some(var.sort));
+            let layout = layout.map_err(|d| d.placed(var.span))?;
+            let Some(count) = layouts.count(signature, &layout) else {
+                let text = format!("`sum {}` is over data that hold any number of counters", var.name);
+                return Err(Diagnostic::new(Stage::Unsupported, text).placed(var.span).placed(summand.span()));
+            };
+            sums += count as i64;
         }
         let speaks = results.iter().copied().chain([&summand.guard]).any(|e| flow.speaks(e));
         groups.push(GroupFacts { growth, sums, literals, speaks });
     }
-    Ok(Facts { contents, arguments, layouts, groups, ..Facts::default() })
+    let initial = || defined.initial.iter().map(|i| &i.1);
+    let literals = all_compared(flow, signature, initial());
+    let growth = initial().map(|e| flow.growth(e)).max().unwrap_or(0);
+    let start = GroupFacts { growth, literals, ..GroupFacts::default() };
+    Ok(Facts { contents, arguments, layouts, groups, start, ..Facts::default() })
 }
 
 /// Whether a condition can only hold if a variable that is summed over has the value of a number that stands in the state: it equals a part of the
@@ -401,9 +438,18 @@ fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
     }
 }
 
-/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a mapping or a sum. One that is just put somewhere is
-/// compared with nothing here. A literal that is added to something is an offset, not a number by itself.
-fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], within: bool, out: &mut Vec<i64>) {
+/// Literals that counters may be compared with when these expressions are evaluated.
+fn all_compared<'e>(flow: &mut Flow, signature: &Signature, all: impl Iterator<Item = &'e Expr>) -> Vec<i64> {
+    let mut literals = Vec::new();
+    all.for_each(|e| compared(flow, signature, e, false, &mut literals));
+    literals.sort_unstable();
+    literals.dedup();
+    literals
+}
+
+/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a mapping, a function or a sum, and those of all equations that
+/// the evaluation may use. One that is just put somewhere is compared with nothing here. A literal that is added to something is an offset, not a number by itself.
+fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out: &mut Vec<i64>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some(n) = flow.literal(e) {
             if within {
@@ -412,7 +458,12 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], wi
             return;
         }
         match &e.kind {
-            ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => {}
+            ExprKind::Var(_) | ExprKind::Number(_) => {}
+            // A constant that is just put somewhere stands for its definition.
+            ExprKind::Op(op) => match flow.definition(*op).filter(|_| !within) {
+                Some(definition) => compared(flow, signature, definition, false, out),
+                None => out.extend(flow.inside(*op).iter()),
+            },
             ExprKind::Apply(head, args) => {
                 let mut within = within;
                 match head.kind {
@@ -420,7 +471,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], wi
                         OpKind::Constructor(_) | OpKind::Projection(_) | OpKind::Recogniser(_) => {}
                         OpKind::Mapping => {
                             within = true;
-                            out.extend(inside);
+                            out.extend(flow.inside(op).iter());
                         }
                         OpKind::Builtin(b) => {
                             use Builtin::*;
@@ -428,7 +479,7 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], wi
                             let offsets = sum && args.iter().any(|a| flow.literal(a).is_some());
                             if offsets {
                                 let rest: Vec<&Expr> = args.iter().filter(|a| flow.literal(a).is_none()).collect();
-                                rest.into_iter().for_each(|a| compared(flow, signature, a, inside, true, out));
+                                rest.into_iter().for_each(|a| compared(flow, signature, a, true, out));
                                 return;
                             }
                             within |= !matches!(
@@ -444,17 +495,18 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, inside: &[i64], wi
                             }
                         }
                     },
+                    // A function that is computed here.
                     _ => {
                         within = true;
-                        out.extend(inside);
+                        compared(flow, signature, head, true, out);
                     }
                 }
-                args.iter().for_each(|a| compared(flow, signature, a, inside, within, out));
+                args.iter().for_each(|a| compared(flow, signature, a, within, out));
             }
-            ExprKind::Bind(_, _, body) => compared(flow, signature, body, inside, true, out),
+            ExprKind::Bind(_, _, body) => compared(flow, signature, body, true, out),
             ExprKind::Where(body, definitions) => {
-                definitions.iter().for_each(|d| compared(flow, signature, &d.1, inside, true, out));
-                compared(flow, signature, body, inside, within, out);
+                definitions.iter().for_each(|d| compared(flow, signature, &d.1, true, out));
+                compared(flow, signature, body, within, out);
             }
         }
     });
@@ -521,7 +573,7 @@ fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Typ
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False => {}
         StateKind::Val(e) => {
-            flow.expr(e);
+            flow.root(e);
         }
         StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => type_state(flow, g, parameters),
         StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
@@ -535,7 +587,7 @@ fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Typ
         StateKind::Fix { var, params, body, .. } => {
             let mut types = Vec::new();
             for (v, e) in params {
-                let (ty, init) = (flow.var(*v), flow.expr(e));
+                let (ty, init) = (flow.var(*v), flow.root(e));
                 flow.unify(&ty, &init);
                 types.push(ty);
             }
@@ -545,7 +597,7 @@ fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Typ
         StateKind::Var(x, args) => {
             let types = parameters.get(&x.0).cloned().unwrap_or_default();
             for (e, ty) in args.iter().zip(types) {
-                let given = flow.expr(e);
+                let given = flow.root(e);
                 flow.unify(&ty, &given);
             }
         }
@@ -567,7 +619,7 @@ fn type_action(flow: &mut Flow, a: &Action) {
     stacker::maybe_grow(128 << 10, 4 << 20, || match a {
         Action::True | Action::False => {}
         Action::Val(e) => {
-            flow.expr(e);
+            flow.root(e);
         }
         Action::Multi(acts) => acts.iter().for_each(|(action, args)| flow.act(*action, args)),
         Action::Not(a) | Action::Forall(_, a) | Action::Exists(_, a) => type_action(flow, a),

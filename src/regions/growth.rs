@@ -1,0 +1,158 @@
+//! How much an evaluation adds to counters: the largest sum of literals along any path of a value through it.
+//!
+//! In: the types of [`crate::flow`]. Out: [`Flow::growth`] of an expression. A literal is added once for each addition, or call of a mapping that adds,
+//! that stands around a value; so the sum along nested terms is an upper bound, if each function that is called is known where it is called. Hence the
+//! conditions that [`Flow::grown`] checks: no mapping that adds calls itself, and functions that are values (lambda terms that are passed on, mappings as
+//! arguments) add nothing if functions are called that stand for no operation (variables, results of other calls). Cost: equations times length of call chains.
+
+use crate::flow::{Flow, Type};
+use mu_base::ids::OpId;
+use mu_base::{Diagnostic, Span, Stage};
+use mu_data::expr::{Binder, Expr, ExprKind};
+use mu_data::signature::Builtin;
+use std::mem::take;
+
+impl Flow<'_> {
+    /// Computes the largest offsets that mappings add to counters. Error: one without a bound.
+    pub(crate) fn grown(&mut self) -> Result<(), Diagnostic> {
+        let data = self.data;
+        // Growth goes through as many mappings as there are, unless a mapping calls itself.
+        for round in 0..=data.equations.len() + 1 {
+            let mut changed = None;
+            for (i, equation) in data.equations.iter().enumerate() {
+                let Some(op) = equation.lhs.head() else { continue };
+                self.vars.extend(self.own[i].iter().cloned());
+                let growth = equation.condition.iter().chain([&equation.rhs]).map(|e| self.growth(e)).max().unwrap_or(0);
+                equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
+                let known = self.grows.entry(op).or_insert(0);
+                if growth > *known {
+                    *known = growth;
+                    changed = Some(equation.span);
+                }
+            }
+            match changed {
+                None => break,
+                Some(span) if round > data.equations.len() => {
+                    let text = "a number that flows together with a parameter without a value grows in a recursive mapping";
+                    return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
+                }
+                Some(_) => {}
+            }
+        }
+        self.functions()
+    }
+
+    /// Refuses functions that add to counters where it is not known which function is called.
+    fn functions(&mut self) -> Result<(), Diagnostic> {
+        let data = self.data;
+        let mut uses = Uses::default();
+        let roots = take(&mut self.roots);
+        for e in &roots {
+            self.uses(e, &mut uses);
+        }
+        let mut from: Vec<OpId> = Vec::new();
+        roots.iter().for_each(|e| e.each_op(&mut |op| from.push(op)));
+        self.roots = roots;
+        for i in self.reachable(from) {
+            let equation = &data.equations[i];
+            self.vars.extend(self.own[i].iter().cloned());
+            for e in [&equation.lhs, &equation.rhs].into_iter().chain(&equation.condition) {
+                self.uses(e, &mut uses);
+            }
+            equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
+        }
+        match uses {
+            Uses { adds: Some(adds), calls: Some(calls) } => {
+                let text = "a function adds to a number that flows together with a parameter without a value, and how often it is called is not known";
+                let error = Diagnostic::new(Stage::Unsupported, text).placed(adds);
+                Err(if calls == Span::default() { error } else { error.note("a function that is no operation is called").placed(calls) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes functions as values that add to counters, and calls of functions that are no operations.
+    fn uses(&mut self, e: &Expr, uses: &mut Uses) {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => {}
+            ExprKind::Op(op) => {
+                // A constant has the growth of its definition where it stands; a function may be called anywhere.
+                if self.is_function(e) && self.grows.get(op).is_some_and(|g| *g > 0) {
+                    uses.adds.get_or_insert(e.span);
+                }
+            }
+            ExprKind::Apply(head, args) => {
+                match &head.kind {
+                    ExprKind::Op(_) => {}
+                    ExprKind::Bind(Binder::Lambda, _, body) => self.uses(body, uses),
+                    _ => {
+                        uses.calls.get_or_insert(e.span);
+                        self.uses(head, uses);
+                    }
+                }
+                // A call that results in a function: of what is in there, the lambda terms are noted by themselves.
+                args.iter().for_each(|a| self.uses(a, uses));
+            }
+            ExprKind::Bind(binder, _, body) => {
+                if *binder == Binder::Lambda && self.growth(body) > 0 {
+                    uses.adds.get_or_insert(e.span);
+                }
+                self.uses(body, uses);
+            }
+            ExprKind::Where(body, definitions) => {
+                definitions.iter().for_each(|d| self.uses(&d.1, uses));
+                self.uses(body, uses);
+            }
+        });
+    }
+
+    fn is_function(&self, e: &Expr) -> bool {
+        matches!(self.signature.sorts.kind(e.sort), mu_data::sort::SortKind::Function(..))
+    }
+
+    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets of constants included.
+    pub fn growth(&mut self, e: &Expr) -> i64 {
+        stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
+            ExprKind::Var(_) | ExprKind::Number(_) => 0,
+            ExprKind::Op(op) => self.grows.get(op).copied().unwrap_or(0),
+            ExprKind::Apply(_, _) if self.literal(e).is_some() => 0,
+            ExprKind::Apply(head, args) => {
+                let inner = args.iter().map(|a| self.growth(a)).max().unwrap_or(0);
+                let own = match e.as_builtin(self.signature) {
+                    Some((Builtin::Add, [a, b])) => match (self.literal(a), self.literal(b)) {
+                        (_, Some(n)) | (Some(n), _) if self.counts(e) => n,
+                        _ => 0,
+                    },
+                    Some((Builtin::Succ, _)) if self.counts(e) => 1,
+                    Some(_) => 0,
+                    None => self.growth(head),
+                };
+                inner + own
+            }
+            ExprKind::Bind(_, _, body) => self.growth(body),
+            ExprKind::Where(body, definitions) => {
+                let inner = definitions.iter().map(|d| self.growth(&d.1)).max().unwrap_or(0);
+                inner + self.growth(body)
+            }
+        })
+    }
+
+    /// True if an expression's value may be a counter: it is, or nothing says what it is, as with a choice of literals. A size is none, since
+    /// [`Flow::verify`] refuses those that meet counters.
+    pub fn counts(&mut self, e: &Expr) -> bool {
+        let known = self.class_count();
+        match self.expr(e) {
+            Type::Number(class) => self.is_counter(class) || self.find(class).0 >= known && !self.is_marked(class),
+            _ => false,
+        }
+    }
+}
+
+/// What is done with functions.
+#[derive(Default)]
+struct Uses {
+    /// A function as a value adds to a counter.
+    adds: Option<Span>,
+    /// A function is called that is no operation.
+    calls: Option<Span>,
+}
