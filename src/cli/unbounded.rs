@@ -195,6 +195,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
         {
             let why =
                 format!("the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong");
+            instances.session.say(&why);
             outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         }
         match &mut outcome.open {
