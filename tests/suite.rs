@@ -54,6 +54,7 @@ mod partial_order;
 mod symmetry;
 mod tools;
 mod tutorial;
+mod typed_files;
 mod unbounded;
 mod unbounded_numbers;
 mod unreadable;

@@ -12,6 +12,8 @@ use ahash::AHashMap;
 use num_bigint::BigInt;
 use std::hash::Hash;
 
+mod check;
+
 /// The number of a sort.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SortRef(u32);

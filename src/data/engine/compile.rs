@@ -78,6 +78,9 @@ pub struct Program {
     pub(crate) add: OpId,
     pub(crate) multiply: OpId,
     pub(crate) divide: OpId,
+    /// Conversions between the sorts of numbers: from, to (`Pos`, `Nat`, `Int`, `Real`); on the
+    /// diagonal nothing of use.
+    pub(crate) conversions: [[OpId; 4]; 4],
     pub(crate) shared: u32,
 }
 
@@ -218,6 +221,28 @@ fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
     infos
 }
 
+/// Declares the conversions between sorts of numbers; `none` stands on the diagonal.
+fn conversions(signature: &mut Signature, none: OpId) -> [[OpId; 4]; 4] {
+    use Builtin::*;
+    let sorts = [basic::POS, basic::NAT, basic::INT, basic::REAL];
+    let all = [
+        [None, Some(PosToNat), Some(PosToInt), Some(PosToReal)],
+        [Some(NatToPos), None, Some(NatToInt), Some(NatToReal)],
+        [Some(IntToPos), Some(IntToNat), None, Some(IntToReal)],
+        [Some(RealToPos), Some(RealToNat), Some(RealToInt), None],
+    ];
+    let mut out = [[none; 4]; 4];
+    for (from, row) in all.into_iter().enumerate() {
+        for (to, builtin) in row.into_iter().enumerate() {
+            if let Some(builtin) = builtin {
+                let sort = signature.sorts.intern(SortKind::Function([sorts[from]].into(), sorts[to]));
+                out[from][to] = signature.builtin(builtin, sort);
+            }
+        }
+    }
+    out
+}
+
 impl Program {
     /// Compiles the equations of a data specification. Refuses left-hand sides that are no patterns.
     pub fn compile(spec: &DataSpec) -> Result<Arc<Program>, Diagnostic> {
@@ -232,6 +257,7 @@ impl Program {
         let (add, multiply) = (signature.builtin(Builtin::Add, arithmetic), signature.builtin(Builtin::Multiply, arithmetic));
         let quotient = signature.sorts.intern(SortKind::Function([basic::REAL, basic::REAL].into(), basic::REAL));
         let divide = signature.builtin(Builtin::Divide, quotient);
+        let conversions = conversions(&mut signature, divide);
 
         // Which operations have rules, and for how many applications.
         let mut groups: Vec<((OpId, usize), Vec<&Equation>)> = Vec::new();
@@ -282,7 +308,7 @@ impl Program {
             funcs.push(Func { op: *op, level: *level, args, tree });
         }
         let shared = sharing.next;
-        Ok(Arc::new(Program { signature, ops, sorts, funcs, and, or, not, truth, add, multiply, divide, shared }))
+        Ok(Arc::new(Program { signature, ops, sorts, funcs, and, or, not, truth, add, multiply, divide, conversions, shared }))
     }
 
     /// The program's own signature: that of the specification, with further built-in operations behind it.

@@ -1,9 +1,16 @@
 //! Values -> typed expressions, the form in which threads exchange them. Equal values give equal expressions.
+//!
+//! Values do not know the sorts of numbers: a conversion such as `Pos2Nat` is the identity on them,
+//! and a comparison may have moved operands of other sorts to its sides. So an expression is built
+//! at its own sort first and then converted to the sort that is expected; a comparison is made at
+//! the least sort that holds both of its sides. Invariant: an expression that is built at a sort
+//! has this sort, and every part of it has the sort that its place expects.
 
 use super::MOST_KEPT;
 use super::compile::Program;
 use super::machine::Machine;
 use crate::expr::{Expr, ExprKind, Substitution};
+use crate::signature::{Builtin, OpKind};
 use crate::sort::{SortKind, basic};
 use crate::value::{Closure, Rich, Value};
 use ahash::AHashMap;
@@ -61,13 +68,39 @@ impl Machine {
         }
     }
 
-    /// The expression of a value at a sort. Parts that are shared are told once, also where several values share them.
+    /// Builds the expression of a value at a sort. Parts that are shared are built once, also where
+    /// several values share them.
     pub(crate) fn to_expr(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
+        converted(p, self.to_expr_of_own_sort(p, v, sort), sort)
+    }
+
+    /// Builds the expression at the sort that the value itself has, or at the given one if the
+    /// value fits several.
+    fn to_expr_of_own_sort(&self, p: &Program, v: &Value, sort: SortId) -> Expr {
         // What an unknown stands for changes.
         let Some(node) = v.shared().filter(|_| !v.is_open()) else {
             return stacker::maybe_grow(128 << 10, 4 << 20, || self.to_expr_deep(p, v, sort));
         };
         self.told_once(v, node, || self.to_expr_deep(p, v, sort))
+    }
+
+    /// Chooses the comparison of a stuck term: at the least sort not below its own that holds both
+    /// sides.
+    fn comparison(&self, p: &Program, op: OpId, args: &[Value]) -> OpId {
+        let ([a, b], OpKind::Builtin(builtin)) = (args, &p.signature.op(op).kind) else { return op };
+        let own = p.op(op).first;
+        if number_index(own).is_none() || !matches!(builtin, Builtin::Equal | Builtin::Less | Builtin::LessEqual) {
+            return op;
+        }
+        let sides = [a, b].map(|v| self.sort_of(p, v)).into_iter().filter(|s| number_index(*s).is_some());
+        let wide = sides.fold(own, Ord::max);
+        let info = p.sort(wide);
+        match builtin {
+            _ if wide == own => op,
+            Builtin::Equal => info.equal,
+            Builtin::Less => info.less,
+            _ => info.less_equal,
+        }
     }
 
     /// The expression of a node that others hold too, as it was told before or is told now.
@@ -181,7 +214,7 @@ impl Machine {
             },
             Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
                 let (op, args) = v.application();
-                let mut e = self.operation(p, op);
+                let mut e = self.operation(p, self.comparison(p, op, args));
                 let mut left = args;
                 while !left.is_empty() {
                     let (domain, range) = s.domain_range(e.sort);
@@ -235,7 +268,27 @@ fn is_collection(p: &Program, sort: SortId) -> bool {
 }
 
 fn number_sort(sort: SortId) -> SortId {
-    if sort.0 >= basic::POS.0 && sort.0 <= basic::REAL.0 { sort } else { basic::INT }
+    if number_index(sort).is_some() { sort } else { basic::INT }
+}
+
+/// Numbers the sorts of numbers, from `Pos` to `Real`.
+fn number_index(sort: SortId) -> Option<usize> {
+    (basic::POS.0..=basic::REAL.0).contains(&sort.0).then(|| (sort.0 - basic::POS.0) as usize)
+}
+
+/// Converts an expression to a sort: adds the conversion that a value does not show.
+fn converted(p: &Program, e: Expr, sort: SortId) -> Expr {
+    if e.sort == sort {
+        return e;
+    }
+    let apply = |op: OpId, e: Expr| Expr::new(ExprKind::Apply(Expr::op(&p.signature, op), vec![e]), sort, Span::default());
+    if let (Some(from), Some(to)) = (number_index(e.sort), number_index(sort)) {
+        return apply(p.conversions[from][to], e);
+    }
+    match p.sort(sort).coerce {
+        Some(op) if p.signature.domain_range(p.signature.op(op).sort).0 == [e.sort] => apply(op, e),
+        _ => e,
+    }
 }
 
 /// The sort of an operation applied to a number of arguments.

@@ -107,6 +107,7 @@ pub fn write(lts: &Lts, typed: Option<&Typed>, output: impl Write) -> Result<(),
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
         return Err(refuse(format!("the label `{label}` has no typed form")));
     }
+    typed.map_or(Ok(()), Typed::check)?;
     stream(lts, typed, output).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 

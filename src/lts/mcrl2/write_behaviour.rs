@@ -13,16 +13,18 @@ use std::io::{BufWriter, Write};
 /// Writes a linear process.
 ///
 /// # Errors
-/// The file cannot be written.
+/// The file cannot be written, or a term is not well typed.
 pub fn write_process(process: &Process, output: impl Write) -> Result<(), Diagnostic> {
+    process.check()?;
     process_stream(process, output).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
 /// Writes an equation system.
 ///
 /// # Errors
-/// The file cannot be written.
+/// The file cannot be written, or a term is not well typed.
 pub fn write_equations(equations: &Equations, output: impl Write) -> Result<(), Diagnostic> {
+    equations.check()?;
     equations_stream(equations, output).map_err(|e| refuse(format!("cannot write: {e}")))
 }
 
