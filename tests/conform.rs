@@ -430,7 +430,7 @@ fn program_lines_say_what_the_most_general_program_does() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (machine, interface) = (path("machine.spec"), path("machine.interface"));
     let labels = "initial v0; load load(p, a, v, n); store store(p, a, v, n);\n";
-    let lines = "program load issue(p, \"ld(a)\") -> take(p, v); program store issue(p, \"st(a, v)\");";
+    let lines = "program load issue(p, \"ld(a)\") -> take(p, v); program store issue(p, \"st(a, v)\"); internal fetched, taken;";
     let run = |text: &str, more: &str| {
         std::fs::write(&machine, text).unwrap();
         std::fs::write(&interface, format!("{labels}{more}")).unwrap();
@@ -473,7 +473,7 @@ fn program_lines_say_what_the_most_general_program_does() {
         (FETCHES, "program load nothing(p);", "the model has no action `nothing`"),
         (FETCHES, "program load issue(p);", "`issue` has 2 arguments in the model, 1 here"),
         (FETCHES, "program load lonely(p);", "no `comm` of the machine has `lonely`"),
-        (FETCHES, "program load issue(p, \"ld(b)\");", "the most general program"),
+        (FETCHES, "program load issue(p, \"ld(b)\");", "`ld(b)` is no expression of the sort Instruction"),
         (FETCHES, "program load issue(p, \"ld(w)\");", "no label of the interface says what sort `w` has"),
         (&of_numbers, lines, "the processors, each of which gets a program, are not known"),
         (

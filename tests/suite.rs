@@ -16,6 +16,7 @@ mod cluster_networks;
 mod command_line;
 mod confluence;
 mod conform;
+mod conform_random;
 mod deadlocks;
 mod editors;
 mod equations;

@@ -303,6 +303,20 @@ impl History {
         }
         out
     }
+    /// Prints the program: leaves out what loads read.
+    pub fn program_text(&self) -> String {
+        let one = |o: &Operation| {
+            let text = History { threads: vec![vec![*o]], last: Vec::new() }.text();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            match o.kind {
+                Kind::Read => words[..2].join(" "),
+                Kind::Update => [words[0], words[1], words[3]].join(" "),
+                _ => text,
+            }
+        };
+        let threads = self.threads.iter().map(|t| t.iter().map(one).collect::<Vec<_>>().join("; "));
+        threads.collect::<Vec<_>>().join(" || ")
+    }
     /// As a litmus test in C with atomics, which the herd tools read: whether all reads can have their values. Plain accesses are relaxed.
     pub fn litmus(&self, name: &str) -> String {
         self.litmus_asking(name, None)

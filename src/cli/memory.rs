@@ -3,6 +3,7 @@
 //! The interface is that of `conform`: the file that `--interface` names, else the one beside the model with its name (`arcx.spec`, `arcx.interface`). Where none
 //! is found, an action of it is none of the run's, or there are too many operations, there is no graph.
 
+use super::conform::sorts::{Sorts, Typed};
 use super::files::Form;
 use super::load::Loaded;
 use super::pipeline::{Session, read_text};
@@ -34,15 +35,25 @@ pub(super) fn read_interface(session: &mut Session, model: &Path, named: Option<
     Ok(())
 }
 
-/// Whether a model has the actions of an interface that was named: of one with others no graph would come, and nothing would say why. A stored
-/// transition system may lack actions that its model has.
-pub(super) fn expect_actions(session: &Session, path: &Path, named: bool, loaded: &Loaded) -> Result<(), Diagnostic> {
-    let Some(interface) = session.interface.as_ref().filter(|_| named && Form::of(path) != Form::Program) else { return Ok(()) };
-    let actions: Vec<(String, usize)> = loaded.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
-    if Form::of(path).is_lts() && interface.labels().any(|l| actions.iter().any(|a| a.0 == l.action)) {
+/// Checks that an interface fits the actions of a model: of another one no graph would come, and
+/// nothing would say why. One that nobody named is dropped. A stored transition system may lack
+/// actions that its model has.
+pub(super) fn expect_actions(session: &mut Session, path: &Path, named: bool, loaded: &Loaded) -> Result<(), Diagnostic> {
+    if Form::of(path) == Form::Program {
         return Ok(());
     }
-    interface.check(&actions)
+    let Some(mut interface) = session.interface.take() else { return Ok(()) };
+    let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
+    if !(Form::of(path).is_lts() && some) {
+        let typed = Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
+        match Sorts::check(&mut interface, typed) {
+            Err(e) if named => return Err(e),
+            Err(_) => return Ok(()),
+            Ok(_) => {}
+        }
+    }
+    session.interface = Some(interface);
+    Ok(())
 }
 
 /// The memory operations of a path, as a graph.

@@ -66,6 +66,9 @@ pub struct Alphabet {
     pub by_event: AHashMap<Event, u32>,
     /// The word of each label that has one.
     pub of_label: AHashMap<String, u32>,
+    /// Parts of labels that match no line of the interface, not even an `internal` one: the first
+    /// text of each action and number of arguments.
+    pub unmatched: Vec<String>,
 }
 
 /// An event as texts.
@@ -99,8 +102,8 @@ pub fn arguments(part: &str) -> Vec<&str> {
     out
 }
 
-/// The events of a label.
-fn told<'t>(interface: &Interface, text: &'t str) -> Result<Vec<Told<'t>>, Diagnostic> {
+/// Reads the events of a label; appends parts that match no line to `unmatched`.
+fn told<'t>(interface: &Interface, text: &'t str, unmatched: &mut Vec<(&'t str, usize, &'t str)>) -> Result<Vec<Told<'t>>, Diagnostic> {
     let mut out = Vec::new();
     for part in parts(text) {
         let (name, arguments) = (name_of(part), arguments(part));
@@ -118,6 +121,10 @@ fn told<'t>(interface: &Interface, text: &'t str) -> Result<Vec<Told<'t>>, Diagn
                 out.push(Told { operation: i as u32, class: interface.class(i), phase, fields });
             }
         }
+        let observed = || interface.observed.iter().any(|o| o.fits(name, &arguments).is_some());
+        if found.is_none() && !observed() && !interface.is_internal(name, &arguments) {
+            unmatched.push((name, arguments.len(), part));
+        }
     }
     Ok(out)
 }
@@ -129,17 +136,18 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 impl Alphabet {
-    /// That of some labels.
+    /// Builds the alphabet of some labels.
     pub fn of<'t>(interface: &Interface, labels: impl Iterator<Item = &'t str> + Clone) -> Result<Alphabet, Diagnostic> {
         let mut names = Names::default();
         let mut kept: Vec<(&str, Vec<Told<'_>>)> = Vec::new();
+        let mut unmatched = Vec::new();
         for label in labels {
-            let told = told(interface, label)?;
+            let told = told(interface, label, &mut unmatched)?;
             for (role, text) in told.iter().flat_map(|t| &t.fields) {
                 match role {
                     Role::Processor => names.processors.push((*text).to_string()),
                     Role::Address => names.addresses.push((*text).to_string()),
-                    Role::Value | Role::Written if *text != interface.initial => names.values.push((*text).to_string()),
+                    Role::Value | Role::Written if *text != interface.initial.text => names.values.push((*text).to_string()),
                     _ => {}
                 }
             }
@@ -149,14 +157,36 @@ impl Alphabet {
         }
         kept.sort_by_key(|k| k.0);
         let mut values = sorted(names.values);
-        values.insert(0, interface.initial.clone());
+        values.insert(0, interface.initial.text.clone());
         let names = Names { processors: sorted(names.processors), addresses: sorted(names.addresses), values };
-        let mut out = Alphabet { names, ..Alphabet::default() };
+        unmatched.sort_unstable();
+        unmatched.dedup_by_key(|u| (u.0, u.1));
+        let unmatched = unmatched.into_iter().map(|u| u.2.to_string()).collect();
+        let mut out = Alphabet { names, unmatched, ..Alphabet::default() };
         for (label, told) in kept {
-            let events: Vec<Event> = told.iter().map(|t| out.event(label, t)).collect::<Result<_, _>>()?;
-            out.add(label, events)?;
+            let place = told.first().map(|t| interface.operations[t.operation as usize].end.span);
+            let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.placed(p));
+            let events: Vec<Event> = told.iter().map(|t| out.event(label, t)).collect::<Result<_, _>>().map_err(placed)?;
+            out.add(label, events).map_err(placed)?;
         }
         Ok(out)
+    }
+    /// Prints an event as its label; `_` stands for what the event does not say.
+    pub fn event_text(&self, interface: &Interface, event: &Event) -> String {
+        let line = &interface.operations[event.operation as usize];
+        let label = if event.phase == Phase::Begin { line.begin.as_ref().unwrap_or(&line.end) } else { &line.end };
+        let name = |names: &[String], at: Option<u32>| at.map_or("_".to_string(), |i| names[i as usize].clone());
+        let one = |r: &Role| match r {
+            Role::Processor => name(&self.names.processors, Some(event.processor)),
+            Role::Address => name(&self.names.addresses, event.address),
+            Role::Value => name(&self.names.values, event.value),
+            Role::Written => name(&self.names.values, event.written),
+            Role::Number => event.number.map_or("_".to_string(), |n| n.to_string()),
+            Role::Text(t) => t.clone(),
+            Role::Other | Role::Any => "_".into(),
+        };
+        let arguments: Vec<String> = label.roles.iter().map(one).collect();
+        if arguments.is_empty() { label.action.clone() } else { format!("{}({})", label.action, arguments.join(", ")) }
     }
     fn event(&self, label: &str, told: &Told<'_>) -> Result<Event, Diagnostic> {
         let place = |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);

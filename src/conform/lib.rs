@@ -18,6 +18,7 @@ pub mod faults;
 pub mod interface;
 pub mod judge;
 pub mod machine;
+pub mod names;
 pub mod operations;
 pub mod search;
 pub mod sequences;

@@ -175,7 +175,7 @@ impl Run {
                 *s != i && !later && store.steps.0 < end && store.address.as_ref() == Some(address) && store.stores() == Some(value)
             };
             let mut sources: Vec<Option<usize>> = (0..self.operations.len()).filter(may).map(Some).collect();
-            if *value == interface.initial {
+            if *value == interface.initial.text {
                 sources.push(None);
             }
             let here = |s: &&Seen| s.0 < end && s.1 == o.processor && self.operations[s.2].address.as_ref() == Some(address);

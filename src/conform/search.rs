@@ -11,13 +11,15 @@
 //! about larger ones. Cost: for each history kept, the words that can follow it times the order of the group.
 //! Invariant: the answer depends neither on threads nor on the order of hash tables.
 
-use crate::alphabet::Phase;
+use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
 use crate::judge::{self, Against};
 use crate::machine::Machine;
-use crate::sequences::{Entry, Sequences};
+use crate::sequences::{Begin, Entry, Sequences, State};
 use crate::symmetry::Group;
 use ahash::{AHashMap, AHashSet};
+use fixedbitset::FixedBitSet;
+use mu_axioms::Kind;
 use mu_axioms::history::History;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};
@@ -53,10 +55,28 @@ pub struct Answer {
     pub complete: Option<usize>,
     /// Histories with an operation that has begun, after which the machine can do nothing more within the bound.
     pub stuck: u64,
+    /// True if some history that was judged loads a value.
+    pub reads: bool,
+    /// Beginnings of operations, by the number of their events, that no end follows in any history.
+    pub unended: Vec<u32>,
+    /// Programs that begin and have no execution that ends.
+    pub endless: AHashSet<History>,
     /// Why it ended.
     pub stop: Stop,
     /// The histories that were judged, in order, if they are to be kept.
     pub kept: Vec<History>,
+}
+
+/// True if an operation is known as far as a program tells it: it has begun, with its address and
+/// what it stores.
+fn is_known(interface: &Interface, e: &Entry) -> bool {
+    let kind = interface.operations[e.operation as usize].kind;
+    let stored = match kind {
+        Kind::Write => e.value,
+        Kind::Update => e.written,
+        _ => Some(0),
+    };
+    e.state != State::Missing && stored.is_some() && (kind == Kind::Fence || e.address.is_some())
 }
 
 /// Interned sets of states, closed under internal steps.
@@ -154,6 +174,8 @@ struct Search<'m> {
     levels: VecDeque<Level>,
     /// How far ahead each word leads.
     weights: Vec<usize>,
+    /// Events that begin operations within the bound.
+    begun: FixedBitSet,
     answer: Answer,
 }
 
@@ -199,6 +221,9 @@ pub fn search<'m>(
         longest: 0,
         complete: None,
         stuck: 0,
+        reads: false,
+        unended: Vec::new(),
+        endless: AHashSet::new(),
         stop: machine.outcome.stop.clone(),
         kept: Vec::new(),
     };
@@ -210,6 +235,7 @@ pub fn search<'m>(
         sequences: Sequences::new(bound.operations, interface.first),
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
+        begun: FixedBitSet::with_capacity(machine.alphabet.events.len()),
         answer,
     };
     let start = search.sets.closed(vec![machine.lts.initial.0]);
@@ -240,7 +266,47 @@ pub fn search<'m>(
         size += 1;
     }
     search.answer.sets = search.sets.lists.len() as u64;
+    search.answer.unended = search.unended();
+    let Answer { endless, programs, .. } = &mut search.answer;
+    endless.retain(|p| !programs.contains(p));
     Ok(search.answer)
+}
+
+impl Answer {
+    /// Counts the judged programs by their number of operations; place 0 counts those with none.
+    pub fn lengths(&self) -> Vec<u64> {
+        let mut out = Vec::new();
+        for program in &self.programs {
+            let n = program.len();
+            out.resize(out.len().max(n + 1), 0);
+            out[n] += 1;
+        }
+        out
+    }
+    /// Returns the reason why "conforms" would say nothing, or too much: nothing that a model could
+    /// forbid was judged, or some operations or programs never end. `None` if it says what it
+    /// should.
+    pub fn unjudged(&self, interface: &Interface, alphabet: &Alphabet) -> Option<String> {
+        if self.programs.is_empty() {
+            return Some("no program of the machine ends within the bound, so no execution was judged".into());
+        }
+        if let Some(&first) = self.unended.first() {
+            let (event, n) = (&alphabet.events[first as usize], self.unended.len());
+            let line = &interface.operations[event.operation as usize];
+            let more = if n == 1 { String::new() } else { format!(", and so it is with {} more", n - 1) };
+            return Some(format!("the {} that `{}` begins never ends{more}", line.name(), alphabet.event_text(interface, event)));
+        }
+        if !self.reads {
+            return Some("no program that was judged loads a value, so no memory model forbids anything".into());
+        }
+        let least = self.endless.iter().min_by_key(|p| (p.len(), (*p).clone()))?;
+        let all = if self.endless.len() == 1 {
+            "a program begins and never ends".into()
+        } else {
+            format!("{} programs begin and never end", self.endless.len())
+        };
+        Some(format!("{all}: {}", least.program_text()))
+    }
 }
 
 impl Search<'_> {
@@ -255,6 +321,7 @@ impl Search<'_> {
             self.answer.longest = self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
             let named = judge::history(self.interface, &lists);
             self.answer.programs.insert(named.program());
+            self.answer.reads |= named.threads.iter().flatten().any(|o| o.kind.reads());
             classes.entry(named.canonical()).or_insert(history);
         }
         let mut all: Vec<(History, Vec<u32>)> = classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
@@ -319,21 +386,46 @@ impl Search<'_> {
                 for &e in &machine.alphabet.words[word as usize] {
                     let event = &machine.alphabet.events[e as usize];
                     let place = &mut next[event.processor as usize];
-                    match self.sequences.after(*place, e, event)? {
+                    let line = &self.interface.operations[event.operation as usize];
+                    match self.sequences.after(*place, e, event).map_err(|d| d.placed(line.end.span))? {
                         Some(list) => *place = list,
                         None => within = false,
                     }
                 }
                 if within {
                     followed = true;
+                    let begins = machine.alphabet.words[word as usize].iter().map(|e| *e as usize);
+                    begins.filter(|e| machine.alphabet.events[*e].phase == Phase::Begin).for_each(|e| self.begun.insert(e));
                     self.keep(self.weights[word as usize], &next, after);
                 }
             }
             if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
                 self.answer.stuck += 1;
+                let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
+                if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {
+                    self.answer.endless.insert(judge::history(self.interface, &lists).program());
+                }
             }
         }
         Ok(())
+    }
+    /// Collects the beginnings that no end follows, up to the machine's symmetries.
+    fn unended(&self) -> Vec<u32> {
+        let mut ended: AHashSet<Begin> = AHashSet::new();
+        for begin in self.sequences.ended() {
+            for element in &self.group.elements {
+                let value = |v: Option<u32>| v.map(|v| element.value(begin.address, v));
+                ended.insert(Begin {
+                    processor: element.processors[begin.processor as usize],
+                    operation: begin.operation,
+                    address: begin.address.map(|a| element.addresses[a as usize]),
+                    value: value(begin.value),
+                    written: value(begin.written),
+                });
+            }
+        }
+        let events = &self.machine.alphabet.events;
+        self.begun.ones().filter(|&e| !ended.contains(&Begin::of(&events[e]))).map(|e| e as u32).collect()
     }
     /// Adds a history to a level ahead: its least image, with the images of its set.
     fn keep(&mut self, ahead: usize, history: &[u32], set: u32) {

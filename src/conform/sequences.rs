@@ -5,7 +5,7 @@
 
 use crate::alphabet::{Event, Phase};
 use crate::symmetry::Renaming;
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
 
 /// How far an operation is.
@@ -65,12 +65,36 @@ impl Entry {
     }
 }
 
+/// The beginning of an operation, with all that its label says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Begin {
+    /// The processor.
+    pub processor: u32,
+    /// The line of the interface.
+    pub operation: u32,
+    /// The address.
+    pub address: Option<u32>,
+    /// The value.
+    pub value: Option<u32>,
+    /// What an update writes.
+    pub written: Option<u32>,
+}
+
+impl Begin {
+    /// Converts an event that begins an operation.
+    pub fn of(event: &Event) -> Begin {
+        let Event { processor, operation, address, value, written, .. } = *event;
+        Begin { processor, operation, address, value, written }
+    }
+}
+
 /// Interned lists. List 0 is empty.
 pub struct Sequences {
     lists: Vec<Vec<Entry>>,
     ids: AHashMap<Vec<Entry>, u32>,
     next: AHashMap<(u32, u32), Option<u32>>,
     images: AHashMap<(u32, u32), u32>,
+    ended: AHashSet<Begin>,
     most: usize,
     first: u64,
 }
@@ -79,13 +103,17 @@ impl Sequences {
     /// Lists of at most so many operations; `first` is the number of the first one.
     pub fn new(most: usize, first: u64) -> Self {
         let ids = [(Vec::new(), 0)].into_iter().collect();
-        Self { lists: vec![Vec::new()], ids, next: AHashMap::new(), images: AHashMap::new(), most, first }
+        Self { lists: vec![Vec::new()], ids, next: AHashMap::new(), images: AHashMap::new(), ended: AHashSet::new(), most, first }
     }
     /// A list.
     pub fn get(&self, id: u32) -> &[Entry] {
         &self.lists[id as usize]
     }
-    /// Whether all its operations have ended.
+    /// Lists the operations that have ended in some list, as they had begun.
+    pub fn ended(&self) -> impl Iterator<Item = &Begin> {
+        self.ended.iter()
+    }
+    /// True if all its operations have ended.
     pub fn is_done(&self, id: u32) -> bool {
         self.get(id).iter().all(|e| e.state == State::Done)
     }
@@ -107,7 +135,7 @@ impl Sequences {
         self.next.insert((id, number), next);
         Ok(next)
     }
-    fn add(&self, list: &mut Vec<Entry>, event: &Event) -> Result<bool, Diagnostic> {
+    fn add(&mut self, list: &mut Vec<Entry>, event: &Event) -> Result<bool, Diagnostic> {
         match (event.phase, event.number) {
             (Phase::Begin, _) => list.push(Entry::of(event, State::Begun)),
             (Phase::Whole, None) => list.push(Entry::of(event, State::Done)),
@@ -133,6 +161,8 @@ impl Sequences {
                     let message = "an operation of the machine ends that has not begun, by the interface";
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
+                let Entry { operation, address, value, written, .. } = *entry;
+                self.ended.insert(Begin { processor: event.processor, operation, address, value, written });
                 entry.state = State::Done;
                 entry.operation = entry.class;
                 entry.address = entry.address.or(event.address);

@@ -5,7 +5,7 @@ import { baseName, code, notes, refusal } from "./formula";
 import { graphView } from "./graph";
 import { Run } from "./run";
 import { table } from "./table";
-import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest, Verdict } from "./types";
+import type { Conform, Conformance, Evidence, Explore, Litmus, LitmusTest, Meaning, Verdict } from "./types";
 import type { Viewer } from "./viewer";
 
 const list = (words: string[]) => words.join(", ");
@@ -131,17 +131,26 @@ function answer(word: Verdict): HTMLElement {
   return verdict(word, { true: "conforms", false: "does not conform", unknown: "unknown" }[word]);
 }
 
+/** What the names of a test are on the machine: a row for each processor, address and value. */
+function namesTable(names: NonNullable<Conformance["names"]>): HTMLElement {
+  const line = (kind: string, m: Meaning) => ({ cells: [kind, h("code", {}, m.test), h("code", {}, m.machine)] });
+  const addresses = names.addresses.flatMap((a) => [line("address", a), ...a.values.map((v) => line(`value at ${a.test}`, v))]);
+  return table("Names", ["What", "In the test", "On the machine"], [...names.processors.map((p) => line("processor", p)), ...addresses]).element;
+}
+
 function conformance(one: Conformance, viewer: Viewer, run: Run | null): HTMLElement {
   const cycle = (one.cycle ?? []).flatMap((c) => [h("code", {}, c.event), c.relation ? ` —${c.relation}→ ` : " "]);
   const closed = one.cycle?.at(-1)?.relation ? h("code", {}, one.cycle[0]?.event ?? "") : null;
   const parts: (Node | false | null | undefined)[] = [
     h("h3", {}, one.name, " ", answer(one.verdict)),
     facts([
+      ["Reason", one.reason],
       ["Shows", one.test && h("code", {}, one.test)],
       ["Forbidden by", one.axiom],
       ["Cycle", cycle.length > 0 && h("span", {}, ...cycle, closed)],
       ["Confirmed", one.confirmed && (one.confirmed.litmus ? "forbidden by the litmus route too, and replayed on the machine" : "replayed on the machine")],
     ]),
+    one.names && namesTable(one.names),
     one.execution && graphView(one.execution),
     one.litmus ? h("details", { open: true }, h("summary", {}, "Litmus test"), code(one.litmus.trimEnd(), 1)) : null,
     run && viewer.element,
@@ -163,6 +172,8 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
   const models = table("Memory models", ["Model", "Answer", "Smallest difference", "Operations"], lines, [3]);
   const first = conform.models.findIndex((m) => m.verdict === "false");
   queueMicrotask(() => conform.models.length > 0 && models.select(Math.max(0, first)));
+  const lengths = (conform.programs_by_length ?? []).slice(1).map((n, i) => `${count(n)} of ${i + 1}`);
+  const programs = `${count(conform.programs)} judged${lengths.length > 0 ? ` (by number of operations: ${lengths.join(", ")})` : ""}`;
   const upTo = conform.complete_to === null ? "" : `complete up to ${plural(conform.complete_to, "operation")} of each processor`;
   return h(
     "div",
@@ -172,6 +183,10 @@ export function conformView(conform: Conform, viewer: Viewer, runs: Run[]): HTML
       ["Operations", conform.operations],
       ["Searched", upTo],
       ["Machine", `${count(conform.states)} states, ${count(conform.transitions)} transitions, ${count(conform.reduced_states)} states after reduction`],
+      ["Programs", programs],
+      ["Never end", conform.endless_programs ? `${count(conform.endless_programs)} that begin: not judged` : ""],
+      ["Lines without a label", (conform.unmatched_lines ?? []).join("; ")],
+      ["Idle processors", (conform.idle_processors ?? []).join(", ")],
       ["Histories", count(conform.histories)],
       ["Stopped", conform.stop === "complete" ? "" : conform.stop],
       ["Time", seconds(conform.seconds)],

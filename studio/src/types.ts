@@ -189,9 +189,16 @@ export interface Litmus extends Head {
   against?: string;
 }
 
+export interface Meaning {
+  test: string;
+  machine: string;
+}
+
 export interface Conformance {
   name: string;
   verdict: Verdict;
+  reason?: string;
+  names?: { processors: Meaning[]; addresses: (Meaning & { values: Meaning[] })[] };
   test?: string;
   operations?: number;
   axiom?: string;
@@ -211,6 +218,11 @@ export interface Conform extends Head {
   reduced_states: Count;
   executions: Count;
   histories: Count;
+  programs: Count;
+  programs_by_length?: Count[];
+  endless_programs?: Count;
+  unmatched_lines?: string[];
+  idle_processors?: string[];
   complete_to: number | null;
   models: Conformance[];
 }

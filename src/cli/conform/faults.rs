@@ -338,32 +338,13 @@ fn cell(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
 
-/// The program of a history, without what its loads read.
-fn program_text(program: &History) -> String {
-    use mu_axioms::Kind;
-    let mut text = Vec::new();
-    for thread in &program.threads {
-        let one = |o: &mu_axioms::history::Operation| {
-            let single = History { threads: vec![vec![*o]], last: Vec::new() }.text();
-            let words: Vec<&str> = single.split_whitespace().collect();
-            match o.kind {
-                Kind::Read => words[..2].join(" "),
-                Kind::Update => [words[0], words[1], words[3]].join(" "),
-                _ => single.clone(),
-            }
-        };
-        text.push(thread.iter().map(one).collect::<Vec<_>>().join("; "));
-    }
-    text.join(" || ")
-}
-
 impl Suite {
     /// Its tests, as a table in Markdown.
     pub(super) fn table(&self, faults: &[Told]) -> String {
         let mut out = "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
         for t in &self.tests {
             let names: Vec<String> = t.finds.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
-            let _ = writeln!(out, "| {} | {} | {} | {} |", t.name, cell(&program_text(&t.program)), t.allowed, names.join(", "));
+            let _ = writeln!(out, "| {} | {} | {} | {} |", t.name, cell(&t.program.program_text()), t.allowed, names.join(", "));
         }
         out
     }
@@ -418,6 +399,7 @@ impl Faults {
                 object["operations"] = json!(found.operations);
                 object["models"] = json!(found.models);
                 object["test"] = json!(found.shown.found.history.text());
+                object["names"] = super::told::names(&found.shown.meaning);
                 object["axiom"] = json!(found.shown.reason.axiom);
                 object["confirmed"] = json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
             }
@@ -429,7 +411,7 @@ impl Faults {
                 let finds = t.finds.iter().map(|(i, h)| json!({ "fault": self.faults[*i].name, "execution": h.text() }));
                 json!({
                     "name": t.name,
-                    "program": program_text(&t.program),
+                    "program": t.program.program_text(),
                     "allowed": t.allowed,
                     "finds": finds.collect::<Vec<_>>(),
                     "litmus": t.text,

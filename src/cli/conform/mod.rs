@@ -2,12 +2,17 @@
 //!
 //! What the search finds is confirmed on two routes that share no code with it: the litmus test is judged by the layer `litmus`, and the run of the
 //! machine is taken step by step on the model, and its history read off again. A disagreement is an internal error.
+//!
+//! "Conforms" is said only if something was judged: some program loads a value, and no operation or
+//! program that begins never ends ([`Answer::unjudged`]).
 
 mod faults;
 mod program;
 pub(super) mod shown;
+pub(super) mod sorts;
 mod told;
 
+use self::sorts::{Sorts, Typed};
 use super::args::{ConformArgs, Format};
 use super::files::{Form, expect_writable, no_form_of_evidence, write_text};
 use super::load::{Loaded, Origin};
@@ -24,7 +29,9 @@ use mu_compile::Confluence;
 use mu_conform::interface::{Interface, Label};
 use mu_conform::judge::{Against, Form as Judging, Reason};
 use mu_conform::machine::{IDLE, Machine};
+use mu_conform::names::Meaning;
 use mu_conform::search::{Answer, Bound, Found, search};
+use mu_conform::sequences::Entry;
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
 use mu_conform::write::{Language, litmus as test_of};
@@ -33,8 +40,10 @@ use mu_explore::{PathStep, Way};
 use mu_litmus::paths::Bounds;
 use mu_litmus::report::Drawn;
 use mu_model::Model;
+use mu_process::typecheck::check_specification;
 use mu_report::judged;
 use mu_report::story::{Story, story};
+use mu_syntax::ast::{Section, Specification};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,14 +66,19 @@ struct Shown {
     story: Story,
     /// What processors observe in the run.
     observed: Vec<witness::Observation>,
+    /// The names of the test, mapped to those of the machine.
+    meaning: Meaning,
 }
 
 /// Everything that an output speaks of.
 struct Told<'a> {
     args: &'a ConformArgs,
     names: Vec<String>,
+    interface: &'a Interface,
     machine: &'a Machine,
     program: Option<String>,
+    /// Processors that do no operation.
+    idle: Vec<String>,
     group: &'a Group,
     answer: &'a Answer,
     shown: Vec<Option<Shown>>,
@@ -96,7 +110,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     let (models, texts) = models(session, args)?;
     let faulty = faults::read(session, args)?;
-    let Read { interface, explored: Explored { model, machine, program } } = read(session, &args.model, &args.interface, args.operations)?;
+    let Read { interface, explored: Explored { model, machine, program, idle, .. } } =
+        read(session, &args.model, &args.interface, args.operations)?;
     let model = &*model;
     models.iter().try_for_each(|m| m.check(&interface, &machine.alphabet))?;
     let group = symmetries(session, args, &machine);
@@ -113,7 +128,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     let conforming: Vec<usize> = (0..models.len()).filter(|&m| answer.found[m].is_none()).collect();
     let mut faults = None;
-    if !faulty.is_empty() && !conforming.is_empty() && answer.stop == Stop::Complete {
+    let judged = answer.stop == Stop::Complete && answer.unjudged(&interface, &machine.alphabet).is_none();
+    if !faulty.is_empty() && !conforming.is_empty() && judged {
         let asked = faults::Asked {
             args,
             interface: &interface,
@@ -126,7 +142,8 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     }
     let names = models.iter().map(|m| m.name.clone()).collect();
     let (seconds, peak) = (session.budget.elapsed().as_secs_f64(), session.peak_memory());
-    let told = Told { args, names, machine: &machine, program, group: &group, answer: &answer, shown, faults, seconds, peak };
+    let (interface, group, answer) = (&interface, &group, &answer);
+    let told = Told { args, names, interface, machine: &machine, program, idle, group, answer, shown, faults, seconds, peak };
     write_files(session, &told, model, &models, &texts, execution)?;
     match session.common.format {
         Format::Json => output::object(told.json())?,
@@ -148,19 +165,34 @@ struct Explored {
     machine: Machine,
     /// The most general program, if it was put beside the machine.
     program: Option<String>,
+    /// Processors that do no operation.
+    idle: Vec<String>,
+    /// The interface, with values as labels have them.
+    interface: Interface,
+}
+
+/// Finds where actions are declared.
+fn declarations(tree: &Specification) -> Vec<(String, Span)> {
+    let of = |section: &Section| match section {
+        Section::Actions(all) => all.iter().map(|a| (a.0.kind.clone(), a.0.span)).collect(),
+        _ => Vec::new(),
+    };
+    tree.sections.iter().flat_map(of).collect()
 }
 
 fn read(session: &mut Session, path: &Path, interface: &Path, operations: u32) -> Result<Read, Diagnostic> {
     let (source, text) = session.read_source(interface)?;
     let interface = Interface::parse(source, &text)?;
     let explored = explored(session, &interface, &Origin::File(path), operations)?;
-    Ok(Read { interface, explored })
+    Ok(Read { interface: explored.interface.clone(), explored })
 }
 
 /// Reads and explores a machine. Where it is a specification, what is explored has fewer states: what processors observe is hidden, and steps are taken at once
 /// as far as they commute with all others; ends of operations are such steps too, since a history does not say when an operation ends.
 fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>, operations: u32) -> Result<Explored, Diagnostic> {
     let mut program = None;
+    let mut interface = interface.clone();
+    let mut declared = Vec::new();
     let spec = match origin {
         Origin::File(path) if Form::of(path) == Form::Program => {
             let message = format!("`{}` is a program: `conform` asks what a machine does with every program", path.display());
@@ -170,7 +202,12 @@ fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>, o
         _ => {
             output::stage("reading the specification");
             session.changed(origin, &mut |sources, tree| {
-                program = program::add(interface, operations, sources, tree)?;
+                declared = declarations(tree);
+                // An error in the interface has its place there, and not in the program that is
+                // made of it.
+                let own = check_specification(tree)?;
+                Sorts::check(&mut interface, Typed { data: &own.data, actions: &own.actions, declared: true })?;
+                program = program::add(&interface, operations, sources, tree)?;
                 Ok(())
             })?
         }
@@ -195,18 +232,21 @@ fn explored(session: &mut Session, interface: &Interface, origin: &Origin<'_>, o
             return Err(Diagnostic::at(Stage::Usage, interface.program.first().map_or_else(Span::default, |p| p.does.span), message));
         }
     };
-    let actions: Vec<(String, usize)> = whole.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
-    interface.check(&actions)?;
+    let typed = Typed { data: &whole.data, actions: &whole.actions, declared: whole.declared };
+    let sorts = Sorts::check(&mut interface, typed)?;
+    let interface = interface;
     let model = whole.model.clone();
     let searched = searched.as_ref().unwrap_or(&model);
     let options = session.explore_options(&**searched, &[]);
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let explored = Machine::explore(&**searched, interface, &options, &session.budget, &bar);
+    let explored = Machine::explore(&**searched, &interface, &options, &session.budget, &bar);
     bar.finish();
     let machine =
-        explored.map_err(|d| if d.message == IDLE { most_general(interface, &whole).into_iter().fold(d, Diagnostic::note) } else { d })?;
+        explored.map_err(|d| if d.message == IDLE { most_general(&interface, &whole).into_iter().fold(d, Diagnostic::note) } else { d })?;
     session.say(format!("{} states, {} after reduction", grouped(machine.outcome.states), grouped(machine.lts.state_count() as u64)));
-    Ok(Explored { model, machine, program })
+    sorts.covered(&machine.alphabet, typed, &declared)?;
+    let idle = sorts.idle(&machine.alphabet, typed);
+    Ok(Explored { model, machine, program, idle, interface })
 }
 
 /// What to add to a machine that does nothing since it waits for a program: the program that may do everything.
@@ -315,7 +355,11 @@ fn show(
     let reason = against.worker().reason(&found.history)?;
     let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
     let observed = witness::observations(interface, labels.iter().map(String::as_str));
-    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story, observed })
+    let lists: Vec<&[Entry]> = found.concrete.iter().map(Vec::as_slice).collect();
+    let meaning = Meaning::of(&found.history, &mu_conform::judge::history(interface, &lists), &machine.alphabet.names);
+    let meaning = meaning.ok_or_else(|| Diagnostic::internal("a test is of another class than the history that it is made of"))?;
+    let litmus = meaning.noted(&litmus);
+    Ok(Shown { found: found.clone(), reason, language, litmus, confirmed, evidence, story, observed, meaning })
 }
 
 /// Whether the litmus route forbids a test too.

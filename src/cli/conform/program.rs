@@ -201,8 +201,8 @@ impl Writer<'_> {
 
     /// The conditions under which a letter has what the program uses, one for each choice.
     fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
-        let initial = &self.interface.initial;
-        let of = |at: usize, letter: &str| self.interface.used[at].iter().map(|x| format!("{letter} == {x}")).collect::<Vec<_>>();
+        let initial = &self.interface.initial.text;
+        let of = |at: usize, letter: &str| self.interface.used[at].iter().map(|x| format!("{letter} == {}", x.text)).collect::<Vec<_>>();
         let stored = match kind {
             Kind::Write => "v",
             Kind::Update => "w",
@@ -274,7 +274,7 @@ pub(super) fn add(
     }
     let sorts = seen.letters(interface.labels().chain(own.iter().copied()));
     let processors = match sorts.get("p").and_then(|s| seen.enumerated.get(s)) {
-        _ if !interface.used[0].is_empty() => interface.used[0].clone(),
+        _ if !interface.used[0].is_empty() => interface.used[0].iter().map(|w| w.text.clone()).collect(),
         Some(all) => all.clone(),
         None => {
             let message = "the processors, each of which gets a program, are not known: their sort is no list of names";

@@ -4,7 +4,10 @@ use super::super::pipeline::Session;
 use super::super::progress::grouped;
 use super::faults::Faults;
 use super::{Shown, Told};
+use mu_axioms::history::location_name;
 use mu_base::Stop;
+use mu_conform::alphabet::Phase;
+use mu_conform::names::Meaning;
 use mu_conform::write::Language;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -49,14 +52,48 @@ fn observed(shown: &Shown) -> String {
     by.iter().map(|(p, list)| format!("observed     {p}: {}\n", list.join(", "))).collect()
 }
 
+/// Converts the names of a test with those of the machine.
+pub(super) fn names(meaning: &Meaning) -> Value {
+    let pair = |test: String, machine: &String| json!({ "test": test, "machine": machine });
+    let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
+        let values: Vec<Value> = values.iter().enumerate().map(|(v, name)| pair(v.to_string(), name)).collect();
+        json!({ "test": location_name(l as u32), "machine": name, "values": values })
+    };
+    let processors: Vec<Value> = meaning.processors.iter().enumerate().map(|(t, p)| pair(format!("P{t}"), p)).collect();
+    let addresses: Vec<Value> = meaning.addresses.iter().enumerate().map(address).collect();
+    json!({ "processors": processors, "addresses": addresses })
+}
+
 impl Told<'_> {
     fn complete(&self) -> bool {
         self.answer.stop == Stop::Complete
     }
+    /// Returns the reason why the answer is unknown for models that forbid nothing that was judged;
+    /// `None` if the machine conforms to them.
+    fn open(&self) -> Option<String> {
+        if !self.complete() {
+            return Some(format!("stopped: {}", self.answer.stop.word()));
+        }
+        self.answer.unjudged(self.interface, &self.machine.alphabet)
+    }
+    /// Lists the lines of the interface that match no label, if all labels are known.
+    fn unmatched(&self) -> Vec<String> {
+        if self.machine.outcome.stop != Stop::Complete {
+            return Vec::new();
+        }
+        let events = &self.machine.alphabet.events;
+        let has = |line: usize, phases: &[Phase]| events.iter().any(|e| e.operation as usize == line && phases.contains(&e.phase));
+        let all = self.interface.operations.iter().enumerate();
+        let missing = all.filter(|(i, o)| {
+            let ends = has(*i, &[Phase::End, Phase::Whole]);
+            !ends || o.begin.is_some() && !has(*i, &[Phase::Begin])
+        });
+        missing.map(|(_, o)| o.text()).collect()
+    }
     /// The exit code.
     pub(super) fn code(&self) -> u8 {
         let violated = self.shown.iter().any(Option::is_some);
-        let open = !self.complete() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
+        let open = self.open().is_some() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
         let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
         match (violated && !self.args.against.is_empty() || missed, open) {
             (true, _) => 1,
@@ -110,10 +147,23 @@ impl Told<'_> {
             "states",
             format!("{}, {} after reduction", grouped(self.machine.outcome.states), grouped(self.machine.lts.state_count() as u64)),
         );
-        line("programs", grouped(a.programs.len() as u64));
+        let lengths = a.lengths();
+        let of = |(n, count): (usize, &u64)| format!("{} of {n}", grouped(*count));
+        let by: Vec<String> = lengths.iter().enumerate().skip(1).map(of).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" (by number of operations: {})", by.join(", ")) };
+        line("programs", format!("{} judged{by}", grouped(a.programs.len() as u64)));
         line("executions", grouped(a.histories));
         if a.stuck > 0 {
             line("stuck", format!("{} histories with an operation that never ends: they are not judged", grouped(a.stuck)));
+        }
+        if !a.endless.is_empty() {
+            line("never end", format!("{} programs that begin: they are not judged", grouped(a.endless.len() as u64)));
+        }
+        for text in self.unmatched() {
+            line("no label", format!("matches the line `{text}` of the interface"));
+        }
+        if !self.idle.is_empty() {
+            line("idle", format!("{}: no memory operation", self.idle.join(", ")));
         }
         line("seconds", format!("{:.3}", self.seconds));
         line("peak memory", format!("{} MiB", self.peak >> 20));
@@ -125,10 +175,10 @@ impl Told<'_> {
             ([name], [shown]) => out += &self.single(session, name, shown.as_ref()),
             (names, all) => {
                 for (name, shown) in names.iter().zip(all) {
-                    let told = match shown {
-                        Some(s) => format!("✘  {}", s.found.history.text()),
-                        None if self.complete() => format!("✔  up to {} operations of each processor", a.longest),
-                        None => "?  unknown".to_string(),
+                    let told = match (shown, self.open()) {
+                        (Some(s), _) => format!("✘  {}", s.found.history.text()),
+                        (None, None) => format!("✔  up to {} operations of each processor", a.longest),
+                        (None, Some(why)) => format!("?  unknown: {why}"),
                     };
                     let _ = writeln!(out, "{name:<16}{told}");
                 }
@@ -140,7 +190,12 @@ impl Told<'_> {
         out
     }
     fn single(&self, session: &Session, name: &str, shown: Option<&Shown>) -> String {
-        let Some(s) = shown else { return format!("{}: {name}\n", if self.complete() { "conforms" } else { "unknown" }) };
+        let Some(s) = shown else {
+            return match self.open() {
+                None => format!("conforms: {name}\n"),
+                Some(why) => format!("unknown: {name}\nreason       {why}\n"),
+            };
+        };
         let mut out = format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
         let _ = writeln!(out, "forbidden by {}", if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom });
         if !s.reason.cycle.is_empty() {
@@ -150,6 +205,10 @@ impl Told<'_> {
             Ok(()) => writeln!(out, "confirmed    forbidden by the litmus route; the run is replayed on the machine"),
             Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
         };
+        let names = s.meaning.lines();
+        for (i, line) in names.iter().enumerate() {
+            let _ = writeln!(out, "{:<13}{line}", if i == 0 { "names" } else { "" });
+        }
         out += &observed(s);
         if !session.common.quiet {
             out.push('\n');
@@ -160,15 +219,20 @@ impl Told<'_> {
     /// As an object.
     pub(super) fn json(&self) -> Value {
         let a = self.answer;
-        let names = &self.machine.alphabet.names;
+        let alphabet = &self.machine.alphabet;
+        let own = &alphabet.names;
         let models = self.names.iter().zip(&self.shown).map(|(name, shown)| {
             let verdict = match shown {
                 Some(_) => "false",
-                None if self.complete() => "true",
+                None if self.open().is_none() => "true",
                 None => "unknown",
             };
             let mut object = json!({ "name": name, "verdict": verdict });
+            if let (None, Some(why)) = (shown, self.open()) {
+                object["reason"] = json!(why);
+            }
             if let Some(s) = shown {
+                object["names"] = names(&s.meaning);
                 let cycle: Vec<Value> = s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
                 let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
                 object["test"] = json!(s.found.history.text());
@@ -200,14 +264,19 @@ impl Told<'_> {
             "interface": self.args.interface.display().to_string(),
             "operations": self.args.operations,
             "longest": a.longest,
-            "processors": names.processors,
-            "addresses": names.addresses,
-            "values": names.values,
+            "processors": own.processors,
+            "addresses": own.addresses,
+            "values": own.values,
             "symmetries": { "order": self.group.elements.len(), "names": self.group.names },
             "states": self.machine.outcome.states,
             "transitions": self.machine.outcome.transitions,
             "reduced_states": self.machine.lts.state_count(),
             "programs": a.programs.len(),
+            "programs_by_length": a.lengths(),
+            "endless_programs": a.endless.len(),
+            "unended_operations": a.unended.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
+            "unmatched_lines": self.unmatched(),
+            "idle_processors": self.idle,
             "executions": a.histories,
             "histories": a.met,
             "sets": a.sets,

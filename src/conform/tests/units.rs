@@ -380,7 +380,8 @@ fn interfaces_are_read_and_errors_have_places() {
          processors 1, 2; values \"f(1)\";",
     );
     assert_eq!((i.ends(), i.program.len(), i.program[0].takes.is_some()), (vec!["e".to_string()], 1, true));
-    assert_eq!(i.used, [vec!["1".to_string(), "2".to_string()], vec![], vec!["f(1)".to_string()]]);
+    let used = i.used.each_ref().map(|all| all.iter().map(|w| w.text.as_str()).collect::<Vec<_>>());
+    assert_eq!(used, [vec!["1", "2"], vec![], vec!["f(1)"]]);
     let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
     let actions = |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
     i.check(&actions(&[("ld", 3), ("st", 3), ("x", 0)])).unwrap();

@@ -1,0 +1,122 @@
+//! Names of a litmus test, mapped to those of the machine.
+//!
+//! A test has the names of a class of histories ([`History::canonical`]): threads `P0`, …,
+//! locations `x`, …, values 0, 1, …. Input: a history in the names of the machine and the member of
+//! its class that became the test. Output: the renaming between them ([`Meaning`]). Cost: a
+//! comparison for each order of the threads.
+
+use crate::alphabet::Names;
+use mu_axioms::Kind;
+use mu_axioms::history::{History, Operation, location_name};
+use std::fmt::Write;
+
+/// The names of the machine, in the order of the names of the test.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Meaning {
+    /// Processors, by the number of the thread.
+    pub processors: Vec<String>,
+    /// Addresses, by the number of the location, each with its values by their numbers; 0 is the
+    /// initial value.
+    pub addresses: Vec<(String, Vec<String>)>,
+}
+
+/// A renaming in progress: from the test to the machine.
+#[derive(Clone, Default)]
+struct Renaming {
+    locations: Vec<Option<u32>>,
+    values: Vec<Vec<Option<u64>>>,
+}
+
+/// Notes that a number stands for another one; `None` if it stands for something else, or something
+/// else for it.
+fn unify<T: Copy + PartialEq>(all: &mut Vec<Option<T>>, at: usize, to: T) -> Option<()> {
+    if all.len() <= at {
+        all.resize(at + 1, None);
+    }
+    match all[at] {
+        Some(known) => (known == to).then_some(()),
+        None if all.contains(&Some(to)) => None,
+        None => {
+            all[at] = Some(to);
+            Some(())
+        }
+    }
+}
+
+impl Renaming {
+    fn operation(&mut self, test: &Operation, machine: &Operation) -> Option<()> {
+        if (test.kind, test.mark) != (machine.kind, machine.mark) {
+            return None;
+        }
+        if test.kind == Kind::Fence {
+            return Some(());
+        }
+        let at = test.location as usize;
+        unify(&mut self.locations, at, machine.location)?;
+        if self.values.len() <= at {
+            self.values.resize(at + 1, vec![Some(0)]);
+        }
+        unify(&mut self.values[at], test.value as usize, machine.value)?;
+        if test.kind == Kind::Update { unify(&mut self.values[at], test.read as usize, machine.read) } else { Some(()) }
+    }
+}
+
+/// Finds the threads of the machine that the threads of a test are, with the renaming of the rest.
+fn matched(test: &[Vec<Operation>], machine: &[Vec<Operation>], taken: &mut Vec<usize>, by: Renaming) -> Option<Renaming> {
+    let Some(thread) = test.get(taken.len()) else { return Some(by) };
+    for (i, own) in machine.iter().enumerate().filter(|(_, own)| own.len() == thread.len()) {
+        if taken.contains(&i) {
+            continue;
+        }
+        let mut next = by.clone();
+        if thread.iter().zip(own).all(|(t, m)| next.operation(t, m).is_some()) {
+            taken.push(i);
+            let found = matched(test, machine, taken, next);
+            if found.is_some() {
+                return found;
+            }
+            taken.pop();
+        }
+    }
+    None
+}
+
+impl Meaning {
+    /// Maps the names of a test, given the same history in the names of the machine; `None` if they
+    /// are of different classes.
+    pub fn of(test: &History, machine: &History, names: &Names) -> Option<Meaning> {
+        let mut taken = Vec::new();
+        let by = matched(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
+        let value = |v: &Option<u64>| names.values[v.unwrap_or(0) as usize].clone();
+        let address = |(l, values): (&Option<u32>, &Vec<Option<u64>>)| {
+            (names.addresses[l.unwrap_or(0) as usize].clone(), values.iter().map(value).collect())
+        };
+        Some(Meaning {
+            processors: taken.iter().map(|&i| names.processors[i].clone()).collect(),
+            addresses: by.locations.iter().zip(&by.values).map(address).collect(),
+        })
+    }
+
+    /// Prints a line for the processors, and one for each address with its values.
+    pub fn lines(&self) -> Vec<String> {
+        let processors = self.processors.iter().enumerate().map(|(t, p)| format!("P{t} is {p}")).collect::<Vec<_>>().join(", ");
+        let mut out = vec![processors];
+        for (l, (address, values)) in self.addresses.iter().enumerate() {
+            let values: Vec<String> = values.iter().enumerate().map(|(v, name)| format!("{v} is {name}")).collect();
+            out.push(format!("{} is {address}, where {}", location_name(l as u32), values.join(", ")));
+        }
+        out
+    }
+
+    /// Inserts the names into a litmus test, as a comment below its first line.
+    pub fn noted(&self, litmus: &str) -> String {
+        let (head, rest) = litmus.split_once('\n').unwrap_or((litmus, ""));
+        let mut out = format!("{head}\n(* On the machine:\n");
+        for line in self.lines() {
+            // Names of a machine may hold what ends a comment or begins one.
+            let line = line.replace("*)", "* )").replace("(*", "( *");
+            let _ = writeln!(out, " * {line}");
+        }
+        out + " *)\n" + rest
+    }
+}
