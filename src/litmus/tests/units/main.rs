@@ -7,6 +7,7 @@ mod grammar;
 mod herd;
 mod interleave;
 mod widths;
+mod words;
 
 use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_litmus::candidates;
