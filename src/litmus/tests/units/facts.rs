@@ -218,7 +218,7 @@ fn mistakes_have_places() {
         ("C t\n{}\nP0 (int* x) { *q = 1; }\nexists (x=1)", "`q` is no parameter", "q"),
         ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "both operands of `MOV` are in memory", "[x],[y]"),
         ("X86 t\n{}\nP0 ;\n FLY EAX ;\nexists (x=1)", "unknown instruction `FLY`", "FLY"),
-        ("X86_64 t\n{}\nP0 ;\n movb $256,%al ;\nexists (x=1)", "256 does not fit in the 8 bits", "$"),
+        ("X86_64 t\n{}\nP0 ;\n movb $256,%al ;\nexists (x=1)", "256 does not fit in the 8 bits", "$256"),
         ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float`", "float"),
         ("RISCV t\n{ (* }\n", "this comment is not closed", "(*"),
     ];

@@ -52,7 +52,7 @@ fn test(seed: u64) -> String {
             let (letter, bits, _) = WIDTHS[kind];
             let register = REGISTERS[random.below(3)][kind];
             let n = number(random, bits);
-            code.push(match random.below(13) {
+            let last = match random.below(13) {
                 0 | 1 => format!("mov{letter} ${n},({name})"),
                 2 | 3 => format!("mov{letter} ({name}),%{register}"),
                 4 => format!("mov{letter} %{register},({name})"),
@@ -75,7 +75,8 @@ fn test(seed: u64) -> String {
                     code.push(format!("mov{letter} ${n},({name})"));
                     format!("L{thread}{at}:")
                 }
-            });
+            };
+            code.push(last);
         }
         columns.push(code);
     }
