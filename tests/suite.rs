@@ -2,6 +2,7 @@
 //!
 //! `cargo test --release --test suite sweep::` runs the tests of one file.
 
+mod adversary;
 mod agreement;
 mod architecture;
 mod arcx_faults;
