@@ -49,7 +49,7 @@ const MOST_STATES: usize = 300;
 
 /// What has been compared.
 #[derive(Default, Debug)]
-struct Tally {
+pub struct Tally {
     specifications: u64,
     too_large: u64,
     states: u64,
@@ -70,7 +70,7 @@ struct Tally {
     on_files: u64,
     confirmed: u64,
     replayed: u64,
-    comparisons: u64,
+    pub comparisons: u64,
 }
 
 impl Tally {
@@ -143,7 +143,7 @@ fn options(threads: usize, cache: bool) -> explore::Options {
 }
 
 /// A specification with its transition system, ready for formulas.
-struct Subject {
+pub struct Subject {
     model: Compiled,
     plain: Compiled,
     confluent: Compiled,
@@ -164,7 +164,7 @@ fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u6
 }
 
 /// Compares all routes to the transition system of a specification; none if it is too large.
-fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Option<Subject>, String> {
+pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Option<Subject>, String> {
     let small = parse_specification(&texts.1).map_err(said("the text for the rules"))?;
     let expected = match by_rules(&small, MOST_STATES) {
         Ok(lts) => with_sorted_labels(lts),
@@ -291,7 +291,7 @@ const FUEL: u64 = 60_000;
 const MOST_PAIRS: u64 = 30_000;
 
 /// Compares all routes to the verdict of a formula.
-fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Tally) -> Result<(), String> {
+pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Tally) -> Result<(), String> {
     let tree = syntax::parse_formula(SourceId(0), text).map_err(said("formula"))?;
     let typed = |model: &Compiled| check_formula(&tree, &model.process().data, &model.process().actions).map_err(said("formula"));
     let formula = typed(&subject.model)?;

@@ -4,11 +4,19 @@
 pub mod builtins;
 pub mod coverage;
 pub mod data;
+pub mod driver;
+pub mod every_value;
 pub mod formula;
 pub mod grammar;
+pub mod layer;
+mod lists;
 pub mod parameters;
+pub mod plain;
 pub mod process;
 pub mod refused;
+pub mod routes;
+pub mod runs;
+pub mod steps;
 pub mod theory;
 
 /// Every choice point of the grammar and every built-in operation is generated.
@@ -26,4 +34,52 @@ fn every_production_and_operation_is_generated() {
     if let Err(panic) = run.join() {
         std::panic::resume_unwind(panic);
     }
+}
+
+/// Runs routes for a short time.
+fn briefly(wanted: impl Fn(&routes::Row) -> bool) {
+    let extent = |_: &routes::Row| driver::Extent {
+        first: driver::number("SEED").unwrap_or(0),
+        comparisons: driver::number("CASES").unwrap_or(25),
+        time: std::time::Duration::from_millis(1500),
+        differences: 1,
+    };
+    let failed = driver::table(driver::chosen().into_iter().filter(wanted).collect(), &extent);
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn every_route_agrees_with_the_main_path() {
+    briefly(|row| !matches!(row.how, routes::How::EveryValue(_)));
+}
+
+#[test]
+#[ignore = "internal errors are open"]
+fn every_value_agrees_with_instances() {
+    briefly(|row| matches!(row.how, routes::How::EveryValue(_)));
+}
+
+/// Runs the routes at length; see [`driver`] for what the environment sets.
+#[test]
+#[ignore = "runs at length"]
+fn at_volume() {
+    let extent = |_: &routes::Row| driver::Extent {
+        first: driver::number("SEED").unwrap_or(0),
+        comparisons: driver::number("CASES").unwrap_or(100_000),
+        time: std::time::Duration::from_secs(driver::number("SECONDS").unwrap_or(600)),
+        differences: driver::number("DIFFERENCES").unwrap_or(5) as usize,
+    };
+    let failed = driver::table(driver::chosen(), &extent);
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Every directive of the parameter layer and every operator of its expressions is generated.
+#[test]
+fn every_directive_is_generated() {
+    let texts: Vec<String> = (0..300).map(|seed| layer::expansion(&mut crate::support::tape::Tape::new(seed)).text).collect();
+    let operators = layer::operators();
+    assert!(operators.len() > 12, "{operators:?}");
+    let wanted = layer::FORMS.iter().map(|f| f.to_string()).chain(operators.iter().map(|op| format!(" {op} ")));
+    let missing: Vec<String> = wanted.filter(|w| !texts.iter().any(|t| t.contains(w.as_str()))).collect();
+    assert!(missing.is_empty(), "never generated: {missing:?}");
 }

@@ -1,0 +1,211 @@
+//! The table of routes: how each gets from an input to an answer, what it covers of the lists of
+//! the program, and by which generator it is compared with the main path.
+//!
+//! A value of a list (engines, solvers, equivalences, simplifications, reductions, forms of files)
+//! without a row fails `every_value_of_every_list_has_a_row`.
+
+use super::plain::Route;
+use super::steps;
+
+/// How a route is compared.
+pub enum How {
+    /// On specifications and formulas of the grammar.
+    Plain(Route),
+    /// `any` against instances, for a family of parameters.
+    EveryValue(&'static str),
+    /// The parameter layer against the plain text.
+    Layer,
+    /// Inputs that are refused by name.
+    Refused,
+    /// Values of formulas on systems with chance.
+    Quantities,
+    /// Within this process, with the operational rules and the direct evaluation as oracles.
+    Within,
+    /// By tests of other files, with generators of their own: file and name.
+    Elsewhere(&'static [(&'static str, &'static str)]),
+}
+
+/// A route.
+pub struct Row {
+    pub name: &'static str,
+    /// What it covers: `option=value` of the command line, `simplify NAME`, `form .EXT`.
+    pub covers: &'static [&'static str],
+    pub how: How,
+}
+
+const fn options(name: &'static str, covers: &'static [&'static str], check: &'static str, explore: &'static str) -> Row {
+    Row { name, covers, how: How::Plain(Route::Options(check, explore)) }
+}
+
+const fn by(
+    name: &'static str,
+    covers: &'static [&'static str],
+    run: fn(&super::runs::Folder, &super::plain::Main) -> Result<super::plain::Found, String>,
+) -> Row {
+    Row { name, covers, how: How::Plain(Route::Steps(run)) }
+}
+
+const fn elsewhere(name: &'static str, covers: &'static [&'static str], tests: &'static [(&'static str, &'static str)]) -> Row {
+    Row { name, covers, how: How::Elsewhere(tests) }
+}
+
+/// All routes.
+pub fn rows() -> Vec<Row> {
+    let mut rows = vec![
+        Row {
+            name: "within the process",
+            covers: &[
+                "engine=explicit",
+                "equivalence=strong",
+                "equivalence=branching",
+                "equivalence=divergence-branching",
+                "equivalence=weak",
+                "equivalence=trace",
+                "equivalence=weak-trace",
+            ],
+            how: How::Within,
+        },
+        Row { name: "any counters", covers: &["define=any"], how: How::EveryValue("counters") },
+        Row { name: "any sorts", covers: &["define=any"], how: How::EveryValue("sorts") },
+        Row { name: "any components", covers: &["define=any"], how: How::EveryValue("components") },
+        Row { name: "parameter layer", covers: &["form .spec"], how: How::Layer },
+        Row { name: "refused by name", covers: &[], how: How::Refused },
+        Row { name: "values with chance", covers: &["equivalence=probabilistic", "reduce=probabilistic"], how: How::Quantities },
+    ];
+    rows.extend(by_options());
+    rows.extend(by_steps());
+    rows.extend(of_others());
+    rows
+}
+
+fn by_options() -> Vec<Row> {
+    vec![
+        options("as it comes", &["format=json", "count=merged"], "", ""),
+        options("2 threads", &["threads=2"], "--threads 2", "--threads 2"),
+        options("7 threads", &["threads=7"], "--threads 7", "--threads 7"),
+        options(
+            "engine symbolic",
+            &["engine=symbolic", "strategy=saturation"],
+            "--engine symbolic --threads 1",
+            "--engine symbolic --threads 2",
+        ),
+        options("engine auto", &["engine=auto"], "--engine auto", "--engine auto"),
+        options("breadth first", &["strategy=breadth-first"], "-", "--engine symbolic --strategy breadth-first"),
+        options("chaining", &["strategy=chaining"], "-", "--engine symbolic --strategy chaining"),
+        options("2 processes", &["engine=cluster", "processes=2"], "--processes 2", "--processes 2"),
+        options("3 processes", &["processes=3"], "--processes 3", "--processes 3"),
+        options(
+            "4 processes, no reduction",
+            &["processes=4"],
+            "--processes 4 --without symmetry,quotient,por",
+            "--processes 4 --without symmetry",
+        ),
+        options("symmetry alone", &[], "--without quotient,por", "--without por"),
+        options("quotient alone", &[], "--without symmetry,por", "-"),
+        options("partial orders alone", &[], "--without symmetry,quotient", "-"),
+        options("without symmetry", &["without=symmetry"], "--without symmetry", "--without symmetry"),
+        options("without quotient", &["without=quotient"], "--without quotient", "--without quotient"),
+        options("without partial orders", &["without=por"], "--without por", "--without por"),
+        options("confluence alone", &["confluence=auto"], "--confluence auto --without symmetry,quotient,por --threads 1", "-"),
+        options("all reductions", &["confluence=auto"], "--confluence auto --threads 2", "-"),
+        options("all reductions, 2 processes", &["confluence=auto"], "--confluence auto --processes 2", "-"),
+        options("counts of all parameters", &["count=all-parameters"], "--count all-parameters", "-"),
+        options("solver zielonka", &["solver=zielonka"], "--solver zielonka --without symmetry", "-"),
+        options("solver promotion", &["solver=promotion"], "--solver promotion", "-"),
+        options("solver auto", &["solver=auto"], "--solver auto", "-"),
+    ]
+}
+
+fn by_steps() -> Vec<Row> {
+    vec![
+        by("checkpoint and resume", &["option checkpoint", "option resume"], steps::resumed),
+        by("checkpoint and resume, 2 processes", &["option checkpoint", "option resume"], steps::resumed_by_two),
+        by("spilling", &["option spill"], steps::spilled),
+        by("simplify none", &["simplify none", "form .lps"], |f, m| steps::simplified(f, m, "none")),
+        by("simplify default", &["simplify default"], |f, m| steps::simplified(f, m, "default")),
+        by("simplify all", &["simplify all"], |f, m| steps::simplified(f, m, "all")),
+        by("simplify constants", &["simplify constants"], |f, m| steps::simplified(f, m, "constants")),
+        by("simplify duplicates", &["simplify duplicates"], |f, m| steps::simplified(f, m, "duplicates")),
+        by("simplify eliminate", &["simplify eliminate"], |f, m| steps::simplified(f, m, "eliminate")),
+        by("simplify control", &["simplify control"], |f, m| steps::simplified(f, m, "control")),
+        by("simplify unfold", &["simplify unfold"], |f, m| steps::simplified(f, m, "unfold")),
+        by("simplify dead", &["simplify dead"], |f, m| steps::simplified(f, m, "dead")),
+        by("simplify instantiate", &["simplify instantiate"], |f, m| steps::simplified(f, m, "instantiate")),
+        by("equation systems, binary", &["form .pbes"], |f, m| steps::equations(f, m, "e.pbes")),
+        by("equation systems, text", &["form .pbes.txt"], |f, m| steps::equations(f, m, "e.pbes.txt")),
+        by("games", &["form .pg", "form .gm"], steps::games),
+        by("file .aut", &["form .aut"], |f, m| steps::converted(f, m, "s.aut")),
+        by("file .aut.gz", &["form .aut.gz"], |f, m| steps::converted(f, m, "s.aut.gz")),
+        by("file .blts", &["form .blts"], |f, m| steps::converted(f, m, "s.blts")),
+        by("file .lts", &["form .lts"], |f, m| steps::converted(f, m, "s.lts")),
+        by("file .fsm", &["form .fsm"], |f, m| steps::converted(f, m, "s.fsm")),
+        by("quotient strong", &["reduce=strong"], |f, m| steps::quotient(f, m, "strong", true)),
+        by("quotient branching", &["reduce=branching"], |f, m| steps::quotient(f, m, "branching", true)),
+        by("quotient divergence-branching", &["reduce=divergence-branching"], |f, m| steps::quotient(f, m, "divergence-branching", true)),
+        by("quotient weak", &["reduce=weak"], |f, m| steps::quotient(f, m, "weak", true)),
+        by("quotient trace", &["reduce=trace"], |f, m| steps::quotient(f, m, "trace", false)),
+        by("quotient weak-trace", &["reduce=weak-trace"], |f, m| steps::quotient(f, m, "weak-trace", false)),
+        by(
+            "preorders of a quotient",
+            &[
+                "preorder=trace",
+                "preorder=weak-trace",
+                "preorder=simulation",
+                "preorder=ready-simulation",
+                "preorder=coupled-simulation",
+                "preorder=failures",
+                "preorder=weak-failures",
+                "preorder=impossible-futures",
+            ],
+            steps::preorders,
+        ),
+        by("expanded and formatted", &["form .mcrl2"], steps::expanded),
+    ]
+}
+
+/// Routes whose inputs are not mCRL2: their generators stand beside their tests.
+fn of_others() -> Vec<Row> {
+    vec![
+        elsewhere(
+            "proofs against instances",
+            &["form .cub", "model=tso", "to=cubicle"],
+            &[
+                ("src/prove/tests/random.rs", "random_systems_agree_with_the_machine"),
+                ("src/cubicle/tests/random.rs", "machine_and_oracle_reach_the_same"),
+            ],
+        ),
+        elsewhere(
+            "threads of any number against instances",
+            &["option threads-of", "form .asm", "initial=zero", "initial=any"],
+            &[("src/cubicle/tests/x86.rs", "jumps_on_any_flag_are_those_of_the_machine_with_bits")],
+        ),
+        elsewhere(
+            "machine against axioms",
+            &["by=machine", "by=axioms", "form .litmus", "model=sc", "model=pso"],
+            &[
+                ("src/litmus/tests/units/main.rs", "machines_and_axioms_agree_on_x86"),
+                ("src/program/axiomatic/tests.rs", "axioms_and_machines_agree_on_random_programs"),
+            ],
+        ),
+        elsewhere("programs as mCRL2 text", &["to=mcrl2"], &[("tests/expansion.rs", "random_programs_are_bisimilar")]),
+        elsewhere(
+            "robustness against both models",
+            &["option fences"],
+            &[("src/safety/tests/robust.rs", "the_monitor_tells_the_truth_on_random_programs")],
+        ),
+        elsewhere(
+            "conform against litmus",
+            &["option against"],
+            &[
+                ("src/conform/tests/units.rs", "axioms_and_serial_views_judge_alike"),
+                ("tests/conform.rs", "litmus_tests_are_looked_up_in_what_a_machine_does"),
+            ],
+        ),
+        elsewhere("boolean equation systems", &["form .bes"], &[("src/solve/tests/bes.rs", "systems_have_their_solutions")]),
+        elsewhere(
+            "assignments of states to processes",
+            &["option cluster"],
+            &[("src/cluster/tests.rs", "all_processes_count_what_one_does")],
+        ),
+    ]
+}

@@ -1,0 +1,189 @@
+//! Routes of several runs: files written and read again, searches that are stopped and resumed.
+
+use super::plain::{Found, Main};
+use super::runs::{Answer, Folder, Run};
+use crate::support::random_text::Kind as Formulas;
+use mu_check::base::{Budget, SourceId, Stop};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Extras, Silent, Spill};
+use mu_check::process::{linearise, typecheck};
+use mu_check::syntax;
+
+/// Fails unless a run ended well.
+fn done(what: &str, run: &Run) -> Result<(), String> {
+    if run.code == 0 { Ok(()) } else { Err(format!("{what}: exit {}: {}", run.code, run.stderr)) }
+}
+
+/// A search with a limit that writes a checkpoint, and one that goes on from there.
+fn stopped_and_resumed(folder: &Folder, main: &Main, first: &str, second: &str) -> Result<Found, String> {
+    let mut found = Found::default();
+    if main.counts.0 < 4 {
+        return Ok(found);
+    }
+    let limit = 1 + main.seed % (main.counts.0 / 2).max(1);
+    folder.remove("kept");
+    folder.remove("kept2");
+    let stopped = folder.run(&format!("explore m.mcrl2 --checkpoint kept --max-states {limit} {first}"));
+    if stopped.code == 4 {
+        return Err(format!("explore --checkpoint: exit 4: {}", stopped.stderr));
+    }
+    if stopped.code == 3 && folder.path().join("kept").exists() {
+        let resumed = folder.run(&format!("explore m.mcrl2 --resume kept --timeout 20 {second}"));
+        found.counts = resumed.counts().map_err(|e| format!("explore --resume: {e}"))?;
+    }
+    let stopped = folder.run(&format!("check m.mcrl2 {}--checkpoint kept2 --max-states {limit} {first}", main.files()));
+    let before = stopped.answers(main.formulas.len()).map_err(|e| format!("check --checkpoint: {e}"))?;
+    if stopped.code == 3 && folder.path().join("kept2").read_dir().is_ok_and(|mut d| d.next().is_some()) {
+        let resumed = folder.run(&format!("check m.mcrl2 {}--resume kept2 --timeout 20 {second}", main.files()));
+        found.answers = Found::checked(&resumed, main).map_err(|e| format!("check --resume: {e}"))?.answers;
+    } else {
+        found.answers = before.into_iter().map(Some).collect();
+    }
+    Ok(found)
+}
+
+/// Stopped and resumed, with other numbers of threads.
+pub fn resumed(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let threads = [["1", "1"], ["1", "2"], ["2", "1"], ["7", "2"]][(main.seed % 4) as usize];
+    stopped_and_resumed(folder, main, &format!("--threads {}", threads[0]), &format!("--threads {}", threads[1]))
+}
+
+/// Stopped by two processes, and resumed by one to three.
+pub fn resumed_by_two(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let second = ["--processes 2", "--processes 3", "--processes 1"][(main.seed % 3) as usize];
+    stopped_and_resumed(folder, main, "--processes 2", second)
+}
+
+/// States that go to the disk after a few: within this process, since the program decides by
+/// memory.
+pub fn spilled(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let text = &main.specification.text;
+    let spec = syntax::parse_specification(SourceId(0), text).and_then(|tree| typecheck::check_specification(&tree));
+    let process = spec.and_then(|spec| linearise::linearise(&spec, &linearise::Options::default()));
+    let model = process.and_then(|process| Compiled::new(process, &Confluence::None)).map_err(|d| d.message)?;
+    let most = Some(1 + main.seed % 40);
+    let extras = Extras { spill: Some(Spill { folder: folder.path(), most }), ..Extras::default() };
+    let options = explore::Options { threads: [1, 2, 7][(main.seed % 3) as usize], symmetry: main.seed % 2 == 0, ..Default::default() };
+    let found = explore::explore_with(&model, &options, &Budget::default(), &Silent, extras).map_err(|d| d.message)?;
+    match found.stop {
+        Stop::Complete => Ok(Found { counts: Some((found.states, found.transitions, found.deadlocks)), ..Found::default() }),
+        stop => Err(format!("stopped: {stop:?}")),
+    }
+}
+
+/// The linear process with some simplifications, in the binary form and as text.
+pub fn simplified(folder: &Folder, main: &Main, names: &str) -> Result<Found, String> {
+    let name = if main.seed % 3 == 0 { "l.mcrl2" } else { "l.lps" };
+    done("linearise", &folder.run(&format!("linearise m.mcrl2 --simplify {names} --out {name}")))?;
+    let run = folder.run(&format!("check {name} {}--timeout 20 --threads 1", main.files()));
+    let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;
+    let explored = folder.run(&format!("explore {name} --timeout 20"));
+    let counts = explored.counts().map_err(|e| format!("explore {name}: {e}"))?;
+    // `dead` merges states.
+    found.counts = counts.filter(|_| !["dead", "all"].contains(&names));
+    Ok(found)
+}
+
+/// Each formula as an equation system in a file, which is then solved.
+pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, String> {
+    let mut found = Found::default();
+    for i in 0..main.formulas.len() {
+        if !matches!(main.answers[i], Answer::True | Answer::False) {
+            found.answers.push(None);
+            continue;
+        }
+        let written = folder.run(&format!("pbes m.mcrl2 f{i}.mcf --out {name}"));
+        if written.code == 2 {
+            found.answers.push(Some(Answer::Refused(written.stderr)));
+            continue;
+        }
+        done("pbes", &written)?;
+        let solved = folder.run(&format!("solve {name} --timeout 10 --threads {}", 1 + main.seed % 2));
+        found.answers.push(match solved.solved() {
+            // A quantifier without a bound that the product search does not meet.
+            Ok(Answer::Refused(why)) if why.contains("no bound") || why.contains("too many") => None,
+            answer => Some(answer.map_err(|e| format!("solve {name} of f{i}: {e}\n{}", main.formulas[i]))?),
+        });
+    }
+    Ok(found)
+}
+
+/// Each formula as a game in a file, which each solver solves.
+pub fn games(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let mut found = Found::default();
+    let solvers = mu_check::solve::solvers();
+    for i in 0..main.formulas.len() {
+        let name = if i % 2 == 0 { "g.pg" } else { "g.gm" };
+        folder.remove(name);
+        let checked = folder.run(&format!("check m.mcrl2 f{i}.mcf --game g.pg --timeout 10"));
+        if checked.code == 4 {
+            return Err(format!("check --game: exit 4: {}", checked.stderr));
+        }
+        if name == "g.gm" {
+            let _ = std::fs::rename(folder.path().join("g.pg"), folder.path().join(name));
+        }
+        if checked.code > 1 || !folder.path().join(name).exists() {
+            found.answers.push(None);
+            continue;
+        }
+        let solver = solvers[(main.seed as usize + i) % solvers.len()].name();
+        found.answers.push(Some(folder.run(&format!("solve {name} --solver {solver} --timeout 10")).solved()?));
+        folder.remove(name);
+    }
+    Ok(found)
+}
+
+/// The transition system in a file.
+pub fn converted(folder: &Folder, main: &Main, name: &str) -> Result<Found, String> {
+    done("convert", &folder.run(&format!("convert m.mcrl2 {name}")))?;
+    let run = folder.run(&format!("check {name} {}--timeout 20", main.files()));
+    let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;
+    found.counts = folder.run(&format!("explore {name} --threads 1")).counts().map_err(|e| format!("explore {name}: {e}"))?;
+    Ok(found)
+}
+
+/// The quotient by an equivalence: it is equivalent, and the formulas that it preserves have their
+/// values.
+pub fn quotient(folder: &Folder, main: &Main, equivalence: &str, verdicts: bool) -> Result<Found, String> {
+    done("reduce", &folder.run(&format!("reduce m.mcrl2 -e {equivalence} --out q.lts")))?;
+    done("compare", &folder.run(&format!("compare m.mcrl2 q.lts -e {equivalence}")))?;
+    let mut found = Found { more: 1, ..Found::default() };
+    if verdicts {
+        let run = folder.run(&format!("check q.lts {}--timeout 20", main.files()));
+        found.answers = Found::checked(&run, main).map_err(|e| format!("check q.lts: {e}"))?.answers;
+        for (answer, kind) in found.answers.iter_mut().zip(&main.kinds) {
+            if equivalence != "strong" && *kind != Formulas::Weak {
+                *answer = None;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A strongly bisimilar system refines and is refined in every preorder.
+pub fn preorders(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let all =
+        ["trace", "weak-trace", "simulation", "ready-simulation", "coupled-simulation", "failures", "weak-failures", "impossible-futures"];
+    done("reduce", &folder.run("reduce m.mcrl2 -e strong --out q.aut"))?;
+    let preorder = all[(main.seed % all.len() as u64) as usize];
+    for pair in ["m.mcrl2 q.aut", "q.aut m.mcrl2"] {
+        let run = folder.run(&format!("compare {pair} -p {preorder} --timeout 10"));
+        if run.code != 3 {
+            done(&format!("compare -p {preorder}"), &run)?;
+        }
+    }
+    Ok(Found { more: 2, ..Found::default() })
+}
+
+/// The specification as `expand` prints it and `fmt` lays it out.
+pub fn expanded(folder: &Folder, main: &Main) -> Result<Found, String> {
+    let expanded = folder.run("expand m.mcrl2");
+    done("expand", &expanded)?;
+    let text = expanded.json["specification"].as_str().ok_or("no specification")?;
+    folder.write("x.mcrl2", text);
+    done("fmt", &folder.run("fmt x.mcrl2"))?;
+    let run = folder.run(&format!("check x.mcrl2 {}--timeout 20", main.files()));
+    let mut found = Found::checked(&run, main).map_err(|e| format!("check x.mcrl2: {e}"))?;
+    found.counts = folder.run("explore x.mcrl2").counts().map_err(|e| format!("explore x.mcrl2: {e}"))?;
+    Ok(found)
+}
