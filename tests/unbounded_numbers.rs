@@ -248,7 +248,7 @@ fn random_models_agree_with_single_values() {
     let only: Option<u64> = std::env::var("SEED").ok().map(|s| s.parse().unwrap());
     let seeds = only.map_or(0..COUNT, |s| s..s + 1);
     let mut counts = std::collections::BTreeMap::new();
-    for seed in seeds.clone() {
+    for seed in seeds {
         let spec = random_model(&mut Random::new(seed));
         let (_, any, stderr) = run(folder.path(), "random", &spec, &formulas, "N=any");
         assert_eq!(any.len(), formulas.len(), "seed {seed}: {stderr}\n{spec}");
@@ -260,7 +260,7 @@ fn random_models_agree_with_single_values() {
         if any.iter().all(|r| r["verdict"] != "true") {
             continue;
         }
-        for n in [0, 1, 2, 4, 5, 7, 8, 9, 12] {
+        for n in [0, 5, 8, 9] {
             let (_, one, stderr) = run(folder.path(), "random", &spec, &formulas, &format!("N={n}"));
             assert_eq!(one.len(), formulas.len(), "seed {seed}: {stderr}\n{spec}");
             for (i, (all, one)) in any.iter().zip(&one).enumerate() {
