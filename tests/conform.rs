@@ -474,7 +474,7 @@ fn program_lines_say_what_the_most_general_program_does() {
         (FETCHES, "program load issue(p);", "`issue` has 2 arguments in the model, 1 here"),
         (FETCHES, "program load lonely(p);", "no `comm` of the machine has `lonely`"),
         (FETCHES, "program load issue(p, \"ld(b)\");", "`ld(b)` is no expression of the sort Instruction"),
-        (FETCHES, "program load issue(p, \"ld(w)\");", "no label of the interface says what sort `w` has"),
+        (FETCHES, "program load issue(p, \"ld(w)\");", "argument 1 of `ld` has sort V, where A is expected"),
         (&of_numbers, lines, "the processors, each of which gets a program, are not known"),
         (
             &FETCHES.replace("init System;", "init System || comm({issue | fetch -> fetched}, Core(p0, 0));"),

@@ -307,14 +307,12 @@ fn simulated(design: &Design) -> BTreeSet<History> {
                 all
             };
             match s.at[c] {
-                Some(o) if o.kind == Kind::Write => {
-                    if has_room {
-                        go(&|t| {
-                            put(t, o);
-                            t.at[c] = None;
-                        });
-                    }
-                }
+                Some(o) if o.kind == Kind::Write && has_room => go(&|t| {
+                    put(t, o);
+                    t.at[c] = None;
+                }),
+                // A store waits for room in the buffer.
+                Some(o) if o.kind == Kind::Write => {}
                 Some(o) => {
                     for v in values(o.location) {
                         go(&|t| {
@@ -485,7 +483,7 @@ const WRONG: [Wrong; 37] = [
         |d, l| l.push(format!("program store do_st({});", letters(d, &["p", "a", "§\"wrong(v)\""]))),
         "is no expression of the sort Data",
     ),
-    ("used: outside of the sort", |d| !d.waits, |_, l| add(l, "addresses §nonsense;"), "`nonsense` is no value of the sort Addr"),
+    ("used: outside of the sort", |d| !d.waits, |_, l| add(l, "addresses §nonsense;"), "`nonsense` is no value of the sort"),
     (
         "used: twice",
         |d| !d.waits,

@@ -291,9 +291,11 @@ fn litmus_tests() {
     assert_eq!(asked.outline(), ["x", "y", "P0", "P1", "L", "locations"]);
     assert_eq!(asked.renamed("x],$1", "flag"), TEST.replace("int x", "int flag").replace("[x]", "[flag]").replace("[x;]", "[flag;]"));
     assert_eq!(asked.renamed("L: MOV", "again"), TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again "));
-    for (mark, new, message) in
-        [("EAX,[y]", "EBX", "the architecture has this register"), ("x],$1", "y", "would mean something else"), ("x],$1", "EBX", "would")]
-    {
+    for (mark, new, message) in [
+        ("EAX,[y]", "EBX", "the architecture has this register"),
+        ("x],$1", "y", "the variable `y` is declared twice"),
+        ("x],$1", "EBX", "would"),
+    ] {
         let found = asked.rename(mark, new);
         assert!(found.as_ref().is_err_and(|m| m.contains(message)), "{mark} -> {new}: {found:?}");
     }

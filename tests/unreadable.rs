@@ -76,7 +76,7 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
             b"type t = A | B\nvar X : t\ninit () { X = A }\nunsafe () { X = B }\ntransition go () requires { X = A } { X := A }\n",
         );
         file("good.aut", b"des (0,1,2)\n(0,\"a\",1)\n");
-        file("good.proof", b"\n");
+        file("good.proof", b"mu-check certificate 1\n");
         file("good.txt", b"moves\n");
         file("good.litmus", b"X86 T\n{ x=0; }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)\n");
         file("secret", &[b'a'; 64]);

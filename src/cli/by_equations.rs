@@ -47,7 +47,7 @@ pub(super) fn decide(
         Err(error) if error.open => {
             unrolled.all = true;
             let most = session.budget.limits().max_states.map_or(MOST_UNROLLED, |most| most.min(MOST_UNROLLED));
-            let budget = session.budget.with_limits(Limits { max_states: Some(most), ..session.budget.limits().clone() });
+            let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*session.budget.limits() });
             match decided(session, &text, &unrolled, solver, &budget) {
                 Err(Diagnostic { stop: Some(Stop::States), .. }) => return Err(error),
                 game => game?,

@@ -140,7 +140,7 @@ fn model(args: &ProveArgs) -> &'static dyn MemoryModel {
 fn instance(session: &Session, args: &ProveArgs, source: SourceId, text: &str) -> Result<Option<(X86Program, Reached)>, Diagnostic> {
     let limits = session.budget.limits();
     let most = limits.max_states.map_or(INSTANCE_STATES, |n| n.min(INSTANCE_STATES));
-    let budget = session.budget.with_limits(Limits { max_states: Some(most), ..limits.clone() });
+    let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*limits });
     for threads in 1..=INSTANCES {
         // A claim of more threads, code for more threads: the reader says so.
         let Ok(program) = nasm::parse(source, text, threads) else { continue };

@@ -352,7 +352,7 @@ impl Counters<'_> {
                     self.label(&x)
                 )
             }
-            8 => format!("[true*]<true>true"),
+            8 => "[true*]<true>true".to_string(),
             _ => {
                 let depth = 2 + self.t.below(3);
                 self.state(depth, &mut Vec::new(), &mut Vec::new())

@@ -190,7 +190,7 @@ impl Writer<'_, '_> {
                 let back = if sort == REAL {
                     "n - 1 / 2".into()
                 } else {
-                    format!("{}", if sort == POS { "max(1, pred(n))" } else { start.as_str() })
+                    (if sort == POS { "max(1, pred(n))" } else { start.as_str() }).to_string()
                 };
                 format!(" + (n {end} {limit}) -> {} . {name}(n = {back})", self.multi(&vars))
             }

@@ -63,7 +63,8 @@ pub fn spilled(folder: &Folder, main: &Main) -> Result<Found, String> {
     let model = process.and_then(|process| Compiled::new(process, &Confluence::None)).map_err(|d| d.message)?;
     let most = Some(1 + main.seed % 40);
     let extras = Extras { spill: Some(Spill { folder: folder.path(), most }), ..Extras::default() };
-    let options = explore::Options { threads: [1, 2, 7][(main.seed % 3) as usize], symmetry: main.seed % 2 == 0, ..Default::default() };
+    let options =
+        explore::Options { threads: [1, 2, 7][(main.seed % 3) as usize], symmetry: main.seed.is_multiple_of(2), ..Default::default() };
     let found = explore::explore_with(&model, &options, &Budget::default(), &Silent, extras).map_err(|d| d.message)?;
     match found.stop {
         Stop::Complete => Ok(Found { counts: Some((found.states, found.transitions, found.deadlocks)), ..Found::default() }),
@@ -73,7 +74,7 @@ pub fn spilled(folder: &Folder, main: &Main) -> Result<Found, String> {
 
 /// The linear process with some simplifications, in the binary form and as text.
 pub fn simplified(folder: &Folder, main: &Main, names: &str) -> Result<Found, String> {
-    let name = if main.seed % 3 == 0 { "l.mcrl2" } else { "l.lps" };
+    let name = if main.seed.is_multiple_of(3) { "l.mcrl2" } else { "l.lps" };
     done("linearise", &folder.run(&format!("linearise m.mcrl2 --simplify {names} --out {name}")))?;
     let run = folder.run(&format!("check {name} {}--timeout 20 --threads 1", main.files()));
     let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;

@@ -91,7 +91,7 @@ impl Typed<'_> {
         });
         match &constants[..] {
             [] => format!("expected an expression of the sort {}", self.text(sort)),
-            [all @ .., last] if all.is_empty() => format!("expected `{last}`"),
+            [last] => format!("expected `{last}`"),
             all if all.len() <= 12 => format!("expected one of {}", all.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")),
             _ => format!("expected an expression of the sort {}", self.text(sort)),
         }
