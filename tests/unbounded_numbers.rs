@@ -1,5 +1,6 @@
-//! `check -D N=any` on small models, each with one way in which a step can depend on a number that stands elsewhere in the text: the answer is the right one, or
-//! unknown. Then random models that put these together, compared with single values of the parameter.
+//! `check -D N=any` on small models, each with one way in which a step can depend on a number that
+//! stands elsewhere in the text: the answer is the right one, or unknown. Then random models that
+//! put these together, compared with single values of the parameter.
 
 use crate::support::mu_check;
 use mu_check::base::random::Random;
@@ -159,7 +160,8 @@ fn what_cannot_be_decided_of_one_formula_leaves_the_others() {
     assert!(results[1]["tried"].as_str().unwrap().contains("cannot enumerate"), "{}", results[1]);
 }
 
-/// Declarations that random models use: literals in constants of all kinds, functions that compare, choose and increase.
+/// Declarations that random models use: literals in constants of all kinds, functions that compare,
+/// choose and increase.
 const DATA: &str = "sort S = struct s(f: Nat, g: Nat);
 map K, L, cap: Nat; k: S; ks: List(Nat); set: FSet(Nat); inc, low: Nat -> Nat; below, one: Nat -> Bool; cmp: Nat -> (Nat -> Bool);
     ap: (Nat -> Bool) # Nat -> Bool; apn: (Nat -> Nat) # Nat -> Nat; mem: Nat # List(Nat) -> Bool;
@@ -168,7 +170,8 @@ eqn cap = ${CAP}; K = @; L = K; k = s(@, M); ks = [@, @]; set = {@, K}; inc(x) =
     x < L -> low(x) = x; x >= L -> low(x) = L; cmp(x) = lambda y: Nat. x < y; ap(h, x) = h(x); apn(i, x) = i(i(x));
     mem(x, []) = false; mem(x, y |> l) = x == y || mem(x, l);\n";
 
-/// A number or a condition over the variables `n` and `m`; `#` stands for a number, `@` for a literal.
+/// A number or a condition over the variables `n` and `m`; `#` stands for a number, `@` for a
+/// literal.
 fn random_term(random: &mut Random, of: &[&str], depth: usize) -> String {
     const NUMBERS: [&str; 18] = [
         "n",

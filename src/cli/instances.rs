@@ -1,9 +1,12 @@
-//! Single values of parameters that are set to `any`: the least one for which a formula is false, and a check of what is to be called true.
+//! Single values of parameters that are set to `any`: the least one for which a formula is false,
+//! and a check of what is to be called true.
 //!
-//! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the values 0, 1, 2, … (several parameters: by their sum) until the
-//! formula is false, which is then printed as ever, with evidence that was replayed. [`Instances::refuted`] checks a few small values, and those next to each
-//! number in the text, before a formula is called true: it knows nothing of the abstraction, so it finds what that may have missed. Cost: both are bounded by
-//! the states that they meet, never by time, so that the answer is always the same.
+//! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the
+//! values 0, 1, 2, … (several parameters: by their sum) until the formula is false, which is then
+//! printed as ever, with evidence that was replayed. [`Instances::refuted`] checks a few small
+//! values, and those next to each number in the text, before a formula is called true: it knows
+//! nothing of the abstraction, so it finds what that may have missed. Cost: both are bounded by the
+//! states that they meet, never by time, so that the answer is always the same.
 
 use super::args::CheckArgs;
 use super::check::{Found, tell};
@@ -18,7 +21,8 @@ use std::collections::BTreeSet;
 
 /// The search goes no further after a model with more states.
 const MOST_STATES: u64 = 2_000_000;
-/// Beyond this many models it goes on only while all of them together have at most [`CHEAP_STATES`].
+/// Beyond this many models it goes on only while all of them together have at most
+/// [`CHEAP_STATES`].
 const FEW_VALUES: usize = 24;
 /// See [`FEW_VALUES`].
 const CHEAP_STATES: u64 = 100_000;
@@ -28,6 +32,9 @@ const MOST_VALUES: usize = 400;
 const MOST_VALUE: usize = 24;
 /// Larger numbers of the text are not tried.
 const MOST_LITERAL: usize = 300;
+/// About the most states that models may have which are checked before a formula is called true,
+/// however long the proof is.
+const MOST_SPOT_STATES: u64 = 20_000;
 /// Models that are checked before a formula is called true.
 const SPOTS: usize = 24;
 
@@ -104,7 +111,8 @@ impl Instances<'_> {
                     Err(Missing::Skip) => continue,
                     Err(Missing::Limit) => break 'sums,
                     Err(Missing::Fails(error)) if error.stage == Stage::Internal => return Err(error),
-                    // For this value the text may be no model, such as one with a sort without constants for 0.
+                    // For this value the text may be no model, such as one with a sort without
+                    // constants for 0.
                     Err(Missing::Fails(error)) => {
                         let is_first = failed.is_none();
                         failed.get_or_insert(error);
@@ -162,8 +170,9 @@ impl Instances<'_> {
         Ok(Tried::Open((!parts.is_empty()).then(|| parts.join("; "))))
     }
 
-    /// The values, if any, for which a formula is false that is about to be called true: of small ones and of those next to numbers in the text, as far as a part of
-    /// the states that the proof met (`states`) goes.
+    /// The values, if any, for which a formula is false that is about to be called true: of small
+    /// ones and of those next to numbers in the text, as far as a part of the states that the proof
+    /// met (`states`) goes.
     pub fn refuted(&mut self, states: u64) -> Result<Option<String>, Diagnostic> {
         let numbers = self.numbers();
         let near = numbers.iter().flat_map(|n| [n.saturating_sub(1), *n, n + 1]);
@@ -180,7 +189,7 @@ impl Instances<'_> {
         }
         spots.sort_by_key(|v: &Vec<usize>| v.iter().sum::<usize>());
         spots.dedup();
-        let mut left = 1_000 + states / 50;
+        let mut left = 1_000 + (states / 50).min(MOST_SPOT_STATES);
         for values in spots.iter().take(SPOTS) {
             let Ok(loaded) = self.load(values) else { continue };
             let Ok(formula) = properties::read(self.text.0, &loaded.data, &loaded.actions) else { continue };

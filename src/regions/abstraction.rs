@@ -4,8 +4,8 @@
 //! compiled one with each counter replaced by the number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
 //! the answers are abstracted and put together: a step is there if some concrete numbers of these blocks, and some valuation of the case, have it
 //! (existential abstraction: Clarke, Grumberg, Long 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
-//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the analysis is wrong, and the formula
-//! is left unknown.
+//! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the
+//! analysis is wrong, and the formula is left unknown.
 //!
 //! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
 

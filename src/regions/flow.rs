@@ -6,11 +6,13 @@
 //! the class with its place, and a counter with a mark is refused with it. Equations are typed once, without polymorphism (Milner 1978, for
 //! one instance of each mapping); built-ins anew at each use.
 //!
-//! A constant that one equation defines as a literal counts as that literal wherever it stands. All literals of equations are known with their equation, so
-//! that [`Flow::inside`] gives those that the evaluation of an operation may come to.
+//! A constant that one equation defines as a literal counts as that literal wherever it stands. All
+//! literals of equations are known with their equation, so that [`Flow::inside`] gives those that
+//! the evaluation of an operation may come to.
 //!
 //! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every change of the counters in a term that keeps the
-//! truth of all comparisons of them, with offsets up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md has the argument.
+//! truth of all comparisons of them, with offsets up to [`Flow::growth`] (in [`crate::growth`]);
+//! docs/unbounded.md has the argument.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
@@ -179,7 +181,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The definition of a constant that one equation without a condition defines, if it does not use itself.
+    /// The definition of a constant that one equation without a condition defines, if it does not
+    /// use itself.
     pub(crate) fn definition(&self, op: OpId) -> Option<&'a Expr> {
         let [i] = self.calls.by_head.get(&op)?[..] else { return None };
         let (data, mut used) = (self.data, Vec::new());
@@ -210,7 +213,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The literals among the counters that stand in the equations that the evaluation of an operation may use.
+    /// The literals among the counters that stand in the equations that the evaluation of an
+    /// operation may use.
     pub fn inside(&mut self, op: OpId) -> Rc<[i64]> {
         if let Some(known) = self.inside.get(&op) {
             return known.clone();
@@ -640,7 +644,8 @@ impl<'a> Flow<'a> {
         result
     }
 
-    /// The value of a literal that is not negative, of a constant that is defined as one, or of a sum of such.
+    /// The value of a literal that is not negative, of a constant that is defined as one, or of a
+    /// sum of such.
     pub fn literal(&self, e: &Expr) -> Option<i64> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Number(n) => n.to_i64().filter(|n| (0..1 << 20).contains(n)),

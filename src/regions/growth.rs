@@ -1,9 +1,13 @@
-//! How much an evaluation adds to counters: the largest sum of literals along any path of a value through it.
+//! How much an evaluation adds to counters: the largest sum of literals along any path of a value
+//! through it.
 //!
-//! In: the types of [`crate::flow`]. Out: [`Flow::growth`] of an expression. A literal is added once for each addition, or call of a mapping that adds,
-//! that stands around a value; so the sum along nested terms is an upper bound, if each function that is called is known where it is called. Hence the
-//! conditions that [`Flow::grown`] checks: no mapping that adds calls itself, and functions that are values (lambda terms that are passed on, mappings as
-//! arguments) add nothing if functions are called that stand for no operation (variables, results of other calls). Cost: equations times length of call chains.
+//! In: the types of [`crate::flow`]. Out: [`Flow::growth`] of an expression. A literal is added
+//! once for each addition, or call of a mapping that adds, that stands around a value; so the sum
+//! along nested terms is an upper bound, if each function that is called is known where it is
+//! called. Hence the conditions that [`Flow::grown`] checks: no mapping that adds calls itself, and
+//! functions that are values (lambda terms that are passed on, mappings as arguments) add nothing
+//! if functions are called that stand for no operation (variables, results of other calls). Cost:
+//! equations times length of call chains.
 
 use crate::flow::{Flow, Type};
 use mu_base::ids::OpId;
@@ -71,12 +75,14 @@ impl Flow<'_> {
         }
     }
 
-    /// Notes functions as values that add to counters, and calls of functions that are no operations.
+    /// Notes functions as values that add to counters, and calls of functions that are no
+    /// operations.
     fn uses(&mut self, e: &Expr, uses: &mut Uses) {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => {}
             ExprKind::Op(op) => {
-                // A constant has the growth of its definition where it stands; a function may be called anywhere.
+                // A constant has the growth of its definition where it stands; a function may be
+                // called anywhere.
                 if self.is_function(e) && self.grows.get(op).is_some_and(|g| *g > 0) {
                     uses.adds.get_or_insert(e.span);
                 }
@@ -90,7 +96,8 @@ impl Flow<'_> {
                         self.uses(head, uses);
                     }
                 }
-                // A call that results in a function: of what is in there, the lambda terms are noted by themselves.
+                // A call that results in a function: of what is in there, the lambda terms are
+                // noted by themselves.
                 args.iter().for_each(|a| self.uses(a, uses));
             }
             ExprKind::Bind(binder, _, body) => {
@@ -110,7 +117,8 @@ impl Flow<'_> {
         matches!(self.signature.sorts.kind(e.sort), mu_data::sort::SortKind::Function(..))
     }
 
-    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets of constants included.
+    /// Largest offset that the evaluation of an expression adds to a counter, literals and offsets
+    /// of constants included.
     pub fn growth(&mut self, e: &Expr) -> i64 {
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => 0,
@@ -137,8 +145,8 @@ impl Flow<'_> {
         })
     }
 
-    /// True if an expression's value may be a counter: it is, or nothing says what it is, as with a choice of literals. A size is none, since
-    /// [`Flow::verify`] refuses those that meet counters.
+    /// True if an expression's value may be a counter: it is, or nothing says what it is, as with a
+    /// choice of literals. A size is none, since [`Flow::verify`] refuses those that meet counters.
     pub fn counts(&mut self, e: &Expr) -> bool {
         let known = self.class_count();
         match self.expr(e) {

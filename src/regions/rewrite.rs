@@ -6,8 +6,10 @@
 //! The result implies the formula, and is implied by it but where a quantifier's tests are dropped because nothing else needs its variable.
 //!
 //! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all recursion a disjunction. It may leave a fixed point, or
-//! `R*`, if the recursion makes no choice, neither on the way of the quantifier nor anywhere else in the fixed point ([`chooses`]), and if the quantifier does not
-//! depend on the recursion. Then obligations are only passed on, each by itself, and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times nesting.
+//! `R*`, if the recursion makes no choice, neither on the way of the quantifier nor anywhere else
+//! in the fixed point ([`chooses`]), and if the quantifier does not depend on the recursion. Then
+//! obligations are only passed on, each by itself, and those of different numbers do not meet
+//! (docs/unbounded.md). Cost: linear, times nesting.
 
 use crate::ask::binds;
 use crate::flow::{Flow, Type};
@@ -142,7 +144,8 @@ fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
     })
 }
 
-/// True if the recursion in a formula makes a choice: both sides of a disjunction, or the instances of `exists` or a diamond, use a variable that is bound outside.
+/// True if the recursion in a formula makes a choice: both sides of a disjunction, or the instances
+/// of `exists` or a diamond, use a variable that is bound outside.
 fn chooses(f: &State) -> bool {
     let out = |g: &State| calls_out(g, &mut Vec::new());
     deep(|| match &f.kind {
@@ -207,8 +210,8 @@ pub struct Rewriter<'f, 'a> {
 struct Path {
     /// Below a fixed point or `R*`.
     recursive: bool,
-    /// Below a choice that is not the same for all numbers: `exists`, a disjunction whose other side passes a recursion on, or a recursion that makes
-    /// choices elsewhere.
+    /// Below a choice that is not the same for all numbers: `exists`, a disjunction whose other
+    /// side passes a recursion on, or a recursion that makes choices elsewhere.
     choice: bool,
 }
 

@@ -120,7 +120,8 @@ impl Chain<'_> {
                 self.position(at + gap, twin + gap + stretch);
             }
         }
-        // Beyond the gap that stands for all larger ones: the literal, and what is close enough to it for all that is left to stand in a row before it.
+        // Beyond the gap that stands for all larger ones: the literal, and what is close enough to
+        // it for all that is left to stand in a row before it.
         if let Some(l) = next_literal {
             let left = self.places.iter().filter(|p| p.is_none()).count() as i64;
             for place in (l - self.wanted.bound * left).max(at + self.wanted.bound + 1)..=l {

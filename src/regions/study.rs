@@ -447,8 +447,10 @@ fn all_compared<'e>(flow: &mut Flow, signature: &Signature, all: impl Iterator<I
     literals
 }
 
-/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a mapping, a function or a sum, and those of all equations that
-/// the evaluation may use. One that is just put somewhere is compared with nothing here. A literal that is added to something is an offset, not a number by itself.
+/// Literals that counters may be compared with in an evaluation: those beneath a comparison, a
+/// mapping, a function or a sum, and those of all equations that the evaluation may use. One that
+/// is just put somewhere is compared with nothing here. A literal that is added to something is an
+/// offset, not a number by itself.
 fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out: &mut Vec<i64>) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some(n) = flow.literal(e) {
