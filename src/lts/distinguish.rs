@@ -5,16 +5,17 @@
 //! before, "inside `C` until `a` into `B`" is `mu X. in_C && (<a>in_B || <tau>X)`. Both `in_` are conjunctions of formulas of lower levels,
 //! one for each block that the other state reaches instead. A divergence inside `C` is `nu X. in_C && <tau>X`.
 //!
-//! Input: the two systems; they are reduced first. Output: a formula in the text of state formulas that holds in exactly one of
-//! the initial states. Cost: levels * transitions; the text of a formula can be exponential in its depth and is given up when too long.
+//! Input: the two systems; they are reduced first, and levels are computed only if they differ. Output: a formula in the text of state
+//! formulas that holds in exactly one of the initial states. Cost: that of [`super::levels`], and a node for each pair of blocks that the
+//! formula needs. Equal parts are one node, but the text can be exponential in its depth; beyond a limit it is not written.
 
 use ahash::AHashMap;
 
 use super::compare::disjoint_union;
-use super::reduce::{Equivalence, reduce};
-use super::signature::{Deed, Entry, Interner};
-use super::tau::components;
-use super::{Lts, trace, weak};
+use super::levels::{self, Levels};
+use super::reduce::{Equivalence, partition, reduce};
+use super::signature::{Deed, Entry};
+use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 
 /// What tells two systems apart.
@@ -47,13 +48,19 @@ pub fn distinguish(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -
         _ => {
             let (x, y) = (reduce(a, equivalence, threads), reduce(b, equivalence, threads));
             let (union, first, second) = disjoint_union(&x, &y);
-            let mut search = Search { lts: &union, equivalence, levels: Vec::new(), texts: AHashMap::new() };
-            let (p, q) = search.levels(first, second)?;
-            let top = search.levels.len() - 1;
-            if search.size(top, p, q, &mut AHashMap::new()) > LONGEST {
+            if partition(&union, equivalence, threads).same(first, second) {
+                return None;
+            }
+            let levels = levels::refine(&union, equivalence, Some((first, second)));
+            let (p, q) = (levels.block_of[first.index()], levels.block_of[second.index()]);
+            let mut search = Search { lts: &union, equivalence, levels, nodes: Vec::new(), sizes: Vec::new(), ids: AHashMap::new() };
+            let top = search.node(p, q);
+            if search.sizes[top as usize] > LONGEST {
                 return Some(Difference::TooLong);
             }
-            Some(Difference::Formula(search.formula(top, p, q)))
+            let mut text = String::new();
+            search.write(top, &mut text);
+            Some(Difference::Formula(text))
         }
     }
 }
@@ -95,17 +102,9 @@ fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
     None
 }
 
-/// A block is a set of states that no formula of its level tells apart.
-struct Level {
-    /// The block of the level before.
-    parent: Vec<u32>,
-    /// What its states can do in terms of the blocks of the level before.
-    signature: Vec<Vec<Entry>>,
-}
-
-/// A formula that tells two blocks apart, up to formulas of lower levels.
+/// A formula that distinguishes two blocks, up to formulas of lower levels.
 struct Plan {
-    /// Whether the entry is the first block's; else the formula is negated.
+    /// True if the entry is the first block's; else the formula is negated.
     positive: bool,
     /// What one of them can do and the other cannot.
     entry: Entry,
@@ -115,80 +114,32 @@ struct Plan {
     into: Vec<(u32, u32)>,
 }
 
+/// A formula whose conjuncts are nodes, so that equal formulas are one node.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Node {
+    positive: bool,
+    /// The label of the step; `None` for a divergence.
+    label: Option<LabelId>,
+    /// Number of the variable of an "until" or a divergence; 0 where the equivalence needs none.
+    variable: u32,
+    inside: Vec<u32>,
+    into: Vec<u32>,
+}
+
 struct Search<'a> {
     lts: &'a Lts,
     equivalence: Equivalence,
-    levels: Vec<Level>,
-    texts: AHashMap<(usize, u32, u32), String>,
+    levels: Levels,
+    nodes: Vec<Node>,
+    /// Length of the text of each node.
+    sizes: Vec<u64>,
+    ids: AHashMap<Node, u32>,
 }
 
 impl Search<'_> {
-    /// Refines level by level until two states are apart; their blocks then. `None` if they never are.
-    fn levels(&mut self, first: StateId, second: StateId) -> Option<(u32, u32)> {
-        let n = self.lts.state_count();
-        let tau = components(self.lts);
-        // Reduced systems have no tau cycles but loops, except under strong bisimulation, where the order does not matter.
-        let mut order: Vec<u32> = (0..n as u32).collect();
-        order.sort_by_key(|&s| tau.of[s as usize]);
-        let mut block_of = vec![0u32; n];
-        let mut blocks = 1;
-        loop {
-            let (sets, of) = self.signatures(&order, &block_of);
-            let mut names: AHashMap<(u32, u32), u32> = AHashMap::new();
-            let mut level = Level { parent: Vec::new(), signature: Vec::new() };
-            for (s, b) in block_of.iter_mut().enumerate() {
-                let key = (*b, of[s]);
-                *b = *names.entry(key).or_insert_with(|| {
-                    level.parent.push(key.0);
-                    level.signature.push(sets.get(key.1).to_vec());
-                    level.parent.len() as u32 - 1
-                });
-            }
-            self.levels.push(level);
-            let (p, q) = (block_of[first.index()], block_of[second.index()]);
-            if p != q {
-                return Some((p, q));
-            }
-            if names.len() == blocks {
-                return None;
-            }
-            blocks = names.len();
-        }
-    }
-
-    fn signatures(&self, order: &[u32], block_of: &[u32]) -> (Interner<Entry>, Vec<u32>) {
-        if self.equivalence == Equivalence::Weak {
-            let weak = weak::weak_sets(self.lts, order, block_of);
-            return (weak.sets, weak.of);
-        }
-        let strong = self.equivalence == Equivalence::Strong;
-        let mut sets = Interner::default();
-        let mut of = vec![0u32; order.len()];
-        let mut set = Vec::new();
-        for &s in order {
-            set.clear();
-            let own = block_of[s as usize];
-            for (l, t) in self.lts.successors(StateId(s)) {
-                let to = block_of[t.index()];
-                if strong || l != LabelId::TAU || to != own {
-                    set.push(Entry::step(l, to));
-                } else if t.0 != s {
-                    set.extend_from_slice(sets.get(of[t.index()]));
-                } else if self.equivalence == Equivalence::DivergenceBranching {
-                    set.push(Entry::divergence());
-                }
-            }
-            set.sort_unstable();
-            set.dedup();
-            of[s as usize] = sets.intern(&set);
-        }
-        (sets, of)
-    }
-
-    /// The entry of one signature that the other lacks and that needs the fewest conjuncts; `true` if it is the first's.
-    fn difference(&self, level: usize, p: u32, q: u32) -> (bool, Entry) {
-        let l = &self.levels[level];
-        let (x, y) = (&l.signature[p as usize], &l.signature[q as usize]);
+    /// Finds the entry of one signature that the other lacks and that needs the fewest conjuncts; `true` if it is the first's.
+    fn difference(&self, level: u32, p: u32, q: u32) -> (bool, Entry) {
+        let (x, y) = (self.levels.signature(level, p), self.levels.signature(level, q));
         let cost = |other: &[Entry], entry: Entry| match entry.deed() {
             Deed::Step(label, _) => other.iter().filter(|e| e.step_by(label).is_some()).count(),
             Deed::Inert(_) | Deed::Divergence => 0,
@@ -200,16 +151,15 @@ impl Search<'_> {
             (Some(a), Some(b)) if b.0 < a.0 => (false, b.1),
             (Some(a), _) => (true, a.1),
             (None, Some(b)) => (false, b.1),
-            (None, None) => unreachable!("blocks of a level with one parent have different signatures"),
+            (None, None) => unreachable!("parts of a block have different signatures"),
         }
     }
 
-    /// How to tell two blocks with one parent apart.
-    fn plan(&self, level: usize, p: u32, q: u32) -> Plan {
+    /// Chooses how to distinguish two blocks that are split at a level.
+    fn plan(&self, level: u32, p: u32, q: u32) -> Plan {
         let (positive, entry) = self.difference(level, p, q);
-        let l = &self.levels[level];
-        let other = &l.signature[if positive { q } else { p } as usize];
-        let own = l.parent[p as usize];
+        let other = self.levels.signature(level, if positive { q } else { p });
+        let own = self.levels.parent(level, p);
         let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
         let others = |label: LabelId| other.iter().filter_map(move |e| e.step_by(label));
         let mut inside = Vec::new();
@@ -226,76 +176,106 @@ impl Search<'_> {
         Plan { positive, entry, inside, into }
     }
 
-    /// The level at which two blocks of a level were parted, and their blocks there.
-    fn parted(&self, mut level: usize, mut p: u32, mut q: u32) -> (usize, u32, u32) {
-        loop {
-            let l = &self.levels[level];
-            let up = (l.parent[p as usize], l.parent[q as usize]);
-            if up.0 == up.1 {
-                return (level, p, q);
+    /// Builds the formula that holds in the first of two blocks and not in the second.
+    fn node(&mut self, p: u32, q: u32) -> u32 {
+        let top = self.levels.split_of(p, q);
+        let mut known: AHashMap<(u32, u32, u32), u32> = AHashMap::new();
+        let mut open = vec![top];
+        while let Some(&key) = open.last() {
+            if known.contains_key(&key) {
+                open.pop();
+                continue;
             }
-            (level, p, q) = (level - 1, up.0, up.1);
+            let (level, p, q) = key;
+            let Plan { positive, entry, inside, into } = self.plan(level, p, q);
+            let waiting = open.len();
+            let mut all = |pairs: Vec<(u32, u32)>| -> Vec<u32> {
+                let mut parts = Vec::new();
+                for (x, y) in pairs {
+                    let lower = self.levels.split_of(x, y);
+                    match known.get(&lower) {
+                        Some(&node) => parts.push(node),
+                        None => open.push(lower),
+                    }
+                }
+                parts.sort_unstable();
+                parts.dedup();
+                parts
+            };
+            let (inside, into) = (all(inside), all(into));
+            if open.len() > waiting {
+                continue;
+            }
+            let label = match entry.deed() {
+                Deed::Step(label, _) => Some(label),
+                Deed::Inert(_) | Deed::Divergence => None,
+            };
+            let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
+            let node = self.intern(Node { positive, label, variable: if until { level } else { 0 }, inside, into });
+            known.insert(key, node);
+            open.pop();
         }
+        known[&top]
     }
 
-    /// The label of a step, as formulas write it; `None` for a divergence.
-    fn label(&self, entry: Entry) -> Option<&str> {
-        match entry.deed() {
-            Deed::Step(LabelId::TAU, _) => Some("tau"),
-            Deed::Step(label, _) => Some(self.lts.table.texts[label.index()].as_str()),
-            Deed::Inert(_) | Deed::Divergence => None,
+    fn intern(&mut self, node: Node) -> u32 {
+        if let Some(&id) = self.ids.get(&node) {
+            return id;
         }
+        // The text is about as long as its frame and its parts together.
+        let label = node.label.map_or(0, |l| self.lts.table.texts[l.index()].len());
+        let parts = node.inside.iter().chain(&node.into);
+        let size = parts.fold(40 + label as u64, |sum: u64, &n| sum.saturating_add(self.sizes[n as usize]));
+        let id = self.nodes.len() as u32;
+        self.nodes.push(node.clone());
+        self.sizes.push(size);
+        self.ids.insert(node, id);
+        id
     }
 
-    /// About how long the text would be.
-    fn size(&self, level: usize, p: u32, q: u32, known: &mut AHashMap<(usize, u32, u32), u64>) -> u64 {
-        let key = self.parted(level, p, q);
-        if let Some(&size) = known.get(&key) {
-            return size;
-        }
-        let (level, p, q) = key;
-        let Plan { entry, inside, into, .. } = self.plan(level, p, q);
-        let label = self.label(entry).map_or(0, |t| t.len() as u64);
-        let mut size = 40 + label;
-        for (x, y) in inside.into_iter().chain(into) {
-            let part = stacker::maybe_grow(64 << 10, 1 << 20, || self.size(level - 1, x, y, known));
-            size = size.saturating_add(part);
-        }
-        known.insert(key, size);
-        size
+    /// Writes the text of a formula.
+    fn write(&self, node: u32, out: &mut String) {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.write_node(&self.nodes[node as usize], out));
     }
 
-    /// A formula that holds in the first of two blocks of a level and not in the second.
-    fn formula(&mut self, level: usize, p: u32, q: u32) -> String {
-        let key = self.parted(level, p, q);
-        if let Some(text) = self.texts.get(&key) {
-            return text.clone();
-        }
-        let (level, p, q) = key;
-        let Plan { positive, entry, inside, into } = self.plan(level, p, q);
-        let mut all = |pairs: Vec<(u32, u32)>| -> String {
-            let mut parts: Vec<String> =
-                pairs.into_iter().map(|(x, y)| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(level - 1, x, y))).collect();
-            parts.sort();
-            parts.dedup();
-            match parts.len() {
-                0 => "true".into(),
-                1 => parts.swap_remove(0),
-                _ => format!("({})", parts.join(" && ")),
+    fn write_node(&self, node: &Node, out: &mut String) {
+        let all = |parts: &[u32], out: &mut String| match parts {
+            [] => out.push_str("true"),
+            [one] => self.write(*one, out),
+            parts => {
+                for (i, &part) in parts.iter().enumerate() {
+                    out.push_str(if i == 0 { "(" } else { " && " });
+                    self.write(part, out);
+                }
+                out.push(')');
             }
         };
-        let (inside, into) = (all(inside), all(into));
-        let guard = if inside == "true" { String::new() } else { format!("{inside} && ") };
-        let text = match (self.label(entry), self.equivalence) {
-            (None, _) => format!("(nu X{level}. {guard}<tau>X{level})"),
-            (Some(label), Equivalence::Strong) => format!("<{label}>{into}"),
-            (Some("tau"), Equivalence::Weak) => format!("<tau*>{into}"),
-            (Some(label), Equivalence::Weak) => format!("<tau* . {label} . tau*>{into}"),
-            (Some(label), _) => format!("(mu X{level}. {guard}(<{label}>{into} || <tau>X{level}))"),
-        };
-        let text = if positive { text } else { format!("!{text}") };
-        self.texts.insert(key, text.clone());
-        text
+        if !node.positive {
+            out.push('!');
+        }
+        let x = node.variable;
+        let label = node.label.map(|l| if l == LabelId::TAU { "tau" } else { self.lts.table.texts[l.index()].as_str() });
+        match (label, self.equivalence) {
+            (Some(label), Equivalence::Strong) => *out += &format!("<{label}>"),
+            (Some("tau"), Equivalence::Weak) => *out += "<tau*>",
+            (Some(label), Equivalence::Weak) => *out += &format!("<tau* . {label} . tau*>"),
+            _ => {
+                *out += &format!("({} X{x}. ", if label.is_some() { "mu" } else { "nu" });
+                if !node.inside.is_empty() {
+                    all(&node.inside, out);
+                    *out += " && ";
+                }
+                let Some(label) = label else {
+                    *out += &format!("<tau>X{x})");
+                    return;
+                };
+                *out += &format!("(<{label}>");
+                all(&node.into, out);
+                *out += &format!(" || <tau>X{x}))");
+                return;
+            }
+        }
+        all(&node.into, out);
     }
 }
 

@@ -13,6 +13,7 @@ pub mod dot;
 mod failures;
 pub mod fsm;
 pub mod info;
+mod levels;
 pub mod mcrl2;
 #[cfg(test)]
 mod measure;

@@ -99,6 +99,10 @@ impl<T: Copy + Eq + Into<u64>> Interner<T> {
     pub fn len(&self) -> usize {
         self.ends.len()
     }
+    /// Total size of the sets.
+    pub fn words(&self) -> usize {
+        self.arena.len()
+    }
     /// The set with a number.
     pub fn get(&self, i: u32) -> &[T] {
         let i = i as usize;

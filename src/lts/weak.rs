@@ -1,26 +1,23 @@
 //! Weak bisimulation (observation equivalence; Milner 1989): partition and quotient.
 //!
-//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic. The signature of a state is the set
-//! of `(a, B)` with `s =tau*=> -a-> =tau*=> t` in `B`, and `(tau, B)` with `s =tau*=> t` in `B`; it is built bottom-up along tau, so the
-//! saturated transition relation is never stored, only the distinct signatures of one round.
+//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic; [`super::levels`] refines it.
+//! Signatures are built bottom-up along tau, so the saturated transition relation is never stored, only distinct signatures.
 //! The quotient is the smallest one: a transition that follows from others through tau steps is dropped (on an acyclic tau
 //! relation the rest is unique).
 //!
-//! Cost: rounds * (sum of signature sizes); a signature can have as many entries as there are labels times states.
+//! Cost: that of the signatures that change; a signature can have as many entries as there are labels times states.
 
-use ahash::AHashMap;
-
-use super::Lts;
-use super::reduce::{Inert, Partition, branching, classes};
+use super::reduce::{Equivalence, Inert, Partition, branching, classes};
 use super::signature::{Entry, Interner};
 use super::tau::{components, in_breadth_first_order};
+use super::{Lts, levels};
 use mu_base::ids::{LabelId, StateId};
 
 /// Weak bisimilarity of all states.
 pub fn partition(lts: &Lts, threads: usize) -> Partition {
     let (fine, _) = branching(lts, false, threads);
     let small = classes(lts, &fine, Inert::Drop, &[]);
-    let coarse = refine(&small);
+    let coarse = levels::refine(&small, Equivalence::Weak, None);
     Partition::normal(fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(), coarse.blocks)
 }
 
@@ -31,12 +28,12 @@ pub fn reduce(lts: &Lts, threads: usize) -> Lts {
     in_breadth_first_order(&without_redundant(&small))
 }
 
-/// What states can do weakly, in terms of blocks.
-pub struct Weak {
-    /// Sets of `(label, block)`; the entries of tau, which come first, include the own block.
-    pub sets: Interner<Entry>,
+/// What states can do weakly.
+struct Weak {
+    /// Sets of `(label, state)`; the entries of tau, which come first, include the state itself.
+    sets: Interner<Entry>,
     /// The set of each state.
-    pub of: Vec<u32>,
+    of: Vec<u32>,
 }
 
 /// States so that tau steps lead to earlier ones. Tau is acyclic.
@@ -49,29 +46,30 @@ fn tau_order(lts: &Lts) -> Vec<u32> {
     order
 }
 
-/// The weak steps of each state, given the states in an order in which tau steps lead to earlier ones.
-pub fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
+/// Computes the weak steps of each state.
+fn weak_sets(lts: &Lts) -> Weak {
+    let order = tau_order(lts);
     let mut closure: Interner<u32> = Interner::default();
     let mut closure_of = vec![0u32; order.len()];
-    let mut blocks: Vec<u32> = Vec::new();
-    for &s in order {
-        blocks.clear();
-        blocks.push(block_of[s as usize]);
+    let mut reached: Vec<u32> = Vec::new();
+    for &s in &order {
+        reached.clear();
+        reached.push(s);
         for (l, t) in lts.successors(StateId(s)) {
             if l == LabelId::TAU {
-                blocks.extend_from_slice(closure.get(closure_of[t.index()]));
+                reached.extend_from_slice(closure.get(closure_of[t.index()]));
             }
         }
-        blocks.sort_unstable();
-        blocks.dedup();
-        closure_of[s as usize] = closure.intern(&blocks);
+        reached.sort_unstable();
+        reached.dedup();
+        closure_of[s as usize] = closure.intern(&reached);
     }
     let mut sets = Interner::default();
     let mut of = vec![0u32; order.len()];
     let mut set: Vec<Entry> = Vec::new();
-    for &s in order {
+    for &s in &order {
         set.clear();
-        set.push(Entry::step(LabelId::TAU, block_of[s as usize]));
+        set.push(Entry::step(LabelId::TAU, s));
         for (l, t) in lts.successors(StateId(s)) {
             if l == LabelId::TAU {
                 set.extend_from_slice(sets.get(of[t.index()]));
@@ -86,29 +84,9 @@ pub fn weak_sets(lts: &Lts, order: &[u32], block_of: &[u32]) -> Weak {
     Weak { sets, of }
 }
 
-fn refine(lts: &Lts) -> Partition {
-    let n = lts.state_count();
-    let order = tau_order(lts);
-    let mut block_of = vec![0u32; n];
-    let mut blocks = 1;
-    loop {
-        let weak = weak_sets(lts, &order, &block_of);
-        let mut names: AHashMap<(u32, u32), u32> = AHashMap::new();
-        for (s, b) in block_of.iter_mut().enumerate() {
-            let fresh = names.len() as u32;
-            *b = *names.entry((*b, weak.of[s])).or_insert(fresh);
-        }
-        if names.len() == blocks {
-            return Partition { blocks, block_of };
-        }
-        blocks = names.len();
-    }
-}
-
 /// Drops transitions `s -a-> t` with `s =tau*=> s' -a-> t' =tau*=> t` by another transition. Tau is acyclic.
 fn without_redundant(lts: &Lts) -> Lts {
-    let identity: Vec<u32> = (0..lts.state_count() as u32).collect();
-    let weak = weak_sets(lts, &tau_order(lts), &identity);
+    let weak = weak_sets(lts);
     let can = |s: StateId, l: LabelId, t: StateId| weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.0)).is_ok();
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
