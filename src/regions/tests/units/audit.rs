@@ -16,7 +16,7 @@ fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagno
     let mut all = Audit::default();
     for case in study.cases() {
         let base = &study.model(case)?;
-        let wanted = Wanted { study: &study, case, base, process: &plain, samples: 150, seed: 7, enough: &|| false };
+        let wanted = Wanted { study: &study, case, base, process: &plain, samples: 600, seed: 7, enough: &|| false };
         all.add(audit(&wanted)?);
     }
     Ok(all)
@@ -45,7 +45,7 @@ const FORMULA: &str = "[true* . (exists m: Nat. put(m) && val(m >= N))] false";
 fn right_abstractions_pass_and_missing_steps_are_found() {
     let right = model("m < n", "none");
     let found = checked(&right, &right, FORMULA).unwrap_or_else(|e| panic!("{e:?}"));
-    assert!(found.samples >= 300 && found.steps > 150 && found.unchecked.is_none(), "{found:?}");
+    assert!(found.samples >= 600 && found.steps > 300 && found.unchecked.is_none(), "{found:?}");
     assert!(found.undecided * 10 < found.steps as u64, "{found:?}");
     // The instance has a step, or a next state, that the abstraction of the other process lacks.
     for (one, two) in [(model("m < n && n < m", "none"), model("m < n", "none")), (right.clone(), model("m < n", "at(n, true)"))] {
