@@ -6,7 +6,7 @@
 //! are those of the type checker.
 
 use super::builtins::{used, wanted};
-use super::data::grammar;
+use super::data::{grammar, operations};
 use super::process::{Kind, specification};
 use super::{formula, parameters, refused};
 use crate::support::random_text::Kind as Formulas;
@@ -90,7 +90,7 @@ impl Coverage {
             "{} texts ({} refused by the type checker), {} of {} choice points, {} operations at kinds of sorts; shapes {:?}; least often:\n{}",
             self.texts,
             self.refused,
-            self.points.len(),
+            self.points.keys().filter(|p| !grammar().is_lexical(**p)).count(),
             (0..grammar().points.len()).filter(|p| !grammar().is_lexical(*p)).count(),
             self.builtins.len(),
             self.shapes,
@@ -102,6 +102,9 @@ impl Coverage {
 /// Measures what seeds make.
 pub fn measure(seeds: std::ops::Range<u64>) -> Coverage {
     let mut coverage = Coverage::default();
+    for seed in 0..4 {
+        coverage.add(&operations(&mut Tape::new(seed)), "true");
+    }
     for seed in seeds {
         let kind = [Kind::Usual, Kind::Usual, Kind::Usual, Kind::Chance, Kind::Timed][(seed % 5) as usize];
         let made = specification(&mut Tape::new(seed), kind);

@@ -130,6 +130,8 @@ pub struct Maker<'t> {
     /// Whether mappings may be declared.
     pub may_declare: bool,
     pub(super) defining: usize,
+    /// The sort that the next variable of a scheme stands for.
+    forced: Option<Sort>,
     ways: HashMap<Sort, Rc<Vec<(&'static str, Vec<Way>)>>>,
 }
 
@@ -172,6 +174,7 @@ impl<'t> Maker<'t> {
             names: 0,
             may_declare: true,
             defining: 0,
+            forced: None,
             ways: HashMap::new(),
         }
     }
@@ -369,6 +372,9 @@ impl<'t> Maker<'t> {
     }
     /// A sort for a variable of a scheme.
     fn element(&mut self, scheme: &Scheme) -> Sort {
+        if let Some(forced) = self.forced.take() {
+            return forced;
+        }
         let contained = scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
         if contained {
             return self.t.choose(&[E, BOOL, NAT, D, C, INT]).clone();
@@ -531,6 +537,51 @@ impl<'t> Maker<'t> {
             (Some(b), _) => format!("(forall {x}: {}. {b} => {body})", sort.text()),
         }
     }
+}
+
+/// A specification that applies each built-in operation, those on any sort at each kind of sort.
+pub fn operations(t: &mut Tape) -> String {
+    let mut m = Maker::new(t);
+    m.may_declare = false;
+    let kinds = [
+        BOOL,
+        POS,
+        NAT,
+        INT,
+        REAL,
+        E,
+        D,
+        T,
+        ID,
+        Sort::of("List", E),
+        Sort::of("FSet", E),
+        Sort::of("Set", E),
+        Sort::of("FBag", E),
+        Sort::of("Bag", E),
+        E.to(BOOL),
+        E.to(NAT),
+    ];
+    // Without a variable, sets and bags in braces are finite ones.
+    let vars: Vars = vec![("vs".into(), Sort::of("Set", E)), ("vb".into(), Sort::of("Bag", E))];
+    let mut text = PRELUDE.to_string();
+    for scheme in all_schemes() {
+        let free =
+            scheme.params.iter().any(|p| *p == Pattern::Var(0)) && !scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
+        for kind in if free { &kinds[..] } else { &[E][..] } {
+            let ordered = ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
+            if ordered && matches!(kind, Sort::Function(..) | Sort::Plain("Id")) || scheme.builtin == "Update" {
+                continue;
+            }
+            let sort = at(&scheme.result, &[kind.clone(), kind.clone()]);
+            m.forced = Some(kind.clone());
+            let value = m.scheme(scheme, &sort, &vars, 0);
+            m.forced = None;
+            let name = m.name("op");
+            let result = if matches!(sort, Sort::Function(..)) { format!("({})", sort.text()) } else { sort.text() };
+            text += &format!("map {name}: Set(E) # Bag(E) -> {result};\nvar vs: Set(E); vb: Bag(E);\neqn {name}(vs, vb) = {value};\n");
+        }
+    }
+    text + "act a;\ninit a . delta;\n"
 }
 
 /// With brackets unless it is a word.

@@ -60,7 +60,7 @@ fn case(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut T
 
 /// The tapes of a case: one for the specification, one for each formula.
 fn tapes(seed: u64) -> Vec<Tape> {
-    (0..7u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
+    (0..13u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
 }
 
 fn guarded(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {

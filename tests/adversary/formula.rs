@@ -36,12 +36,39 @@ fn write(t: &mut Tape, kind: Kind, mappings: &[Mapping], bound: u64, real: bool)
     (m.mappings, m.bound, m.may_declare, m.names) = (mappings.to_vec(), bound, declares, 500);
     m.large = m.t.chance(1, 4);
     let mut writer = Writer { m: &mut m, kind, real, vars: Vec::new(), fixes: Vec::new() };
-    let state = if real { writer.quantity(depth) } else { writer.state(depth, true) };
+    let state = match real {
+        true => writer.quantity(depth),
+        false if kind == Kind::Any && writer.m.t.chance(1, 3) => writer.usual(),
+        false => writer.state(depth, true),
+    };
     let more = ["", "sort S9 = struct s9;\n", "sort S9; cons s9: S9;\n", "act only: Nat;\n"][if declares { m.t.below(4) } else { 0 }];
     if declares { format!("{more}{}form {state};", m.theory.concat()) } else { state }
 }
 
 impl Writer<'_, '_> {
+    /// A formula of a form that is in use: safety, reachability, ends of runs, what comes at last,
+    /// what always may come, what comes for ever.
+    fn usual(&mut self) -> String {
+        let (a, b) = (self.action(1), self.action(1));
+        match self.m.t.below(19) {
+            0 | 16..=18 => "mu X. [true]X".into(),
+            1 => format!("mu X. [!({a})]X"),
+            2 => format!("[true*]mu X. [!({a})]X"),
+            3 => format!("[true* . ({a})]mu X. [!({b})]X"),
+            4 => format!("mu X. ([!({a})]X && <true>true)"),
+            5 => format!("[true* . ({a})]mu X. ([!({b})]X && <true>true)"),
+            6 => format!("nu X. (<true>X && [{a}]false)"),
+            7 => format!("nu X. mu Y. (<{a}>X || <!({a})>Y)"),
+            8 => format!("mu X. nu Y. ([{a}]X && [!({a})]Y)"),
+            9 => format!("[true* . ({a}) . (!({b}))* . ({a})]false"),
+            10 => format!("<true* . ({a})>true"),
+            11 => format!("[true*]<true* . ({a})>true"),
+            12 => "mu X. (<true>X || [true]false)".into(),
+            13 => format!("[(!({a}))* . ({b})]false"),
+            14 => format!("mu X. [true][!({a})]X"),
+            _ => format!("nu X. ([true]X && ([{a}]false || mu Y. [!({b})]Y))"),
+        }
+    }
     fn condition(&mut self, depth: usize) -> String {
         let vars = self.vars.clone();
         self.m.expr(&BOOL, &vars, depth)
@@ -219,6 +246,7 @@ impl Writer<'_, '_> {
         match self.m.t.below(10) {
             0 => format!("({} && {})", self.quantity(d), self.quantity(d)),
             1 => format!("({} || {})", self.quantity(d), self.quantity(d)),
+            2 if self.m.t.chance(1, 3) => format!("(-(val({})) + {})", self.m.t.below(3), self.quantity(d)),
             2 => format!("({} + val({}))", self.quantity(d), self.m.t.below(3)),
             3 => format!("(val(1 / 2) * {})", self.quantity(d)),
             4 => format!("[{}]{}", self.action(1), self.quantity(d)),

@@ -53,13 +53,14 @@ impl Layer<'_> {
             return (format!("-({a})"), -x);
         }
         let (b, y) = self.int(depth - 1);
-        // Numbers have 64 bits, and divisors are above 0.
+        // Numbers have 64 bits. Divisors are literals: a loop variable is 0 in some copy.
+        let by = 1 + self.t.below(5) as i64;
         match self.t.below(5) {
             0 => (format!("({a} + {b})"), x + y),
             1 => (format!("({a} - {b})"), x - y),
             2 if x.abs() < 1 << 20 && y.abs() < 1 << 20 => (format!("{a} * {b}"), x * y),
-            3 if y > 0 => (format!("(({a}) div ({b}))"), x.div_euclid(y)),
-            4 if y > 0 => (format!("(({a}) mod ({b}))"), x.rem_euclid(y)),
+            3 => (format!("(({a}) div {by})"), x.div_euclid(by)),
+            4 => (format!("(({a}) mod {by})"), x.rem_euclid(by)),
             _ => (format!("({a} + {b})"), x + y),
         }
     }

@@ -297,7 +297,7 @@ impl Counters<'_> {
     fn term(&mut self, vars: &[String]) -> String {
         match self.t.below(5) {
             0 => self.literal().max(1).to_string(),
-            1 => "M".into(),
+            1 if self.sort != "Pos" => "M".into(),
             2 if self.sort != "Pos" => "0".into(),
             _ if vars.is_empty() => self.literal().max(1).to_string(),
             _ => self.t.choose(vars).clone(),

@@ -92,7 +92,9 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
     let mut m = Maker::new(t);
     m.large = large;
     let mut w = Writer { m: &mut m, kind, equations: Vec::new(), stack: false, by_rules: kind == Kind::Usual };
-    let count = [1, 2, 1, 2, 3][w.m.t.below(5)];
+    // A small lasso alone: the fewer states, the fewer steps hide one that is treated wrongly.
+    let alone = w.m.t.chance(1, 5);
+    let count = if alone { 1 } else { [1, 2, 1, 2, 3][w.m.t.below(5)] };
     let (mut processes, mut init, mut shapes) = (String::new(), String::new(), Vec::new());
     let mut copies: Vec<String> = Vec::new();
     for i in 0..count {
@@ -101,7 +103,8 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
         let call = if copy {
             w.m.t.choose(&copies).clone()
         } else {
-            let (text, call, shape) = w.component(["P", "Q", "R"][i]);
+            let name = ["P", "Q", "R"][i];
+            let (text, call, shape) = if alone { w.ring(name, 3) } else { w.component(name) };
             processes += &text;
             shapes.push(shape);
             call
@@ -109,7 +112,7 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
         copies.push(call.clone());
         let op = *w.m.t.choose(&["||", "||", "||", "||", "||_", "|"]);
         init = if i == 0 { call } else { format!("({init} {op} {call})") };
-        for _ in 0..w.m.t.below(3) {
+        for _ in 0..if alone { 0 } else { w.m.t.below(3) } {
             init = w.operator(init, count);
         }
     }
@@ -139,9 +142,9 @@ impl Writer<'_, '_> {
     }
     /// The equations of a component, its first instance, and its shape.
     fn component(&mut self, name: &str) -> (String, String, &'static str) {
-        match self.m.t.below(6) {
+        match self.m.t.below(7) {
             0 => self.counter(name),
-            1 => self.ring(name),
+            1 | 2 => self.ring(name, 5),
             _ => self.free(name),
         }
     }
@@ -204,8 +207,8 @@ impl Writer<'_, '_> {
         )
     }
     /// A path that leads into a cycle, with chords.
-    fn ring(&mut self, name: &str) -> (String, String, &'static str) {
-        let size = 2 + self.m.t.below(5);
+    fn ring(&mut self, name: &str, most: usize) -> (String, String, &'static str) {
+        let size = 2 + self.m.t.below(most);
         let back = self.m.t.below(size);
         let sort = self.m.t.choose(&[NAT, INT, POS]).clone();
         let at = |i: usize| if sort == POS { i + 1 } else { i };
@@ -215,11 +218,11 @@ impl Writer<'_, '_> {
             format!("(n == {}) -> {say} . {name}({})", at(from), at(to))
         };
         let mut summands: Vec<String> = (0..size).map(|i| step(self, i, if i + 1 < size { i + 1 } else { back })).collect();
-        for _ in 0..self.m.t.below(3) {
+        for _ in 0..self.m.t.below(most - 2) {
             let (from, to) = (self.m.t.below(size), self.m.t.below(size));
             summands.push(step(self, from, to));
         }
-        if self.chance(1, 4) {
+        if most > 3 && self.chance(1, 4) {
             summands.remove(self.m.t.below(summands.len()));
         }
         (format!("{name}(n: {}) = {};\n     ", sort.text(), summands.join("\n  + ")), format!("{name}({})", at(0)), "lasso")
