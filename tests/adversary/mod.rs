@@ -54,7 +54,6 @@ fn every_route_agrees_with_the_main_path() {
 }
 
 #[test]
-#[ignore = "internal errors are open"]
 fn every_value_agrees_with_instances() {
     briefly(|row| matches!(row.how, routes::How::EveryValue(_)));
 }

@@ -26,7 +26,7 @@ pub fn refused(t: &mut Tape) -> (String, String) {
     };
     let (process, formula) = match m.t.below(10) {
         0 => ("init (a << b) . delta;\n", "true".to_string()),
-        8 => ("init comm({a|b}, a || b);\n", "true".into()),
+        8 => ("init comm({a -> g}, a || b);\n", "true".into()),
         1 => ("init a . (b || g) . delta;\n", "true".into()),
         2 => (usual, "delay".into()),
         3 => (usual, format!("delay@{instant}")),

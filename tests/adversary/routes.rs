@@ -177,7 +177,7 @@ fn of_others() -> Vec<Row> {
         elsewhere(
             "threads of any number against instances",
             &["option threads-of", "form .asm", "initial=zero", "initial=any"],
-            &[("src/cubicle/tests/x86.rs", "jumps_on_any_flag_are_those_of_the_machine_with_bits")],
+            &[("src/cubicle/tests/words.rs", "programs_with_words_at_their_bounds")],
         ),
         elsewhere(
             "machine against axioms",
