@@ -53,6 +53,7 @@ mod sweep;
 mod symbolic;
 mod open_sums;
 mod partial_order;
+mod plain_labels;
 mod symmetry;
 mod tools;
 mod tutorial;

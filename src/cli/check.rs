@@ -128,7 +128,7 @@ fn read<'t>(
 ) -> Result<(Vec<(&'t Text, TypedFormula)>, Vec<&'t Text>), Diagnostic> {
     let (mut formulas, mut refused) = (Vec::new(), Vec::new());
     for text in texts {
-        match properties::read(text, &subject.data, &subject.actions) {
+        match properties::read_over(session, text, subject) {
             Ok(formula) => formulas.push((text, TypedFormula { as_written: args.count == Counting::AllParameters, ..formula })),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {

@@ -48,6 +48,11 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
     };
     let [a, b] = relabel.apply([a, b])?;
+    let abstracts = match args.preorder {
+        Some(preorder) => Preorder::from(preorder).abstracts(),
+        None => args.equivalence.equivalence().abstracts(),
+    };
+    super::lts::note_internal(session, &[&a, &b], abstracts);
     let (a, b) = (relabel::in_order(a), relabel::in_order(b));
     super::output::stage("comparing");
     let threads = session.threads();
@@ -70,6 +75,13 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     };
     if let (Some(path), Some(formula)) = (&args.out, difference.as_ref().and_then(|d| formula_text(d, question.weak()))) {
         write_text(path, &format!("{formula}\n"))?;
+        if let Some(label) = foreign_label(&[&a, &b], &formula) {
+            eprintln!(
+                "warning: the label `{label}` is not an action of mCRL2, so the formula in {} cannot be checked; `--rename` gives labels \
+                 other names",
+                path.display()
+            );
+        }
     }
     match session.common.format {
         Format::Json => {
@@ -109,7 +121,17 @@ fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
     }
 }
 
-/// Confirms a difference; false if it is too long to be shown, or a limit comes before the checker's verdict.
+/// Finds a label in a formula that is not a multi-action of mCRL2.
+fn foreign_label<'a>(systems: &[&'a Lts], formula: &str) -> Option<&'a str> {
+    let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1)).map(String::as_str);
+    let mut written = labels.filter(|l| [format!("<{l}>"), format!("[{l}]"), format!(". {l}")].iter().any(|part| formula.contains(part)));
+    written.find(|label| mu_syntax::parse_multi_action(Default::default(), label).is_err())
+}
+
+/// Longest formula that is confirmed, in bytes: the checker takes longer for deep formulas than the comparison.
+const LONGEST_CONFIRMED: usize = 1 << 14;
+
+/// Confirms a difference; false if it is too long, or a limit comes before the checker's verdict.
 fn confirm<E>(
     session: &Session,
     difference: &Difference,
@@ -120,6 +142,7 @@ fn confirm<E>(
     let wrong = || Err(Diagnostic::new(Stage::Internal, "the distinguishing formula does not distinguish the systems"));
     match difference {
         Difference::TooLong => Ok(false),
+        Difference::Formula(text) if text.len() > LONGEST_CONFIRMED => Ok(false),
         Difference::Trace { labels, first } => {
             let weak = question.weak();
             if trace::can(a, labels, weak) != *first || trace::can(b, labels, weak) == *first {
@@ -199,7 +222,8 @@ fn as_text(args: &CompareArgs, question: Question, difference: Option<&Differenc
         Some(Difference::TooLong) => text += "  the formula that tells them apart is too long to be of use\n",
     }
     if matches!(difference, Some(Difference::Trace { .. } | Difference::Formula(_))) && !confirmed {
-        text += "  (a limit came before this was confirmed)\n";
+        let long = matches!(difference, Some(Difference::Formula(formula)) if formula.len() > LONGEST_CONFIRMED);
+        text += if long { "  (too long to be confirmed by the checker)\n" } else { "  (a limit came before this was confirmed)\n" };
     }
     text
 }

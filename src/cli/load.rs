@@ -19,7 +19,7 @@ use mu_labels::declared::DeclaredLabels;
 use mu_labels::inferred::InferredLabels;
 use mu_labels::{ActionDecl, ActionLabels};
 use mu_lts::Lts;
-use mu_lts::relabel::Relabel;
+use mu_lts::relabel::{Relabel, with_internal};
 use mu_lts::typed::Typed;
 use mu_model::Model;
 use mu_model::from_lts::LtsModel;
@@ -284,7 +284,7 @@ fn equation_system(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagn
 /// A stored transition system. Its labels are typed by the model of `--data`, else by the declarations that the file brings, else by what occurs.
 fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let (lts, brought) = read_lts(path)?;
-    let lts = Arc::new(lts);
+    let lts = Arc::new(with_internal(lts, &session.reading.internal_labels()));
     let model = Arc::new(LtsModel::new(lts.clone()));
     let stored = Some(lts.clone());
     let texts = &lts.table.texts;

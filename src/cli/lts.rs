@@ -6,6 +6,7 @@ use super::output;
 use super::pipeline::Session;
 use super::print;
 use mu_base::host::Instant;
+use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_game::{Game, Player, pg};
 use mu_lts::Lts;
@@ -25,6 +26,15 @@ pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> 
     Ok(3)
 }
 
+/// Notes that the label `i`, which is internal in files of CADP, is visible, if internal steps do not count and there are no others.
+pub(super) fn note_internal(session: &Session, systems: &[&Lts], abstracts: bool) {
+    let named = systems.iter().any(|lts| lts.table.texts.iter().skip(1).any(|label| label == "i"));
+    let internal = systems.iter().any(|lts| lts.labels.contains(&LabelId::TAU));
+    if abstracts && named && !internal && !session.common.quiet {
+        eprintln!("note: the label `i` is visible; `--internal i` makes it the internal action, which it is in files of CADP");
+    }
+}
+
 pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
     if args.equivalence == Reduce::Probabilistic {
         return super::chance::reduce(session, args);
@@ -40,6 +50,7 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     };
     let (states, transitions) = (lts.state_count(), lts.transition_count());
     let equivalence = args.equivalence.equivalence();
+    note_internal(session, &[&lts], equivalence.abstracts());
     let begin = Instant::now();
     super::output::stage("reducing");
     let small = quotient(&lts, equivalence, session.threads());

@@ -3,11 +3,12 @@
 //! A file may hold several properties: a line `%% property NAME` (a comment to other tools) begins one, which goes up to the next such line. What
 //! stands before the first of them belongs to none. Invariant: places in a property are those of its file, since what is not its own is blanked.
 
+use super::load::Loaded;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_data::expr::DataSpec;
 use mu_formula::correct::{Correction, corrections};
-use mu_formula::typecheck::check_formula;
+use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionDecl;
 use std::io::Read;
@@ -104,6 +105,16 @@ pub(super) fn read(text: &Text, data: &DataSpec, actions: &[ActionDecl]) -> Resu
         }
         None => error,
     })
+}
+
+/// Reads a formula over a loaded model. Over labels without declarations, a label that does not occur is no error, but a warning.
+pub(super) fn read_over(session: &Session, text: &Text, subject: &Loaded) -> Result<TypedFormula, Diagnostic> {
+    if subject.declared || subject.stored.is_none() {
+        return read(text, &subject.data, &subject.actions);
+    }
+    let (formula, warnings) = check_over_labels(&text.parsed()?, &subject.data, &subject.actions)?;
+    super::notes::warn(session, &warnings);
+    Ok(formula)
 }
 
 /// A correction in words.

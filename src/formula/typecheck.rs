@@ -14,7 +14,7 @@ use mu_data::sort::basic;
 use mu_data::typecheck::{Checker, error, expecting};
 use mu_labels::ActionDecl;
 use mu_process::typecheck::Actions;
-use mu_syntax::ast::{self, ActionFormulaKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp};
+use mu_syntax::ast::{self, ActionFormulaKind, DataKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp, UnaryOp};
 
 /// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of them.
 pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
@@ -22,6 +22,21 @@ pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[Action
     let formula = checker.state(&file.formula)?;
     let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
     Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false })
+}
+
+/// Type checks a formula file over labels without declarations, whose data and actions are inferred from their texts. A multi-action that
+/// no label can be is `false`, and a warning with its place; other errors stay errors.
+pub fn check_over_labels(
+    file: &ast::FormulaFile,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Result<(TypedFormula, Vec<(Span, String)>), Diagnostic> {
+    let mut checker = opened(file, data, actions)?;
+    checker.unmatched = Some(Vec::new());
+    let formula = checker.state(&file.formula)?;
+    let warnings = checker.unmatched.take().unwrap_or_default();
+    let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
+    Ok((TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false }, warnings))
 }
 
 /// A checker that knows the declarations of a formula file besides the model's.
@@ -41,7 +56,7 @@ pub(crate) fn opened(file: &ast::FormulaFile, data: &DataSpec, actions: &[Action
         return Err(error(span.unwrap_or_default(), format!("a formula file cannot have a section `{word}`")));
     }
     data.check_equations(&file.sections)?;
-    Ok(Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() })
+    Ok(Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new(), unmatched: None })
 }
 
 /// A fixed-point variable.
@@ -59,6 +74,8 @@ pub(crate) struct Formulas {
     pub(crate) scope: Vec<FixId>,
     /// Where the scope of a fixed-point variable ended, by name.
     closed: AHashMap<String, Span>,
+    /// Multi-actions that no label can be, where actions are inferred from labels; `None` where they are declared.
+    unmatched: Option<Vec<(Span, String)>>,
 }
 
 impl Formulas {
@@ -215,7 +232,15 @@ impl Formulas {
                 ActionFormulaKind::True => Action::True,
                 ActionFormulaKind::False => Action::False,
                 ActionFormulaKind::Val(e) => Action::Val(self.value(e)?),
-                ActionFormulaKind::MultiAction(actions) => Action::Multi(self.multi_action(actions)?),
+                ActionFormulaKind::MultiAction(actions) => match self.multi_action(actions) {
+                    Ok(typed) => Action::Multi(typed),
+                    Err(error) => {
+                        let reason = self.without_label(actions, &error);
+                        let (Some(unmatched), Some(reason)) = (&mut self.unmatched, reason) else { return Err(error) };
+                        unmatched.push((span, reason));
+                        Action::False
+                    }
+                },
                 ActionFormulaKind::Not(a) => Action::Not(Box::new(self.action(a)?)),
                 ActionFormulaKind::Binary(op, a, b) => {
                     let make = match op {
@@ -235,6 +260,27 @@ impl Formulas {
                 ActionFormulaKind::At(..) => return Err(timed("@", span)),
             })
         })
+    }
+
+    /// Returns why no label is a multi-action that is not well typed over inferred actions; `None` if its arguments may be at fault.
+    fn without_label(&self, actions: &[(ast::Ident, Vec<ast::Data>)], error: &Diagnostic) -> Option<String> {
+        for (name, args) in actions {
+            let mut overloads = self.actions.overloads(&name.kind).iter().map(|a| self.actions.decls[a.index()].sorts.len()).peekable();
+            if overloads.peek().is_none() {
+                return Some(format!("no label of the transition system has an action `{}`", name.kind));
+            }
+            if overloads.all(|n| n != args.len()) {
+                let arguments = if args.len() == 1 { "argument" } else { "arguments" };
+                return Some(format!("no label of the transition system has an action `{}` with {} {arguments}", name.kind, args.len()));
+            }
+        }
+        let plain = |a: &ast::Data| match &a.kind {
+            DataKind::Name(_) | DataKind::Number(_) => true,
+            DataKind::Unary(UnaryOp::Minus, a) => matches!(a.kind, DataKind::Number(_)),
+            _ => false,
+        };
+        let values = actions.iter().all(|(_, args)| args.iter().all(plain));
+        values.then(|| format!("no label of the transition system matches: {}", error.message))
     }
 
     fn multi_action(&mut self, actions: &[(ast::Ident, Vec<ast::Data>)]) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
@@ -263,8 +309,14 @@ pub fn check_multi_action(
     declared: &[ActionDecl],
 ) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
     let checker = Checker::new(std::mem::take(data));
-    let mut checker =
-        Formulas { data: checker, actions: Actions::new(declared), fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new() };
+    let mut checker = Formulas {
+        data: checker,
+        actions: Actions::new(declared),
+        fixes: Vec::new(),
+        scope: Vec::new(),
+        closed: AHashMap::new(),
+        unmatched: None,
+    };
     let result = checker.multi_action(actions);
     *data = checker.data.data;
     result

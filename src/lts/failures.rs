@@ -10,7 +10,7 @@
 
 use super::Lts;
 use super::distinguish::Difference;
-use super::preorder::{LONGEST, closed, is_subset, trace_excess};
+use super::preorder::{Included, LONGEST, closed, is_subset, trace_excess};
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Stop};
@@ -39,11 +39,13 @@ struct Search<'a> {
     budget: &'a Budget,
     /// By two states: a weak trace of the first that the second has not.
     inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
+    /// Pairs whose weak traces are known to be included: one search serves all pairs that it visits.
+    included: Included,
 }
 
 /// What the state `a` may refuse after some trace and the state `b` may not.
 pub(super) fn refusal_excess(lts: &Lts, (a, b): (StateId, StateId), kind: Kind, budget: &Budget) -> Result<Option<Difference>, Stop> {
-    Search { lts, kind, budget, inclusions: AHashMap::new() }.run(a, b)
+    Search { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }.run(a, b)
 }
 
 impl Search<'_> {
@@ -138,7 +140,7 @@ impl Search<'_> {
         if let Some(known) = self.inclusions.get(&(first, second)) {
             return Ok(known.clone());
         }
-        let found = match trace_excess(self.lts, first, second, true, self.budget)? {
+        let found = match trace_excess(self.lts, (first, second), true, &mut self.included, self.budget)? {
             Some(Difference::Trace { labels, .. }) => Some(labels),
             _ => None,
         };

@@ -48,6 +48,10 @@ pub enum Preorder {
 }
 
 impl Preorder {
+    /// True if internal steps do not count as steps.
+    pub fn abstracts(self) -> bool {
+        !matches!(self, Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures)
+    }
     /// The name that options and reports use.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,7 +81,9 @@ pub fn excess(a: &Lts, b: &Lts, preorder: Preorder, threads: usize, budget: &Bud
     let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
     let (union, first, second) = disjoint_union(&x, &y);
     match preorder {
-        Preorder::Trace | Preorder::WeakTrace => trace_excess(&union, first, second, preorder == Preorder::WeakTrace, budget),
+        Preorder::Trace | Preorder::WeakTrace => {
+            trace_excess(&union, (first, second), preorder == Preorder::WeakTrace, &mut Included::new(), budget)
+        }
         Preorder::Simulation | Preorder::ReadySimulation => {
             let ready = preorder == Preorder::ReadySimulation;
             Simulation { lts: &union, ready, pairs: Vec::new(), known: AHashMap::new() }.run(first, second, budget)
@@ -117,7 +123,18 @@ pub(super) fn closed(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateI
     set
 }
 
-pub(super) fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget: &Budget) -> Result<Option<Difference>, Stop> {
+/// Pairs of a state and a set of states with all traces of the state: for each state the sets, none of which contains another.
+pub(super) type Included = AHashMap<StateId, Vec<Vec<StateId>>>;
+
+/// Finds a trace of the first state that the second has not. Pairs that earlier searches found to be included are not searched again, and
+/// those of this search are added.
+pub(super) fn trace_excess(
+    lts: &Lts,
+    (a, b): (StateId, StateId),
+    weak: bool,
+    included: &mut Included,
+    budget: &Budget,
+) -> Result<Option<Difference>, Stop> {
     let close = |set: Vec<StateId>| closed(lts, set, weak);
     let mut nodes = vec![Node { state: a, set: close(vec![b]), from: None, label: None }];
     let mut queue = VecDeque::from([0usize]);
@@ -132,6 +149,9 @@ pub(super) fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget
             }
         }
         let state = nodes[at].state;
+        if included.get(&state).is_some_and(|sets| sets.iter().any(|set| is_subset(set, &nodes[at].set))) {
+            continue;
+        }
         let antichain = minimal.entry(state).or_default();
         if antichain.iter().any(|&n| is_subset(&nodes[n].set, &nodes[at].set)) {
             continue;
@@ -165,6 +185,14 @@ pub(super) fn trace_excess(lts: &Lts, a: StateId, b: StateId, weak: bool, budget
                 nodes.push(Node { state: t, set: set.clone(), from: Some(at), label: Some(label) });
                 queue.push_back(nodes.len() - 1);
             }
+        }
+    }
+    for (state, antichain) in minimal {
+        let known = included.entry(state).or_default();
+        for at in antichain {
+            let set = std::mem::take(&mut nodes[at].set);
+            known.retain(|other| !is_subset(&set, other));
+            known.push(set);
         }
     }
     Ok(None)

@@ -42,6 +42,10 @@ impl Equivalence {
         Equivalence::Trace,
         Equivalence::WeakTrace,
     ];
+    /// True if internal steps do not count as steps.
+    pub fn abstracts(self) -> bool {
+        !matches!(self, Equivalence::Strong | Equivalence::Trace)
+    }
     /// The name that options and reports use.
     pub fn name(self) -> &'static str {
         match self {

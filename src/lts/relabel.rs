@@ -93,6 +93,15 @@ pub fn in_order(mut lts: Lts) -> Lts {
     lts
 }
 
+/// The same system with labels of these texts internal, as `i` is in files of CADP. A text that no label has changes nothing.
+#[must_use]
+pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
+    if lts.table.texts.iter().skip(1).any(|label| texts.contains(label)) {
+        renumber(&mut lts, |label| if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() });
+    }
+    lts
+}
+
 /// Gives the visible labels new texts (an empty one is tau) and makes equal ones one.
 fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
     let mut table = Labels::default();
@@ -189,6 +198,12 @@ mod tests {
         // Of two systems one is enough.
         assert!(relabel(&[], &["d"]).apply([lts(), system(&["d"])]).is_ok());
         assert!(error.message.contains("`d`") && error.notes[0].contains("a, b, c"), "{error:?}");
+    }
+
+    #[test]
+    fn internal_labels_are_whole_texts() {
+        let lts = with_internal(system(&["i", "i(1)", "a|i"]), &["i".into(), "exit".into()]);
+        assert_eq!(texts(&lts), ["tau", "tau", "i(1)", "a|i"]);
     }
 
     #[test]

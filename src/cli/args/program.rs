@@ -45,11 +45,21 @@ pub struct Reading {
     /// The specification whose data and actions type the labels of a transition system.
     #[arg(long, value_name = "MODEL")]
     pub data: Option<PathBuf>,
+    /// Labels of transition system files that are the internal action: `i` in files of CADP. Whole labels, separated by commas.
+    #[arg(long, value_name = "LABELS", action = clap::ArgAction::Append)]
+    pub internal: Vec<String>,
+}
+
+impl Reading {
+    /// The texts of the labels that are internal.
+    pub fn internal_labels(&self) -> Vec<String> {
+        self.internal.iter().flat_map(|labels| super::lts::between_commas(labels)).collect()
+    }
 }
 
 impl Default for Reading {
     fn default() -> Self {
-        Self { threads_of: 2, memory: MemoryArgs::default(), data: None }
+        Self { threads_of: 2, memory: MemoryArgs::default(), data: None, internal: Vec::new() }
     }
 }
 

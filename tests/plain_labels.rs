@@ -1,0 +1,124 @@
+//! Transition systems without declarations, as other tools write them: labels that do not occur, the internal action, long chains.
+
+use crate::support::{Outcome, mu_check};
+use std::fmt::Write;
+use std::path::Path;
+
+fn run(folder: &Path, command: &str) -> Outcome {
+    let words: Vec<String> =
+        (command.split(' ')).map(|w| w.strip_prefix('@').map_or(w.to_string(), |name| folder.join(name).display().to_string())).collect();
+    mu_check(&words)
+}
+
+/// A folder with files.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// A chain of steps `go`, the last one `last`.
+fn chain(steps: usize, last: &str) -> String {
+    let mut text = format!("des (0,{steps},{})\n", steps + 1);
+    for i in 0..steps {
+        _ = writeln!(text, "({i},\"{}\",{})", if i + 1 == steps { last } else { "go" }, i + 1);
+    }
+    text
+}
+
+/// A label that no transition has matches nothing: `<x>` is false, `[x]` is true. Only a formula that is no formula is refused.
+#[test]
+fn labels_that_do_not_occur_match_nothing() {
+    let folder = folder(&[("one.aut", "des (0,3,2)\n(0,\"left\",1)\n(0,\"say(3)\",1)\n(1,\"say(far)\",0)\n")]);
+    for (formula, code, reason) in [
+        ("<right>true", 1, Some("no label of the transition system has an action `right`")),
+        ("[right]false", 0, Some("has an action `right`")),
+        ("<!right>true", 0, Some("has an action `right`")),
+        ("[true*]<left||right>true", 1, Some("has an action `right`")),
+        ("<left(1)>true", 1, Some("an action `left` with 1 argument")),
+        ("<left|right>true", 1, Some("has an action `right`")),
+        ("<say(near)>true", 1, Some("matches: `near` is not declared")),
+        ("<left>true", 0, None),
+        ("<left . say(far)>true", 0, None),
+    ] {
+        let outcome = run(folder.path(), &format!("check @one.aut --formula {}", formula.replace(' ', "")));
+        assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
+        match reason {
+            Some(reason) => assert!(outcome.stderr.contains("warning") && outcome.stderr.contains(reason), "{formula}: {}", outcome.stderr),
+            None => assert!(!outcome.stderr.contains("no label"), "{formula}: {}", outcome.stderr),
+        }
+    }
+    for formula in ["<say(3&&true)>true", "[left]X", "<left>"] {
+        assert_eq!(run(folder.path(), &format!("check @one.aut --formula {formula}")).code, 2, "{formula}");
+    }
+}
+
+/// Where actions are declared, a name that is not is a misspelling.
+#[test]
+fn declared_actions_are_spelled_right() {
+    let folder = folder(&[("m.mcrl2", "act left, right; init left;\n"), ("m.aut", "des (0,1,2)\n(0,\"left\",1)\n")]);
+    for model in ["@m.mcrl2", "@m.aut --data @m.mcrl2"] {
+        let wrong = run(folder.path(), &format!("check {model} --formula <rigth>true"));
+        assert!(wrong.code == 2 && wrong.stderr.contains("action `rigth` is not declared"), "{model}: {}", wrong.stderr);
+        let never = run(folder.path(), &format!("check {model} --formula <right>true"));
+        assert!(never.code == 1 && !never.stderr.contains("no label"), "{model}: {}", never.stderr);
+    }
+}
+
+#[test]
+fn a_distinguishing_formula_is_checked_on_both_systems() {
+    let folder = folder(&[
+        ("x.aut", "des (0,1,2)\n(0,\"x\",1)\n"),
+        ("y.aut", "des (0,1,2)\n(0,\"y\",1)\n"),
+        ("p.aut", "des (0,1,2)\n(0,\"PUT !1\",1)\n"),
+    ]);
+    let plain = run(folder.path(), "compare @x.aut @y.aut --out @why.mcf");
+    assert!(plain.code == 1 && !plain.stderr.contains("warning"), "{}", plain.stderr);
+    assert_eq!(run(folder.path(), "check @x.aut @why.mcf").code, 0);
+    let other = run(folder.path(), "check @y.aut @why.mcf");
+    assert!(other.code == 1 && other.stderr.contains("no label of the transition system"), "{}", other.stderr);
+    // A label of another language cannot stand in a formula.
+    let foreign = run(folder.path(), "compare @p.aut @y.aut --out @why.mcf");
+    assert!(foreign.code == 1 && foreign.stderr.contains("`PUT !1` is not an action of mCRL2"), "{}", foreign.stderr);
+}
+
+/// `i` is a label like others, unless it is said to be the internal action.
+#[test]
+fn the_internal_action_of_other_tools() {
+    let folder = folder(&[
+        ("i.aut", "des (0,2,3)\n(0,i,1)\n(1,\"work\",2)\n"),
+        ("plain.aut", "des (0,1,2)\n(0,\"work\",1)\n"),
+        ("skip.aut", "des (0,2,3)\n(0,\"skip\",1)\n(1,\"work\",2)\n"),
+        ("m.mcrl2", "act work; init tau . work;\n"),
+    ]);
+    let visible = run(folder.path(), "compare @i.aut @plain.aut -e branching");
+    assert!(visible.code == 1 && visible.stderr.contains("`--internal i`"), "{}", visible.stderr);
+    assert!(!run(folder.path(), "compare @i.aut @plain.aut").stderr.contains("--internal"), "strong bisimulation counts internal steps");
+    for command in [
+        "compare @i.aut @plain.aut -e branching --internal i",
+        "compare @i.aut @skip.aut --internal i,skip",
+        "compare @i.aut @m.mcrl2 --internal i",
+        "check @i.aut --formula <tau.work>true --internal i",
+    ] {
+        let outcome = run(folder.path(), command);
+        assert!(outcome.code == 0 && !outcome.stderr.contains("note"), "{command}: {} {}", outcome.json, outcome.stderr);
+    }
+    let reduced = run(folder.path(), "reduce @i.aut -e branching --internal i");
+    assert_eq!((&reduced.json["reduced"]["states"], &reduced.json["reduced"]["transitions"]), (&2.into(), &1.into()));
+    let info = run(folder.path(), "info @i.aut --internal i");
+    assert_eq!((&info.json["transitions"], &info.json["taus"]), (&2.into(), &1.into()));
+}
+
+/// Comparisons of long chains end; the crate's tests count their work.
+#[test]
+fn long_chains() {
+    let folder = folder(&[("a.aut", &chain(20_000, "go")), ("b.aut", &chain(20_000, "end"))]);
+    for how in ["-e strong", "-e branching", "-e weak", "-p impossible-futures"] {
+        assert_eq!(run(folder.path(), &format!("compare @a.aut @a.aut {how}")).code, 0, "{how}");
+        let differ = run(folder.path(), &format!("compare @a.aut @b.aut {how}"));
+        assert_eq!((differ.code, &differ.json["difference"]["kind"]), (1, &"formula".into()), "{how}: {}", differ.stderr);
+    }
+    assert_eq!(run(folder.path(), "reduce @a.aut -e weak").json["reduced"]["states"], 20_001);
+}
