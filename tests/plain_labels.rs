@@ -91,7 +91,7 @@ fn the_internal_action_of_other_tools() {
         ("i.aut", "des (0,2,3)\n(0,i,1)\n(1,\"work\",2)\n"),
         ("plain.aut", "des (0,1,2)\n(0,\"work\",1)\n"),
         ("skip.aut", "des (0,2,3)\n(0,\"skip\",1)\n(1,\"work\",2)\n"),
-        ("m.mcrl2", "act work; init tau . work;\n"),
+        ("m.mcrl2", "act work; init tau . work . delta;\n"),
     ]);
     let visible = run(folder.path(), "compare @i.aut @plain.aut -e branching");
     assert!(visible.code == 1 && visible.stderr.contains("`--internal i`"), "{}", visible.stderr);
