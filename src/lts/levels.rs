@@ -312,11 +312,8 @@ impl Refiner<'_> {
             let to = self.block_of[t.index()];
             match self.equivalence {
                 Equivalence::Strong => self.set.push(Entry::step(l, to)),
-                Equivalence::Weak if l == LabelId::TAU => {
-                    if t.0 != s {
-                        self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]));
-                    }
-                }
+                Equivalence::Weak if l == LabelId::TAU && t.0 == s => {}
+                Equivalence::Weak if l == LabelId::TAU => self.set.extend_from_slice(self.sets.get(self.set_of[t.index()])),
                 Equivalence::Weak => {
                     self.set.extend(self.closures.get(self.closure_of[t.index()]).iter().map(|&b| Entry::step(l, b)));
                 }
