@@ -516,7 +516,8 @@ fn wrong_forms(
         let expected = format!("machine.interface:{place}error: ");
         // An `internal` line that the changed one contradicts is reported first.
         let contradicts = outcome.stderr.contains("is internal here");
-        if outcome.code != 2 || !contradicts && !(outcome.stderr.contains(&expected) && outcome.stderr.contains(message)) {
+        let is_named = contradicts || outcome.stderr.contains(&expected) && outcome.stderr.contains(message);
+        if outcome.code != 2 || !is_named {
             faults.push(format!("{name}: expected {expected}{message}\n{text}\n{}", outcome.stderr));
         }
         *made.entry(name).or_default() += 1;

@@ -565,8 +565,7 @@ pub fn operations(t: &mut Tape) -> String {
     let vars: Vars = vec![("vs".into(), Sort::of("Set", E)), ("vb".into(), Sort::of("Bag", E))];
     let mut text = PRELUDE.to_string();
     for scheme in all_schemes() {
-        let free =
-            scheme.params.iter().any(|p| *p == Pattern::Var(0)) && !scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
+        let free = scheme.params.contains(&Pattern::Var(0)) && !scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
         for kind in if free { &kinds[..] } else { &[E][..] } {
             let ordered = ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
             if ordered && matches!(kind, Sort::Function(..) | Sort::Plain("Id")) || scheme.builtin == "Update" {
