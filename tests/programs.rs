@@ -153,6 +153,18 @@ fn assumptions_are_part_of_the_answer() {
     assert_eq!(mu_check(&["prove", &package("specs/x86/mutex_xchg.asm")]).json["threads"]["most"], serde_json::Value::Null);
 }
 
+/// Words that count without bound keep the search backward from finding a run; a few threads have it.
+#[test]
+fn runs_of_programs_that_count_are_found() {
+    for name in ["naive_mutex_count.asm", "naive_mutex_count_lock.asm"] {
+        let path = package(&format!("specs/x86/{name}"));
+        for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
+            let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
+            assert_eq!((outcome.code, &outcome.json["threads"]), (1, &2.into()), "{arguments:?} {name}: {}", outcome.stderr);
+        }
+    }
+}
+
 /// What has no counterpart for any number of threads is unknown, with its place; what no number of threads has is bad input.
 #[test]
 fn programs_without_a_counterpart_are_unknown() {

@@ -2,7 +2,7 @@
 //!
 //! A program becomes a system in which words have 32 bits (`cubicle::x86`). The first proof assumes that the number of threads bounds variables that
 //! count threads, and proves in addition that each thread counts at most once; the answer then names the most threads. If that fails, the second
-//! proof lets every word wrap. `program` also runs the machine for a few threads first: a run that it finds is the answer.
+//! proof lets every word wrap. `program` also runs the machine for a few threads first, `prove` last: a run that it finds is the answer.
 //!
 //! A program that has no counterpart as a system is *unknown*, with the reason and its place, not bad input: it is one for a number of threads.
 
@@ -115,6 +115,15 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
         }
     }
     let (translated, outcome) = last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
+    let open = limit(&translated, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+    if open
+        && !instances
+        && !stopped(session)
+        && let Some((small, found)) = instance(session, args, source, &text)?
+    {
+        program::report(session, &small, &found, model(args).name())?;
+        return Ok(1);
+    }
     report(session, args, &translated, &outcome)
 }
 

@@ -13,8 +13,6 @@ fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
     let plain = Options::default();
     // Program (`unlocked`: without the prefix), and the length of the shortest run where there is one.
     let rows = [
-        ("naive_mutex_count_lock.asm", plain, Some(12)),
-        ("naive_mutex_count.asm", plain, Some(12)),
         ("mutex_xchg.asm", split, Some(10)),
         ("mutex_xchg.asm", plain, None),
         ("mutex_cmpxchg.asm unlocked", plain, Some(10)),
