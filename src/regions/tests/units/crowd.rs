@@ -148,7 +148,7 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
     assert!(refused(&own).contains("has a list of"), "{}", refused(&own));
     let open = edit("init allow({take, release, hears, enter, leave}, ", "init block({ask, give, back, free, tell, told}, ");
     assert!(refused(&open).contains("no `allow` bounds"), "{}", refused(&open));
-    assert!(refused(&edit("Lock(nobody, [])", "Lock(nobody, all)")).contains("an initial value uses `all`"));
+    assert!(refused(&edit("Lock(nobody, [])", "Lock(nobody, all)")).contains("the initial value of `l` uses `all`"));
     assert!(refused(&edit("without(p, []) = [];", "without(p, []) = [p];")).contains("a list of identities is made"));
     assert!(
         refused(&edit("[$for i in 0 .. n join \", \" { i${i} }]", "[nobody $for i in 0 .. n join \"\" { , i${i} }]"))
