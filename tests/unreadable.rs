@@ -104,3 +104,15 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
+
+/// A word that is not UTF-8 is a name that no file has.
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_not_text_are_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xe9.mcrl2");
+    for command in ["explore", "eval"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).arg(command).arg(odd).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

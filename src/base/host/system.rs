@@ -10,9 +10,10 @@ pub use std::time::Instant;
 /// The host is no page: there are threads, signals and processes.
 pub const IS_PAGE: bool = false;
 
-/// The words of the command line, the program's name first.
+/// The words of the command line, the program's name first. Bytes that are not UTF-8 become U+FFFD,
+/// so that a message shows the word.
 pub fn arguments() -> Vec<String> {
-    std::env::args().collect()
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Standard output.

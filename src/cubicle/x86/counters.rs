@@ -51,6 +51,11 @@ impl Translator<'_> {
                 Ok(())
             }
             (Some(Kind::Compare(BinOp::Sub)), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
+                // The cells tell the order of the counter and 0 or N, neither a carry nor a sign.
+                if self.needs.carry || self.needs.sign {
+                    let message = format!("`{}` on a counter sets the carry and the sign, which a jump of this program reads", i.word);
+                    return unsupported(i.span, message);
+                }
                 // All cells alike: the counter is 0 or N; else it is above or below that.
                 let (all, one, sign) = if *n == Number::Threads { ("True", "False", -1) } else { ("False", "True", 1) };
                 let flags = |zero, sign, s: &Self| [s.flag_updates(&Flags::signed(zero, sign)), vec![s.goes(&to)]].concat();
