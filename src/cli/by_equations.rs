@@ -9,6 +9,7 @@
 //! Invariant: the solver's strategies are verified before the verdict is returned. Quantifiers that
 //! nothing bounds are tried number by number, for [`MOST_UNROLLED`] instances and no longer.
 
+use super::game::decided_by;
 use super::load::Loaded;
 use super::pipeline::Session;
 use mu_base::{Budget, Diagnostic, Limits, SourceId, Stage, Stop};
@@ -16,8 +17,6 @@ use mu_formula::equations::{self, Unrolled};
 use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Player, verify};
 use mu_pbes::print;
-use mu_process::linearise;
-use mu_process::typecheck::check_specification;
 use mu_solve::Solver;
 
 /// Instances met at most where a quantifier is tried number by number; then the first refusal stands.
@@ -41,9 +40,7 @@ pub(super) fn decide(
     let Some(compiled) = &subject.compiled else { return Ok(None) };
     let text = print::text(&print::system(formula, compiled.process())?);
     let mut unrolled = Unrolled::default();
-    let budget = session.budget.clone();
-    let first = decided(session, &text, &unrolled, solver, &budget);
-    let game = match first {
+    let game = match decided(session, &text, &unrolled, solver, &session.budget) {
         Err(error) if error.open => {
             unrolled.all = true;
             let most = session.budget.limits().max_states.map_or(MOST_UNROLLED, |most| most.min(MOST_UNROLLED));
@@ -64,15 +61,7 @@ pub(super) fn decide(
 /// As much of the game of an equation system as decides it.
 fn decided(session: &Session, text: &str, unrolled: &Unrolled, solver: &dyn Solver, budget: &Budget) -> Result<Game, Diagnostic> {
     let system = equations::read_unrolled(SourceId(0), text, unrolled)?;
-    let mut options = linearise::Options::default();
-    if let Some(dead) = options.simplification("dead") {
-        *dead = true;
-    }
-    let process = session.linearised(&check_specification(&system.specification)?, &options)?;
-    let model = session.compiled(process, "none")?;
-    let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
-    let otherwise = || mu_pbes::bare::decide(&system, solver, budget);
-    Ok(mu_pbes::lazily::decide(&model, start, (solver, &otherwise), budget)?.game)
+    decided_by(session, &system, solver, budget)
 }
 
 /// A remark on an answer; none if it needs a term that has no value.

@@ -7,7 +7,7 @@ use super::output;
 use super::pipeline::Session;
 use super::translate::{text_result, written};
 use mu_base::host::Instant;
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
@@ -78,7 +78,7 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
     let mut first_error = None;
     loop {
         let system = equations.read(&unrolled)?;
-        let why = match decided_by(session, &system, solver) {
+        let why = match decided_by(session, &system, solver, &session.budget) {
             Err(why) if why.stop.is_none() && why.stage == Stage::Data => why,
             other => return other,
         };
@@ -96,7 +96,8 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
     }
 }
 
-fn decided_by(session: &mut Session, system: &equations::System, solver: &dyn Solver) -> Result<Game, Diagnostic> {
+/// Explores as much of the game of an equation system as decides it, within a budget.
+pub(super) fn decided_by(session: &Session, system: &equations::System, solver: &dyn Solver, budget: &Budget) -> Result<Game, Diagnostic> {
     let mut options = linearise::Options::default();
     if let Some(dead) = options.simplification("dead") {
         *dead = true;
@@ -104,8 +105,8 @@ fn decided_by(session: &mut Session, system: &equations::System, solver: &dyn So
     let process = session.linearised(&check_specification(&system.specification)?, &options)?;
     let model = session.compiled(process, "none")?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
-    let otherwise = || mu_pbes::bare::decide(system, solver, &session.budget);
-    let found = mu_pbes::lazily::decide(&model, start, (solver, &otherwise), &session.budget)?;
+    let otherwise = || mu_pbes::bare::decide(system, solver, budget);
+    let found = mu_pbes::lazily::decide(&model, start, (solver, &otherwise), budget)?;
     session.say(format!(
         "the answer is {}: {} instances and parts, {} more were met and are not needed",
         found.value,
