@@ -185,11 +185,12 @@ fn an_error_of_the_model_is_the_same_everywhere() {
 
 #[test]
 fn a_process_that_is_lost_ends_the_others() {
-    let budget = &Budget::default();
     let begin = Instant::now();
-    // The second has met the others, and goes.
-    let run = |me: usize, connections: Connections| (me != 1).then(|| search(&counters(9, 9), budget, connections, None).unwrap());
-    for outcome in met(3, budget, &run).into_iter().filter_map(Result::unwrap) {
+    // The second process connects to the others, and ends. Each process has its own budget: the first one interrupts its
+    // own work when it notices the loss, and an interrupt that the others share would hide the loss from them.
+    let run =
+        |me: usize, connections: Connections| (me != 1).then(|| search(&counters(9, 9), &Budget::default(), connections, None).unwrap());
+    for outcome in met(3, &Budget::default(), &run).into_iter().filter_map(Result::unwrap) {
         assert_eq!(outcome.stop, Stop::Lost);
         assert_eq!(outcome.lost.as_deref(), Some("process 1: it ended, or its connection was closed"));
     }
