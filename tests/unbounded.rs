@@ -223,35 +223,38 @@ fn cache_consistency_holds_for_every_number_of_cores() {
     }
 }
 
-/// What is false for one, two or three cores is not proved for every number: each seeded fault, and one that two cores do not show, since it makes only the first
-/// of the other cores observe a store.
+/// Formulas that are false for one, two, or three cores are not proved for every number: a third of the seeded faults,
+/// and one that two cores do not show, since it makes only the first of the other cores observe a store.
 #[test]
 fn no_fault_is_proved_absent_for_every_number_of_cores() {
-    let (proved, wrong) = proved_of_faults(&FORMULAS[..5], 20_000);
-    assert!(proved > 50 && wrong > 10, "{proved} proved, {wrong} false");
+    let (proved, wrong) = proved_of_faults(&FORMULAS[..5], 20_000, 3);
+    assert!(proved > 15 && wrong > 3, "{proved} proved, {wrong} false");
 }
 
-/// The same for cache consistency. What larger faults make false takes more states than these.
+/// The same for cache consistency. The faults that make it false need more states than these.
 #[test]
 fn no_fault_is_proved_cache_consistent_for_every_number_of_cores() {
-    let (proved, wrong) = proved_of_faults(&FORMULAS[5..], 20_000);
-    assert!(proved > 3 && wrong > 0, "{proved} proved, {wrong} false");
+    let (proved, _) = proved_of_faults(&FORMULAS[5..], 20_000, 3);
+    assert!(proved > 0, "{proved} proved");
 }
 
 #[test]
 #[ignore = "some minutes"]
-fn no_large_fault_is_proved_cache_consistent_for_every_number_of_cores() {
-    let (proved, wrong) = proved_of_faults(&FORMULAS[5..], 200_000);
+fn no_fault_of_all_is_proved_absent_for_every_number_of_cores() {
+    let (proved, wrong) = proved_of_faults(&FORMULAS[..5], 20_000, 1);
+    assert!(proved > 50 && wrong > 10, "{proved} proved, {wrong} false");
+    let (proved, wrong) = proved_of_faults(&FORMULAS[5..], 200_000, 1);
     assert!(proved > 8 && wrong > 2, "{proved} proved, {wrong} false");
 }
 
-/// How many of these formulas are proved of faults, and how many are false for one, two or three cores, up to so many states: none is both.
-fn proved_of_faults(formulas: &[&str], limit: u64) -> (usize, usize) {
+/// Counts the formulas that are proved of every `step`-th fault, and those that are false for one, two, or three cores,
+/// within a limit on states. No formula is both.
+fn proved_of_faults(formulas: &[&str], limit: u64, step: usize) -> (usize, usize) {
     const SECOND: [(&str, &str); 1] = [(
         "P_Observe_All(m, cmds, tail(clist), a, d, n, c)",
         "P_Observe_All(m, cmds, if(tail(clist) == [], tail(clist), tail(tail(clist))), a, d, n, c)",
     )];
-    let faults = FAULTS.iter().map(|f| (f.name, f.edits, f.defines)).chain([("second_other_does_not_observe", &SECOND[..], &[][..])]);
+    let faults = FAULTS.iter().step_by(step).map(|f| (f.name, f.edits, f.defines)).chain([("second_other_does_not_observe", &SECOND[..], &[][..])]);
     let folder = tempfile::tempdir().unwrap();
     let (mut proved, mut wrong) = (0, 0);
     for (name, edits, defines_of) in faults {
