@@ -65,15 +65,14 @@ fn local_consistency_holds_for_every_number_of_operations() {
     }
 }
 
-/// A memory that queues several commands: its steps read up to five numbers. A store may be carried out after a later load then, which 1a forbids.
+/// A memory that queues two commands: its steps read up to five numbers. A store may be carried out after a later load
+/// then, which 1a forbids.
 #[test]
 fn memories_that_queue_commands_are_decided_for_every_number_of_operations() {
-    for commands in [2, 3] {
-        let results = results(&specification(), &[("memcommands_size", commands)], &FORMULAS[..5]);
-        let found: Vec<(&str, &str)> = results.iter().map(|r| (r["verdict"].as_str().unwrap(), r["for"].as_str().unwrap())).collect();
-        assert_eq!(found[0], ("false", "max_operation_id = 1"), "{commands}");
-        assert!(found[1..].iter().all(|f| *f == ("true", "max_operation_id = any")), "{commands}: {found:?}");
-    }
+    let results = results(&specification(), &[("memcommands_size", 2)], &FORMULAS[..5]);
+    let found: Vec<(&str, &str)> = results.iter().map(|r| (r["verdict"].as_str().unwrap(), r["for"].as_str().unwrap())).collect();
+    assert_eq!(found[0], ("false", "max_operation_id = 1"));
+    assert!(found[1..].iter().all(|f| *f == ("true", "max_operation_id = any")), "{found:?}");
 }
 
 /// A least fixed point: programs end for every number of operations.
@@ -254,7 +253,8 @@ fn proved_of_faults(formulas: &[&str], limit: u64, step: usize) -> (usize, usize
         "P_Observe_All(m, cmds, tail(clist), a, d, n, c)",
         "P_Observe_All(m, cmds, if(tail(clist) == [], tail(clist), tail(tail(clist))), a, d, n, c)",
     )];
-    let faults = FAULTS.iter().step_by(step).map(|f| (f.name, f.edits, f.defines)).chain([("second_other_does_not_observe", &SECOND[..], &[][..])]);
+    let faults =
+        FAULTS.iter().step_by(step).map(|f| (f.name, f.edits, f.defines)).chain([("second_other_does_not_observe", &SECOND[..], &[][..])]);
     let folder = tempfile::tempdir().unwrap();
     let (mut proved, mut wrong) = (0, 0);
     for (name, edits, defines_of) in faults {
