@@ -134,6 +134,7 @@ fn fit(
     coming: &[u128],
     picked: &mut Vec<u32>,
     sofar: (u128, u128),
+    budget: &Budget,
     visit: &mut dyn FnMut(&[u32]) -> Result<bool, End>,
 ) -> Result<bool, End> {
     let t = picked.len();
@@ -141,10 +142,13 @@ fn fit(
         return visit(picked);
     }
     for (i, (reads, writes)) in masks[t].iter().enumerate() {
+        if i % 1024 == 1023 {
+            budget.check(0).map_err(End::Stop)?;
+        }
         let next = (sofar.0 | reads, sofar.1 | writes);
         if next.0 & !(next.1 | coming[t]) == 0 {
             picked.push(i as u32);
-            let enough = fit(masks, coming, picked, next, visit)?;
+            let enough = fit(masks, coming, picked, next, budget, visit)?;
             picked.pop();
             if enough {
                 return Ok(true);
@@ -244,7 +248,7 @@ impl<'a> Search<'a, '_> {
         let masks: Vec<Vec<(u128, u128)>> = chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
         let coming: Vec<u128> = (0..masks.len()).map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k)).collect();
         let sofar = (0, self.init);
-        if !fit(&masks, &coming, &mut Vec::new(), sofar, &mut |_| Ok(true))? {
+        if !fit(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| Ok(true))? {
             return Ok(());
         }
         let joint = self.joint(&chosen.iter().map(|c| c.1).collect::<Vec<_>>())?;
@@ -263,7 +267,7 @@ impl<'a> Search<'a, '_> {
             fine: true,
         };
         let mut traces: Vec<&Trace> = Vec::new();
-        fit(&masks, &coming, &mut Vec::new(), sofar, &mut |picked| {
+        fit(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |picked| {
             self.poll()?;
             traces.clear();
             traces.extend(picked.iter().zip(chosen).map(|(&t, c)| &c.2[t as usize]));

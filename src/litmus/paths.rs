@@ -1,7 +1,8 @@
 //! The paths of a thread: its events, dependencies and last registers, for all values that its reads may take.
 //!
 //! In: a thread, the values that each cell may hold. Out: [`Shape`]s, which say what happens but for values, each with its [`Trace`]s, which say the values. The values that
-//! cells may hold are found by repetition: what stores have written in one round, loads may read in the next. A value that takes more rounds
+//! cells may hold are found by repetition: what stores have written in one round, loads of other threads may read in the next. What a thread reads of itself is known on its path, if the
+//! model keeps coherence: the last value that it wrote to the cell. A value that takes more rounds
 //! than there are reads depends on itself, and no execution has it. So does a value of which every derivation needs the very store that is to write it (`Origins`).
 //!
 //! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times; longer paths are dropped and said.
@@ -109,8 +110,18 @@ pub struct Runs {
 /// The most events of a path.
 const MOST: usize = Events::BITS as usize;
 
-/// The values that cells may hold, sorted.
-type Values = Vec<Vec<u64>>;
+/// The threads that write a value, as bits. Threads from number 63 on share the last bit.
+type Writers = u64;
+
+/// The bit that several threads may share.
+const SHARED: Writers = 1 << (Writers::BITS - 1);
+
+fn writer(thread: u32) -> Writers {
+    1 << thread.min(Writers::BITS - 1)
+}
+
+/// The values that stores may write to each cell, sorted, with the threads that write them.
+type Values = Vec<Vec<(u64, Writers)>>;
 
 /// For each cell and value the stores that every derivation of the value needs, as bits: without loops each store happens once, so none can need itself.
 #[derive(Default)]
@@ -150,7 +161,7 @@ impl Origins {
     }
     /// Drops the paths that need themselves; adds what the others write. Whether something is new.
     fn add(&mut self, threads: &mut [Paths], values: &mut Values) -> bool {
-        let mut found: Vec<(u32, u64, u128)> = Vec::new();
+        let mut found: Vec<(u32, u64, Writers, u128)> = Vec::new();
         for (t, paths) in threads.iter_mut().enumerate() {
             for (shape, traces) in &mut paths.shapes {
                 traces.retain(|trace| {
@@ -160,7 +171,7 @@ impl Origins {
                             found.truncate(before);
                             return false;
                         };
-                        found.push((cell, trace.writes[e], needs));
+                        found.push((cell, trace.writes[e], writer(t as u32), needs));
                     }
                     true
                 });
@@ -168,11 +179,17 @@ impl Origins {
             paths.shapes.retain(|s| !s.1.is_empty());
         }
         let mut grown = false;
-        for (cell, value, needs) in found {
+        for (cell, value, writer, needs) in found {
             let list = &mut values[cell as usize];
-            if let Err(place) = list.binary_search(&value) {
-                list.insert(place, value);
-                grown = true;
+            match list.binary_search_by_key(&value, |v| v.0) {
+                Ok(place) => {
+                    grown |= list[place].1 & writer == 0;
+                    list[place].1 |= writer;
+                }
+                Err(place) => {
+                    list.insert(place, (value, writer));
+                    grown = true;
+                }
             }
             let known = self.needs.entry((cell, value)).or_insert(needs);
             grown |= *known & !needs != 0;
@@ -182,11 +199,29 @@ impl Origins {
     }
 }
 
+/// The values that reads take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Those that coherence allows: of its own thread the last one written before it.
+    Coherent,
+    /// All that are written to the cell.
+    All,
+    /// The same. The run stops after this number of steps of a thread.
+    AllWithin(u64),
+}
+
 /// Runs all threads. The layout is cut so that every access fits.
-pub fn run(threads: &[Thread], layout: &mut Layout, asked: &[Vec<Register>], bounds: Bounds, budget: &Budget) -> Result<Runs, Stop> {
+pub fn run(
+    threads: &[Thread],
+    layout: &mut Layout,
+    asked: &[Vec<Register>],
+    bounds: Bounds,
+    take: Reads,
+    budget: &Budget,
+) -> Result<Runs, Stop> {
     layout.cut();
     'layout: loop {
-        let mut values: Values = layout.cells().iter().map(|c| vec![c.initial]).collect();
+        let mut values: Values = vec![Vec::new(); layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
         loop {
@@ -201,6 +236,7 @@ pub fn run(threads: &[Thread], layout: &mut Layout, asked: &[Vec<Register>], bou
                     values: &values,
                     asked: &asked[t],
                     bounds,
+                    take,
                     budget,
                     runs: &mut runs,
                     shapes: HashMap::new(),
@@ -259,6 +295,7 @@ struct Runner<'r> {
     values: &'r Values,
     asked: &'r [Register],
     bounds: Bounds,
+    take: Reads,
     budget: &'r Budget,
     runs: &'r mut Runs,
     shapes: HashMap<Shape, usize>,
@@ -307,6 +344,9 @@ impl Runner<'_> {
         while let Some(op) = thread.ops.get(s.at as usize) {
             self.steps += 1;
             if self.steps.is_multiple_of(1024) {
+                if matches!(self.take, Reads::AllWithin(most) if self.steps > most) {
+                    return Err(Stop::States);
+                }
                 self.budget.check(0)?;
                 if self.steps.is_multiple_of(1 << 20) {
                     self.budget.check_memory()?;
@@ -376,7 +416,7 @@ impl Runner<'_> {
                     if *reserve {
                         s.reservation = Some((first, access.count, access.address));
                     }
-                    for loaded in self.choices(&access) {
+                    for loaded in self.choices(&s, &access) {
                         let mut next = s.clone();
                         let read = self.read(&mut next, &access, loaded, &event);
                         next.assign(*into, value, loaded, read);
@@ -424,7 +464,7 @@ impl Runner<'_> {
         let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
         let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
         s.index += 1;
-        for loaded in self.choices(&access) {
+        for loaded in self.choices(&s, &access) {
             let writes = when.as_ref().is_none_or(|w| w.value(&s.registers, loaded) != 0);
             match flow {
                 Flow::Plain if *atomicity == Atomicity::One && writes => {
@@ -534,13 +574,29 @@ impl Runner<'_> {
         crate::code::low(value >> ((cell.offset - first.offset) * 8), u32::from(cell.width) * 8)
     }
     /// All values that an access may read.
-    fn choices(&self, access: &Access) -> Vec<u64> {
+    fn choices(&self, s: &State, access: &Access) -> Vec<u64> {
         let cells = self.layout.cells();
         let start = cells[access.first as usize].offset;
         let mut list = vec![0];
         for i in access.first..access.first + access.count {
             let shift = (cells[i as usize].offset - start) * 8;
-            list = list.iter().flat_map(|v| self.values[i as usize].iter().map(move |w| v | w << shift)).collect();
+            let of_cell = self.cell_choices(s, i);
+            list = list.iter().flat_map(|v| of_cell.iter().map(move |w| v | w << shift)).collect();
+        }
+        list
+    }
+    /// All values that a read of a cell may take. Under coherence these are what the thread wrote
+    /// there last, or the initial value if it wrote nothing, and what other threads write.
+    fn cell_choices(&self, s: &State, cell: u32) -> Vec<u64> {
+        let (values, initial) = (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
+        let last = s.shape.events.iter().rposition(|e| e.kind.writes() && e.cell == Some(cell));
+        let ordered = last.is_none_or(|e| s.shape.events[e].index < s.index);
+        let coherent = self.take == Reads::Coherent && ordered;
+        let others = if coherent { !writer(self.number) | SHARED } else { Writers::MAX };
+        let here = last.filter(|_| coherent).map_or(initial, |e| s.writes[e]);
+        let mut list: Vec<u64> = values.iter().filter(|v| v.1 & others != 0).map(|v| v.0).collect();
+        if let Err(place) = list.binary_search(&here) {
+            list.insert(place, here);
         }
         list
     }

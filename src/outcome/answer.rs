@@ -45,6 +45,8 @@ pub struct Answer {
     pub negative: u64,
     /// The verdict.
     pub verdict: Verdict,
+    /// True if these are all outcomes; false if a limit or a bound left some out.
+    pub complete: bool,
     /// The flags that the model raises, such as data races.
     pub flags: Vec<String>,
 }
@@ -82,12 +84,14 @@ impl Answer {
             positive,
             negative,
             verdict,
+            complete,
             flags: Vec::new(),
         }
     }
-    /// `Always`, `Sometimes` or `Never`.
+    /// `Always`, `Sometimes` or `Never`; `Unknown` if outcomes that were left out could change it.
     pub fn observation(&self) -> &'static str {
         match (self.positive, self.negative) {
+            (0, _) | (_, 0) if !self.complete => "Unknown",
             (0, _) => "Never",
             (_, 0) => "Always",
             _ => "Sometimes",

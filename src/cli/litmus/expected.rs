@@ -45,14 +45,24 @@ impl Wanted {
             Wanted::Demand(false) => "No",
         }
     }
-    /// Whether a report is as wanted. One that a limit left open is not.
+    /// Compares a report with the wanted answer. `None` if outcomes that a limit left out could
+    /// change the comparison.
+    pub(super) fn compare(self, report: &Answer) -> Option<bool> {
+        let (met, unmet) = (report.positive > 0, report.negative > 0);
+        match self {
+            Wanted::Observation("Always") if unmet => Some(false),
+            Wanted::Observation("Never") if met => Some(false),
+            Wanted::Observation(word) => match report.observation() {
+                "Unknown" => None,
+                observation => Some(observation == word),
+            },
+            Wanted::Met(wanted) => (met || report.complete).then_some(met == wanted),
+            Wanted::Demand(wanted) => (report.verdict != Verdict::Unknown).then_some((report.verdict == Verdict::Ok) == wanted),
+        }
+    }
+    /// True if a report is as wanted. A report that a limit left open is not.
     pub(super) fn met_by(self, report: &Answer) -> bool {
-        report.verdict != Verdict::Unknown
-            && match self {
-                Wanted::Observation(word) => report.observation() == word,
-                Wanted::Met(met) => (report.positive > 0) == met,
-                Wanted::Demand(ok) => (report.verdict == Verdict::Ok) == ok,
-            }
+        self.compare(report) == Some(true)
     }
 }
 

@@ -63,11 +63,26 @@ impl Ran {
     /// The text, as the herd tools print it, and what was left out.
     fn text(&self) -> String {
         let mut out = self.answer.text();
-        for line in &self.left_out {
-            out += line;
+        for line in self.limits() {
+            out += &line;
             out.push('\n');
         }
         out
+    }
+    /// What limits and bounds left out, a line each.
+    fn limits(&self) -> Vec<String> {
+        let stopped = match &self.stop {
+            Stop::Complete => None,
+            Stop::Interrupted => Some("Stopped: interrupted before all outcomes were found".to_string()),
+            stop => Some(format!("Stopped: the limit `--{}` was reached before all outcomes were found", stop.word())),
+        };
+        let buffer = self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
+        stopped.into_iter().chain(buffer).chain(self.left_out.iter().cloned()).collect()
+    }
+    /// Why outcomes may be missing. `None` if all were found.
+    fn reason(&self) -> Option<String> {
+        let limits = self.limits();
+        (!limits.is_empty()).then(|| limits.join("; "))
     }
     fn json(&self, unit: &str) -> Value {
         let a = &self.answer;
@@ -85,6 +100,9 @@ impl Ran {
             "states": a.outcomes.iter().map(line).collect::<Vec<_>>(),
             "stop": self.stop.word(),
         });
+        if let Some(reason) = self.reason().filter(|_| !a.complete) {
+            out["reason"] = json!(reason);
+        }
         out[format!("searched_{unit}")] = json!(self.effort);
         for (key, value) in &self.more {
             out[*key] = value.clone();

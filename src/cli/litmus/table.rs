@@ -56,15 +56,15 @@ impl<'a> Table<'a> {
         if let Some(code) = self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max() {
             return code;
         }
-        let compared = |r: &Ran| self.wanted.is_none_or(|w| w.of(&r.file, &r.answer.name).is_some());
-        let has = |v: Verdict| self.ran().any(|r| r.answer.verdict == v && compared(r));
-        let wrong = match self.wanted {
-            Some(wanted) => self.differences(wanted).iter().any(|d| d.ran.answer.verdict != Verdict::Unknown),
-            None => has(Verdict::No),
+        // Each test as its own condition or the wanted answer has it: right, wrong, or open.
+        let compared = |r: &Ran| match self.wanted {
+            Some(wanted) => wanted.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
+            None => Some((r.answer.verdict != Verdict::Unknown).then_some(r.answer.verdict == Verdict::Ok)),
         };
-        if wrong {
+        let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
+        if has(Some(false)) {
             1
-        } else if has(Verdict::Unknown) {
+        } else if has(None) {
             3
         } else {
             0
@@ -110,10 +110,12 @@ impl<'a> Table<'a> {
         let mut out = String::new();
         for (path, result) in self.files.iter().zip(self.results).filter(|_| !quiet) {
             let _ = match result {
-                Ok(Ran { answer: a, .. }) => {
+                Ok(ran) => {
+                    let a = &ran.answer;
                     let flags: String = a.flags.iter().map(|f| format!(" Flag {f}")).collect();
                     let (word, seen, path) = (a.verdict.word(), a.observation(), path.display());
-                    writeln!(out, "{word:<8}Observation {} {seen} {} {}{flags}  ({path})", a.name, a.positive, a.negative)
+                    let why = ran.reason().filter(|_| !a.complete).map(|why| format!("  {why}")).unwrap_or_default();
+                    writeln!(out, "{word:<8}Observation {} {seen} {} {}{flags}  ({path}){why}", a.name, a.positive, a.negative)
                 }
                 Err(_) => writeln!(out, "Refused ({})", path.display()),
             };
@@ -124,8 +126,12 @@ impl<'a> Table<'a> {
         let [ok, no, unknown, refused] = self.counts();
         let _ = writeln!(out, "model        {}\ntests        {}\nOk           {ok}\nNo           {no}", self.model, self.results.len());
         let _ = writeln!(out, "Unknown      {unknown}\nrefused      {refused}");
+        let observed = |word: &str| self.ran().filter(|r| r.answer.observation() == word).count();
         for word in ["Always", "Sometimes", "Never"] {
-            let _ = writeln!(out, "{word:<13}{}", self.ran().filter(|r| r.answer.observation() == word).count());
+            let _ = writeln!(out, "{word:<13}{}", observed(word));
+        }
+        if observed("Unknown") > 0 {
+            let _ = writeln!(out, "not observed {}", observed("Unknown"));
         }
         let flagged = self.ran().filter(|r| !r.answer.flags.is_empty()).count();
         if flagged > 0 {
@@ -178,10 +184,10 @@ impl<'a> Table<'a> {
                 Ok(ran) => {
                     let answer = &ran.answer;
                     let wanted = self.wanted.and_then(|w| w.of(&ran.file, &answer.name)).unwrap_or(Wanted::Demand(true));
-                    let outcome = match answer.verdict {
-                        Verdict::Unknown => Outcome::Unknown(ran.stop.word().to_string()),
-                        _ if wanted.met_by(answer) => Outcome::Passed,
-                        _ => Outcome::Failed {
+                    let outcome = match wanted.compare(answer) {
+                        None => Outcome::Unknown(ran.reason().unwrap_or_else(|| "a bound was reached".to_string())),
+                        Some(true) => Outcome::Passed,
+                        Some(false) => Outcome::Failed {
                             message: format!("wanted {}, found {}", wanted.word(), answer.observation()),
                             text: ran.text(),
                         },

@@ -1,6 +1,7 @@
 //! Facts of the literature in each language, refusals with places, and comparisons: with all candidates judged, with the machines on x86, with herd.
 
 mod armv8;
+mod chains;
 mod facts;
 mod given;
 mod grammar;
@@ -15,7 +16,7 @@ use mu_litmus::code::Arch;
 use mu_litmus::condition::Place;
 use mu_litmus::file::{Options, Test, parse};
 use mu_litmus::judge::Judge;
-use mu_litmus::paths::{self, Bounds};
+use mu_litmus::paths::{self, Bounds, Reads};
 use mu_litmus::report::{Report, run};
 use std::collections::BTreeSet;
 
@@ -86,8 +87,10 @@ fn compare_with_all(text: &str, judge: &Judge) {
         }
     }
     let budget = Budget::default();
-    let runs = paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, &budget).unwrap();
+    let run = |test: &mut Test, take| paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, take, &budget).unwrap();
+    let runs = run(&mut test, Reads::Coherent);
     let (found, _) = candidates::search(&test, &runs, judge, &budget).unwrap();
+    let runs = run(&mut test, Reads::All);
     let mut all = BTreeSet::new();
     let mut met = 0;
     candidates::search_all(&test, &runs, judge, &budget, &mut |m| {

@@ -1,0 +1,57 @@
+//! Chains of read-modify-writes: their values follow program order, and their number is no exponent. Runs that stop answer *unknown*.
+
+use super::{answer, judge, outcomes, usual};
+use mu_base::Budget;
+use mu_litmus::code::Arch;
+use mu_litmus::file::{Options, parse};
+use mu_litmus::paths::Bounds;
+use mu_litmus::report::run;
+use mu_outcome::Verdict;
+use std::sync::atomic::Ordering;
+
+/// A test for x86 with as many threads as columns, each the same number of times its instruction.
+fn x86(columns: &[&str], times: usize, condition: &str) -> String {
+    let initial: String = (0..columns.len()).map(|t| format!("uint64_t {t}:rax=1; ")).collect();
+    let heads: Vec<String> = (0..columns.len()).map(|t| format!("P{t}")).collect();
+    let rows = format!(" {} ;\n", columns.join(" | ")).repeat(times);
+    format!("X86_64 t\n{{ uint64_t x=0; {initial}}}\n {} ;\n{rows}{condition}\n", heads.join(" | "))
+}
+
+#[test]
+fn a_chain_on_one_thread_has_one_outcome() {
+    // Each step adds the register to memory and takes what was there: Fibonacci's numbers.
+    let (mut register, mut memory) = (1u64, 0u64);
+    for _ in 0..40 {
+        (register, memory) = (memory, register + memory);
+    }
+    for model in ["sc", "tso", "pso"] {
+        let found = outcomes(&answer(&x86(&["xaddq %rax,(x)"], 40, "locations [x; 0:rax;]\nexists (true)"), &judge(Arch::X86, model)));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [format!("0:rax={register}; [x]={memory};")], "{model}");
+    }
+    let riscv = format!("RISCV t\n{{ 0:x6=x; 0:x5=3; }}\n P0 ;\n{}forall (x=90)\n", " amoadd.w x8,x5,(x6) ;\n".repeat(30));
+    let arm = format!("AArch64 t\n{{ 0:X1=x; 0:W2=3; }}\n P0 ;\n{}forall (x=90)\n", " LDADD W2,W3,[X1] ;\n".repeat(30));
+    let c = format!("C t\n{{ }}\nP0 (atomic_int* x) {{\n{}}}\nforall (x=90)\n", "atomic_fetch_add(x, 3);\n".repeat(30));
+    for (arch, text) in [(Arch::RiscV, riscv), (Arch::AArch64, arm), (Arch::C, c)] {
+        let report = answer(&text, &usual(arch));
+        assert_eq!((report.answer.verdict, report.answer.outcomes.len()), (Verdict::Ok, 1), "{text}");
+    }
+}
+
+#[test]
+fn a_chain_is_seen_by_another_thread_in_order() {
+    let text = "X86_64 t\n{ uint64_t x=0; }\n P0 | P1 ;\n incq (x) | movq (x),%rax ;\n incq (x) | movq (x),%rbx ;\n incq (x) | ;\n incq (x) | ;\n incq (x) | ;\n\
+                exists (1:rax=4 /\\ 1:rbx=3)\n";
+    let report = answer(text, &usual(Arch::X86));
+    assert_eq!((report.answer.verdict, report.answer.outcomes.len()), (Verdict::No, 21));
+}
+
+#[test]
+fn a_run_that_stops_says_neither_never_nor_always() {
+    let text = x86(&["xaddq %rax,(x)", "lock xaddq %rax,(x)"], 5, "exists (x=3)");
+    let judge = usual(Arch::X86);
+    let budget = Budget::default();
+    budget.interrupt_flag().store(true, Ordering::Relaxed);
+    let test = parse(mu_base::SourceId(0), &text, Options { pairs: judge.pairs }).unwrap();
+    let report = run(test, &judge, Bounds { loops: 2 }, &budget).unwrap();
+    assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
+}
