@@ -200,3 +200,54 @@ fn models_answer_as_machines_and_by_axioms() {
         }
     }
 }
+
+/// Runs with an option that has no effect on them. The option is the last word that begins with a dash.
+const WITHOUT_EFFECT: [&str; 31] = [
+    "program specs/x86/spinlock.asm --split-xchg",
+    "program specs/x86/spinlock.asm --threads-of 3 --initial any",
+    "program specs/x86/spinlock.asm --initial zero",
+    "program specs/x86/spinlock.asm -D size=3",
+    "prove specs/cubicle/naive_mutex.cub --split-xchg",
+    "prove specs/cubicle/naive_mutex.cub --initial any",
+    "verify specs/cubicle/naive_mutex.cub absent.proof --split-xchg",
+    "expand specs/x86/spinlock.asm --initial any",
+    "expand specs/x86/spinlock.asm --to cubicle --threads-of 3",
+    "expand specs/x86/spinlock.asm --to cubicle --model sc",
+    "expand specs/arcx.spec --threads-of 3",
+    "expand specs/arcx.spec --buffer 3",
+    "robust specs/x86/sb.litmus --threads-of 3",
+    "robust specs/x86/spinlock.asm -D size=3",
+    "litmus specs/x86/sb.litmus --unroll 3",
+    "litmus specs/x86/sb.litmus --include specs/memory",
+    "litmus specs/x86/sb.litmus --model rvwmo --buffer 3",
+    "litmus specs/x86/sb.litmus --by axioms --buffer 3",
+    "litmus specs/x86/sb.litmus --model rvwmo --by machine",
+    "litmus specs/x86/sb.litmus --machine m.mcrl2 --interface m.interface --unroll 3",
+    "litmus specs/x86/sb.litmus -D size=3",
+    "check specs/arcx.spec -f [true*]<true>true --threads-of 3",
+    "check specs/arcx.spec -f [true*]<true>true --model sc",
+    "check specs/arcx.spec -f [true*]<true>true --internal i",
+    "check specs/arcx.spec -f [true*]<true>true --check-samples 3",
+    "check specs/arcx.spec --solver zielonka",
+    "explore specs/cubicle/naive_mutex.cub --threads-of 3",
+    "explore specs/arcx.spec --data specs/arcx.spec",
+    "explore specs/arcx.spec --evidence absent.svg",
+    "explore specs/arcx.spec --deadlock --hide a",
+    "compare specs/arcx.spec specs/arcx.spec --buffer 3",
+];
+
+#[test]
+fn options_without_effect_are_rejected() {
+    for line in WITHOUT_EFFECT {
+        let words: Vec<&str> = line.split(' ').collect();
+        let option = words.iter().rfind(|w| w.starts_with('-')).unwrap();
+        let output = run(&words, &[]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(message.contains(&format!("`{option}` has no effect on this run: it is for ")), "{line}: {message}");
+    }
+    // A default value is none that the line names.
+    for line in ["program specs/x86/spinlock.asm --threads-of 1", "expand specs/x86/spinlock.asm --to cubicle --split-xchg"] {
+        text(&run(&line.split(' ').collect::<Vec<_>>(), &[]));
+    }
+}

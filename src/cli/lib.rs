@@ -65,6 +65,7 @@ mod readers;
 mod refuted;
 mod robust;
 mod sampled;
+mod scope;
 #[cfg(feature = "cluster")]
 mod shares;
 mod shell;
@@ -100,6 +101,7 @@ pub fn run_words(words: Vec<String>) -> u8 {
     }
     let words = args::with_forms_of_check(args::with_default_command(&description, words));
     let matches = description.try_get_matches_from_mut(words);
+    let named = matches.as_ref().map(scope::Named::of).unwrap_or_default();
     let parsed = matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
     std::mem::forget(description);
     let cli = match parsed {
@@ -119,7 +121,7 @@ pub fn run_words(words: Vec<String>) -> u8 {
     // A stack of its own: the stages grow theirs as they need, and start from a known size. No thread: waking one takes as long as a small run.
     // Systems of any number of processes nest to a known depth, and their proofs may be shorter than a stack takes to make.
     let shallow = matches!(cli.command, Command::Prove(_) | Command::Verify(_));
-    match catch_unwind(AssertUnwindSafe(|| if shallow { command(cli) } else { stacker::grow(64 << 20, || command(cli)) })) {
+    match catch_unwind(AssertUnwindSafe(|| if shallow { command(cli, &named) } else { stacker::grow(64 << 20, || command(cli, &named)) })) {
         Ok(code) => code,
         Err(_) => {
             eprintln!("internal error: a worker panicked; the message above says where");
@@ -138,7 +140,7 @@ fn say(e: &clap::Error) {
     };
 }
 
-fn command(cli: Cli) -> u8 {
+fn command(cli: Cli, named: &scope::Named) -> u8 {
     let common = cli.command.common().cloned().unwrap_or_default();
     let reading = cli.command.reading().cloned().unwrap_or_default();
     let mut session = match &cli.command {
@@ -153,39 +155,7 @@ fn command(cli: Cli) -> u8 {
     if let Some(model) = cli.command.model() {
         output::model(model);
     }
-    let result: Result<u8, Diagnostic> = match &cli.command {
-        _ if help && cli.command.model().is_some() => {
-            first::parameters(&mut session, cli.command.model().unwrap_or(std::path::Path::new("")))
-        }
-        Command::Check(a) => check::run(&mut session, a),
-        Command::Explore(a) => explore::run(&mut session, a),
-        Command::Expand(a) => translate::expand(&mut session, a),
-        Command::Linearise(a) => translate::linearise(&mut session, a),
-        Command::Reduce(a) => lts::reduce(&mut session, a),
-        Command::Compare(a) => compare::run(&mut session, a),
-        Command::Info(a) => lts::show(&mut session, a),
-        Command::Convert(a) => lts::convert(&mut session, a),
-        Command::Pbes(a) => game::pbes(&mut session, a),
-        Command::Solve(a) => game::solve(&mut session, a),
-        Command::Sweep(a) => sweep::run(&mut session, a),
-        Command::Report(a) => page::run(&session, a),
-        Command::Litmus(a) => litmus::run(&mut session, a),
-        Command::Models(a) => models::run(&mut session, a),
-        Command::Conform(a) => conform::run(&mut session, a),
-        Command::Program(a) => program::run(&mut session, a),
-        Command::Robust(a) => robust::run(&mut session, a),
-        Command::Prove(a) => prove::prove(&mut session, a),
-        Command::Verify(a) => prove::verify(&mut session, a),
-        Command::Simulate(a) => simulate::run(&mut session, a),
-        Command::New(a) => first::new(&session, a),
-        Command::Eval(a) => first::eval(&mut session, a),
-        Command::Fmt(a) => fmt::run(&mut session, a),
-        Command::Lsp(_) => lsp::run(),
-        Command::Studio(a) => studio::run(&session, a),
-        Command::Cluster(a) => cluster::across(&session, a),
-        Command::Completions(a) => shell::completions(a),
-        Command::Manual(a) => shell::manual(a),
-    };
+    let result = scope::expect_effect(&cli.command, named).and_then(|()| dispatch(&mut session, &cli.command, help));
     let result = result.map(|code| systems::bounded(&session, code));
     let result = result.and_then(|code| output::timed(&session.budget).map(|()| code));
     match result {
@@ -197,5 +167,40 @@ fn command(cli: Cli) -> u8 {
             }
             diagnostic.exit_code()
         }
+    }
+}
+
+/// Runs a command.
+fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, Diagnostic> {
+    match command {
+        _ if help && command.model().is_some() => first::parameters(session, command.model().unwrap_or(std::path::Path::new(""))),
+        Command::Check(a) => check::run(session, a),
+        Command::Explore(a) => explore::run(session, a),
+        Command::Expand(a) => translate::expand(session, a),
+        Command::Linearise(a) => translate::linearise(session, a),
+        Command::Reduce(a) => lts::reduce(session, a),
+        Command::Compare(a) => compare::run(session, a),
+        Command::Info(a) => lts::show(session, a),
+        Command::Convert(a) => lts::convert(session, a),
+        Command::Pbes(a) => game::pbes(session, a),
+        Command::Solve(a) => game::solve(session, a),
+        Command::Sweep(a) => sweep::run(session, a),
+        Command::Report(a) => page::run(session, a),
+        Command::Litmus(a) => litmus::run(session, a),
+        Command::Models(a) => models::run(session, a),
+        Command::Conform(a) => conform::run(session, a),
+        Command::Program(a) => program::run(session, a),
+        Command::Robust(a) => robust::run(session, a),
+        Command::Prove(a) => prove::prove(session, a),
+        Command::Verify(a) => prove::verify(session, a),
+        Command::Simulate(a) => simulate::run(session, a),
+        Command::New(a) => first::new(session, a),
+        Command::Eval(a) => first::eval(session, a),
+        Command::Fmt(a) => fmt::run(session, a),
+        Command::Lsp(_) => lsp::run(),
+        Command::Studio(a) => studio::run(session, a),
+        Command::Cluster(a) => cluster::across(session, a),
+        Command::Completions(a) => shell::completions(a),
+        Command::Manual(a) => shell::manual(a),
     }
 }

@@ -122,6 +122,9 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
         && let Some((small, found)) = instance(session, args, source, &text)?
     {
         program::report(session, &small, &found, model(args).name())?;
+        if let Some(path) = &args.evidence {
+            eprintln!("warning: {} is not written: the run is one of the program, not of its system", path.display());
+        }
         return Ok(1);
     }
     report(session, args, &translated, &outcome)

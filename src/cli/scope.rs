@@ -1,0 +1,173 @@
+//! Options without effect on a run: each is rejected before anything is read, so that no option is ignored in silence.
+//!
+//! In: the command and the options that its command line names. A default value is not named. Out: a usage error with the
+//! option and what it is for. Options that a command knows in itself to be without effect are rejected there.
+
+use super::args::{By, CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, ThreadsOf};
+use super::files::Form;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use mu_base::{Diagnostic, Stage, ends_in};
+use mu_engines::Engine as _;
+use mu_engines::explicit::Explicit;
+use std::path::Path;
+
+/// The options that a command line names, by their ids.
+#[derive(Default)]
+pub(super) struct Named(Vec<String>);
+
+impl Named {
+    /// Collects the options that stand on the command line of a subcommand.
+    pub(super) fn of(matches: &ArgMatches) -> Self {
+        let Some((_, matches)) = matches.subcommand() else { return Self::default() };
+        let named = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        Self(matches.ids().map(clap::Id::as_str).filter(named).map(String::from).collect())
+    }
+    fn has(&self, id: &str) -> bool {
+        self.0.iter().any(|n| n == id)
+    }
+}
+
+/// An option by its id, true if it has an effect on this run, and the runs on which it has one.
+type Row = (&'static str, bool, &'static str);
+
+/// Rejects the first option that is named and has no effect.
+pub(super) fn expect_effect(command: &Command, named: &Named) -> Result<(), Diagnostic> {
+    for (id, effective, meant) in rows(command) {
+        if !effective && named.has(id) {
+            return Err(without_effect(id, meant));
+        }
+    }
+    Ok(())
+}
+
+fn without_effect(id: &str, meant: &str) -> Diagnostic {
+    let option = match id {
+        "define" => "-D".to_string(),
+        "memory_model" => "--model".to_string(),
+        "chosen_engine" => "--engine".to_string(),
+        id => format!("--{}", id.replace('_', "-")),
+    };
+    Diagnostic::new(Stage::Usage, format!("`{option}` has no effect on this run: it is for {meant}")).note("omit the option")
+}
+
+/// All options of a command that may be without effect.
+fn rows(command: &Command) -> Vec<Row> {
+    let mut rows = command.reading().map_or_else(Vec::new, |_| of_reading(&inputs(command)));
+    rows.extend(match command {
+        Command::Program(a) => {
+            let any = a.threads_of == ThreadsOf::Any;
+            // A proof rejects `-D` by itself.
+            [of_translation(any, "any number of threads (`--threads-of any`)"), vec![("define", any, PARAMETERS)]].concat()
+        }
+        Command::Prove(a) => of_translation(is_asm(&a.file), ASM),
+        Command::Verify(a) => of_translation(is_asm(&a.file), ASM),
+        Command::Robust(a) => vec![("threads_of", is_asm(&a.file), ASM), ("define", false, PARAMETERS)],
+        Command::Expand(a) => of_expand(a),
+        Command::Litmus(a) => of_litmus(a),
+        Command::Check(a) => of_check(a),
+        Command::Explore(a) => of_explore(a),
+        Command::Models(_) => vec![("define", false, PARAMETERS)],
+        _ => Vec::new(),
+    });
+    rows
+}
+
+const ASM: &str = "x86 programs (`.asm`)";
+const PARAMETERS: &str = "parameters of a specification";
+const BUFFERED: &str = "models with store buffers: programs (`.asm`, `.litmus`) and systems of any number of processes (`.cub`)";
+
+fn is_asm(path: &Path) -> bool {
+    ends_in(path, "asm")
+}
+
+/// The models that a command reads.
+fn inputs(command: &Command) -> Vec<&Path> {
+    match command {
+        Command::Compare(a) => vec![&a.a, &a.b],
+        Command::Conform(a) => [&a.model].into_iter().chain(&a.fault).map(AsRef::as_ref).collect(),
+        command => command.model().into_iter().collect(),
+    }
+}
+
+fn of_reading(inputs: &[&Path]) -> Vec<Row> {
+    let any = |is: &dyn Fn(Form, &Path) -> bool| inputs.iter().any(|path| is(Form::of(path), path));
+    // A folder of faulty machines may hold models of all forms.
+    let folder = inputs.iter().any(|path| path.is_dir());
+    let buffered = folder || any(&|form, _| matches!(form, Form::Program | Form::System));
+    let stored = folder || any(&|form, _| form.is_lts());
+    vec![
+        ("threads_of", folder || any(&|_, path| is_asm(path)), ASM),
+        ("memory_model", buffered, BUFFERED),
+        ("buffer", buffered, BUFFERED),
+        ("data", stored, "transition systems"),
+        ("internal", stored, "transition systems"),
+    ]
+}
+
+fn of_translation(effective: bool, meant: &'static str) -> Vec<Row> {
+    vec![("initial", effective, meant), ("split_xchg", effective, meant)]
+}
+
+fn of_expand(args: &ExpandArgs) -> Vec<Row> {
+    let system = args.to == Language::Cubicle;
+    let program = Form::of(&args.file) == Form::Program;
+    let fixed = "a number of threads: a system (`--to cubicle`) has any number";
+    let mut rows = of_translation(system, "`--to cubicle`");
+    rows.push(("threads_of", is_asm(&args.file), ASM));
+    for id in ["threads_of", "memory_model", "buffer"] {
+        rows.push((id, !system, fixed));
+    }
+    for id in ["memory_model", "buffer"] {
+        rows.push((id, program, "programs (`.asm`, `.litmus`)"));
+    }
+    rows
+}
+
+fn of_litmus(args: &LitmusArgs) -> Vec<Row> {
+    let shown = args.machine.is_some();
+    let is_machine = mu_program::memory::by_name(&args.model).is_some();
+    let runs = is_machine && args.by == By::Machine && !shown;
+    let cat = "models in `cat`: `--model FILE.cat`, or `--by axioms`";
+    vec![
+        ("by", is_machine && !shown, "the models `sc`, `tso` and `pso` without `--machine`"),
+        ("include", !runs && !shown, cat),
+        ("unroll", !runs && !shown, cat),
+        ("buffer", runs, "the machines `sc`, `tso` and `pso`"),
+        ("define", shown, PARAMETERS),
+    ]
+}
+
+const FORMULA: &str = "a check of formulas";
+
+fn of_check(args: &CheckArgs) -> Vec<Row> {
+    let formulas = !args.formulas.is_empty() || !args.formula.is_empty();
+    let any = args.common.define.iter().any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"));
+    vec![
+        ("check_samples", formulas && any, "formulas for every value of a parameter (`-D NAME=any`)"),
+        ("checkpoint_every", args.keeping.is_wanted(), "`--checkpoint` and `--resume`"),
+        ("solver", formulas, FORMULA),
+        ("count", formulas, FORMULA),
+        ("junit", formulas, FORMULA),
+        ("full_states", formulas, FORMULA),
+    ]
+}
+
+fn of_explore(args: &ExploreArgs) -> Vec<Row> {
+    let sought = args.seeking.sought().is_some();
+    let path = "a path: `--deadlock`, `--action` or `--divergence`";
+    let whole = "whole explorations, without `--deadlock`, `--action` and `--divergence`";
+    let symbolic = sought && ![Explicit.name(), "auto", "cluster"].contains(&args.engine.name());
+    vec![
+        ("all", sought, path),
+        ("evidence", sought, path),
+        ("trace_dir", sought, path),
+        ("full_states", sought, path),
+        ("hide", !sought, whole),
+        ("rename", !sought, whole),
+        ("confluence", !sought, whole),
+        ("strategy", !sought, whole),
+        ("engine", !symbolic, whole),
+        ("checkpoint_every", args.keeping.is_wanted(), "`--checkpoint` and `--resume`"),
+    ]
+}
