@@ -107,6 +107,10 @@ fn no_initial_state(system: &System) -> Diagnostic {
         .note("every claim would hold of such a system; expected a formula that some state satisfies")
 }
 
+fn no_small_initial_state(most: usize) -> String {
+    format!("no initial state: no state of up to {most} processes satisfies `init`; of more processes this is not decided")
+}
+
 fn smt(session: &Session, system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnostic> {
     mu_base::host::fs::create_dir_all(folder).map_err(|e| super::pipeline::file_error("create", folder, &e))?;
     let mut result = Ok(());
@@ -157,6 +161,7 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
     match refused {
         Refused::Premise(refusal) => placed(session, refusal),
         Refused::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        Refused::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
         Refused::Initiation(cube) => format!("cube {} is not shown to have no initial state", cube + 1),
         Refused::Consecution { cube, transition } => {
@@ -173,6 +178,7 @@ fn why(session: &Session, system: &System, outcome: &Outcome, why: &Why) -> Stri
     match why {
         Why::Refused(refusal) => placed(session, refusal),
         Why::NoInitialState => "no initial state: no state satisfies `init`".into(),
+        Why::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         Why::Stopped(stop) => format!("stopped: {}", stop.word()),
         Why::Trouble(Trouble::Processes) => match &outcome.stuck {
             Some(cube) => format!(
@@ -405,7 +411,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         Err(Refused::NoInitialState) => return Err(no_initial_state(&system)),
         _ if other.is_some() => (1, "refused"),
         Ok(_) => (0, "proved"),
-        Err(Refused::Stopped(_)) => (3, "unknown"),
+        Err(Refused::Stopped(_) | Refused::NoInitialStateUpTo(_)) => (3, "unknown"),
         Err(_) => (1, "refused"),
     };
     let model = |memory: Memory| if memory == Memory::Tso { "tso" } else { "sc" };

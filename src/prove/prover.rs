@@ -14,7 +14,7 @@ use crate::replay::{Run, bare_machine, machine, replay};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
 use crate::share::Threads;
-use crate::start::initial;
+use crate::start::{Existence, existence, initial};
 use crate::verify::{Asked, Refused, verify_within};
 use mu_base::host::Instant;
 use mu_base::limits::{Budget, Stop};
@@ -55,6 +55,8 @@ pub enum Why {
     Refused(Refusal),
     /// No state satisfies `init`, for any number of processes.
     NoInitialState,
+    /// No state of this number of processes or fewer satisfies `init`; more are not decided.
+    NoInitialStateUpTo(usize),
     /// A limit.
     Stopped(Stop),
     /// Something that a cube cannot represent.
@@ -187,15 +189,20 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         searched,
         verification: Duration::ZERO,
     };
+    let least = system.fixed.max(1) as usize;
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
-        Err(refusal) => return nothing(Why::Refused(refusal), instances(system, options, options.memory, budget)),
+        Err(refusal) => {
+            // `init` has the same meaning under each memory model.
+            let empty = translate(system, Memory::Sc).ok().and_then(|rules| no_initial_state(&rules, least));
+            let found = if empty.is_some() { (None, None) } else { instances(system, options, options.memory, budget) };
+            return nothing(empty.unwrap_or(Why::Refused(refusal)), found);
+        }
     };
-    let least = system.fixed.max(1) as usize;
-    let empty_from = empty_from(&rules, least);
-    if empty_from == Some(least) {
-        return nothing(Why::NoInitialState, (None, None));
+    if let Some(why) = no_initial_state(&rules, least) {
+        return nothing(why, (None, None));
     }
+    let empty_from = empty_from(&rules, least);
     let mut prover = Prover {
         system,
         rules: &rules,
@@ -223,6 +230,18 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(Why::Trouble(_))));
     let assumed = rules.premises.assumed.len();
     Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification }
+}
+
+/// The reason if no number of processes is known to have an initial state.
+fn no_initial_state(rules: &Rules, least: usize) -> Option<Why> {
+    if empty_from(rules, least) == Some(least) {
+        return Some(Why::NoInitialState);
+    }
+    match existence(rules, least) {
+        Ok(Existence::None) => Some(Why::NoInitialState),
+        Ok(Existence::NoneUpTo(n)) => Some(Why::NoInitialStateUpTo(n)),
+        Ok(Existence::Some) | Err(_) => None,
+    }
 }
 
 /// True if no limit of the user's ended the search.

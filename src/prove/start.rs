@@ -1,11 +1,15 @@
 //! The two ends of a search: the cubes of `unsafe` and `invariant`, and whether a cube meets the initial states.
 
-use crate::atom::{Atom, Cell, Literal, Signature};
+use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, Sort};
 use crate::cube::{Cube, simplify};
 use crate::decide::satisfiable;
 use crate::image::{Trouble, bindings};
 use crate::rules::{FIXED, Rules, Scope, Test, Value, instantiate};
 use crate::simplex::Answer;
+
+/// Further numbers of processes that are tried for an initial state where `init` mentions an array
+/// of processes. If none of them has one, larger numbers stay undecided.
+pub(crate) const MORE_SIZES: usize = 3;
 
 fn process(template: u8, binding: &[u8]) -> u8 {
     if template >= FIXED { template - FIXED } else { binding[usize::from(template)] }
@@ -83,7 +87,6 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
             Atom::In(c, set) => Literal::Atom(Atom::In(now(c), *set)),
             Atom::Same(x, y, equal) => Atom::same(now(x), now(y), *equal),
             Atom::Before(x, y, strict) => {
-                use crate::atom::Point;
                 let point = |p: &Point| match p {
                     Point::Cell(c) => Point::Cell(now(c)),
                     v => *v,
@@ -113,12 +116,18 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     let mut atoms = Vec::new();
     for a in flattened(&cube.atoms).ok_or(Trouble::Number)? {
         match a {
-            Atom::In(c, set) if signature.sort(c) == crate::atom::Sort::Process => {
+            Atom::In(c, set) if signature.sort(c) == Sort::Process => {
                 atoms.push(Atom::In(c, crate::atom::map_set(set, cube.processes, processes, |p| p)));
             }
             a => atoms.push(a),
         }
     }
+    Ok(meet(signature, processes, atoms, &instances(rules, processes)?))
+}
+
+/// The instances of `init` for all maps of its parameters to the processes: of each, one of the
+/// conjunctions holds.
+fn instances(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
     let mut instances: Vec<Vec<Vec<Literal>>> = Vec::new();
     for map in maps(rules.init.0, processes) {
         let mut cubes = Vec::new();
@@ -131,7 +140,70 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
         instances.push(cubes);
     }
     instances.sort_by_key(Vec::len);
-    Ok(meet(signature, processes, atoms, &instances))
+    Ok(instances)
+}
+
+/// Whether some number of processes has an initial state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existence {
+    /// Some number has one, or the decision procedure leaves it open.
+    Some,
+    /// None has one.
+    None,
+    /// None up to this number has one, and larger numbers are not decided.
+    NoneUpTo(usize),
+}
+
+/// Decides whether some number of processes, from `least` on, has an initial state, as the machine
+/// defines them: cells of processes hold one of `1, .., n`; if no state satisfies `init` then, also
+/// one further process, the same in all cells and after all others in the order.
+///
+/// If `init` mentions no array of processes, a state of many processes stays one if only the
+/// constants and the processes that its variables hold are left. So `least + variables` numbers
+/// decide the question.
+///
+/// # Errors
+/// A number or a set that the prover cannot represent.
+pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
+    let cells = cells_of_processes(&instances(rules, least)?, &rules.signature);
+    let (variables, arrays): (Vec<Cell>, Vec<Cell>) = cells.iter().partition(|c| c.processes().next().is_none());
+    let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
+    let most = rules.signature.most.unwrap_or(usize::MAX);
+    for processes in least..=bound.min(most) {
+        if has_state(rules, processes)? {
+            return Ok(Existence::Some);
+        }
+    }
+    Ok(if arrays.is_empty() || most <= bound { Existence::None } else { Existence::NoneUpTo(bound) })
+}
+
+/// The cells in instances of `init` that hold processes.
+fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) -> Vec<Cell> {
+    let atoms = instances.iter().flatten().flatten().filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None });
+    let mut cells: Vec<Cell> = atoms.flat_map(Atom::cells).filter(|c| signature.sort(*c) == Sort::Process).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    cells
+}
+
+/// True if the machine of exactly so many processes has an initial state, or it is open.
+fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
+    let signature = &rules.signature;
+    let found = instances(rules, processes)?;
+    let cells = cells_of_processes(&found, signature);
+    let named = |c: &Cell| Atom::In(*c, (1 << processes) - 1);
+    if meet(signature, processes, cells.iter().map(named).collect(), &found).is_some() {
+        return Ok(true);
+    }
+    // The first cell that holds the further process; others hold the same one or one of the instance.
+    Ok((0..cells.len()).any(|first| {
+        let further = Point::Cell(cells[first]);
+        let after = (0..processes as u8).map(|p| Atom::Before(Point::Variable(p), further, true));
+        let atoms = cells[..first].iter().map(named).chain([Atom::In(cells[first], OTHER)]).chain(after).collect();
+        let same = |c: &Cell| vec![vec![Literal::Atom(named(c))], vec![Atom::same(*c, cells[first], true)]];
+        let choices: Vec<_> = found.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
+        meet(signature, processes, atoms, &choices).is_some()
+    }))
 }
 
 fn meet(signature: &Signature, processes: usize, atoms: Vec<Atom>, instances: &[Vec<Vec<Literal>>]) -> Option<Vec<Atom>> {

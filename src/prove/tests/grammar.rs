@@ -141,6 +141,8 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
             counts.safe += 1;
             assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
             assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
+            let empty = |n| machine(system, memory, n).and_then(|m| m.initial_states()).is_ok_and(|s| s.is_empty());
+            assert!(!sizes(system).all(empty), "seed {seed}, {memory:?}: safe, and no machine has an initial state\n{text}");
             assert!(is_verified(system, &certificate), "seed {seed}, {memory:?}: the verifier rejects a proof\n{text}");
             counts.complete += found.iter().filter(|f| f.1.is_some_and(|v| v.1)).count();
         }

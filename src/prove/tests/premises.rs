@@ -136,6 +136,30 @@ fn an_empty_set_of_initial_states_is_reported() {
     }
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {A}\n";
     assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
+    // One process beyond the instance does not stand for two, and none is before all others.
+    let claim = "array D[proc] : bool unsafe (p) { D[p] = True }";
+    let more = [
+        "var X : proc var Y : proc init (p) { X <> p && Y <> p && X <> Y && D[p] = False }",
+        "var X : proc init (p) { X < p && D[p] = False }",
+        "array L[proc] : proc init (p q) { L[p] <> L[q] && D[p] = False }",
+        "array L[proc] : proc init (p q) { p < L[p] && L[q] <= q && D[p] = False }",
+    ];
+    for text in more {
+        let system = system(&format!("{text} {claim}"));
+        assert!(matches!(outcome(&system, Memory::Tso).verdict, Verdict::Unknown(Why::NoInitialState)), "{text}");
+        let certificate = "mu-check certificate 1\nmemory tso\nnever p1\n  D[p1] in {True}\n";
+        assert_eq!(verify(&system, certificate, &Budget::default()), Err(Refused::NoInitialState), "{text}");
+    }
+    // Where there is one, no machine of few processes has to have it.
+    let some = [
+        "var X : proc var Y : proc var Z : proc init (p) { X <> Y && Y <> Z && X <> Z && D[p] = False }",
+        "var X : proc var Y : proc init (p) { X <> p && Y <> p && D[p] = False }",
+        "var X : proc init (p) { p < X && D[p] = False }",
+        "array L[proc] : proc init (p) { p < L[p] && D[p] = False }",
+    ];
+    for text in some {
+        assert!(is_safe(&system(&format!("{text} {claim}")), Memory::Tso), "{text}");
+    }
     // From three processes on there is none.
     let few = system("array At[proc, proc] : bool var Owner : proc init (p q) { p = Owner || p = #1 } unsafe (p) { At[p, p] = True }");
     assert_eq!(outcome(&few, Memory::Sc).empty_from, Some(3));
