@@ -156,6 +156,28 @@ pub struct Step {
     pub instruction: u32,
 }
 
+impl Access {
+    /// All expressions that it evaluates.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let of = match self {
+            Access::None | Access::Fence(_) => [None; 3],
+            Access::Read { address, .. } => [Some(address), None, None],
+            Access::Write { address, value, when, .. } | Access::Update { address, value, when, .. } => {
+                [Some(address), Some(value), when.as_ref()]
+            }
+        };
+        of.into_iter().flatten()
+    }
+}
+
+impl Step {
+    /// All expressions that it evaluates.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let branch = if let Next::Branch(e, _) = &self.next { Some(e) } else { None };
+        self.access.expressions().chain(self.assigns.iter().map(|a| &a.1)).chain(branch)
+    }
+}
+
 /// The code of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {

@@ -173,7 +173,7 @@ fn both_orders_of_operands() {
 #[test]
 fn registers_of_each_width() {
     let one = |code: &str, condition: &str| {
-        run(&format!("X86_64 w\n{{ 0:rax=0x1122334455667788; }}\nP0 ;\n{code}\nforall ({condition})\n"), "tso")
+        run(&format!("X86_64 w\n{{ 0:rax=0x1122334455667788; char x; }}\nP0 ;\n{code}\nforall ({condition})\n"), "tso")
     };
     for (code, condition) in [
         ("movb $0,%al ;", "0:rax=0x1122334455667700"),
@@ -187,6 +187,22 @@ fn registers_of_each_width() {
         ("xchgb %al,%ah ; movq %rax,%rax ;", "0:rax=0x1122334455668877"),
         ("addb $0x78,%al ; setc %bl ; sete %cl ;", "0:bl=1 /\\ 0:cl=1"),
         ("cmpl $0x55667788,%eax ; jne L ; movl $1,%ecx ; L: ;", "0:rcx=1"),
+        // Both operands are parts of one register; `xadd` writes its destination last.
+        ("movl $0x201,%ecx ; xaddb %ch,%cl ; movq %rcx,%rcx ;", "0:rcx=0x103"),
+        ("movl $0x201,%ecx ; xaddb %cl,%ch ; movq %rcx,%rcx ;", "0:rcx=0x302"),
+        ("movl $0x201,%ecx ; xaddb %cl,%cl ; movq %rcx,%rcx ;", "0:rcx=0x202"),
+        ("movl $3,%ecx ; xaddl %ecx,%ecx ;", "0:rcx=6"),
+        // The destination of `cmpxchg` is a part of the accumulator.
+        ("movl $0x1234,%eax ; cmpxchgb %dl,%ah ; movq %rax,%rax ;", "0:rax=0x1212"),
+        ("movl $0x1212,%eax ; cmpxchgb %dl,%ah ; movq %rax,%rax ;", "0:rax=0x12"),
+        ("cmpxchgb %dl,%al ; movq %rax,%rax ;", "0:rax=0x1122334455667700"),
+        // An address of registers of 32 bits is one of 32 bits.
+        ("movl $0x80000000,%edx ; leaq (%edx,%edx),%rbx ;", "0:rbx=0"),
+        ("movl $0,%edx ; leaq -1(%edx),%rbx ;", "0:rbx=0xffffffff"),
+        ("movl $0x80000000,%edx ; leaq (%rdx,%rdx),%rbx ;", "0:rbx=0x100000000"),
+        // The parity is one of the flags that an instruction may store.
+        ("subl %ecx,%ecx ; setp (x) ; movzbl (x),%ebx ;", "0:rbx=1"),
+        ("movl $1,%ecx ; addl $1,%ecx ; setnp (x) ; movzbl (x),%ebx ;", "0:rbx=1"),
     ] {
         let report = one(code, condition);
         assert_eq!(report.verdict, Verdict::Ok, "{code} {report:?}");

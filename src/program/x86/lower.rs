@@ -170,6 +170,14 @@ impl Assembler {
         (register, value)
     }
 
+    /// The value of a register after two writes of it, of which the second may be of a part.
+    fn written_after(first: Expr, second: Expr) -> Expr {
+        match second {
+            Expr::Merge(_, new, shift, width) => Expr::Merge(Box::new(first), new, shift, width),
+            whole => whole,
+        }
+    }
+
     /// The value of an operand, `Loaded` for memory.
     fn value(o: &Operand, width: Width) -> Expr {
         match o {
@@ -320,9 +328,12 @@ impl Assembler {
         match target {
             Operand::Register(r, view, _) => {
                 let access = self.load(source, width);
-                // The register's part comes last: for `xadd eax, eax` it is what stays.
-                more.retain(|(other, _)| *other != r);
-                more.push(Self::assign(r, &view, width, value));
+                // The destination is written last: for `xadd eax, eax` it is what stays.
+                let (_, mut written) = Self::assign(r, &view, width, value);
+                if let Some(at) = more.iter().position(|(other, _)| *other == r) {
+                    written = Self::written_after(more.remove(at).1, written);
+                }
+                more.push((r, written));
                 self.push(access, more, Next::Fall);
             }
             Operand::Memory(address, _, _) if i.locked => {
@@ -389,11 +400,7 @@ impl Assembler {
             // The same register: at most halves change places.
             Operand::Register(t, target_view, _) => {
                 let (_, swapped) = Self::assign(t, &target_view, width, value);
-                let swapped = match back.1 {
-                    Expr::Merge(_, new, shift, w) => Expr::Merge(Box::new(swapped), new, shift, w),
-                    _ => swapped,
-                };
-                self.push(Access::None, vec![(t, swapped)], Next::Fall);
+                self.push(Access::None, vec![(t, Self::written_after(swapped, back.1))], Next::Fall);
             }
             Operand::Immediate(..) => {}
         }
@@ -431,7 +438,7 @@ impl Assembler {
         let equal = Expr::Test(Test { kind: super::super::expr::TestKind::Equal, negated: false }, Box::new(flags.clone()));
         let keep = Expr::Register(accumulator);
         let fetched = Self::assign(accumulator, &view, width, found.clone()).1;
-        let back = (accumulator, Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched)));
+        let back = (accumulator, Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched.clone())));
         match target {
             Operand::Memory(address, _, _) if i.locked => {
                 self.note(&address, width, true);
@@ -449,7 +456,9 @@ impl Assembler {
             }
             Operand::Register(t, target_view, _) => {
                 let set = Self::assign(t, &target_view, width, new).1;
-                let chosen = Expr::If(Box::new(equal), Box::new(set), Box::new(Expr::Register(t)));
+                // The target may be a part of the accumulator: `cmpxchg ah, dl`.
+                let unequal = if t == accumulator { fetched } else { Expr::Register(t) };
+                let chosen = Expr::If(Box::new(equal), Box::new(set), Box::new(unequal));
                 let mut assigns = vec![(FLAGS, flags), (t, chosen)];
                 if t != accumulator {
                     assigns.push(back);

@@ -149,14 +149,7 @@ impl Assembler {
     }
     /// Keeps the parity flag where some step tests it; elsewhere states would only be told apart by it.
     fn keep_parity(&mut self) {
-        let tested = self.thread.steps.iter().any(|s| {
-            let whether = match &s.access {
-                Access::Write { when, .. } | Access::Update { when, .. } => when.as_ref(),
-                _ => None,
-            };
-            let jump = if let Next::Branch(e, _) = &s.next { Some(e) } else { None };
-            whether.into_iter().chain(jump).chain(s.assigns.iter().map(|a| &a.1)).any(Expr::tests_parity)
-        });
+        let tested = self.thread.steps.iter().flat_map(Step::expressions).any(Expr::tests_parity);
         if !tested {
             return;
         }

@@ -41,6 +41,8 @@ impl Operand {
 struct Sum {
     constant: u64,
     rest: Option<Expr>,
+    /// The width of its widest register, which is that of the address.
+    width: Option<Width>,
 }
 
 impl Sum {
@@ -50,12 +52,14 @@ impl Sum {
             Some(before) => Expr::op(BinOp::Add, Width::W64, before, e),
         });
     }
+    /// The address: modulo 2^32 if its registers have 32 bits (Intel SDM volume 2, `LEA`, and volume 1, section 3.3.7).
     fn finish(self) -> Expr {
-        match self.rest {
-            None => Expr::Const(self.constant),
+        let sum = match self.rest {
+            None => return Expr::Const(self.constant),
             Some(e) if self.constant == 0 => e,
             Some(e) => Expr::op(BinOp::Add, Width::W64, e, Expr::Const(self.constant)),
-        }
+        };
+        if self.width == Some(Width::W32) { sum.part(0, Width::W32) } else { sum }
     }
 }
 
@@ -113,7 +117,7 @@ impl Assembler {
         if token.kind == Kind::Number || cursor.is("-") {
             let number = cursor.number()?;
             if cursor.is("[") || cursor.is("(") {
-                let sum = Sum { constant: number as u64, rest: None };
+                let sum = Sum { constant: number as u64, ..Sum::default() };
                 return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
             }
             return Ok(Operand::Immediate(number, token.span));
@@ -133,7 +137,7 @@ impl Assembler {
         }
         let value = self.immediate(cursor, variables)?;
         if cursor.is("(") || cursor.is("[") {
-            let sum = Sum { constant: value as u64, rest: None };
+            let sum = Sum { constant: value as u64, ..Sum::default() };
             return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
         }
         // A bare name: AT&T's memory, Intel's address.
@@ -204,6 +208,11 @@ impl Assembler {
                 };
                 // Every address is there already: relative to the instruction is what the linker makes of it.
                 if view.full != "rip" {
+                    if !matches!(view.width, Width::W32 | Width::W64) {
+                        let message = format!("a register of {} bits in an address, expected 32 or 64", view.width.bits());
+                        return Err(Diagnostic::at(Stage::Type, span, message));
+                    }
+                    sum.width = sum.width.max(Some(view.width));
                     let mut e = Expr::Register(register).part(view.shift, view.width);
                     let scaled = cursor.eat("*") || part == 1 && cursor.eat(",");
                     if scaled {
