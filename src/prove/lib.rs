@@ -26,7 +26,9 @@ pub mod oracle;
 pub mod lemmas;
 pub mod certificate;
 pub mod verify;
+pub mod audit;
 pub mod prover;
 
+pub use audit::{Audit, audit};
 pub use prover::{Options, Outcome, Verdict, Why, prove};
 pub use verify::verify;

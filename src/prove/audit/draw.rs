@@ -1,0 +1,293 @@
+//! Random machine states: initial states, mutations, states near the cubes of a certificate.
+//!
+//! Numbers are those of the system and of the certificate with their neighbours, numbers of the
+//! state at hand, and far ones (2^31, 2^32). A state is repaired towards a formula atom by atom:
+//! an equation is solved for one of its cells. Cost: linear in the atoms.
+
+use super::machine::{Entry, Env, Machine, State};
+use super::value::{Number, Value, divided, number, plus, times, whole};
+use mu_base::random::Random;
+use mu_cubicle::system::{Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update};
+use num_rational::BigRational;
+use num_traits::{One, Zero};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Most entries in the buffers of a random state.
+pub const MOST_ENTRIES: usize = 5;
+/// Passes of repair until `init` holds.
+const PASSES: usize = 40;
+/// Elements of an abstract type.
+const ELEMENTS: usize = 4;
+
+/// A source of states.
+pub struct Draw {
+    /// The generator.
+    pub random: Random,
+    numbers: Vec<Number>,
+    /// True if cells of processes may hold one beyond the instance.
+    pub beyond: bool,
+}
+
+/// The numbers of a system.
+pub fn constants(system: &System) -> Vec<Number> {
+    let mut found = Vec::new();
+    let mut term = |t: &Term| {
+        if let Term::Sum(s) = t {
+            found.extend(number(&s.constant));
+        }
+    };
+    let mut cube = |cube: &Cube| {
+        for atom in cube {
+            if let Atom::Compare(a, _, b) = atom {
+                term(a);
+                term(b);
+            }
+        }
+    };
+    system.init.dnf.iter().for_each(&mut cube);
+    system.unsafes.iter().for_each(|c| cube(&c.cube));
+    for t in &system.transitions {
+        cube(&t.guard);
+        t.universal.iter().flat_map(|u| &u.dnf).for_each(&mut cube);
+    }
+    for update in system.transitions.iter().flat_map(|t| &t.updates) {
+        let mut value = |v: &mu_cubicle::system::Value| {
+            if let mu_cubicle::system::Value::Term(Term::Sum(s)) = v {
+                found.extend(number(&s.constant));
+            }
+        };
+        match update {
+            Update::Assign { value: v, .. } => value(v),
+            Update::Cases { cases, .. } => cases.iter().for_each(|c| value(&c.value)),
+        }
+    }
+    found
+}
+
+impl Draw {
+    /// A source; `constants` of the system and of the certificate.
+    pub fn new(seed: u64, constants: impl Iterator<Item = Number>) -> Self {
+        let mut numbers: BTreeSet<Number> = [-1, 0, 1, 2, 3].into_iter().map(whole).collect();
+        for n in [1 << 31, 1 << 32].into_iter().map(whole).chain(constants.take(200)) {
+            for n in [n, -n] {
+                numbers.extend([-1, 0, 1].into_iter().filter_map(|d| plus(n, whole(d))));
+            }
+        }
+        Self { random: Random::new(seed), numbers: numbers.into_iter().collect(), beyond: false }
+    }
+
+    /// A value of a sort.
+    pub fn value(&mut self, machine: &Machine, sort: TypeId, state: Option<&State>) -> Value {
+        match sort {
+            TypeId::PROC => Value::Process(self.random.below(machine.n as usize + usize::from(self.beyond)) as u32),
+            TypeId::INT | TypeId::REAL => Value::Number(self.number(sort, state)),
+            t => {
+                let constructors = &machine.system.type_of(t).constructors;
+                if constructors.is_empty() {
+                    return Value::Element(self.random.below(ELEMENTS) as u32);
+                }
+                Value::Constructor(self.random.choose(constructors).0)
+            }
+        }
+    }
+
+    fn number(&mut self, sort: TypeId, state: Option<&State>) -> Number {
+        let near = match state {
+            Some(state) if !state.cells.is_empty() && self.random.chance(1, 3) => Some(*self.random.choose(&state.cells)),
+            _ => None,
+        };
+        let mut n = match near {
+            Some(Value::Number(n)) => plus(n, whole(self.random.below(3) as i64 - 1)).unwrap_or(n),
+            _ if self.random.chance(1, 4) => whole(self.random.below(8) as i64),
+            _ => *self.random.choose(&self.numbers),
+        };
+        if sort == TypeId::REAL && self.random.chance(1, 6) {
+            n = plus(n, Number::new(1, 2)).unwrap_or(n);
+        }
+        if sort == TypeId::INT { n.floor() } else { n }
+    }
+
+    /// A state with random values and empty buffers.
+    pub fn any(&mut self, machine: &Machine) -> State {
+        let cells = (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
+        State { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
+    }
+
+    /// A random initial state; `None` if none was found.
+    pub fn initial(&mut self, machine: &Machine) -> Option<State> {
+        let init = &machine.system.init;
+        if init.dnf.is_empty() {
+            return None;
+        }
+        let closed = machine.system.processes == Some(machine.n);
+        let holds_processes = machine.system.symbols.iter().any(|s| s.sort == TypeId::PROC);
+        for beyond in [false, true] {
+            self.beyond = beyond;
+            if beyond && (closed || !holds_processes) {
+                break;
+            }
+            let mut state = self.any(machine);
+            for _ in 0..PASSES {
+                let wrong = machine.not_initial(&state);
+                if wrong.is_empty() {
+                    if machine.is_state(&state) {
+                        return Some(state);
+                    }
+                    state = self.any(machine);
+                    continue;
+                }
+                for env in wrong {
+                    let cube = self.random.choose(&init.dnf);
+                    cube.iter().for_each(|atom| self.repair(machine, &mut state, &env, atom));
+                }
+            }
+        }
+        self.beyond = false;
+        None
+    }
+
+    /// Changes cells and buffers.
+    pub fn mutate(&mut self, machine: &Machine, state: &mut State, buffered: &[usize]) {
+        if machine.slots == 0 {
+            return;
+        }
+        for _ in 0..self.random.below(4) {
+            let slot = self.random.below(machine.slots);
+            state.cells[slot] = self.value(machine, machine.sort(slot), Some(state));
+        }
+        if !machine.tso || buffered.is_empty() {
+            return;
+        }
+        for _ in 0..self.random.below(4) {
+            let at = self.random.below(machine.n as usize);
+            if state.entries() >= MOST_ENTRIES || self.random.chance(1, 4) {
+                state.buffers[at].pop_back();
+                continue;
+            }
+            let mut entry = Entry::new();
+            for _ in 0..1 + usize::from(self.random.chance(1, 5)) {
+                let slot = *self.random.choose(buffered);
+                if entry.iter().all(|w| w.0 != slot) {
+                    entry.push((slot, self.value(machine, machine.sort(slot), Some(state))));
+                }
+            }
+            state.buffers[at].push_back(entry);
+        }
+    }
+
+    /// Repairs a state so that a random transition is enabled, if one pass does.
+    pub fn enable(&mut self, machine: &Machine, state: &mut State) {
+        let system = machine.system;
+        if system.transitions.is_empty() {
+            return;
+        }
+        let t = self.random.choose(&system.transitions);
+        let choices = machine.choices(t.params.len());
+        if choices.is_empty() {
+            return;
+        }
+        let env = self.random.choose(choices).clone();
+        t.guard.iter().for_each(|atom| self.repair(machine, state, &env, atom));
+        if let (true, Some(actor)) = (t.locked, t.actor) {
+            self.repair(machine, state, &env, &Atom::Fence(actor));
+            if self.random.chance(1, 2) {
+                state.buffers.iter_mut().for_each(VecDeque::clear);
+            }
+        }
+        for u in &t.universal {
+            for p in (0..machine.n).filter(|p| !env[..t.declared].contains(p)) {
+                let inner = super::machine::with(&env, u.var, p);
+                let holds = u.dnf.iter().any(|c| c.iter().all(|a| machine.atom(state, &inner, a) == Some(true)));
+                if !holds && !u.dnf.is_empty() {
+                    let cube = self.random.choose(&u.dnf);
+                    cube.iter().for_each(|atom| self.repair(machine, state, &inner, atom));
+                }
+            }
+        }
+    }
+
+    /// Makes an atom true by one cell, if that is possible.
+    pub fn repair(&mut self, machine: &Machine, state: &mut State, env: &Env, atom: &Atom) {
+        if machine.atom(state, env, atom) != Some(false) {
+            return;
+        }
+        match atom {
+            Atom::False => {}
+            Atom::Fence(p) => state.buffers[Machine::process(env, *p) as usize].clear(),
+            Atom::Compare(Term::Sum(a), op, Term::Sum(b)) => {
+                let minus = whole(-1);
+                let all = a.terms.iter().map(|t| (t, whole(1))).chain(b.terms.iter().map(|t| (t, minus)));
+                let all: Vec<_> = all.collect();
+                if all.is_empty() {
+                    return;
+                }
+                let ((access, factor), sign) = *self.random.choose(&all);
+                let difference = |state: &State| {
+                    let (Value::Number(a), Value::Number(b)) =
+                        (machine.term(state, env, &Term::Sum(a.clone()))?, machine.term(state, env, &Term::Sum(b.clone()))?)
+                    else {
+                        return None;
+                    };
+                    plus(a, -b)
+                };
+                let wanted = match op {
+                    Op::Eq => whole(0),
+                    Op::Le => whole(-(self.random.below(3) as i64)),
+                    Op::Lt => whole(-1 - self.random.below(3) as i64),
+                    Op::Neq => whole(1),
+                };
+                let moved = || {
+                    let change = plus(wanted, -difference(state)?)?;
+                    let factor = times(number(factor)?, sign)?;
+                    let Value::Number(old) = machine.term(state, env, &as_sum(access))? else { return None };
+                    plus(old, divided(change, factor)?)
+                };
+                let sort = machine.system.symbol(access.symbol).sort;
+                if let Some(n) = moved().filter(|n| sort == TypeId::REAL || n.is_integer()) {
+                    set(machine, state, env, access, Value::Number(n));
+                }
+            }
+            Atom::Compare(a, op, b) => {
+                let sides = if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
+                let Some((access, other)) = sides.into_iter().find_map(|(x, o)| if let Term::Cell(c) = x { Some((c, o)) } else { None })
+                else {
+                    return;
+                };
+                let value = match op {
+                    Op::Eq => machine.term(state, env, other),
+                    _ => Some(self.value(machine, machine.system.symbol(access.symbol).sort, None)),
+                };
+                if let Some(value) = value {
+                    set(machine, state, env, access, value);
+                }
+            }
+        }
+    }
+}
+
+/// A cell of numbers as a term.
+fn as_sum(access: &Access) -> Term {
+    Term::Sum(Sum { constant: BigRational::zero(), terms: vec![(access.clone(), BigRational::one())] })
+}
+
+/// Sets a cell as a process sees it: in the newest entry of its buffer that writes it, else in memory.
+fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: Value) {
+    let slot = machine.accessed(env, access);
+    if let (true, Some(by)) = (machine.tso, access.by) {
+        let buffer = &mut state.buffers[Machine::process(env, by) as usize];
+        if let Some(write) = buffer.iter_mut().rev().find_map(|e| e.iter_mut().find(|w| w.0 == slot)) {
+            write.1 = value;
+            return;
+        }
+    }
+    state.cells[slot] = value;
+}
+
+/// Slots that steps write through buffers.
+pub fn buffered_slots(machine: &Machine) -> Vec<usize> {
+    let system = machine.system;
+    let writes =
+        |symbol: usize| system.transitions.iter().filter(|t| !t.locked).any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol));
+    let weak = |symbol: usize| system.symbols[symbol].kind == Kind::Weak && writes(symbol);
+    (0..machine.slots).filter(|slot| weak(machine.cell(*slot).0)).collect()
+}

@@ -1,0 +1,458 @@
+//! Membership of machine states in the cubes of a certificate.
+//!
+//! In: a certificate as text, a state with store buffers, an order in which their entries reach
+//! memory. Out: the first cube that holds of the state. A proof describes a run with writes that
+//! reach memory at once and reads of memory as it was at *moments*. Moment 0 is the state itself,
+//! moment `i` follows `i` entries of the order; memory now is memory after all of them. What a
+//! process sees at a moment is its newest entry that is not in memory then, else memory. The stages
+//! of one process are moments that never go back. The shared stage (`p@*`) is one moment for all
+//! processes, and no other stage is later.
+//!
+//! The reader is separate from that of the verifier, and so is the meaning of facts.
+//! Cost: choices of processes and moments, cut off by the facts that are decided.
+
+use super::machine::{Machine, State};
+use super::value::{Number, Value, plus, times};
+use mu_cubicle::system::{Kind, System, TypeId};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+use std::cmp::Ordering;
+
+/// The number of the shared stage.
+const SHARED: u16 = u16::MAX;
+
+/// Who reads: a name, and the number of the read.
+type View = (usize, u16);
+
+/// A cell, and who sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) symbol: usize,
+    pub(super) args: Vec<usize>,
+    view: Option<View>,
+}
+
+/// A process: a name, or what a cell holds.
+#[derive(Clone, Debug)]
+pub(super) enum Point {
+    Name(usize),
+    Held(Cell),
+}
+
+/// How a sum compares with zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    AtMost,
+    Less,
+    Zero,
+    NotZero,
+}
+
+impl Sign {
+    fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Sign::AtMost => order.is_le(),
+            Sign::Less => order.is_lt(),
+            Sign::Zero => order.is_eq(),
+            Sign::NotZero => order.is_ne(),
+        }
+    }
+    /// A value of the sum that fits.
+    pub(super) fn offset(self) -> i64 {
+        match self {
+            Sign::AtMost | Sign::Zero => 0,
+            Sign::Less | Sign::NotZero => -1,
+        }
+    }
+}
+
+/// A fact of a cube.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    /// A cell holds one of the named processes, or one without a name.
+    Processes { cell: Cell, names: Vec<usize>, other: bool },
+    /// A cell holds one of the constructors.
+    Constructors(Cell, Vec<u32>),
+    /// Two cells are equal, or differ.
+    Equal(Cell, Cell, bool),
+    /// A process precedes another one, strictly or not.
+    Before(Point, Point, bool),
+    /// A sum compares with zero.
+    Sum { terms: Vec<(Number, Cell)>, constant: Number, sign: Sign },
+    /// All entries of a process are in memory at the stage.
+    Fence(View),
+}
+
+/// A cube, with its facts at the choice after which they are decided.
+#[derive(Clone, Debug)]
+pub struct Cube {
+    /// Number of names; the first ones are `#1`, `#2`, ..
+    pub names: usize,
+    /// The views of process names, those of each process ascending, the shared one last.
+    views: Vec<View>,
+    /// By number of choices made: the facts that are decided then.
+    facts: Vec<Vec<Fact>>,
+}
+
+impl Cube {
+    /// All facts.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Fact> {
+        self.facts.iter().flatten()
+    }
+}
+
+/// The cubes of a certificate.
+pub struct Invariant {
+    /// True if the certificate is for total store order.
+    pub tso: bool,
+    /// The cubes: no reachable state is in one.
+    pub cubes: Vec<Cube>,
+    /// How many names are `#1`, `#2`, ..
+    pub fixed: usize,
+}
+
+/// A state with an order in which the entries of its buffers reach memory.
+pub struct Timeline<'a> {
+    machine: &'a Machine<'a>,
+    state: &'a State,
+    /// By moment: the process whose entry follows, and the place of the entry in its buffer.
+    order: Vec<(u32, usize)>,
+    /// True if a number did not fit, so that some cube was not decided.
+    overflow: std::cell::Cell<bool>,
+}
+
+impl<'a> Timeline<'a> {
+    /// A timeline; `order` has each process as often as its buffer has entries.
+    pub fn new(machine: &'a Machine<'a>, state: &'a State, order: &[u32]) -> Self {
+        let mut counts = vec![0; state.buffers.len()];
+        let place = |p: &u32| {
+            let count = &mut counts[*p as usize];
+            *count += 1;
+            (*p, *count - 1)
+        };
+        Self { machine, state, order: order.iter().map(place).collect(), overflow: false.into() }
+    }
+
+    /// True if the cubes that hold of the state are not all known.
+    pub fn is_undecided(&self) -> bool {
+        self.overflow.get()
+    }
+
+    fn entry(&self, at: usize, slot: usize) -> Option<Value> {
+        let (p, place) = self.order[at];
+        self.state.buffers[p as usize][place].iter().find(|w| w.0 == slot).map(|w| w.1)
+    }
+
+    /// Memory at a moment.
+    fn memory(&self, moment: usize, slot: usize) -> Value {
+        (0..moment).rev().find_map(|at| self.entry(at, slot)).unwrap_or(self.state.cells[slot])
+    }
+
+    /// What a process sees at a moment.
+    fn seen(&self, process: u32, moment: usize, slot: usize) -> Value {
+        let own = (moment..self.order.len()).rev().filter(|at| self.order[*at].0 == process);
+        own.into_iter().find_map(|at| self.entry(at, slot)).unwrap_or_else(|| self.memory(moment, slot))
+    }
+
+    /// True if all entries of a process are in memory at a moment.
+    fn is_empty(&self, process: u32, moment: usize) -> bool {
+        self.order[moment..].iter().all(|e| e.0 != process)
+    }
+}
+
+/// Choices for a cube: processes of names, moments of views.
+struct Choice<'c, 't> {
+    cube: &'c Cube,
+    timeline: &'c Timeline<'t>,
+    names: Vec<u32>,
+    moments: Vec<usize>,
+}
+
+impl Choice<'_, '_> {
+    /// True if the remaining choices can be made such that all facts hold.
+    fn holds(&mut self) -> bool {
+        let made = self.names.len() + self.moments.len();
+        if !self.cube.facts[made].iter().all(|f| self.fact(f)) {
+            return false;
+        }
+        if self.names.len() < self.cube.names {
+            return (0..self.timeline.machine.n).any(|p| {
+                if self.names.contains(&p) {
+                    return false;
+                }
+                self.names.push(p);
+                let found = self.holds();
+                self.names.pop();
+                found
+            });
+        }
+        let Some(view) = self.cube.views.get(self.moments.len()) else { return true };
+        let earlier = self.cube.views.iter().zip(&self.moments).filter(|(v, _)| view.1 == SHARED || v.0 == view.0);
+        let least = earlier.map(|(_, at)| *at).max().unwrap_or(0);
+        (least..=self.timeline.order.len()).any(|at| {
+            self.moments.push(at);
+            let found = self.holds();
+            self.moments.pop();
+            found
+        })
+    }
+
+    fn moment(&self, view: View) -> usize {
+        let is = |v: &View| if view.1 == SHARED { v.1 == SHARED } else { *v == view };
+        let at = self.cube.views.iter().position(is).expect("a cube lists the views of its facts");
+        self.moments[at]
+    }
+
+    fn value(&self, cell: &Cell) -> Value {
+        let t = self.timeline;
+        let slot = t.machine.slot(cell.symbol, cell.args.iter().map(|a| self.names[*a]));
+        if !t.machine.tso || t.machine.system.symbols[cell.symbol].kind != Kind::Weak {
+            return t.state.cells[slot];
+        }
+        match cell.view {
+            Some(view) => t.seen(self.names[view.0], self.moment(view), slot),
+            None => t.memory(t.order.len(), slot),
+        }
+    }
+
+    fn point(&self, point: &Point) -> Option<u32> {
+        match point {
+            Point::Name(name) => Some(self.names[*name]),
+            Point::Held(cell) => {
+                if let Value::Process(p) = self.value(cell) {
+                    Some(p)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    fn fact(&self, fact: &Fact) -> bool {
+        match fact {
+            Fact::Processes { cell, names, other } => {
+                let Value::Process(p) = self.value(cell) else { return false };
+                if *other {
+                    // One of those not listed, among the names chosen so far, is excluded.
+                    let at = self.names.iter().position(|n| *n == p);
+                    at.is_none_or(|at| names.contains(&at))
+                } else {
+                    names.iter().any(|at| self.names[*at] == p)
+                }
+            }
+            Fact::Constructors(cell, among) => matches!(self.value(cell), Value::Constructor(c) if among.contains(&c)),
+            Fact::Equal(a, b, equal) => (self.value(a) == self.value(b)) == *equal,
+            Fact::Before(a, b, strict) => match (self.point(a), self.point(b)) {
+                (Some(a), Some(b)) => a < b || !*strict && a == b,
+                _ => false,
+            },
+            Fact::Sum { terms, constant, sign } => {
+                let mut total = *constant;
+                for (factor, cell) in terms {
+                    let Value::Number(n) = self.value(cell) else { return false };
+                    match times(*factor, n).and_then(|n| plus(total, n)) {
+                        Some(sum) => total = sum,
+                        None => {
+                            self.timeline.overflow.set(true);
+                            return false;
+                        }
+                    }
+                }
+                sign.accepts(total.cmp(&Number::zero()))
+            }
+            Fact::Fence(view) => self.timeline.is_empty(self.names[view.0], self.moment(*view)),
+        }
+    }
+}
+
+impl Invariant {
+    /// The number of a cube that holds of the state.
+    pub fn cube_of(&self, timeline: &Timeline) -> Option<usize> {
+        self.cubes.iter().position(|cube| {
+            if timeline.machine.n < cube.names as u32 || timeline.machine.n < self.fixed as u32 {
+                return false;
+            }
+            // Facts at the first choices that name no process are decided with the fixed ones.
+            let names = (0..self.fixed.min(cube.names) as u32).collect();
+            let mut choice = Choice { cube, timeline, names, moments: Vec::new() };
+            let early = (0..choice.names.len()).all(|made| cube.facts[made].iter().all(|f| choice.fact(f)));
+            early && choice.holds()
+        })
+    }
+
+    /// The constants of sums.
+    pub fn numbers(&self) -> impl Iterator<Item = Number> {
+        let facts = self.cubes.iter().flat_map(|c| c.facts.iter().flatten());
+        facts.filter_map(|f| if let Fact::Sum { constant, .. } = f { Some(*constant) } else { None })
+    }
+}
+
+/// Reads certificates.
+struct Reader<'a> {
+    system: &'a System,
+    names: usize,
+}
+
+type Read<T> = Result<T, String>;
+
+/// Reads a certificate for a system.
+///
+/// # Errors
+/// The line that is not of the form, and what was expected.
+pub fn read(system: &System, text: &str) -> Read<Invariant> {
+    let fixed = system.fixed as usize;
+    let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|l| !l.1.is_empty());
+    let header = lines.next().map(|l| l.1);
+    if header != Some("mu-check certificate 1") {
+        return Err("line 1: expected `mu-check certificate 1`".into());
+    }
+    let tso = match lines.next().map(|l| l.1) {
+        Some("memory tso") => true,
+        Some("memory sc") => false,
+        _ => return Err("line 2: expected `memory sc` or `memory tso`".into()),
+    };
+    let mut found: Vec<(usize, Vec<Fact>)> = Vec::new();
+    for (number, line) in lines {
+        let mut words = line.split_whitespace();
+        if words.next() == Some("never") {
+            found.push((fixed + words.count(), Vec::new()));
+            continue;
+        }
+        let Some((names, facts)) = found.last_mut() else { return Err(format!("line {number}: expected `never`")) };
+        let fact = Reader { system, names: *names }.fact(line);
+        facts.push(fact.ok_or_else(|| format!("line {number}: `{line}`: expected a fact"))?);
+    }
+    Ok(Invariant { tso, cubes: found.into_iter().map(|(names, facts)| cube(names, facts)).collect(), fixed })
+}
+
+impl Reader<'_> {
+    fn process(&self, text: &str) -> Option<usize> {
+        let fixed = self.system.fixed as usize;
+        let at = match (text.strip_prefix('#'), text.strip_prefix('p')) {
+            (Some(n), _) => n.parse::<usize>().ok()?.checked_sub(1).filter(|n| *n < fixed)?,
+            (_, Some(n)) => fixed + n.parse::<usize>().ok()?.checked_sub(1)?,
+            _ => return None,
+        };
+        (at < self.names).then_some(at)
+    }
+
+    fn view(&self, text: &str) -> Option<View> {
+        let (process, stage) = text.split_once('@')?;
+        Some((self.process(process)?, if stage == "*" { SHARED } else { stage.parse::<u8>().ok()?.into() }))
+    }
+
+    fn cell(&self, text: &str) -> Option<Cell> {
+        let (view, text) = match text.split_once('.') {
+            Some((view, text)) => (Some(self.view(view)?), text),
+            None => (None, text),
+        };
+        let (name, args) = match text.strip_suffix(']') {
+            Some(text) => text.split_once('[').map(|(name, args)| (name, args.split(',').collect()))?,
+            None => (text, Vec::new()),
+        };
+        let symbol = self.system.symbols.iter().position(|s| s.name == name)?;
+        let args: Vec<usize> = args.into_iter().map(|a: &str| self.process(a.trim())).collect::<Option<_>>()?;
+        (args.len() == self.system.symbols[symbol].arity).then_some(Cell { symbol, args, view })
+    }
+
+    fn point(&self, text: &str) -> Option<Point> {
+        self.process(text).map(Point::Name).or_else(|| self.cell(text).map(Point::Held))
+    }
+
+    fn fact(&self, line: &str) -> Option<Fact> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["same", a, b] => Some(Fact::Equal(self.cell(a)?, self.cell(b)?, true)),
+            ["differ", a, b] => Some(Fact::Equal(self.cell(a)?, self.cell(b)?, false)),
+            ["before", a, b] => Some(Fact::Before(self.point(a)?, self.point(b)?, true)),
+            ["upto", a, b] => Some(Fact::Before(self.point(a)?, self.point(b)?, false)),
+            ["fence", view] => Some(Fact::Fence(self.view(view)?)),
+            ["sum", ..] => self.sum(&words[1..]),
+            _ => self.among(line),
+        }
+    }
+
+    fn among(&self, line: &str) -> Option<Fact> {
+        let (cell, set) = line.split_once(" in {")?;
+        let cell = self.cell(cell.trim())?;
+        let listed: Vec<&str> = set.strip_suffix('}')?.split(',').map(str::trim).filter(|v| !v.is_empty()).collect();
+        let sort = self.system.symbols[cell.symbol].sort;
+        if sort == TypeId::PROC {
+            let other = listed.contains(&"other");
+            let names = listed.into_iter().filter(|v| *v != "other").map(|v| self.process(v)).collect::<Option<_>>()?;
+            return Some(Fact::Processes { cell, names, other });
+        }
+        let all = &self.system.types[sort.index()].constructors;
+        let constructor = |v: &str| all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0);
+        Some(Fact::Constructors(cell, listed.into_iter().map(constructor).collect::<Option<_>>()?))
+    }
+
+    fn sum(&self, words: &[&str]) -> Option<Fact> {
+        let number =
+            |w: &str| w.parse::<BigRational>().ok().filter(|n| *n.denom() != BigInt::zero()).and_then(|n| super::value::number(&n));
+        let [parts @ .., constant, sign, "0"] = words else { return None };
+        let mut terms = Vec::new();
+        for part in parts.chunks(3) {
+            let [factor, cell, "+"] = part else { return None };
+            terms.push((number(factor)?, self.cell(cell)?));
+        }
+        let sign = match *sign {
+            "<=" => Sign::AtMost,
+            "<" => Sign::Less,
+            "=" => Sign::Zero,
+            "!=" => Sign::NotZero,
+            _ => return None,
+        };
+        Some(Fact::Sum { terms, constant: number(constant)?, sign })
+    }
+}
+
+/// The cells of a fact.
+fn cells(fact: &Fact) -> Vec<&Cell> {
+    match fact {
+        Fact::Processes { cell, .. } | Fact::Constructors(cell, _) => vec![cell],
+        Fact::Equal(a, b, _) => vec![a, b],
+        Fact::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Held(c) = p { Some(c) } else { None }).collect(),
+        Fact::Sum { terms, .. } => terms.iter().map(|t| &t.1).collect(),
+        Fact::Fence(_) => Vec::new(),
+    }
+}
+
+/// The views of a fact.
+fn views(fact: &Fact) -> Vec<View> {
+    match fact {
+        Fact::Fence(view) => vec![*view],
+        _ => cells(fact).into_iter().filter_map(|c| c.view).collect(),
+    }
+}
+
+/// Orders the facts of a cube by the choice after which they are decided.
+fn cube(names: usize, facts: Vec<Fact>) -> Cube {
+    let mut all: Vec<View> = facts.iter().flat_map(views).collect();
+    all.sort_unstable_by_key(|v| (v.1 == SHARED, *v));
+    all.dedup_by(|a, b| a == b || a.1 == SHARED && b.1 == SHARED);
+    let mut by_choice: Vec<Vec<Fact>> = vec![Vec::new(); names + all.len() + 1];
+    for fact in facts {
+        let seen = views(&fact);
+        let is = |v: &View| seen.iter().any(|s| s == v || s.1 == SHARED && v.1 == SHARED);
+        let at = match all.iter().rposition(is) {
+            Some(at) => names + at + 1,
+            None => named(&fact, names),
+        };
+        by_choice[at].push(fact);
+    }
+    Cube { names, views: all, facts: by_choice }
+}
+
+/// How many names must have processes before a fact is decided.
+fn named(fact: &Fact, names: usize) -> usize {
+    let args = cells(fact).into_iter().flat_map(|c| c.args.iter().copied()).max();
+    let more = match fact {
+        Fact::Processes { names: listed, other: false, .. } => listed.iter().copied().max(),
+        Fact::Processes { names: listed, other: true, .. } => (0..names).rfind(|n| !listed.contains(n)),
+        Fact::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Name(n) = p { Some(*n) } else { None }).max(),
+        _ => None,
+    };
+    args.max(more).map_or(0, |n| n + 1)
+}

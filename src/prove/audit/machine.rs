@@ -1,0 +1,401 @@
+//! Direct semantics of a system for a number of processes: the oracle of the samples.
+//!
+//! In: the typed system, a state. Out: its steps; whether claims and `init` hold of it. States are
+//! vectors of values, with a first-in-first-out store buffer for each process. Formulas are evaluated
+//! as they stand. No code is shared with the explicit machine, the prover, or the verifier.
+//!
+//! Cost: linear in the choices of processes for parameters.
+
+use super::value::{Number, Value, number, plus, times};
+use mu_cubicle::system::{Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update};
+use std::collections::VecDeque;
+
+/// Writes of one transition: slots with values.
+pub type Entry = Vec<(usize, Value)>;
+
+/// A state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Memory and all other cells, by slot.
+    pub cells: Vec<Value>,
+    /// The store buffer of each process, oldest entry first.
+    pub buffers: Vec<VecDeque<Entry>>,
+}
+
+impl State {
+    /// Number of entries in all buffers.
+    pub fn entries(&self) -> usize {
+        self.buffers.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// What a step does to store buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// It appends an entry to the buffer of a process.
+    Store(u32),
+    /// It moves the oldest entry of a process to memory.
+    Flush(u32),
+    /// It reads and writes memory at once.
+    Locked,
+}
+
+/// A step.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The transition; `None` if an entry of a buffer reaches memory.
+    pub transition: Option<usize>,
+    /// The declared parameters, or the process whose entry reaches memory.
+    pub processes: Vec<u32>,
+    /// What happens to buffers.
+    pub effect: Effect,
+    /// The next state.
+    pub next: State,
+}
+
+/// The source of values for `X := .`.
+pub type Source<'s> = dyn FnMut(TypeId) -> Value + 's;
+
+/// Values that are drawn for each step that stores any value.
+const VARIANTS: usize = 3;
+
+/// The machine of a number of processes.
+pub struct Machine<'s> {
+    /// The system.
+    pub system: &'s System,
+    /// Number of processes.
+    pub n: u32,
+    /// True if stores are buffered.
+    pub tso: bool,
+    /// The first slot of each symbol.
+    first: Vec<usize>,
+    /// Number of slots.
+    pub slots: usize,
+    /// By number of variables: all choices of distinct processes.
+    distinct: Vec<Vec<Env>>,
+    /// By number of variables: all choices of processes.
+    all: Vec<Vec<Env>>,
+}
+
+/// The processes of variables.
+pub type Env = Vec<u32>;
+
+impl<'s> Machine<'s> {
+    /// The machine of `n` processes.
+    pub fn new(system: &'s System, n: u32, tso: bool) -> Self {
+        let mut slots = 0;
+        let mut first = Vec::new();
+        for symbol in &system.symbols {
+            first.push(slots);
+            slots += (n as usize).pow(symbol.arity as u32);
+        }
+        let params = system.transitions.iter().map(|t| t.params.len()).chain(system.unsafes.iter().map(|c| c.params.len()));
+        let most = params.chain(system.invariants.iter().map(|c| c.params.len())).max().unwrap_or(0);
+        let arity = system.symbols.iter().map(|s| s.arity).chain([system.init.params.len()]).max().unwrap_or(0);
+        let distinct = (0..=most).map(|count| lists(n, count, true)).collect();
+        let all = (0..=arity).map(|count| lists(n, count, false)).collect();
+        Self { system, n, tso, first, slots, distinct, all }
+    }
+
+    /// The slot of a cell.
+    pub fn slot(&self, symbol: usize, args: impl Iterator<Item = u32>) -> usize {
+        self.first[symbol] + args.fold(0, |at, p| at * self.n as usize + p as usize)
+    }
+
+    /// The symbol of a slot, and its indices.
+    pub fn cell(&self, slot: usize) -> (usize, Vec<u32>) {
+        let symbol = self.first.partition_point(|f| *f <= slot) - 1;
+        let arity = self.system.symbols[symbol].arity;
+        let mut rest = slot - self.first[symbol];
+        let mut args = vec![0; arity];
+        for arg in args.iter_mut().rev() {
+            *arg = (rest % self.n as usize) as u32;
+            rest /= self.n as usize;
+        }
+        (symbol, args)
+    }
+
+    /// The sort of a slot.
+    pub fn sort(&self, slot: usize) -> TypeId {
+        self.system.symbols[self.cell(slot).0].sort
+    }
+
+    /// The process of a variable or a constant.
+    pub fn process(env: &Env, p: Proc) -> u32 {
+        match p {
+            Proc::Var(v) => env[v as usize],
+            Proc::Fixed(n) => n - 1,
+        }
+    }
+
+    /// The slot of an access.
+    pub fn accessed(&self, env: &Env, a: &Access) -> usize {
+        self.slot(a.symbol.index(), a.args.iter().map(|p| Self::process(env, *p)))
+    }
+
+    /// All choices of distinct processes for so many parameters.
+    pub fn choices(&self, params: usize) -> &[Env] {
+        &self.distinct[params]
+    }
+
+    fn read(&self, state: &State, env: &Env, a: &Access) -> Value {
+        let slot = self.accessed(env, a);
+        if let (true, Some(by)) = (self.tso, a.by) {
+            let buffer = &state.buffers[Self::process(env, by) as usize];
+            let newest = buffer.iter().rev().find_map(|entry| entry.iter().find(|w| w.0 == slot));
+            if let Some(write) = newest {
+                return write.1;
+            }
+        }
+        state.cells[slot]
+    }
+
+    fn sum(&self, state: &State, env: &Env, sum: &Sum) -> Option<Number> {
+        let mut total = number(&sum.constant)?;
+        for (access, factor) in &sum.terms {
+            let Value::Number(n) = self.read(state, env, access) else { return None };
+            total = plus(total, times(number(factor)?, n)?)?;
+        }
+        Some(total)
+    }
+
+    /// The value of a term; `None` if a number does not fit.
+    pub fn term(&self, state: &State, env: &Env, term: &Term) -> Option<Value> {
+        Some(match term {
+            Term::Proc(p) => Value::Process(Self::process(env, *p)),
+            Term::Cons(c) => Value::Constructor(c.0),
+            Term::Cell(a) => self.read(state, env, a),
+            Term::Sum(s) => Value::Number(self.sum(state, env, s)?),
+        })
+    }
+
+    /// True if an atom holds; `None` if a number does not fit.
+    pub fn atom(&self, state: &State, env: &Env, atom: &Atom) -> Option<bool> {
+        match atom {
+            Atom::False => Some(false),
+            Atom::Fence(p) => Some(!self.tso || state.buffers[Self::process(env, *p) as usize].is_empty()),
+            Atom::Compare(a, op, b) => {
+                let (a, b) = (self.term(state, env, a)?, self.term(state, env, b)?);
+                let less = |equal: bool| match (a, b) {
+                    (Value::Number(a), Value::Number(b)) => a < b || equal && a == b,
+                    (Value::Process(a), Value::Process(b)) => a < b || equal && a == b,
+                    _ => false,
+                };
+                Some(match op {
+                    Op::Eq => a == b,
+                    Op::Neq => a != b,
+                    Op::Lt => less(false),
+                    Op::Le => less(true),
+                })
+            }
+        }
+    }
+
+    fn cube(&self, state: &State, env: &Env, cube: &Cube) -> Option<bool> {
+        for atom in cube {
+            if !self.atom(state, env, atom)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    fn any_cube(&self, state: &State, env: &Env, dnf: &[Cube]) -> Option<bool> {
+        for cube in dnf {
+            if self.cube(state, env, cube)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// True if a claim holds of some distinct processes; `None` if a number does not fit.
+    pub fn claim(&self, state: &State, claim: &Claim) -> Option<bool> {
+        let mut known = Some(false);
+        for env in &self.distinct[claim.params.len()] {
+            match self.cube(state, env, &claim.cube) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => known = None,
+            }
+        }
+        known
+    }
+
+    /// True if no assumption of the file is contradicted.
+    pub fn is_state(&self, state: &State) -> bool {
+        self.system.invariants.iter().all(|c| self.claim(state, c) == Some(false))
+    }
+
+    /// The choices of processes for which no conjunction of `init` holds.
+    pub fn not_initial(&self, state: &State) -> Vec<Env> {
+        let init = &self.system.init;
+        let all = &self.all[init.params.len()];
+        all.iter().filter(|env| self.any_cube(state, env, &init.dnf) != Some(true)).cloned().collect()
+    }
+
+    /// Steps of a state, without those whose numbers do not fit.
+    pub fn steps(&self, state: &State, source: &mut Source) -> Vec<Step> {
+        let mut out = Vec::new();
+        for (number, t) in self.system.transitions.iter().enumerate() {
+            for env in &self.distinct[t.params.len()] {
+                if self.is_enabled(state, env, t) != Some(true) {
+                    continue;
+                }
+                let open = t.updates.iter().any(is_open);
+                for _ in 0..if open { VARIANTS } else { 1 } {
+                    if let Some((next, effect)) = self.fire(state, env, t, source) {
+                        out.push(Step { transition: Some(number), processes: env[..t.declared].to_vec(), effect, next });
+                    }
+                }
+            }
+        }
+        for p in 0..self.n {
+            let mut next = state.clone();
+            if let Some(entry) = next.buffers[p as usize].pop_front() {
+                entry.into_iter().for_each(|(slot, value)| next.cells[slot] = value);
+                out.push(Step { transition: None, processes: vec![p], effect: Effect::Flush(p), next });
+            }
+        }
+        out.retain(|s| self.is_state(&s.next));
+        out
+    }
+
+    fn is_enabled(&self, state: &State, env: &Env, t: &Transition) -> Option<bool> {
+        let waits = self.tso && t.locked && t.actor.is_some_and(|p| !state.buffers[Self::process(env, p) as usize].is_empty());
+        if waits || !self.cube(state, env, &t.guard)? {
+            return Some(false);
+        }
+        for u in &t.universal {
+            for p in (0..self.n).filter(|p| !env[..t.declared].contains(p)) {
+                if !self.any_cube(state, &with(env, u.var, p), &u.dnf)? {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// The state after a transition that is enabled.
+    fn fire(&self, state: &State, env: &Env, t: &Transition, source: &mut Source) -> Option<(State, Effect)> {
+        let mut next = state.clone();
+        let mut entry = Entry::new();
+        for update in &t.updates {
+            let symbol = update.symbol();
+            let buffered = self.tso && !t.locked && self.system.symbol(symbol).kind == Kind::Weak;
+            for (slot, value) in self.writes(state, env, update, source)? {
+                if buffered {
+                    entry.push((slot, value));
+                } else {
+                    next.cells[slot] = value;
+                }
+            }
+        }
+        if entry.is_empty() {
+            return Some((next, if self.tso && t.locked { Effect::Locked } else { Effect::None }));
+        }
+        let actor = Self::process(env, t.actor?);
+        next.buffers[actor as usize].push_back(entry);
+        Some((next, Effect::Store(actor)))
+    }
+
+    fn writes(&self, state: &State, env: &Env, update: &Update, source: &mut Source) -> Option<Entry> {
+        let sort = self.system.symbol(update.symbol()).sort;
+        let mut value = |env: &Env, v: &mu_cubicle::system::Value| match v {
+            mu_cubicle::system::Value::Any => Some(source(sort)),
+            mu_cubicle::system::Value::Term(t) => self.term(state, env, t),
+        };
+        match update {
+            Update::Assign { symbol, args, value: v, .. } => {
+                let slot = self.slot(symbol.index(), args.iter().map(|p| Self::process(env, *p)));
+                Some(vec![(slot, value(env, v)?)])
+            }
+            Update::Cases { symbol, bound, cases, .. } => {
+                let mut out = Entry::new();
+                for indices in &self.all[bound.len()] {
+                    let mut inner = env.clone();
+                    for (b, p) in bound.iter().zip(indices) {
+                        inner = with(&inner, b.0, *p);
+                    }
+                    for case in cases {
+                        if self.cube(state, &inner, &case.condition)? {
+                            out.push((self.slot(symbol.index(), indices.iter().copied()), value(&inner, &case.value)?));
+                            break;
+                        }
+                    }
+                }
+                Some(out)
+            }
+        }
+    }
+
+    /// A state as text.
+    pub fn cells_text(&self, state: &State) -> String {
+        let texts = state.cells.iter().enumerate().map(|(slot, value)| format!("{} = {}", self.slot_text(slot), self.value_text(*value)));
+        texts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The entries of a buffer as text, oldest first.
+    pub fn buffer_text(&self, buffer: &VecDeque<Entry>) -> String {
+        let write = |(slot, value): &(usize, Value)| format!("{} = {}", self.slot_text(*slot), self.value_text(*value));
+        let entries = buffer.iter().map(|e| e.iter().map(write).collect::<Vec<_>>().join(" & "));
+        entries.collect::<Vec<_>>().join("; ")
+    }
+
+    /// A step as text.
+    pub fn step_text(&self, step: &Step) -> String {
+        let name = step.transition.map_or("flush", |t| &self.system.transitions[t].name);
+        let args: Vec<String> = step.processes.iter().map(|p| (p + 1).to_string()).collect();
+        if args.is_empty() { name.to_string() } else { format!("{name}({})", args.join(",")) }
+    }
+
+    fn slot_text(&self, slot: usize) -> String {
+        let (symbol, args) = self.cell(slot);
+        let name = &self.system.symbol(SymbolId(symbol as u32)).name;
+        let args: Vec<String> = args.iter().map(|p| format!("#{}", p + 1)).collect();
+        if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
+    }
+
+    fn value_text(&self, value: Value) -> String {
+        match value {
+            Value::Process(p) => format!("#{}", p + 1),
+            Value::Constructor(c) => self.system.constructors[c as usize].name.clone(),
+            Value::Element(e) => format!("element {e}"),
+            Value::Number(n) => n.to_string(),
+        }
+    }
+}
+
+/// Lists of processes for so many variables, distinct or not.
+fn lists(n: u32, count: usize, distinct: bool) -> Vec<Env> {
+    let mut lists: Vec<Env> = vec![Vec::new()];
+    for _ in 0..count {
+        let longer = |l: &Env| {
+            let free = (0..n).filter(|p| !distinct || !l.contains(p));
+            free.map(|p| [l.as_slice(), &[p]].concat()).collect::<Vec<Env>>()
+        };
+        lists = lists.iter().flat_map(longer).collect();
+    }
+    lists
+}
+
+/// True if an update stores any value.
+fn is_open(update: &Update) -> bool {
+    let any = |v: &mu_cubicle::system::Value| *v == mu_cubicle::system::Value::Any;
+    match update {
+        Update::Assign { value, .. } => any(value),
+        Update::Cases { cases, .. } => cases.iter().any(|c| any(&c.value)),
+    }
+}
+
+/// The processes with one more variable.
+pub fn with(env: &Env, variable: u32, process: u32) -> Env {
+    let mut env = env.clone();
+    if env.len() <= variable as usize {
+        env.resize(variable as usize + 1, 0);
+    }
+    env[variable as usize] = process;
+    env
+}

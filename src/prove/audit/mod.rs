@@ -1,0 +1,274 @@
+//! Check of a certificate by samples of machine states, before *safe for any number of processes* is
+//! printed.
+//!
+//! In: a system, a certificate as text. Out: what was sampled ([`Audit`]), or an internal error with
+//! the state and the step if the certificate does not describe the machine. For instances of 1 to 5
+//! processes, by a direct semantics of the typed system ([`machine`]):
+//!
+//! - Random runs from random initial states: no state is unsafe, none is in a cube ([`invariant`]),
+//!   for any order in which the entries of store buffers reach memory.
+//! - Random states outside all cubes, with entries in store buffers, and with numbers far from those
+//!   of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store comes last in the
+//!   order, a locked access requires empty buffers: a proof describes runs in this order of writes.
+//!
+//! The code shares the typed system with the prover and the verifier, and nothing else.
+//! Cost: the time that the caller allows. Invariant: each step is one of an instance, so a violation
+//! is an error of the proof.
+
+pub mod draw;
+pub mod invariant;
+pub mod machine;
+mod near;
+pub mod value;
+
+use draw::{Draw, MOST_ENTRIES, buffered_slots, constants};
+use invariant::{Invariant, Timeline, read};
+use machine::{Effect, Machine, State, Step};
+use mu_base::{Diagnostic, Stage};
+use mu_cubicle::system::System;
+
+/// Most processes of an instance.
+const MOST_PROCESSES: u32 = 5;
+/// Steps of a run.
+const LENGTH: usize = 16;
+/// States that are drawn for each state of a run.
+const DRAWN: usize = 3;
+/// An instance with more choices of processes for the parameters of `init` is left out.
+const MOST_CHOICES: usize = 2_000;
+/// An instance with more cells is left out.
+const MOST_CELLS: usize = 2_000;
+/// Attempts to find an initial state before a number of processes is left out.
+const ATTEMPTS: usize = 4;
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// States of the machine.
+    pub samples: usize,
+    /// Of these, initial states.
+    pub initial: usize,
+    /// Of these, states with an entry in a store buffer.
+    pub buffered: usize,
+    /// Steps.
+    pub steps: usize,
+    /// The least and the largest number of processes of a sample.
+    pub processes: Option<(u32, u32)>,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// What is to be checked.
+pub struct Wanted<'a> {
+    /// The system.
+    pub system: &'a System,
+    /// The certificate.
+    pub certificate: &'a str,
+    /// Number of samples.
+    pub samples: usize,
+    /// For replay.
+    pub seed: u64,
+    /// True when the time is used up.
+    pub enough: &'a dyn Fn() -> bool,
+}
+
+struct Check<'a> {
+    wanted: &'a Wanted<'a>,
+    invariant: Invariant,
+    draw: Draw,
+    audit: Audit,
+}
+
+/// An instance under check.
+struct Instance<'s> {
+    machine: Machine<'s>,
+    /// Slots that are written through buffers.
+    buffered: Vec<usize>,
+    /// Attempts without an initial state.
+    failed: usize,
+}
+
+/// Checks a certificate by samples.
+///
+/// # Errors
+/// Internal: a state of the machine contradicts the certificate.
+pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
+    let invariant = read(wanted.system, wanted.certificate).map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
+    let numbers = constants(wanted.system).into_iter().chain(invariant.numbers().collect::<Vec<_>>());
+    let draw = Draw::new(wanted.seed, numbers);
+    let mut check = Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
+    let mut instances = instances(wanted.system, check.invariant.tso);
+    while instances.iter().any(|i| i.failed < ATTEMPTS) && !check.is_done() {
+        for instance in instances.iter_mut().filter(|i| i.failed < ATTEMPTS) {
+            check.run(instance)?;
+        }
+    }
+    Ok(check.audit)
+}
+
+/// The machines of 1 to 5 processes that are small enough.
+fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
+    let least = system.fixed.max(1);
+    let most = system.processes.map_or(MOST_PROCESSES, |n| n.min(MOST_PROCESSES)).max(least);
+    let fits = |n: u32| {
+        let power = |arity: usize| (n as usize).checked_pow(arity as u32);
+        let cells = system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
+        power(system.init.params.len()).is_some_and(|c| c <= MOST_CHOICES) && cells.is_some_and(|c| c <= MOST_CELLS)
+    };
+    let sizes = (least..=most).filter(|n| fits(*n));
+    let instance = |n| {
+        let machine = Machine::new(system, n, tso);
+        Instance { buffered: buffered_slots(&machine), machine, failed: 0 }
+    };
+    sizes.map(instance).collect()
+}
+
+impl Check<'_> {
+    fn is_done(&self) -> bool {
+        self.audit.samples >= self.wanted.samples || (self.wanted.enough)()
+    }
+
+    /// Follows a run and draws states beside its states.
+    fn run(&mut self, instance: &mut Instance) -> Result<(), Diagnostic> {
+        let machine = &instance.machine;
+        if self.is_done() {
+            return Ok(());
+        }
+        let Some(mut state) = self.draw.initial(machine) else {
+            instance.failed += 1;
+            return Ok(());
+        };
+        self.audit.initial += 1;
+        self.reached(machine, &state, "is initial", None)?;
+        for _ in 0..LENGTH {
+            for _ in 0..DRAWN {
+                if self.is_done() {
+                    return Ok(());
+                }
+                let drawn = self.beside(machine, &state, &instance.buffered);
+                self.outside(machine, &drawn)?;
+            }
+            let mut steps = self.steps(machine, &state);
+            steps.retain(|s| s.next.entries() <= MOST_ENTRIES);
+            if steps.is_empty() {
+                break;
+            }
+            let step = steps.swap_remove(self.draw.random.below(steps.len()));
+            self.reached(machine, &step.next, "is reached", Some((&state, &step)))?;
+            state = step.next;
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, machine: &Machine, state: &State) -> Vec<Step> {
+        let draw = &mut self.draw;
+        machine.steps(state, &mut |sort| draw.value(machine, sort, Some(state)))
+    }
+
+    /// A state that differs from one of a run, is near a cube, or is any.
+    fn beside(&mut self, machine: &Machine, state: &State, buffered: &[usize]) -> State {
+        let mut drawn = match self.draw.random.below(6) {
+            0 => self.draw.any(machine),
+            1 | 2 if !self.invariant.cubes.is_empty() => self.near_cube(machine, state),
+            _ => state.clone(),
+        };
+        self.draw.mutate(machine, &mut drawn, buffered);
+        if self.draw.random.chance(1, 2) {
+            self.draw.enable(machine, &mut drawn);
+        }
+        drawn
+    }
+
+    /// A reachable state: it is not unsafe and in no cube, for some orders of its buffers.
+    fn reached(&mut self, machine: &Machine, state: &State, how: &str, by: Option<(&State, &Step)>) -> Result<(), Diagnostic> {
+        self.count(machine, state);
+        if let Some(claim) = unsafe_claim(machine, state) {
+            return Err(self.violation(machine, &format!("a state {how} and satisfies `unsafe` number {}", claim + 1), state, by));
+        }
+        for _ in 0..if state.entries() > 1 { 2 } else { 1 } {
+            let order = self.order(state);
+            if let Some(cube) = self.invariant.cube_of(&Timeline::new(machine, state, &order)) {
+                let text = format!("a state {how} and is in cube {} of the certificate", cube + 1);
+                return Err(self.violation(machine, &text, state, by));
+            }
+        }
+        Ok(())
+    }
+
+    /// Any state: if it is outside all cubes, it is not unsafe, and its steps do not lead into one.
+    fn outside(&mut self, machine: &Machine, state: &State) -> Result<(), Diagnostic> {
+        let order = self.order(state);
+        let timeline = Timeline::new(machine, state, &order);
+        if !machine.is_state(state) || self.invariant.cube_of(&timeline).is_some() || timeline.is_undecided() {
+            return Ok(());
+        }
+        self.count(machine, state);
+        if let Some(claim) = unsafe_claim(machine, state) {
+            let text = format!("a state is in no cube of the certificate and satisfies `unsafe` number {}", claim + 1);
+            return Err(self.violation(machine, &text, state, None));
+        }
+        for step in self.steps(machine, state) {
+            let Some(order) = order_after(&order, &step) else { continue };
+            self.audit.steps += 1;
+            if let Some(cube) = self.invariant.cube_of(&Timeline::new(machine, &step.next, &order)) {
+                let text = format!("a state is in no cube of the certificate, and a step leads into cube {}", cube + 1);
+                return Err(self.violation(machine, &text, &step.next, Some((state, &step))));
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, machine: &Machine, state: &State) {
+        self.audit.samples += 1;
+        self.audit.buffered += usize::from(state.entries() > 0);
+        let (least, most) = self.audit.processes.unwrap_or((machine.n, machine.n));
+        self.audit.processes = Some((least.min(machine.n), most.max(machine.n)));
+    }
+
+    /// A random order in which the entries of buffers reach memory.
+    fn order(&mut self, state: &State) -> Vec<u32> {
+        let mut order: Vec<u32> = state.buffers.iter().enumerate().flat_map(|(p, b)| vec![p as u32; b.len()]).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, self.draw.random.below(i + 1));
+        }
+        order
+    }
+
+    /// `by`: the state before the step that leads to the state.
+    fn violation(&self, machine: &Machine, text: &str, state: &State, by: Option<(&State, &Step)>) -> Diagnostic {
+        let mut error = Diagnostic::new(Stage::Internal, format!("the check of the answer by samples failed: {text}"));
+        error = error.note(format!("processes: {}", machine.n));
+        let before = by.map_or(state, |b| b.0);
+        error = described(error, machine, "state", before);
+        if let Some((_, step)) = by {
+            if let Some(t) = step.transition {
+                error = error.placed(machine.system.transitions[t].place.0);
+            }
+            error = described(error.note(format!("step: {}", machine.step_text(step))), machine, "next state", &step.next);
+        }
+        error.note(format!("seed: {}", self.wanted.seed))
+    }
+}
+
+/// Adds a state with its buffers.
+fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) -> Diagnostic {
+    let mut error = error.note(format!("{name}: {}", machine.cells_text(state)));
+    for (p, buffer) in state.buffers.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
+        error = error.note(format!("store buffer of #{}, oldest first: {}", p + 1, machine.buffer_text(buffer)));
+    }
+    error
+}
+
+/// The number of an `unsafe` that holds.
+fn unsafe_claim(machine: &Machine, state: &State) -> Option<usize> {
+    machine.system.unsafes.iter().position(|c| machine.claim(state, c) == Some(true))
+}
+
+/// The order of the buffers after a step; `None` if the proof describes the step in another order.
+fn order_after(order: &[u32], step: &Step) -> Option<Vec<u32>> {
+    match step.effect {
+        Effect::None => Some(order.to_vec()),
+        Effect::Store(p) => Some([order, &[p]].concat()),
+        Effect::Flush(p) => order.split_first().filter(|(first, _)| **first == p).map(|(_, rest)| rest.to_vec()),
+        Effect::Locked => order.is_empty().then(Vec::new),
+    }
+}

@@ -1,0 +1,100 @@
+//! States near a cube: all its facts are made to hold, for random processes. A mutation then leaves
+//! the cube by a cell or two, so that one step may lead back.
+//!
+//! Memory and views agree: entries of buffers that write a cell of the cube are removed.
+//! Cost: linear in the facts.
+
+use super::Check;
+use super::invariant::{Cell, Fact, Point};
+use super::machine::{Machine, State};
+use super::value::{Number, Value, divided, plus, times, whole};
+use mu_cubicle::system::TypeId;
+
+impl Check<'_> {
+    /// A state that satisfies the facts of a random cube, as far as one pass makes them hold.
+    pub(super) fn near_cube(&mut self, machine: &Machine, from: &State) -> State {
+        let mut state = if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
+        let cube = self.draw.random.choose(&self.invariant.cubes).clone();
+        if cube.names > machine.n as usize {
+            return state;
+        }
+        let mut names: Vec<u32> = (0..machine.n).collect();
+        for i in (self.invariant.fixed + 1..names.len()).rev() {
+            names.swap(i, self.invariant.fixed + self.draw.random.below(i + 1 - self.invariant.fixed));
+        }
+        names.truncate(cube.names);
+        cube.all().for_each(|fact| self.hold(machine, &mut state, &names, fact));
+        state
+    }
+
+    fn hold(&mut self, machine: &Machine, state: &mut State, names: &[u32], fact: &Fact) {
+        let slot = |cell: &Cell| machine.slot(cell.symbol, cell.args.iter().map(|a| names[*a]));
+        match fact {
+            Fact::Processes { cell, names: listed, other } => {
+                let mut among: Vec<u32> = listed.iter().map(|at| names[*at]).collect();
+                if *other {
+                    among.extend((0..machine.n).filter(|p| !names.contains(p)));
+                }
+                if !among.is_empty() {
+                    write(state, slot(cell), Value::Process(*self.draw.random.choose(&among)));
+                }
+            }
+            Fact::Constructors(cell, among) if !among.is_empty() => {
+                write(state, slot(cell), Value::Constructor(*self.draw.random.choose(among)));
+            }
+            Fact::Constructors(..) => {}
+            Fact::Equal(a, b, equal) => {
+                let value = if *equal { state.cells[slot(b)] } else { self.draw.value(machine, machine.sort(slot(a)), None) };
+                write(state, slot(a), value);
+                write(state, slot(b), state.cells[slot(b)]);
+            }
+            Fact::Before(a, b, _) => {
+                for point in [a, b] {
+                    if let Point::Held(cell) = point {
+                        write(state, slot(cell), self.draw.value(machine, TypeId::PROC, None));
+                    }
+                }
+            }
+            Fact::Sum { terms, constant, sign } => {
+                if let Some((at, n)) = self.solved(machine, state, terms, *constant, sign.offset(), &slot) {
+                    write(state, at, Value::Number(n));
+                }
+            }
+            Fact::Fence(view) => state.buffers[names[view.0] as usize].clear(),
+        }
+    }
+
+    /// A slot of a sum, and the number that gives the sum a value.
+    fn solved(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        terms: &[(Number, Cell)],
+        constant: Number,
+        wanted: i64,
+        slot: &dyn Fn(&Cell) -> usize,
+    ) -> Option<(usize, Number)> {
+        if terms.is_empty() {
+            return None;
+        }
+        let at = self.draw.random.below(terms.len());
+        let mut total = constant;
+        for (i, (factor, cell)) in terms.iter().enumerate() {
+            let Value::Number(n) = state.cells[slot(cell)] else { return None };
+            if i != at {
+                total = plus(total, times(*factor, n)?)?;
+            }
+        }
+        let found = slot(&terms[at].1);
+        let n = divided(plus(whole(wanted), -total)?, terms[at].0)?;
+        Some((found, if machine.sort(found) == TypeId::INT { n.floor() } else { n }))
+    }
+}
+
+/// Sets a cell for memory and all processes.
+fn write(state: &mut State, slot: usize, value: Value) {
+    state.cells[slot] = value;
+    for buffer in &mut state.buffers {
+        buffer.retain(|entry| entry.iter().all(|w| w.0 != slot));
+    }
+}

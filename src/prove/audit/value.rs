@@ -1,0 +1,60 @@
+//! Values of cells and exact arithmetic for samples of machine states.
+//!
+//! Rational numbers of 128 bits. Invariant: a result that does not fit is `None`, never a wrong
+//! number.
+
+use num_rational::{BigRational, Ratio};
+use num_traits::{CheckedAdd, CheckedMul, One, ToPrimitive, Zero};
+
+/// A number.
+pub type Number = Ratio<i128>;
+
+/// The value of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A process, from 0.
+    Process(u32),
+    /// A constructor, by its number in the system.
+    Constructor(u32),
+    /// An element of an abstract type.
+    Element(u32),
+    /// A number.
+    Number(Number),
+}
+
+/// A whole number.
+pub fn whole(n: i64) -> Number {
+    Number::from_integer(n.into())
+}
+
+/// A number of the system.
+pub fn number(n: &BigRational) -> Option<Number> {
+    Some(Number::new(n.numer().to_i128()?, n.denom().to_i128()?))
+}
+
+/// A sum of two numbers.
+pub fn plus(a: Number, b: Number) -> Option<Number> {
+    if a.is_integer() && b.is_integer() {
+        return a.numer().checked_add(b.numer()).map(Number::from_integer);
+    }
+    a.checked_add(&b)
+}
+
+/// A product of two numbers.
+pub fn times(a: Number, b: Number) -> Option<Number> {
+    if a.is_one() {
+        return Some(b);
+    }
+    if a.is_integer() && b.is_integer() {
+        return a.numer().checked_mul(b.numer()).map(Number::from_integer);
+    }
+    a.checked_mul(&b)
+}
+
+/// A quotient; `None` for a division by zero, too.
+pub fn divided(a: Number, b: Number) -> Option<Number> {
+    if b.is_zero() {
+        return None;
+    }
+    a.checked_mul(&b.recip())
+}

@@ -1,0 +1,217 @@
+//! Certificates against samples of machine states: those of the prover pass, wrong ones are caught.
+//! The direct semantics of the samples has the same steps as the naive interpreter.
+//!
+//! A failure prints the seed and the system; `MU_CHECK_SEED=n` replays one.
+
+use mu_base::limits::Budget;
+use mu_base::random::Random;
+use mu_base::{SourceId, Stage};
+use mu_cubicle::ast::File;
+use mu_cubicle::generate::{self, Shape};
+use mu_cubicle::naive::{self, Naive};
+use mu_cubicle::system::{SymbolId, System};
+use mu_cubicle::value::Val;
+use mu_prove::audit::draw::{Draw, buffered_slots};
+use mu_prove::audit::machine::{Machine, State};
+use mu_prove::audit::value::{Value, whole};
+use mu_prove::audit::{Audit, Wanted, audit};
+use mu_prove::rules::Memory;
+use mu_prove::{Options, Verdict, prove};
+use num_rational::BigRational;
+use std::collections::BTreeSet;
+
+fn system(text: &str) -> System {
+    mu_cubicle::check(&mu_cubicle::parse(SourceId(0), text).unwrap()).unwrap()
+}
+
+fn certificate(system: &System, memory: Memory) -> Option<String> {
+    let options = Options { memory, instances: 3, work: Some(20_000), ..Options::default() };
+    match prove(system, options, &Budget::default()).verdict {
+        Verdict::Safe { certificate, .. } => Some(certificate),
+        _ => None,
+    }
+}
+
+fn sampled(system: &System, certificate: &str, samples: usize, seed: u64) -> Result<Audit, mu_base::Diagnostic> {
+    audit(&Wanted { system, certificate, samples, seed, enough: &|| false })
+}
+
+fn seeds(all: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse::<u64>().ok()).map_or(all, |seed| seed..seed + 1)
+}
+
+/// The certificate without one of its cubes.
+fn without_cube(certificate: &str, cube: usize) -> String {
+    let mut at = 0;
+    let kept = certificate.lines().filter(|l| {
+        at += usize::from(l.starts_with("never"));
+        at != cube + 1
+    });
+    kept.map(|l| format!("{l}\n")).collect()
+}
+
+const LOCK: &str = "
+type place = Idle | Try | In
+array At[proc] : place
+weak var Lock : bool
+weak var Data : int
+init (p) { At[p] = Idle && Lock = False && Data = 0 }
+unsafe (p q) { At[p] = In && At[q] = In }
+transition ask ([p]) requires { At[p] = Idle } { At[p] := Try }
+transition take ([p]) requires { At[p] = Try && Lock = False } { Lock := True; At[p] := In }
+transition write ([p]) requires { At[p] = In } { Data := 4294967296 }
+transition leave ([p]) requires { At[p] = In } { Lock := False; At[p] := Idle }
+";
+
+#[test]
+fn wrong_certificates_are_caught_with_state_step_and_seed() {
+    let system = system(LOCK);
+    let right = certificate(&system, Memory::Tso).unwrap();
+    let passed = sampled(&system, &right, 1000, 1).unwrap();
+    assert_eq!((passed.samples >= 1000, passed.processes), (true, Some((1, 5))));
+    assert!(passed.buffered > 100 && passed.initial > 5 && passed.steps > 500, "{passed:?}");
+    let cubes = right.matches("never").count();
+    assert!(cubes > 2, "{right}");
+    let mut caught = 0;
+    for cube in 0..cubes {
+        let wrong = without_cube(&right, cube);
+        if let Err(error) = sampled(&system, &wrong, 1000, 7) {
+            caught += 1;
+            let again = sampled(&system, &wrong, 1000, 7).unwrap_err();
+            assert_eq!((error.stage, &error.message, &error.notes), (Stage::Internal, &again.message, &again.notes));
+            let notes = error.notes.join("\n");
+            assert!(notes.contains("state: At[#1]") && notes.contains("seed: 7") && notes.contains("processes: "), "{notes}");
+        }
+    }
+    assert_eq!(caught, cubes, "each cube of this proof is needed\n{right}");
+    // An initial state in a cube.
+    let initial = format!("{right}never p1\n  At[p1] in {{Idle}}\n");
+    let error = sampled(&system, &initial, 100, 3).unwrap_err();
+    assert!(error.message.contains("is initial and is in cube"), "{}", error.message);
+    // A step that leads into a cube, far from the numbers that are small.
+    let step = format!("{right}never p1\n  sum 1 Data + -4294967296 = 0\n");
+    let error = sampled(&system, &step, 1000, 3).unwrap_err();
+    assert!(error.notes.iter().any(|n| n.contains("write(")), "{:?}", error.notes);
+}
+
+#[test]
+fn what_is_in_a_buffer_is_sampled() {
+    // A store is not in memory at once: two processes enter.
+    let system = system(
+        "type place = Idle | Said | In
+         array At[proc] : place
+         weak array Wants[proc] : bool
+         init (p) { At[p] = Idle && Wants[p] = False }
+         unsafe (p q) { At[p] = In && At[q] = In }
+         transition say ([p]) requires { At[p] = Idle } { At[p] := Said; Wants[p] := True }
+         transition enter ([p]) requires { At[p] = Said && forall_other q. Wants[q] = False } { At[p] := In }",
+    );
+    // The proof under sequential consistency, for the other memory model.
+    let sc = certificate(&system, Memory::Sc).unwrap();
+    assert!(sampled(&system, &sc, 1000, 1).is_ok());
+    let error = sampled(&system, &sc.replace("memory sc", "memory tso"), 1000, 1).unwrap_err();
+    assert!(error.notes.iter().any(|n| n.contains("store buffer of #")), "{:?}", error.notes);
+}
+
+fn generated(seed: u64, memory: Memory) -> File {
+    let mut random = Random::new(seed);
+    let mut flag = || random.chance(2, 3);
+    let private = memory == Memory::Tso;
+    let (weak, arithmetic, quantifiers, open) = (private || flag(), flag(), flag(), flag());
+    generate::file(&mut random, Shape { weak, arithmetic, quantifiers, open, private, assumptions: seed % 8 == 6, transitions: 5 })
+}
+
+#[test]
+fn certificates_of_random_systems_pass_and_damaged_ones_are_caught() {
+    for memory in [Memory::Sc, Memory::Tso] {
+        let (mut passed, mut buffered, mut damaged, mut caught) = (0, 0, 0, 0);
+        for seed in seeds(0..60) {
+            let file = generated(seed, memory);
+            let Ok(system) = mu_cubicle::check(&file) else { continue };
+            let Some(right) = certificate(&system, memory) else { continue };
+            let found = sampled(&system, &right, 150, seed).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{right}\n{file}"));
+            passed += 1;
+            buffered += found.buffered;
+            // Without any cube the claim itself is left.
+            let empty: String = right.lines().take(2).map(|l| format!("{l}\n")).collect();
+            damaged += 1;
+            caught += usize::from(sampled(&system, &empty, 150, seed).is_err());
+        }
+        println!("{memory:?}: {passed} proofs, {buffered} states with buffers, {caught} of {damaged} damaged ones caught");
+        if seeds(0..2).count() > 1 {
+            assert!(passed > 10 && (memory == Memory::Sc || buffered > 200), "{memory:?}: {passed} proofs, {buffered} with buffers");
+            assert!(3 * caught > 2 * damaged, "{memory:?}: {caught} of {damaged}");
+        }
+    }
+}
+
+/// A state as the naive interpreter has it.
+fn as_naive(machine: &Machine, state: &State) -> naive::State {
+    let value = |v: &Value| match v {
+        Value::Process(p) => Val::Proc(*p),
+        Value::Constructor(c) => Val::Cons(mu_cubicle::system::ConsId(*c)),
+        Value::Element(e) => Val::Element(*e),
+        Value::Number(n) => Val::Number(BigRational::new((*n.numer()).into(), (*n.denom()).into())),
+    };
+    let cell = |slot: usize| {
+        let (symbol, args) = machine.cell(slot);
+        (SymbolId(symbol as u32), args)
+    };
+    let entry = |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
+    naive::State {
+        cells: state.cells.iter().enumerate().map(|(slot, v)| (cell(slot), value(v))).collect(),
+        buffers: state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect(),
+    }
+}
+
+#[test]
+fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
+    let mut compared = 0;
+    for seed in seeds(0..40) {
+        let file = {
+            let mut random = Random::new(seed);
+            generate::file(
+                &mut random,
+                Shape { weak: true, arithmetic: true, quantifiers: true, open: seed % 2 == 0, transitions: 6, ..Shape::default() },
+            )
+        };
+        let Ok(system) = mu_cubicle::check(&file) else { continue };
+        let text = file.to_string();
+        let parts = text.split("transition ").skip(1).filter(|t| t.contains(":= .") || t.contains(": ."));
+        let open: Vec<&str> = parts.filter_map(|t| t.split_whitespace().next()).collect();
+        for (n, tso) in [(1, true), (2, true), (3, true), (2, false)] {
+            if n < system.fixed.max(1) || system.processes.is_some_and(|m| m < n) {
+                continue;
+            }
+            let machine = Machine::new(&system, n, tso);
+            let naive = Naive { system: &system, n, tso, most: usize::MAX, candidates: Vec::new() };
+            let mut draw = Draw::new(seed, [whole(7)].into_iter());
+            let buffered = buffered_slots(&machine);
+            for _ in 0..12 {
+                let mut state = draw.any(&machine);
+                draw.mutate(&machine, &mut state, &buffered);
+                draw.enable(&machine, &mut state);
+                let same = as_naive(&machine, &state);
+                let text = || format!("seed {seed}, {n} processes, tso {tso}: {}\n{file}", machine.cells_text(&state));
+                assert_eq!(
+                    machine.not_initial(&state).is_empty() && state.entries() == 0 && machine.is_state(&state),
+                    naive.is_initial(&same),
+                    "{}",
+                    text()
+                );
+                for claim in &system.unsafes {
+                    assert_eq!(machine.claim(&state, claim), Some(naive.claim(&same, claim)), "{}", text());
+                }
+                let ours = machine.steps(&state, &mut |sort| Draw::new(seed, std::iter::empty()).value(&machine, sort, None));
+                // Where any value is stored, ours are some of many.
+                let is_closed = |name: &str| name.starts_with("flush(") || !open.iter().any(|t| name.split('(').next() == Some(t));
+                let ours = ours.iter().map(|s| (machine.step_text(s), as_naive(&machine, &s.next)));
+                let ours: BTreeSet<_> = ours.filter(|s| is_closed(&s.0)).collect();
+                let theirs: BTreeSet<_> = naive.steps(&same).into_iter().filter(|s| is_closed(&s.0)).collect();
+                assert_eq!(ours, theirs, "{}", text());
+                compared += theirs.len();
+            }
+        }
+    }
+    assert!(compared > 500 || seeds(0..2).count() == 1, "{compared} steps");
+}
