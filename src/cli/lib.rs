@@ -58,6 +58,7 @@ pub mod pipeline;
 mod process;
 mod program;
 mod progress;
+mod proof_samples;
 mod properties;
 mod prove;
 mod quantity;

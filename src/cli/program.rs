@@ -118,6 +118,7 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
         evidence: None,
         no_approximations: false,
         instances: 4,
+        sampling: args.sampling.clone(),
         common: args.common.clone(),
     };
     super::threads::prove(session, &args, true)

@@ -7,11 +7,12 @@ use super::files::{expect_writable, write_text};
 use super::pipeline::Session;
 use super::progress::grouped;
 use super::threads::Translated;
-use super::{output, print, refuted};
+use super::{output, print, proof_samples, refuted};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, ends_in};
 use mu_cubicle::System;
 use mu_cubicle::x86::Translation;
+use mu_program::memory::{SC, TSO};
 use mu_prove::image::Trouble;
 use mu_prove::premises::{Premises, Refusal, UNBOUNDED, premises};
 use mu_prove::replay::Run;
@@ -71,9 +72,13 @@ pub(super) fn search(session: &Session, args: &ProveArgs, system: &System, work:
         threads: session.threads().into(),
     };
     output::stage("proving");
-    let outcome = mu_prove::prove(system, options, &session.budget);
+    let start = Instant::now();
+    let mut outcome = mu_prove::prove(system, options, &session.budget);
     if matches!(outcome.verdict, Verdict::Unknown(Why::NoInitialState)) {
         return Err(no_initial_state(system));
+    }
+    if let Verdict::Safe { certificate, .. } = &outcome.verdict {
+        outcome.audit = proof_samples::check(session, args.sampling.check_samples, system, certificate, start.elapsed())?;
     }
     Ok(outcome)
 }
@@ -234,6 +239,7 @@ pub(super) fn as_text(
             out += &assumptions_text(&assumptions(&premises, system, program));
         }
         let _ = writeln!(out, "verified       {}", asked_text(asked));
+        let _ = writeln!(out, "checked        {}", proof_samples::text(outcome.audit.as_ref()));
     }
     if let Some(n) = outcome.empty_from {
         let _ = writeln!(out, "initial        no initial state with {n} processes or more: no such state satisfies `init`");
@@ -344,6 +350,7 @@ pub(super) fn as_json(
             object["processes"] = json!(numbers(system));
             object["assumed"] = json!(premises(system, memory(args.model)).map(|p| assumptions(&p, system, program)).unwrap_or_default());
             object["verified"] = asked_json(asked);
+            object["checked"] = proof_samples::object(outcome.audit.as_ref());
         }
         Verdict::Unsafe(run) => {
             object["run"] = json!({
@@ -402,6 +409,16 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let rests = premises(&system, claimed);
     // Where nothing is in memory the models coincide.
     let other = args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
+    let mut audit = None;
+    if found.is_ok() && other.is_none() {
+        let samples = args.sampling.check_samples;
+        audit = proof_samples::check(session, samples, &system, &text, start.elapsed())?;
+        if let (Some(audit), Some(_)) = (&mut audit, &translation) {
+            let memory = if claimed == Memory::Tso { TSO } else { SC };
+            let program = (args.file.as_path(), &args.translation);
+            audit.walked = Some(proof_samples::walked(session, program, memory, samples, start.elapsed())?);
+        }
+    }
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(folder), Ok(_)) = (&args.smt_lib, &found) {
         smt(session, &system, &text, folder)?;
@@ -431,6 +448,7 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
                 }
                 (Ok(asked), None) => {
                     let _ = writeln!(out, "verified       {}", asked_text(asked));
+                    let _ = writeln!(out, "checked        {}", proof_samples::text(audit.as_ref()));
                 }
                 (Err(_), None) => {}
             }
@@ -448,7 +466,10 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
             });
             match (&found, why) {
                 (_, Some(why)) => object["why"] = json!(why),
-                (Ok(asked), None) => object["verified"] = asked_json(asked),
+                (Ok(asked), None) => {
+                    object["verified"] = asked_json(asked);
+                    object["checked"] = proof_samples::object(audit.as_ref());
+                }
                 (Err(_), None) => {}
             }
             if let Some(translation) = &translation {

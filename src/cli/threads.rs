@@ -10,7 +10,7 @@ use super::args::{Format, Initial, ProofMemory, ProveArgs, TranslationArgs};
 use super::output;
 use super::pipeline::Session;
 use super::prove::{as_json, as_text, save, search};
-use super::{print, program};
+use super::{print, program, proof_samples};
 use mu_base::limits::Limits;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_cubicle::System;
@@ -114,7 +114,7 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
             break;
         }
     }
-    let (translated, outcome) = last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
+    let (translated, mut outcome) = last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
     let open = limit(&translated, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
     if open
         && !instances
@@ -126,6 +126,10 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
             eprintln!("warning: {} is not written: the run is one of the program, not of its system", path.display());
         }
         return Ok(1);
+    }
+    if let (Verdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
+        let (samples, took) = (args.sampling.check_samples, session.budget.elapsed());
+        audit.walked = Some(proof_samples::walked(session, (&args.file, &args.translation), model(args), samples, took)?);
     }
     report(session, args, &translated, &outcome)
 }

@@ -4,6 +4,7 @@
 //! all. Neither is known before, so both are tried with limits that grow by turns; the exact search goes on where it stopped. A trace through an approximation refutes it: it is remembered, and the
 //! search begins again.
 
+use crate::audit::Audit;
 use crate::certificate;
 use crate::cube::Cube;
 use crate::image::Trouble;
@@ -108,6 +109,8 @@ pub struct Outcome {
     pub searched: Option<(usize, usize)>,
     /// The time that the verification took.
     pub verification: Duration,
+    /// What samples of machine states checked, once they did.
+    pub audit: Option<Audit>,
 }
 
 /// What is done at one turn, at most.
@@ -188,6 +191,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
         stuck: None,
         searched,
         verification: Duration::ZERO,
+        audit: None,
     };
     let least = system.fixed.max(1) as usize;
     let rules = match translate(system, options.memory) {
@@ -229,7 +233,7 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
     let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(Why::Trouble(_))));
     let assumed = rules.premises.assumed.len();
-    Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification }
+    Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification, audit: None }
 }
 
 /// The reason if no number of processes is known to have an initial state.

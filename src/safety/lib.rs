@@ -9,3 +9,4 @@ pub mod fences;
 pub mod monitor;
 pub mod reach;
 pub mod robust;
+pub mod walks;

@@ -29,7 +29,7 @@ pub use self::models::ModelsArgs;
 pub use self::program::{
     By, ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
 };
-pub use self::prove::{ProofMemory, ProveArgs, VerifyArgs};
+pub use self::prove::{ProofMemory, ProveArgs, Sampling, VerifyArgs};
 pub use self::report::ReportArgs;
 pub use self::seek::Seeking;
 pub use self::shell::{CompletionsArgs, ManualArgs};

@@ -216,6 +216,9 @@ pub struct ProgramArgs {
     /// Memory.
     #[command(flatten)]
     pub memory: MemoryArgs,
+    /// Samples, for any number of threads.
+    #[command(flatten)]
+    pub sampling: super::Sampling,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

@@ -13,6 +13,15 @@ pub enum ProofMemory {
     Tso,
 }
 
+/// Samples that check an answer before it is given.
+#[derive(Args, Debug, Clone)]
+pub struct Sampling {
+    /// For every number of processes: check the answer by N machine states before it is given;
+    /// 0 switches the check off.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub check_samples: usize,
+}
+
 /// `prove`
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -46,6 +55,9 @@ pub struct ProveArgs {
     /// Most processes of the instances that inferred invariants are compared with.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=6))]
     pub instances: u32,
+    /// Samples.
+    #[command(flatten)]
+    pub sampling: Sampling,
     /// Common options.
     #[command(flatten)]
     pub common: Common,
@@ -72,6 +84,9 @@ pub struct VerifyArgs {
     /// Write each obligation as a file for SMT solvers, to be found unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,
+    /// Samples.
+    #[command(flatten)]
+    pub sampling: Sampling,
     /// Common options.
     #[command(flatten)]
     pub common: Common,

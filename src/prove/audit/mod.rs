@@ -37,8 +37,11 @@ const DRAWN: usize = 3;
 const MOST_CHOICES: usize = 2_000;
 /// An instance with more cells is left out.
 const MOST_CELLS: usize = 2_000;
-/// Attempts to find an initial state before a number of processes is left out.
+/// Attempts to find an initial state of a number of processes.
 const ATTEMPTS: usize = 4;
+/// After so many instances without a sample in a row, no more are tried: nearly all states are in
+/// cubes.
+const FRUITLESS: usize = 50;
 
 /// What was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub struct Audit {
     pub steps: usize,
     /// The least and the largest number of processes of a sample.
     pub processes: Option<(u32, u32)>,
+    /// States of random walks of the program that the system stands for, if it does.
+    pub walked: Option<usize>,
     /// The seed.
     pub seed: u64,
 }
@@ -97,9 +102,12 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     let draw = Draw::new(wanted.seed, numbers);
     let mut check = Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
     let mut instances = instances(wanted.system, check.invariant.tso);
-    while instances.iter().any(|i| i.failed < ATTEMPTS) && !check.is_done() {
-        for instance in instances.iter_mut().filter(|i| i.failed < ATTEMPTS) {
+    let mut fruitless = 0;
+    while !check.is_done() && !instances.is_empty() && fruitless < FRUITLESS {
+        for instance in &mut instances {
+            let before = check.audit.samples;
             check.run(instance)?;
+            fruitless = if check.audit.samples > before { 0 } else { fruitless + 1 };
         }
     }
     Ok(check.audit)
@@ -133,19 +141,25 @@ impl Check<'_> {
         if self.is_done() {
             return Ok(());
         }
-        let Some(mut state) = self.draw.initial(machine) else {
+        let initial = if instance.failed < ATTEMPTS { self.draw.initial(machine) } else { None };
+        let is_run = initial.is_some();
+        let mut state = initial.unwrap_or_else(|| self.draw.any(machine));
+        if is_run {
+            self.audit.initial += 1;
+            self.reached(machine, &state, "is initial", None)?;
+        } else {
             instance.failed += 1;
-            return Ok(());
-        };
-        self.audit.initial += 1;
-        self.reached(machine, &state, "is initial", None)?;
-        for _ in 0..LENGTH {
+        }
+        for _ in 0..if is_run { LENGTH } else { 1 } {
             for _ in 0..DRAWN {
                 if self.is_done() {
                     return Ok(());
                 }
                 let drawn = self.beside(machine, &state, &instance.buffered);
                 self.outside(machine, &drawn)?;
+            }
+            if !is_run {
+                break;
             }
             let mut steps = self.steps(machine, &state);
             steps.retain(|s| s.next.entries() <= MOST_ENTRIES);

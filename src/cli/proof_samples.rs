@@ -1,0 +1,140 @@
+//! Check of *safe for any number of processes* by samples, before it is printed: [`mu_prove::audit`];
+//! of programs also by random walks on their machine ([`mu_safety::walks`]).
+//!
+//! A violation is an internal error with the state, the step, and the seed. Cost: at most a tenth of
+//! the time of the run, and at least some milliseconds.
+
+use super::args::{Initial, TranslationArgs};
+use super::pipeline::Session;
+use super::progress::grouped;
+use mu_base::host::Instant;
+use mu_base::{Diagnostic, Stage};
+use mu_cubicle::System;
+use mu_program::memory::MemoryModel;
+use mu_program::nasm;
+use mu_prove::audit::Wanted;
+use mu_prove::replay::bare_machine;
+use mu_prove::rules::Memory;
+use mu_prove::verify::memory_of;
+use mu_prove::{Audit, audit};
+use mu_safety::walks::{Walks, walk};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+/// Time for the samples of a short run.
+const FLOOR: Duration = Duration::from_millis(100);
+/// Part of the time of a run for samples.
+const PART: u32 = 10;
+/// Seed of the samples; a run is the same each time but for its limits.
+const SEED: u64 = 0x5eed;
+/// Most threads of a walk.
+const MOST_THREADS: usize = 5;
+/// For so many samples, a walk for each number of threads.
+const WALK_PART: usize = 20;
+/// Most steps of a walk.
+const LENGTH: usize = 100;
+
+/// Checks a certificate that is verified. `took`: the time of the proof. `None`: the check is
+/// switched off.
+///
+/// # Errors
+/// Internal: a state of the machine contradicts the certificate.
+pub(super) fn check(
+    session: &Session,
+    samples: usize,
+    system: &System,
+    certificate: &str,
+    took: Duration,
+) -> Result<Option<Audit>, Diagnostic> {
+    if samples == 0 {
+        return Ok(None);
+    }
+    let start = Instant::now();
+    let limit = FLOOR.max(took / PART);
+    let enough = || start.elapsed() > limit || session.budget.check(0).is_err();
+    let found = audit(&Wanted { system, certificate, samples, seed: SEED, enough: &enough })?;
+    if found.initial == 0 && !enough() {
+        let least = system.fixed.max(1);
+        let memory = memory_of(certificate).unwrap_or(Memory::Tso);
+        if bare_machine(system, memory, least).and_then(|m| m.initial_states()).is_ok_and(|states| states.is_empty()) {
+            let text = format!("the check of the answer by samples failed: no state of {least} processes satisfies `init`");
+            return Err(Diagnostic::new(Stage::Internal, text).placed(system.init.place.0));
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Walks a program on its machine, with 1 to 5 threads, after a proof that it is safe; the number of
+/// states.
+///
+/// # Errors
+/// Internal: an unsafe state is reached.
+pub(super) fn walked(
+    session: &mut Session,
+    (file, translation): (&Path, &TranslationArgs),
+    memory: &'static dyn MemoryModel,
+    samples: usize,
+    took: Duration,
+) -> Result<usize, Diagnostic> {
+    let (source, text) = session.read_source(file)?;
+    let start = Instant::now();
+    let limit = FLOOR.max(took / PART);
+    let mut states = 0;
+    for threads in 1..=MOST_THREADS {
+        // A claim of more threads, code for more threads: the reader says so.
+        let Ok(program) = nasm::parse(source, &text, threads) else { continue };
+        let until = limit * threads as u32 / MOST_THREADS as u32;
+        let enough = || start.elapsed() > until || session.budget.check(0).is_err();
+        let any_registers = translation.initial == Initial::Any;
+        let walks = samples.div_ceil(WALK_PART);
+        match walk(&Walks { program: &program, memory, any_registers, walks, length: LENGTH, seed: SEED, enough: &enough })? {
+            Ok(found) => states += found,
+            Err(found) => {
+                let text = format!("the check of the answer by samples failed: {threads} threads reach an unsafe state");
+                let mut error = Diagnostic::new(Stage::Internal, text).note(format!("state: {}", found.state));
+                let step = |(thread, text): &(usize, Option<String>)| match text {
+                    Some(text) => format!("P{thread}: {text}"),
+                    None => format!("P{thread}: a store reaches memory"),
+                };
+                let steps: Vec<String> = found.steps.iter().map(step).collect();
+                error = error.note(format!("steps: {}", steps.join("; ")));
+                return Err(error.note(format!("seed: {SEED}")));
+            }
+        }
+    }
+    Ok(states)
+}
+
+/// A line for people.
+pub(super) fn text(audit: Option<&Audit>) -> String {
+    let Some(audit) = audit else { return "not checked by samples (`--check-samples 0`)".into() };
+    let Some((least, most)) = audit.processes else {
+        return "not checked by samples (no state was found outside the certificate within the time)".into();
+    };
+    let processes = match (least, most) {
+        (1, 1) => "1 process".into(),
+        (least, most) if least == most => format!("{least} processes"),
+        (least, most) => format!("{least} to {most} processes"),
+    };
+    let mut out = format!("{} machine states of {processes}, {} of them initial", grouped(audit.samples as u64), audit.initial);
+    if audit.buffered > 0 {
+        out += &format!(", {} with store buffers in use", grouped(audit.buffered as u64));
+    }
+    out += &format!("; {} steps; seed {}", grouped(audit.steps as u64), audit.seed);
+    if let Some(states) = audit.walked {
+        out += &format!("\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads", grouped(states as u64));
+    }
+    out
+}
+
+/// The samples for JSON.
+pub(super) fn object(audit: Option<&Audit>) -> Value {
+    let unchecked = audit.is_none().then_some("`--check-samples 0`");
+    let Audit { samples, initial, buffered, steps, processes, walked, seed } = audit.copied().unwrap_or_default();
+    let processes = processes.map(|(least, most)| [least, most]);
+    json!({
+        "samples": samples, "initial": initial, "buffered": buffered, "steps": steps, "processes": processes, "seed": seed,
+        "walked": walked, "unchecked": unchecked,
+    })
+}
