@@ -30,6 +30,7 @@ mod checkpoint;
 #[cfg_attr(not(feature = "cluster"), path = "without_cluster.rs")]
 mod cluster;
 mod compare;
+mod component_samples;
 mod conform;
 mod counts;
 mod engines;

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Time for the samples of a short run.
-const FLOOR: Duration = Duration::from_millis(100);
+const FLOOR: Duration = Duration::from_millis(250);
 /// Part of the time of a run for samples.
 const PART: u32 = 10;
 /// Seed of the samples; a run is the same each time but for its limits.
@@ -123,7 +123,8 @@ pub(super) fn text(audit: Option<&Audit>) -> String {
     }
     out += &format!("; {} steps; seed {}", grouped(audit.steps as u64), audit.seed);
     if let Some(states) = audit.walked {
-        out += &format!("\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads", grouped(states as u64));
+        out +=
+            &format!("\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads", grouped(states as u64));
     }
     out
 }

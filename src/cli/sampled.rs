@@ -3,11 +3,13 @@
 //! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of the run, and at least some milliseconds.
 
 use super::args::CheckArgs;
+use super::component_samples::Sampled;
 use super::pipeline::Session;
 use super::unbounded::{Abstract, Instance, merged};
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
 use mu_regions::audit::Wanted;
+use mu_regions::crowd::Member;
 use mu_regions::{Audit, Family, Study, audit};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -47,24 +49,28 @@ impl Checked {
     }
 }
 
-/// Checks the abstract models of studies, which their formulas are true of. `took`: the time that this was found in.
+/// Checks the abstract models of studies, which their formulas are true of. `members`: by case, the
+/// local states of untracked components. `took`: the time that this was found in.
 pub(super) fn check<'s>(
     session: &Session,
     args: &CheckArgs,
     model: &Abstract,
-    studies: impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
+    (studies, members): (impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone, &[Vec<Member>]),
     took: Duration,
 ) -> Result<Checked, Diagnostic> {
     let mut checked = Checked { off: args.check_samples == 0, ..Checked::default() };
     if checked.off {
         return Ok(checked);
     }
-    if model.replicas.is_some() {
-        checked.audit.unchecked = Some("components of any number".into());
-        return Ok(checked);
-    }
     let start = Instant::now();
     let limit = FLOOR.max(took / PART);
+    if model.replicas.is_some() {
+        let enough = |part: f64| start.elapsed() > limit.mul_f64(part) || session.budget.check(0).is_err();
+        let studies: Vec<_> = studies.collect();
+        let (samples, enough) = (args.check_samples, &enough);
+        checked.audit = Sampled { session, model, studies: &studies, members, samples, seed: SEED, enough }.run()?;
+        return Ok(checked);
+    }
     let cases = studies.clone().map(|(_, s)| s.cases().len()).sum::<usize>().max(1);
     let mut seen = 0;
     for (instance, study) in studies {

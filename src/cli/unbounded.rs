@@ -9,6 +9,7 @@
 
 use super::args::{CheckArgs, Counting};
 use super::check::{publish, says_lines, with_text, write_junit_of};
+use super::component_samples::Crowded;
 use super::instances::{Instances, Tried, numbers_in};
 use super::output;
 use super::pipeline::{self, Session};
@@ -30,6 +31,7 @@ use mu_process::linear::{LinearProcess, ParamRole};
 use mu_process::linearise;
 use mu_process::spec::ProcSpec;
 use mu_regions::counted::{self, Counted};
+use mu_regions::crowd::Member;
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::{
@@ -58,6 +60,8 @@ pub(super) struct Abstract {
     pub families: Vec<Family>,
     /// A sort of any size with components for each constant.
     pub replicas: Option<Replicas>,
+    /// The text of the model, to write out instances with components.
+    pub crowd: Option<Crowded>,
     /// Why there are none, if the process depends on what they hold.
     refused: Option<Diagnostic>,
     measures: Vec<Measure>,
@@ -240,7 +244,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let told = |p: &template::Param| if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() };
     output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
     let tree = parse(&expanded)?;
-    let (mut counted, mut crowd) = (Vec::new(), None);
+    let (mut counted, mut crowd, mut text_of_crowd) = (Vec::new(), None, None);
     for name in &sizes {
         let above = parse(&expand(session, Some(name))?)?;
         let found = counted::constants(SIZE, &tree, &above).map_err(|depends| {
@@ -254,6 +258,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
             let text = format!("components for each, or the list of all, depend on `{name}` and on another parameter that is set to `any`");
             return Err(Diagnostic::new(Stage::Unsupported, text));
         } else {
+            text_of_crowd = Some(Crowded::new(session, args, &text, (&sizes, name)));
             crowd = Some((found, above));
         }
     }
@@ -273,7 +278,7 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         Err(why) => ((Vec::new(), None), Some(why)),
     };
     let literals = numbers_in(&expanded.text);
-    Ok(Abstract { literals, compiled, process: plain, defined, families, replicas, refused, measures, ends: None })
+    Ok(Abstract { literals, compiled, process: plain, defined, families, replicas, crowd: text_of_crowd, refused, measures, ends: None })
 }
 
 /// A linear process over parameters without a value.
@@ -408,6 +413,8 @@ fn at_level(
     let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
     let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
+    // By formula and case: the local states of untracked components.
+    let mut members = Vec::new();
     let mut figures = Figures { measures: ends.measures.clone(), lists: ends.lists.clone(), ..Figures::default() };
     let start = Instant::now();
     for (instance, study) in formulas.iter().zip(&studies) {
@@ -427,7 +434,7 @@ fn at_level(
                 };
                 match &model.replicas {
                     None => judge(base),
-                    Some(replicas) => in_crowds(session, base, replicas, &instance.orders(model), &mut judge),
+                    Some(replicas) => in_crowds(session, base, replicas, &instance.orders(model), &mut members, &mut judge),
                 }
             });
             let why = match (found, open) {
@@ -440,16 +447,18 @@ fn at_level(
             return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })) });
         }
     }
-    figures.checked = sampled::check(session, args, model, formulas.iter().zip(&studies), start.elapsed())?;
+    figures.checked = sampled::check(session, args, model, (formulas.iter().zip(&studies), &members), start.elapsed())?;
     Ok(Outcome { figures, open: None })
 }
 
-/// What `judge` says of a model with any number of components, for each order that the identities which are told apart can have in the list of all.
+/// Judges a model with any number of components, for each order that tracked identities can have in
+/// the list of all. `kept` gets the local states of untracked components.
 fn in_crowds(
     session: &Session,
     base: &dyn Base,
     replicas: &Replicas,
     orders: &[Vec<usize>],
+    kept: &mut Vec<Vec<Member>>,
     judge: &mut dyn FnMut(&dyn Base) -> Result<bool, Diagnostic>,
 ) -> Result<bool, Diagnostic> {
     let members = mu_regions::others(base, replicas)?;
@@ -462,6 +471,7 @@ fn in_crowds(
             return Ok(false);
         }
     }
+    kept.push(members);
     Ok(true)
 }
 

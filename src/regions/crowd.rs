@@ -151,6 +151,11 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
+    /// The model under it, its identities, and how many are tracked: for the check by samples.
+    pub(crate) fn meaning(&self) -> (&'a dyn Base, &'a Replicas, usize) {
+        (self.inner, self.replicas, self.tracked)
+    }
+
     /// Lists of identities that are shared, with the number of the empty one.
     pub(crate) fn empty_lists(&self) -> Result<Vec<(Slot, u32)>, Diagnostic> {
         let lists = (0..self.replicas.lists.len()).filter(|s| self.replicas.lists[*s] && self.replicas.owner[*s].is_none());

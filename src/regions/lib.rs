@@ -37,6 +37,7 @@ pub mod study;
 pub mod words;
 
 pub use abstraction::Regions;
+pub use audit::components::{Components, Instance, audit_components};
 pub use audit::{Audit, audit};
 pub use base::Base;
 pub use crowd::Crowd;

@@ -279,6 +279,11 @@ impl Replicas {
     }
 }
 
+/// By parameter of a process with a component for each constant of these names: its constant.
+pub(crate) fn owners(process: &LinearProcess, names: &[String]) -> Result<Vec<Option<usize>>, Diagnostic> {
+    Shape::new(process, names, names.len()).map(|shape| shape.owner)
+}
+
 /// Parameters that a guard asks to be equal, of an enumeration without identities.
 fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(Slot, Slot)> {
     let signature = &process.data.signature;

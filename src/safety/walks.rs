@@ -91,7 +91,8 @@ pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
 fn step(machine: &Machine, random: &mut Random, thread: usize, state: &mut [u32]) -> Result<Option<Option<String>>, Diagnostic> {
     let mut ready = Vec::new();
     machine.ready(thread, state, &mut |at| ready.push(at));
-    let stores: usize = (0..machine.program.threads.len()).filter_map(|t| machine.buffer_slot(t)).map(|b| machine.buffer(state[b]).len()).sum();
+    let stores: usize =
+        (0..machine.program.threads.len()).filter_map(|t| machine.buffer_slot(t)).map(|b| machine.buffer(state[b]).len()).sum();
     if stores < MOST_STORES && (ready.is_empty() || random.chance(3, 4)) {
         let place = machine.place(thread, state);
         let code = &machine.program.threads[thread];

@@ -268,7 +268,7 @@ fn numbers(e: &Expr, see: &mut dyn FnMut(&num_bigint::BigInt, SortId)) {
 }
 
 /// Parts of a value of a sort.
-fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
+pub(super) fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
     if out.len() >= 16 {
         return;
     }
@@ -283,7 +283,7 @@ fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
 }
 
 /// How many values a sort has, if they are few.
-fn count(signature: &Signature, sort: SortId, inside: &mut Vec<SortId>) -> Option<usize> {
+pub(super) fn count(signature: &Signature, sort: SortId, inside: &mut Vec<SortId>) -> Option<usize> {
     if sort == basic::BOOL {
         return Some(2);
     }

@@ -9,9 +9,11 @@
 //!
 //! Cost: the time that the caller allows. Invariant: no step is invented: each is one of an instance, so a violation is an error of the abstraction.
 
+pub mod components;
 pub mod cover;
 pub mod draw;
 pub mod steps;
+pub mod translate;
 pub mod view;
 
 use crate::base::Base;

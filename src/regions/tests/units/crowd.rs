@@ -245,7 +245,7 @@ pub(crate) fn random_text(r: &mut Random) -> String {
     )
 }
 
-fn random_property(r: &mut Random) -> String {
+pub(crate) fn random_property(r: &mut Random) -> String {
     let two = r.chance(1, 2);
     let action = |r: &mut Random| {
         let who = if two { *r.choose(&["p", "q"]) } else { "p" };

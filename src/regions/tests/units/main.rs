@@ -1,6 +1,7 @@
 //! Random processes with counters and random formulas: what regions say of every value is what each value says.
 
 mod audit;
+mod components;
 mod crowd;
 mod ends;
 mod richer;

@@ -1,0 +1,56 @@
+//! Values of one specification as values of another one that differs in how many constants a sort has.
+//!
+//! In: two signatures, constants that correspond. Out: for a closed value of constructors and numbers
+//! the same value of the other signature; operations and sorts correspond by their names. `None` if
+//! the other one has no such operation. Cost: linear in the value.
+
+use ahash::AHashMap;
+use mu_base::Span;
+use mu_base::ids::{OpId, SortId};
+use mu_data::expr::{Expr, ExprKind};
+use mu_data::signature::Signature;
+
+/// A translation of values.
+pub struct Translation {
+    ops: AHashMap<OpId, OpId>,
+    sorts: AHashMap<SortId, SortId>,
+}
+
+/// The operations of a signature by name and sort.
+fn by_name(signature: &Signature) -> AHashMap<(String, String), OpId> {
+    signature.ops().map(|(id, op)| ((op.name.clone(), signature.sorts.text(op.sort)), id)).collect()
+}
+
+impl Translation {
+    /// Translates from one signature to another; `constants` are the pairs that have different names.
+    pub fn new(from: &Signature, to: &Signature, constants: &[(OpId, OpId)]) -> Self {
+        let (ours, theirs) = (by_name(from), by_name(to));
+        let mut ops: AHashMap<OpId, OpId> = ours.iter().filter_map(|(key, op)| Some((*op, *theirs.get(key)?))).collect();
+        ops.extend(constants.iter().copied());
+        let names: AHashMap<String, SortId> = (0..to.sorts.len()).map(SortId::new).map(|s| (to.sorts.text(s), s)).collect();
+        let all = (0..from.sorts.len()).map(SortId::new);
+        let sorts = all.filter_map(|s| Some((s, *names.get(&from.sorts.text(s))?))).collect();
+        Self { ops, sorts }
+    }
+
+    /// The operation that corresponds.
+    pub fn op(&self, op: OpId) -> Option<OpId> {
+        self.ops.get(&op).copied()
+    }
+
+    /// The value that corresponds.
+    pub fn value(&self, e: &Expr) -> Option<Expr> {
+        let sort = *self.sorts.get(&e.sort)?;
+        stacker::maybe_grow(64 << 10, 1 << 20, || {
+            let kind = match &e.kind {
+                ExprKind::Op(op) => ExprKind::Op(self.op(*op)?),
+                ExprKind::Number(n) => ExprKind::Number(n.clone()),
+                ExprKind::Apply(head, args) => {
+                    ExprKind::Apply(self.value(head)?, args.iter().map(|a| self.value(a)).collect::<Option<_>>()?)
+                }
+                ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => return None,
+            };
+            Some(Expr::new(kind, sort, Span::default()))
+        })
+    }
+}
