@@ -108,8 +108,10 @@ fn memory(model: ProofMemory) -> Memory {
 
 fn no_initial_state(system: &System) -> Diagnostic {
     let place = system.init.place.0;
-    Diagnostic::at(Stage::Type, place, "no initial state: no state satisfies `init`, whatever the number of processes")
-        .note("every claim would hold of such a system; expected a formula that some state satisfies")
+    let error = Diagnostic::at(Stage::Type, place, "no initial state: no state satisfies `init`, whatever the number of processes");
+    let error =
+        if system.invariants.is_empty() { error } else { error.note("a state that an `invariant` describes is none of the system") };
+    error.note("every claim would hold of such a system; expected a formula that some state satisfies")
 }
 
 fn no_small_initial_state(most: usize) -> String {
@@ -201,6 +203,9 @@ fn why(session: &Session, system: &System, outcome: &Outcome, why: &Why) -> Stri
         Why::Spurious(text) => {
             format!("the abstraction (of `forall_other`, of what is assumed) has a run that the machine cannot do: {text}")
         }
+        Why::Numbers(text) => format!(
+            "a run leads to `unsafe` if numbers that nothing determines have fitting values, and the values that were tried do not fit: {text}"
+        ),
         Why::Unverified(r) => format!("an invariant was found and not verified: {}", refused(session, system, r)),
     }
 }

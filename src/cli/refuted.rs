@@ -16,7 +16,7 @@ use mu_evidence::Evidence;
 use mu_explore::walk::Walk;
 use mu_explore::{PathStep, Way};
 use mu_model::Model;
-use mu_prove::replay::{Run, machine};
+use mu_prove::replay::Run;
 use mu_prove::rules::Memory;
 use mu_report::page::Shown;
 use mu_report::story::{Story, story};
@@ -54,7 +54,7 @@ fn as_json(story: &Story, file: &Path) -> Value {
 fn told<'s>(system: &'s System, memory: Memory, run: &Run) -> Result<(SystemModel<'s>, Evidence, Story), Diagnostic> {
     let (claim, procs) = (&system.unsafes[run.claim.0], &run.claim.1);
     // Numbers of values and of buffers are those of one machine.
-    let machine = machine(system, memory, run.processes)?;
+    let machine = run.machine(system, memory)?;
     let acts: Vec<Act> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, procs)?;
     let settled = machine.settled(&replayed, claim, procs);

@@ -291,6 +291,11 @@ impl Machine<'_> {
         });
         cells.chain(buffers).collect::<Vec<_>>().join(", ")
     }
+    /// True if every number in a state has a value.
+    pub fn numbers_are_known(&self, state: &[u32]) -> bool {
+        let numeric = |s: u32| crate::ground::sort(self.system, &self.layout, s).is_numeric();
+        (0..self.layout.cells).all(|s| state[s as usize] != ANY || !numeric(s))
+    }
     /// A slot's value as text.
     pub(crate) fn code_text(&self, slot: u32, code: u32) -> String {
         match self.val(slot, code) {

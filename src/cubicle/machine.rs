@@ -15,7 +15,7 @@
 use crate::ground::{
     Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, choices, holds, looked_at, sort,
 };
-use crate::system::{Claim, Op, System, TypeId};
+use crate::system::{Claim, Op, SymbolId, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
 use mu_base::{Diagnostic, Stage};
 use num_rational::BigRational;
@@ -42,6 +42,8 @@ pub struct Setup {
     pub candidates: Vec<BigRational>,
     /// Values at the start of whole symbols, by name, besides what `init` says.
     pub given: Vec<(String, String)>,
+    /// Numbers that cells hold at the start: symbol, indices from 0, number.
+    pub start: Vec<(SymbolId, Vec<u32>, BigRational)>,
 }
 
 /// What a step does.
@@ -241,9 +243,20 @@ impl<'s> Machine<'s> {
         if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
     }
     pub(crate) fn undetermined(&self, slot: u32) -> Diagnostic {
-        let symbol = self.system.symbol(self.layout.symbol[slot as usize]);
-        let message = format!("`{}` is asked for and nothing determines it, expected a value in `init`", self.cell_name(slot));
-        Diagnostic::at(Stage::Unsupported, symbol.place.0, message).note(format!("-D {}=NUMBER gives one", symbol.name))
+        let id = self.layout.symbol[slot as usize];
+        let symbol = self.system.symbol(id);
+        let name = self.cell_name(slot);
+        let stored = self.system.transitions.iter().find(|t| t.updates.iter().any(|u| u.symbol() == id && u.stores_any()));
+        let message = match stored {
+            None => format!("`{name}` is asked for and nothing determines it, expected a value in `init`"),
+            Some(t) => format!(
+                "`{name}` is asked for and nothing determines it: `init` leaves it open, or `{}` has stored any number (`{} := .`)",
+                t.name, symbol.name
+            ),
+        };
+        let error = Diagnostic::at(Stage::Unsupported, symbol.place.0, message);
+        let note = format!("-D {}=NUMBER gives it a value at the start", symbol.name);
+        if stored.is_none() { error.note(note) } else { error.note(format!("{note}; `prove` takes any number that a step stores")) }
     }
 
     /// The code of a cell as `by` sees it; may be [`ANY`].

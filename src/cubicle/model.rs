@@ -108,11 +108,11 @@ impl<'s> SystemModel<'s> {
         let starts = machine.start(true)?;
         if starts.is_empty() {
             let place = machine.system.init.place.0;
-            return Err(Diagnostic::at(
-                Stage::Type,
-                place,
-                format!("no initial state: no state of {} processes satisfies `init`", machine.layout.n),
-            ));
+            let n = machine.layout.n;
+            let es = if n == 1 { "" } else { "es" };
+            let error = Diagnostic::at(Stage::Type, place, format!("no initial state: no state of {n} process{es} satisfies `init`"));
+            let excludes = !machine.system.invariants.is_empty();
+            return Err(if excludes { error.note("a state that an `invariant` describes is none of the system") } else { error });
         }
         Ok(Self::of(machine, starts))
     }

@@ -63,6 +63,11 @@ impl Machine<'_> {
     /// What the setup says of cells.
     fn given(&self) -> Result<GroundCube, Diagnostic> {
         let mut out = Vec::new();
+        for (symbol, args, value) in &self.setup.start {
+            let slot = self.layout.slot(*symbol, args.iter().copied());
+            let code = GroundTerm::Code(self.numbers.code(value));
+            out.push(GroundAtom::Numbers(GroundTerm::Cell(crate::ground::Cell { slot, by: None }), Op::Eq, code));
+        }
         for (name, value) in &self.setup.given {
             let Some(at) = self.system.symbols.iter().position(|s| s.name == *name) else {
                 let message = format!("`-D {name}={value}`: the system has no variable, array or constant `{name}`");

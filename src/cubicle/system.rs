@@ -378,6 +378,13 @@ impl Update {
             Update::Assign { symbol, .. } | Update::Cases { symbol, .. } => *symbol,
         }
     }
+    /// True if it may store any value of the type.
+    pub fn stores_any(&self) -> bool {
+        match self {
+            Update::Assign { value, .. } => *value == Value::Any,
+            Update::Cases { cases, .. } => cases.iter().any(|c| c.value == Value::Any),
+        }
+    }
 }
 
 impl Sum {

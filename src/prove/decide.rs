@@ -9,7 +9,9 @@
 //! [`Answer::Unsatisfiable`] is always right. What ends a budget, or does not fit 128 bits, is [`Answer::Unknown`].
 
 use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
+use crate::rational::Rational;
 use crate::simplex::{Answer, Constraint, Simplex};
+use num_rational::BigRational;
 
 const SPLITS: u32 = 200;
 /// Where it is asked often and *no* may be wrong.
@@ -176,6 +178,16 @@ impl<'a> Decider<'a> {
             }
         }
         answer
+    }
+    /// The numbers of the solution that [`check`](Self::check) found last: each cell with the
+    /// number proper and the factor of the infinitesimal.
+    pub fn values(&self) -> Vec<(Cell, BigRational, BigRational)> {
+        let number = |r: Rational| {
+            let (numerator, denominator) = r.parts();
+            BigRational::new(numerator.into(), denominator.into())
+        };
+        let cells = self.numbers.iter().enumerate().filter(|(_, c)| c.symbol() < self.signature.sorts.len());
+        cells.map(|(v, c)| (*c, self.simplex.value(v))).map(|(c, v)| (c, number(v.real), number(v.small))).collect()
     }
     /// Whether the atom holds in all solutions: `Some(true)`; in none: `Some(false)`; otherwise, or if it is not found out, `None`.
     pub fn evaluate(&mut self, atom: &Atom) -> Option<bool> {

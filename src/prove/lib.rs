@@ -20,6 +20,8 @@ pub mod subsume;
 pub mod search;
 pub mod instance;
 pub mod bank;
+pub mod names;
+pub mod numbers;
 pub mod replay;
 pub mod derive;
 pub mod oracle;

@@ -8,7 +8,7 @@ use crate::atom::Atom;
 use crate::bank::Bank;
 use crate::cube::{Cube, Mix};
 use crate::derive::{comparisons, derived, loosened, numbers};
-use crate::replay::steps;
+use crate::names::{Named, steps};
 use crate::rules::Rules;
 use crate::search::{Node, Oracle};
 use crate::share::{self, Portions, Threads};
@@ -88,7 +88,7 @@ impl<'a> Instances<'a> {
     /// Remembers that the cube is reachable, by the rest of the path, whose run it does to learn of more states.
     pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
         if let Some(last) = rest.last() {
-            let (steps, processes) = steps(self.rules, rest);
+            let Named { steps, processes, .. } = steps(self.rules, rest);
             let least = self.banks.first().map_or(2, |b| b.instance.processes);
             if processes <= MOST_PROCESSES {
                 let rules = self.rules;

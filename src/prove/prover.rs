@@ -9,9 +9,10 @@ use crate::certificate;
 use crate::cube::Cube;
 use crate::image::Trouble;
 use crate::lemmas::lemmas;
+use crate::numbers::Numbers;
 use crate::oracle::Instances;
 use crate::premises::Refusal;
-use crate::replay::{Run, bare_machine, machine, replay};
+use crate::replay::{Run, Undone, bare_machine, machine, replay};
 use crate::rules::{Memory, Rules, translate};
 use crate::search::{Counts, End, Exact, Node, Search};
 use crate::share::Threads;
@@ -64,6 +65,9 @@ pub enum Why {
     Trouble(Trouble),
     /// A trace of the abstraction that the machine cannot do: why not, and its steps.
     Spurious(String),
+    /// A trace of the abstraction that the machine does not do with the numbers that are tried for
+    /// what nothing determines: why not, and its steps.
+    Numbers(String),
     /// The proof found was not verified. (A fault of the prover or too large a question for the verifier.)
     Unverified(Refused),
 }
@@ -197,13 +201,12 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
         Err(refusal) => {
-            // `init` has the same meaning under each memory model.
-            let empty = translate(system, Memory::Sc).ok().and_then(|rules| no_initial_state(&rules, least));
+            let empty = no_initial_state(system, None, least);
             let found = if empty.is_some() { (None, None) } else { instances(system, options, options.memory, budget) };
             return nothing(empty.unwrap_or(Why::Refused(refusal)), found);
         }
     };
-    if let Some(why) = no_initial_state(&rules, least) {
+    if let Some(why) = no_initial_state(system, Some(&rules), least) {
         return nothing(why, (None, None));
     }
     let empty_from = empty_from(&rules, least);
@@ -236,12 +239,13 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification, audit: None }
 }
 
-/// The reason if no number of processes is known to have an initial state.
-fn no_initial_state(rules: &Rules, least: usize) -> Option<Why> {
-    if empty_from(rules, least) == Some(least) {
+/// The reason if no number of processes is known to have an initial state. Memory models agree on
+/// `init`; under sequential consistency all that the file assumes has a meaning.
+fn no_initial_state(system: &System, rules: Option<&Rules>, least: usize) -> Option<Why> {
+    if rules.is_some_and(|rules| empty_from(rules, least) == Some(least)) {
         return Some(Why::NoInitialState);
     }
-    match existence(rules, least) {
+    match existence(&translate(system, Memory::Sc).ok()?, least) {
         Ok(Existence::None) => Some(Why::NoInitialState),
         Ok(Existence::NoneUpTo(n)) => Some(Why::NoInitialStateUpTo(n)),
         Ok(Existence::Some) | Err(_) => None,
@@ -406,10 +410,11 @@ impl<'a> Prover<'a> {
     fn reached(&mut self, path: &[Node]) -> Result<Verdict, Why> {
         match replay(self.system, self.rules, path, self.budget) {
             Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
-            Err(reason) => {
+            Err(Undone { reason, numbers }) => {
                 let names = path.iter().rev().filter(|n| n.parent.is_some());
                 let steps: Vec<&str> = names.map(|n| self.system.transitions[self.rules.rules[n.rule].transition].name.as_str()).collect();
-                Err(Why::Spurious(format!("{reason} (steps: {})", steps.join(", "))))
+                let text = format!("{reason} (steps: {})", steps.join(", "));
+                Err(if numbers { Why::Numbers(text) } else { Why::Spurious(text) })
             }
         }
     }
@@ -443,7 +448,8 @@ fn instances(system: &System, options: Options, memory: Memory, budget: &Budget)
             let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
             let states =
                 std::iter::once(&replayed.start).chain(replayed.steps.iter().map(|s| &s.1)).map(|s| machine.state_text(s)).collect();
-            let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()) };
+            let numbers = if every { Numbers::default() } else { Numbers::of_file(system) };
+            let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()), numbers };
             return (Some(Verdict::Unsafe(Box::new(run))), searched);
         }
         if every && reach.complete && searched.is_none_or(|s| s.1 + 1 == n) {

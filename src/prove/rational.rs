@@ -57,6 +57,10 @@ impl Rational {
     pub fn is_positive(self) -> bool {
         self.num > 0
     }
+    /// Its numerator and its denominator.
+    pub fn parts(self) -> (i128, i128) {
+        (self.num, self.den)
+    }
     /// The greatest integer that is not above it.
     pub fn floor(self) -> i128 {
         self.num.div_euclid(self.den)

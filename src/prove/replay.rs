@@ -7,7 +7,8 @@
 //!
 //! The abstraction of `forall_other` may give paths that no machine does; they are reported as such.
 
-use crate::atom::NONE;
+use crate::names::{Named, steps};
+use crate::numbers::{self, Numbers};
 use crate::rules::{FIXED, Memory, Rules};
 use crate::search::Node;
 use mu_base::Diagnostic;
@@ -15,7 +16,6 @@ use mu_base::limits::Budget;
 use mu_cubicle::instance::Replayed;
 use mu_cubicle::machine::{Act, Machine, Memory as MachineMemory, Setup};
 use mu_cubicle::system::System;
-use num_rational::BigRational;
 use std::collections::HashSet;
 
 /// A run that the machine has done.
@@ -31,54 +31,42 @@ pub struct Run {
     pub states: Vec<String>,
     /// Which `unsafe` holds at the end, and of which processes (from 0).
     pub claim: (usize, Vec<u32>),
+    /// The numbers that the machine tries for what nothing determines.
+    pub numbers: Numbers,
 }
 
-/// The steps of a path (rules with their processes), in the order in which they are done, and how many processes they need.
-pub fn steps(rules: &Rules, path: &[Node]) -> (Vec<(usize, Vec<u8>)>, usize) {
-    let Some(last) = path.last() else { return (Vec::new(), 0) };
-    let mut names: Vec<u8> = (0..last.cube.processes as u8).collect();
-    let mut most = names.len().max(rules.signature.fixed);
-    let mut found = Vec::new();
-    for node in path.iter().rev().filter(|n| n.parent.is_some()) {
-        // Names of the processes of the parent and of the step.
-        let mut draft: Vec<Option<u8>> =
-            node.names.iter().map(|to| (*to != NONE).then(|| names.get(usize::from(*to)).copied()).flatten()).collect();
-        for i in 0..draft.len() {
-            if draft[i].is_none() {
-                let free = (0..).find(|n| !draft.contains(&Some(*n)));
-                draft[i] = free;
-            }
-        }
-        let draft: Vec<u8> = draft.into_iter().flatten().collect();
-        most = most.max(draft.iter().map(|n| usize::from(*n) + 1).max().unwrap_or(0));
-        let binding = node.binding.iter().map(|b| draft[usize::from(*b)]).collect();
-        found.push((node.rule, binding));
-        names = draft;
+impl Run {
+    /// A machine that does the run, with the same numbers.
+    ///
+    /// # Errors
+    /// Whatever the machine rejects.
+    pub fn machine<'s>(&self, system: &'s System, memory: Memory) -> Result<Machine<'s>, Diagnostic> {
+        with_numbers(system, memory, self.processes, self.numbers.clone())
     }
-    (found, most)
 }
 
-/// Numbers that a cell that nothing determines might hold in a counterexample: those of the file with their neighbours, and a few small ones.
-fn candidates(system: &System) -> Vec<BigRational> {
-    let mut found: Vec<i64> = vec![0, 1, 2, 3, -1];
-    let text = format!("{:?}", system.unsafes.iter().map(|c| &c.cube).collect::<Vec<_>>());
-    // Numerators that occur in the claims; the small ones are enough for all else that was met.
-    for n in text.split(|c: char| !c.is_ascii_digit()).filter_map(|w| w.parse::<i64>().ok()).filter(|n| *n < 100) {
-        found.extend([n - 1, n, n + 1]);
-    }
-    found.sort_unstable();
-    found.dedup();
-    found.truncate(12);
-    found.into_iter().map(|n| BigRational::from_integer(n.into())).collect()
+/// Why no machine does a path.
+#[derive(Clone, Debug)]
+pub struct Undone {
+    /// The reason of the machine.
+    pub reason: String,
+    /// True if the run may exist with other numbers for what nothing determines.
+    pub numbers: bool,
 }
 
-/// The machine for so many processes.
+/// The machine for so many processes, with numbers of the file for what nothing determines.
 ///
 /// # Errors
 /// Whatever the machine refuses.
 pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machine<'_>, Diagnostic> {
+    with_numbers(system, memory, processes, Numbers::of_file(system))
+}
+
+/// The machine for so many processes, with these numbers for what nothing determines.
+fn with_numbers(system: &System, memory: Memory, processes: u32, numbers: Numbers) -> Result<Machine<'_>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
-    Machine::new(system, processes, memory, Setup { buffer: None, candidates: candidates(system), given: Vec::new() })
+    let Numbers { candidates, start } = numbers;
+    Machine::new(system, processes, memory, Setup { candidates, start, ..Setup::default() })
 }
 
 /// The machine for so many processes, without values for numbers that nothing determines: asking
@@ -95,8 +83,21 @@ pub fn bare_machine(system: &System, memory: Memory, processes: u32) -> Result<M
 ///
 /// # Errors
 /// Why it cannot be done.
-pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) -> Result<Run, String> {
-    let (steps, most) = steps(rules, path);
+pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) -> Result<Run, Undone> {
+    let solved = Numbers::of_path(system, rules, path);
+    let free = Numbers { start: Vec::new(), ..solved.clone() };
+    let found = replay_with(system, rules, path, budget, &solved);
+    let found = if solved.start.is_empty() { found } else { found.or_else(|_| replay_with(system, rules, path, budget, &free)) };
+    found.map_err(|reason| {
+        let least = system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1) as u32;
+        let bare = bare_machine(system, rules.memory, least).ok();
+        let determined = bare.is_some_and(|m| m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s))));
+        Undone { reason, numbers: numbers::are_open(system, determined) }
+    })
+}
+
+fn replay_with(system: &System, rules: &Rules, path: &[Node], budget: &Budget, numbers: &Numbers) -> Result<Run, String> {
+    let Named { steps, processes: most, .. } = steps(rules, path);
     let steps: Vec<(usize, Vec<u32>)> =
         steps.into_iter().map(|(rule, who)| (rules.rules[rule].transition, who.into_iter().map(u32::from).collect())).collect();
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(0);
@@ -104,9 +105,9 @@ pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) ->
     let mut reason = "the run needs no process".to_string();
     for processes in least..=least.max(params) {
         let processes = processes as u32;
-        let machine = machine(system, rules.memory, processes).map_err(|d| d.message.clone())?;
+        let machine = with_numbers(system, rules.memory, processes, numbers.clone()).map_err(|d| d.message.clone())?;
         let acts: Vec<Act> = steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
-        match on_machine(&machine, &acts) {
+        match on_machine(&machine, &acts, numbers) {
             Ok(run) => return Ok(run),
             Err(r) => reason = r,
         }
@@ -122,7 +123,7 @@ pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) ->
             let first = vec![0; processes as usize];
             if starts.into_iter().any(|s| search.go(s, first.clone())) {
                 let acts = std::mem::take(&mut search.acts);
-                return on_machine(&machine, &acts);
+                return on_machine(&machine, &acts, numbers);
             }
         }
     }
@@ -144,7 +145,7 @@ fn queues(rules: &Rules, steps: &[(usize, Vec<u32>)], processes: u32) -> Vec<Vec
     queues
 }
 
-fn on_machine(machine: &Machine<'_>, acts: &[Act]) -> Result<Run, String> {
+fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<Run, String> {
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
@@ -157,7 +158,8 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act]) -> Result<Run, String> {
                         .chain(replayed.steps.iter().map(|s| &s.1))
                         .map(|s| machine.state_text(s))
                         .collect();
-                    done = Some(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs) });
+                    done =
+                        Some(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs), numbers: numbers.clone() });
                 }
                 Err(d) => reason = d.message.clone(),
             }

@@ -300,6 +300,10 @@ impl Simplex {
         }
         Ok(answer)
     }
+    /// The value of a variable in the solution that [`check`](Self::check) found last.
+    pub fn value(&self, variable: usize) -> Strict {
+        self.value[variable]
+    }
     /// Whether the bounds have a common solution over the rationals; finds one if so. Bland's rule, so it ends.
     fn feasible(&mut self) -> Result<bool, Overflow> {
         for v in 0..self.value.len() {

@@ -156,16 +156,19 @@ pub enum Existence {
 
 /// Decides whether some number of processes, from `least` on, has an initial state, as the machine
 /// defines them: cells of processes hold one of `1, .., n`; if no state satisfies `init` then, also
-/// one further process, the same in all cells and after all others in the order.
+/// one further process, the same in all cells and after all others in the order. What the rules
+/// assume leaves states out.
 ///
-/// If `init` mentions no array of processes, a state of many processes stays one if only the
+/// If `init` and what is assumed mention no array of processes, a state of many processes stays one if only the
 /// constants and the processes that its variables hold are left. So `least + variables` numbers
 /// decide the question.
 ///
 /// # Errors
 /// A number or a set that the prover cannot represent.
 pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
-    let cells = cells_of_processes(&instances(rules, least)?, &rules.signature);
+    let assumed = rules.invariants.iter().map(|i| i.0).max().unwrap_or(0);
+    let size = least.max(assumed);
+    let cells = cells_of_processes(&[instances(rules, size)?, excluded(rules, size)?].concat(), &rules.signature);
     let (variables, arrays): (Vec<Cell>, Vec<Cell>) = cells.iter().partition(|c| c.processes().next().is_none());
     let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
     let most = rules.signature.most.unwrap_or(usize::MAX);
@@ -186,14 +189,47 @@ fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) ->
     cells
 }
 
+/// What no state is, for all choices of different processes: of each claim, one atom does not hold.
+fn excluded(rules: &Rules, processes: usize) -> Result<Vec<Vec<Vec<Literal>>>, Trouble> {
+    let mut found = Vec::new();
+    for (params, tests) in &rules.invariants {
+        let mut maps = Vec::new();
+        arranged(*params, processes as u8, &mut Vec::new(), &mut |map| {
+            maps.push(map.to_vec());
+            false
+        });
+        for map in maps {
+            let list = literals(rules, tests, &map, processes)?;
+            if list.contains(&Literal::False) {
+                continue;
+            }
+            let mut choices = Vec::new();
+            for literal in list {
+                // Buffers are empty at the start.
+                if let Literal::Atom(atom) = literal
+                    && !matches!(atom, Atom::Fence(..))
+                    && let opposite @ Literal::Atom(_) = atom.negate(&rules.signature, processes)?
+                {
+                    choices.push(vec![opposite]);
+                }
+            }
+            found.push(choices);
+        }
+    }
+    Ok(found)
+}
+
 /// True if the machine of exactly so many processes has an initial state, or it is open.
 fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     let signature = &rules.signature;
     let found = instances(rules, processes)?;
-    let cells = cells_of_processes(&found, signature);
+    let excluded = excluded(rules, processes)?;
+    let all = [found.as_slice(), &excluded].concat();
+    let cells = cells_of_processes(&all, signature);
     let named = |c: &Cell| Atom::In(*c, (1 << processes) - 1);
-    if meet(signature, processes, cells.iter().map(named).collect(), &found).is_some() {
-        return Ok(true);
+    let inside: Vec<Atom> = cells.iter().map(named).collect();
+    if meet(signature, processes, inside.clone(), &found).is_some() {
+        return Ok(excluded.is_empty() || meet(signature, processes, inside, &all).is_some());
     }
     // The first cell that holds the further process; others hold the same one or one of the instance.
     Ok((0..cells.len()).any(|first| {
@@ -201,7 +237,7 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
         let after = (0..processes as u8).map(|p| Atom::Before(Point::Variable(p), further, true));
         let atoms = cells[..first].iter().map(named).chain([Atom::In(cells[first], OTHER)]).chain(after).collect();
         let same = |c: &Cell| vec![vec![Literal::Atom(named(c))], vec![Atom::same(*c, cells[first], true)]];
-        let choices: Vec<_> = found.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
+        let choices: Vec<_> = all.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
         meet(signature, processes, atoms, &choices).is_some()
     }))
 }

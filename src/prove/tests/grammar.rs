@@ -70,7 +70,7 @@ fn sizes(system: &System) -> std::ops::RangeInclusive<u32> {
 /// `None` if a cell stays open.
 fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
     let claim: &Claim = &system.unsafes[run.claim.0];
-    let machine = machine(system, memory, run.processes).ok()?;
+    let machine = run.machine(system, memory).ok()?;
     // Codes of numbers and buffers are those of one machine.
     let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, &run.claim.1).ok()?;

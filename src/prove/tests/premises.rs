@@ -177,6 +177,57 @@ unsafe (p) { Ready[p] = True } transition go (p) { Ready[p] := True }";
 }
 
 #[test]
+fn a_run_has_numbers_that_satisfy_its_path() {
+    let runs = [
+        // Beyond all numbers of the file.
+        "var Y : int init () { Y > 1000 } unsafe () { Y > 2000 } transition t () requires { Y < 1900 } { Y := Y + 250 }",
+        "var X : int var Y : int init () { Y > 100 && X > Y + 7 } unsafe () { X = 2 * Y } transition t () { X := X + 11 }",
+        "var K : int const N : int array P[proc] : int init (p) { P[p] = N && N > 500 && K = 0 } unsafe (p) { P[p] < 500 }
+         transition t (p) requires { P[p] > K } { P[p] := P[p] - 1 }",
+        // Between two numbers.
+        "var R : real init () { R > 0 && R < 1 } unsafe () { 3 * R = 1 } transition t () { R := 2 * R }",
+        // A number that a step stores depends on one that stays.
+        "var X : int var Y : int var F : bool init () { Y > 1000 && X = 0 && F = False } unsafe () { F = True }
+         transition a () { X := . } transition z () requires { X = 3 * Y + 1 } { F := True }",
+        "array A[proc] : int array B[proc] : int array F[proc] : bool init (p) { A[p] > 1000 && B[p] = 0 && F[p] = False }
+         unsafe (p) { F[p] = True } transition a (p) { B[p] := . } transition z (p) requires { B[p] = A[p] + 7 } { F[p] := True }",
+    ];
+    for text in runs {
+        let system = system(text);
+        let Verdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else { panic!("unsafe\n{text}") };
+        // The machine with the run's numbers does it from a settled start.
+        let machine = run.machine(&system, Memory::Sc).unwrap();
+        let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
+        let replayed = machine.replay(&acts, &system.unsafes[run.claim.0], &run.claim.1).unwrap();
+        assert!(machine.settled(&replayed, &system.unsafes[run.claim.0], &run.claim.1).is_some(), "{text}");
+    }
+    // Two numbers that depend on each other, of which a step stores one after the other: nothing is
+    // found, and the reason speaks of numbers.
+    let text = "var X : int var Y : int var Z : int var S : int init () { S = 0 && X = 0 && Y = 0 && Z = 0 } unsafe () { S = 3 }
+transition a () requires { S = 0 } { X := .; S := 1 } transition b () requires { S = 1 && X > 5000 } { Y := .; S := 2 }
+transition c () requires { S = 2 && Y = 2 * X + 77 } { S := 3 }";
+    match outcome(&system(text), Memory::Sc).verdict {
+        Verdict::Unsafe(_) | Verdict::Unknown(Why::Numbers(_)) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn states_that_an_invariant_describes_are_no_initial_states() {
+    let text = "type t = A | B array At[proc] : t init (p) { At[p] = B } invariant (INV) { COND } unsafe (p) { At[p] = B }
+transition t (p) requires { At[p] = A } { At[p] := B }";
+    let with = |parameters: &str, condition: &str| system(&text.replace("INV", parameters).replace("COND", condition));
+    let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {B}\n";
+    let none = with("p", "At[p] = B");
+    for memory in [Memory::Sc, Memory::Tso] {
+        assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(Why::NoInitialState)));
+    }
+    assert_eq!(verify(&none, certificate, &Budget::default()), Err(Refused::NoInitialState));
+    // One process alone has an initial state.
+    assert_eq!(run_of(&with("p q", "At[p] = B && At[q] = B"), Memory::Sc), Some(1));
+}
+
+#[test]
 fn an_instance_decides_what_a_cube_cannot_represent() {
     let text = "var Large : int var Flag : int init () { Large = 9223372036854775807 && Flag = 0 } unsafe () { Flag = 1 }
 transition t () requires { Large + Large > 9223372036854775807 } { Flag := 1 }";

@@ -10,6 +10,7 @@
 //! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an instance asks alone it is inside, and what is left is asked; otherwise
 //! a case is split on a fact of an instance and both halves are asked. Every answer that is not found refuses the certificate.
 
+mod existence;
 mod inside;
 pub mod logic;
 pub mod read;
@@ -20,7 +21,7 @@ pub mod sums;
 use crate::premises::{Refusal, premises};
 use crate::rules::Memory;
 use inside::{Plan, Target};
-use logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, only, recell};
+use logic::{Cell, Fact, JOINT, Kind, World, recell};
 use mu_base::limits::{Budget, Stop};
 use mu_cubicle::system::{Access, Atom, Claim, Proc, System, Term, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -118,10 +119,6 @@ struct Verifier<'a> {
     overflow: AtomicBool,
     budget: &'a Budget,
 }
-
-/// Further numbers of processes that are tried for an initial state where `init` mentions an array
-/// of processes. If none of them has one, larger numbers stay undecided.
-const MORE_SIZES: usize = 3;
 
 /// The kinds of the system's symbols.
 pub fn kinds(system: &System) -> Vec<Kind> {
@@ -432,47 +429,6 @@ impl Verifier<'_> {
     fn is_not_initial(&self, cube: &Never) -> bool {
         let named = cube.named.max(1);
         self.meets_none(named, self.at_the_start(cube), &self.initial(named))
-    }
-    /// Rejects a system of which no number of processes has an initial state. Where no array of
-    /// processes is in `init`, a state stays one if only the constants and the processes that
-    /// variables hold are left, so as many numbers decide the question.
-    fn expect_initial_state(&self) -> Result<(), Refused> {
-        let least = self.system.fixed.max(1) as usize;
-        let cells = self.holders(&self.initial(least));
-        let (arrays, variables): (Vec<Cell>, Vec<Cell>) = cells.iter().partition(|c| c.args().next().is_some());
-        let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
-        let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
-        if (least..=bound.min(most)).any(|n| self.has_initial_state(n)) {
-            return Ok(());
-        }
-        Err(if arrays.is_empty() || most <= bound { Refused::NoInitialState } else { Refused::NoInitialStateUpTo(bound) })
-    }
-    /// The cells of processes that instances of `init` mention.
-    fn holders(&self, instances: &[Vec<Vec<Fact>>]) -> Vec<Cell> {
-        let facts = instances.iter().flatten().flatten();
-        let mut found: Vec<Cell> = facts.flat_map(logic::cells).filter(|c| self.kinds[c.symbol()] == Kind::Process).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
-    }
-    /// False if the machine of exactly so many processes has no initial state: cells hold one of
-    /// them, or, if that satisfies nothing, one further process after them all.
-    fn has_initial_state(&self, named: usize) -> bool {
-        let instances = self.initial(named);
-        let cells = self.holders(&instances);
-        let inside: Set = only(named as u32) - 1;
-        let among = |c: &Cell| Fact::Among(*c, inside);
-        if !self.meets_none(named, cells.iter().map(among).collect(), &instances) {
-            return true;
-        }
-        cells.iter().enumerate().any(|(first, further)| {
-            let mut facts: Vec<Fact> = cells[..first].iter().map(among).collect();
-            facts.push(Fact::Among(*further, only(OTHER)));
-            facts.extend((0..named as u8).map(|p| Fact::Ahead(Point::Named(p), Point::Held(*further), true)));
-            let either = |c: &Cell| vec![vec![among(c)], vec![Fact::Twins(*c, *further, true)]];
-            let choices: Vec<_> = instances.iter().cloned().chain(cells[first + 1..].iter().map(either)).collect();
-            !self.meets_none(named, facts, &choices)
-        })
     }
     fn meets_none(&self, named: usize, facts: Vec<Fact>, instances: &[Vec<Vec<Fact>>]) -> bool {
         // Where `init` is one conjunction, all instances hold at once.
