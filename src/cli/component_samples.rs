@@ -8,6 +8,8 @@
 use super::args::CheckArgs;
 use super::pipeline::Session;
 use super::unbounded::{Abstract, Instance as FormulaInstance, merged};
+use mu_base::host::Instant;
+use mu_base::random::Random;
 use mu_base::source::SourceMap;
 use mu_base::{Diagnostic, Stage};
 use mu_process::linearise;
@@ -15,8 +17,9 @@ use mu_regions::audit::Wanted;
 use mu_regions::counted;
 use mu_regions::crowd::Member;
 use mu_regions::sizes::SIZE;
-use mu_regions::{Audit, Components, Crowd, Family, Instance, Study, audit_components};
+use mu_regions::{Audit, Case, Components, Crowd, Family, Instance, Study, audit_components};
 use mu_syntax::template;
+use std::time::Duration;
 
 /// The numbers of components, in the order in which they are tried.
 const SIZES: [usize; 8] = [3, SIZE + 1, 2, 1, 4, SIZE + 3, 5, 6];
@@ -66,69 +69,89 @@ pub(super) struct Sampled<'s, 'a> {
     pub members: &'a [Vec<Member>],
     pub samples: usize,
     pub seed: u64,
-    /// True when a part of the time is used up.
-    pub enough: &'a dyn Fn(f64) -> bool,
+    /// The time for all samples.
+    pub limit: Duration,
 }
 
+/// The least time for a case and an instance, if any is left.
+const LEAST: Duration = Duration::from_millis(20);
+/// The least number of samples for a case and an instance.
+const FEW: usize = 20;
+
 impl Sampled<'_, '_> {
-    /// Checks all cases of all studies against instances.
+    /// Checks cases against instances, in a random order.
     pub fn run(&self) -> Result<Audit, Diagnostic> {
-        let (Some(crowd), Some(replicas)) = (&self.model.crowd, &self.model.replicas) else { return Ok(Audit::default()) };
+        let Some(crowd) = &self.model.crowd else { return Ok(Audit::default()) };
+        let start = Instant::now();
         let mut all = Audit::default();
-        let mut instances: Vec<Option<Instance>> = Vec::new();
-        let mut why = None;
+        let mut instances: [Option<Result<Instance, String>>; SIZES.len()] = Default::default();
         let cases: Vec<_> = self.studies.iter().flat_map(|(f, s)| s.cases().iter().map(move |c| (*f, *s, c))).collect();
-        let turns = cases.len().max(1) * SIZES.len();
-        for (turn, ((formula, study, case), members)) in cases.into_iter().zip(self.members).enumerate() {
-            let tracked = formula.tracked.last().copied().unwrap_or_default();
-            let families: Vec<(&Family, usize)> = self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
-            let order: Vec<usize> = (0..tracked).collect();
-            let regions = study.model(case)?;
-            for (i, size) in SIZES.into_iter().enumerate() {
-                let turn = turn * SIZES.len() + i + 1;
-                let part = turn as f64 / turns as f64;
-                if size < tracked || (self.enough)(part) {
+        let mut pairs: Vec<(usize, usize)> = (0..cases.len()).flat_map(|c| (0..SIZES.len()).map(move |i| (c, i))).collect();
+        pairs.retain(|(c, i)| *c < self.members.len() && SIZES[*i] >= cases[*c].0.tracked.last().copied().unwrap_or_default());
+        let mut random = Random::new(self.seed);
+        for i in (1..pairs.len()).rev() {
+            pairs.swap(i, random.below(i + 1));
+        }
+        let each = self.samples.div_ceil(pairs.len().max(1)).max(FEW);
+        let (count, mut why) = (pairs.len(), None);
+        for (turn, (c, i)) in pairs.into_iter().enumerate() {
+            let used = start.elapsed();
+            if turn > 0 && used > self.limit || all.samples >= self.samples || self.session.budget.check(0).is_err() {
+                break;
+            }
+            let made = match &mut instances[i] {
+                Some(made) => made,
+                open => open.insert(match crowd.instance(self.session, SIZES[i]) {
+                    Err(error) if error.stage == Stage::Internal => return Err(error),
+                    made => made.map_err(|error| format!("the instance of {} components: {}", SIZES[i], error.message)),
+                }),
+            };
+            let instance = match made {
+                Ok(instance) => instance,
+                Err(text) => {
+                    why = Some(text.clone());
                     continue;
                 }
-                while instances.len() <= i {
-                    let size = SIZES[instances.len()];
-                    instances.push(match crowd.instance(self.session, size) {
-                        Ok(instance) => Some(instance),
-                        Err(error) if error.stage == Stage::Internal => return Err(error),
-                        Err(error) => {
-                            why = Some(format!("the instance of {size} components: {}", error.message));
-                            None
-                        }
-                    });
+            };
+            let share = (self.limit.saturating_sub(used) / (count - turn) as u32).max(LEAST);
+            let begin = Instant::now();
+            let enough = || begin.elapsed() > share || self.session.budget.check(0).is_err();
+            let found = self.case(cases[c], &self.members[c], instance, (each, self.seed + turn as u64), &enough);
+            match found {
+                Ok(mut found) => {
+                    why = found.unchecked.take().or(why);
+                    all.add(found);
                 }
-                let Some(instance) = &instances[i] else { continue };
-                let found = merged(&regions, &families, &mut |base| {
-                    let crowd = Crowd::new(base, replicas, &order, members)?;
-                    let wanted = Wanted {
-                        study,
-                        case,
-                        base: &crowd,
-                        process: &self.model.process,
-                        samples: self.samples.div_ceil(turns),
-                        seed: self.seed + turn as u64,
-                        enough: &|| (self.enough)(part),
-                    };
-                    audit_components(&wanted, &Components { crowd: &crowd, members, instance })
-                });
-                match found {
-                    Ok(mut found) => {
-                        why = found.unchecked.take().or(why);
-                        all.add(found);
-                    }
-                    // A limit.
-                    Err(error) if error.stage != Stage::Internal => {}
-                    Err(error) => return Err(error),
-                }
+                // A limit.
+                Err(error) if error.stage != Stage::Internal => {}
+                Err(error) => return Err(error),
             }
         }
         if all.samples == 0 {
             all.unchecked = Some(why.unwrap_or_else(|| "components of any number: no time for an instance".into()));
         }
         Ok(all)
+    }
+
+    /// Checks one case against one instance.
+    fn case(
+        &self,
+        (formula, study, case): (&FormulaInstance, &Study, &Case),
+        members: &[Member],
+        instance: &Instance,
+        (samples, seed): (usize, u64),
+        enough: &dyn Fn() -> bool,
+    ) -> Result<Audit, Diagnostic> {
+        let Some(replicas) = &self.model.replicas else { return Ok(Audit::default()) };
+        let tracked = formula.tracked.last().copied().unwrap_or_default();
+        let order: Vec<usize> = (0..tracked).collect();
+        let families: Vec<(&Family, usize)> = self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
+        let regions = study.model(case)?;
+        merged(&regions, &families, &mut |base| {
+            let crowd = Crowd::new(base, replicas, &order, members)?;
+            let process = &self.model.process;
+            let wanted = Wanted { study, case, base: &crowd, process, samples, seed, enough };
+            audit_components(&wanted, &Components { crowd: &crowd, members, instance })
+        })
     }
 }

@@ -65,10 +65,8 @@ pub(super) fn check<'s>(
     let start = Instant::now();
     let limit = FLOOR.max(took / PART);
     if model.replicas.is_some() {
-        let enough = |part: f64| start.elapsed() > limit.mul_f64(part) || session.budget.check(0).is_err();
-        let studies: Vec<_> = studies.collect();
-        let (samples, enough) = (args.check_samples, &enough);
-        checked.audit = Sampled { session, model, studies: &studies, members, samples, seed: SEED, enough }.run()?;
+        let (studies, samples) = (studies.collect::<Vec<_>>(), args.check_samples);
+        checked.audit = Sampled { session, model, studies: &studies, members, samples, seed: SEED, limit }.run()?;
         return Ok(checked);
     }
     let cases = studies.clone().map(|(_, s)| s.cases().len()).sum::<usize>().max(1);

@@ -105,7 +105,7 @@ pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audi
     let mut check =
         Check { wanted, draw, explored: Explored::new(wanted.base), view, tests: wanted.study.tests(), audit: Audit::default() };
     let mut two = check.eye(&wanted.case.valuation);
-    while check.audit.samples < wanted.samples && !(wanted.enough)() {
+    while check.audit.samples < wanted.samples && (check.audit.samples == 0 || !(wanted.enough)()) {
         let Some(embedding) = Embedding::new(components, &mut check) else {
             let text = format!("the process of {} components has other parameters", components.instance.names.len());
             return Ok(Audit { unchecked: Some(text), ..check.audit });

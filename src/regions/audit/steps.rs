@@ -5,6 +5,7 @@
 //! rewriter does not decide is counted and left out. No code is shared with the engine, the compiler, or the abstractions.
 //! Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
 
+use ahash::AHashSet;
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
 use mu_data::expr::{DataSpec, Equation, Expr, ExprKind, Substitution};
@@ -38,6 +39,8 @@ pub struct DirectSteps<'a> {
     pub naive: Naive,
     /// By summand: parts of the condition, with the variables summed over that are free in each.
     conditions: Vec<Vec<(Expr, Vec<VarId>)>>,
+    /// Constants that no equation defines, such as the values of parameters that are not used yet.
+    opaque: AHashSet<OpId>,
     /// Evaluations without a result.
     pub undecided: u64,
 }
@@ -67,7 +70,13 @@ impl<'a> DirectSteps<'a> {
             parts.into_iter().map(|e| (e.clone(), free(&e))).collect()
         });
         let conditions = conditions.collect();
-        Self { process, naive: Naive::of(data, PATIENCE), conditions, undecided: 0 }
+        let signature = &data.signature;
+        let constant = |o: &mu_data::signature::Op| o.kind == OpKind::Mapping && signature.domain_range(o.sort).0.is_empty();
+        let mut opaque: AHashSet<OpId> = signature.ops().filter(|(_, o)| constant(o)).map(|(op, _)| op).collect();
+        data.equations.iter().filter_map(|e| e.lhs.head()).for_each(|op| {
+            opaque.remove(&op);
+        });
+        Self { process, naive: Naive::of(data, PATIENCE), conditions, opaque, undecided: 0 }
     }
 
     /// The initial state; `None` if it is not decided.
@@ -163,7 +172,7 @@ impl<'a> DirectSteps<'a> {
 
     fn value(&mut self, e: &Expr, by: &Substitution) -> Option<Expr> {
         let normal = self.naive.normal(&e.substitute(by))?;
-        is_data(self.naive.signature(), &normal).then_some(normal)
+        is_data(self.naive.signature(), &self.opaque, &normal).then_some(normal)
     }
 
     fn step(&mut self, summand: usize, by: &Substitution, state: &[Expr]) -> Option<Step> {
@@ -181,12 +190,12 @@ impl<'a> DirectSteps<'a> {
 }
 
 /// True if a normal form is built of constructors, numbers and functions.
-fn is_data(signature: &Signature, e: &Expr) -> bool {
+fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
     use Builtin::*;
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         let constructs = |op: OpId, applied: bool| match &signature.op(op).kind {
             OpKind::Constructor(_) => true,
-            OpKind::Mapping => !applied && !signature.domain_range(signature.op(op).sort).0.is_empty(),
+            OpKind::Mapping => !applied && (opaque.contains(&op) || !signature.domain_range(signature.op(op).sort).0.is_empty()),
             OpKind::Builtin(b) => {
                 matches!(b, True | False | EmptyList | Cons | EmptySet | SetInsert | EmptyBag | BagInsert | Update) || !applied
             }
@@ -196,7 +205,7 @@ fn is_data(signature: &Signature, e: &Expr) -> bool {
             ExprKind::Number(_) => true,
             ExprKind::Op(op) => constructs(*op, false),
             ExprKind::Apply(head, args) => {
-                matches!(head.kind, ExprKind::Op(op) if constructs(op, true)) && args.iter().all(|a| is_data(signature, a))
+                matches!(head.kind, ExprKind::Op(op) if constructs(op, true)) && args.iter().all(|a| is_data(signature, opaque, a))
             }
             ExprKind::Bind(..) => e.is_closed(),
             ExprKind::Var(_) | ExprKind::Where(..) => false,

@@ -22,7 +22,13 @@ fn instance(text: &str, n: usize) -> Instance {
 }
 
 /// Samples of all cases against instances. `without`: the number of a local state that is left out.
-fn sampled(text: &str, property: &str, sizes: &[usize], (samples, seed): (usize, u64), without: Option<usize>) -> Result<Audit, Diagnostic> {
+fn sampled(
+    text: &str,
+    property: &str,
+    sizes: &[usize],
+    (samples, seed): (usize, u64),
+    without: Option<usize>,
+) -> Result<Audit, Diagnostic> {
     let model = unbounded(text, &[])?;
     let mut all = Audit::default();
     let instances: Vec<Instance> = sizes.iter().map(|n| instance(text, *n)).collect();
