@@ -95,6 +95,27 @@ fn verify_reports_the_memory_model_the_processes_and_what_the_proof_assumes() {
 }
 
 #[test]
+fn answers_are_checked_by_samples_of_machine_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = folder.path().join("certificate").display().to_string();
+    let mutex = file("naive_mutex");
+    let proved = mu_check(&["prove", &mutex, "--certificate", &certificate, "--check-samples", "40"]);
+    let checked = &proved.json["checked"];
+    assert_eq!((proved.code, &checked["unchecked"], &checked["walked"]), (0, &serde_json::Value::Null, &serde_json::Value::Null));
+    assert!(checked["samples"].as_u64().is_some_and(|n| (40..60).contains(&n)) && checked["seed"].is_u64(), "{checked}");
+    let verified = mu_check(&["verify", &mutex, &certificate]);
+    let checked = &verified.json["checked"];
+    assert!(checked["initial"].as_u64().is_some_and(|n| n > 0) && checked["buffered"].as_u64().is_some_and(|n| n > 0), "{checked}");
+    for arguments in [vec!["prove", &mutex], vec!["verify", &mutex, &certificate]] {
+        let off = mu_check(&[&arguments[..], &["--check-samples", "0"]].concat());
+        assert_eq!((off.code, off.json["checked"]["unchecked"].as_str()), (0, Some("`--check-samples 0`")), "{}", off.json);
+    }
+    let program = package("specs/x86/mutex_xchg.asm");
+    let program = mu_check(&["program", &program, "--threads-of", "any"]);
+    assert!(program.json["checked"]["walked"].as_u64().is_some_and(|n| n > 100), "{}", program.json);
+}
+
+#[test]
 fn a_solver_by_others_confirms_each_obligation() {
     if Command::new("z3").arg("--version").output().is_err() {
         println!("skipped: z3 is not installed");

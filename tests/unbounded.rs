@@ -122,6 +122,27 @@ fn engines_take_turns_for_every_number_of_operations() {
     assert_eq!(figures(&["--engine", "explicit"], "explicit"), sets);
 }
 
+/// Components of any number are checked against instances with few and with many of them.
+#[test]
+fn components_of_any_number_are_sampled() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ring.spec");
+    let text = "$param n: Pos = 2;
+        sort I = struct nobody $for i in 0 .. n join \"\" { | i${i} };
+        act ask, grant, start, leave, free, stop: I;
+        proc P(id: I, k: Nat) = (k == 0) -> ask(id) . P(id, 1) + (k == 1) -> leave(id) . P(id, 0);
+        proc Gate(h: I) = sum p: I. (h == nobody) -> grant(p) . Gate(p) + (h != nobody) -> free(h) . Gate(nobody);
+        init allow({start, stop}, comm({ask | grant -> start, leave | free -> stop},
+          $for i in 0 .. n join \"\" { P(i${i}, 0) || } Gate(nobody)));";
+    std::fs::write(&path, text).unwrap();
+    let formula = "forall p, q: I. [true* . start(p) . (!stop(p))* . start(q)] false";
+    let outcome = mu_check(&["check", &path.display().to_string(), "-f", formula, "-D", "n=any"]);
+    let result = &outcome.json["results"][0];
+    assert_eq!(result["verdict"], "true", "{}", outcome.stderr);
+    let checked = &result["checked"];
+    assert!(checked["samples"].as_u64().is_some_and(|n| n > 10) && checked["unchecked"].is_null(), "{checked}");
+}
+
 /// What stands in the way of all values is told with its place; a value for which the formula is false is found all the same.
 #[test]
 fn a_parameter_that_cannot_have_any_value_is_unknown_and_not_an_error() {

@@ -26,8 +26,9 @@ use crate::crowd::{Crowd, Member};
 use crate::merged::mapped;
 use crate::replicas::{Replicas, owners};
 use crate::sizes::SIZE;
-use ahash::AHashSet;
-use mu_base::ids::{ActId, SortId};
+use ahash::{AHashMap, AHashSet};
+use mu_base::ids::{ActId, OpId, SortId};
+use mu_base::random::Random;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{DataSpec, Expr};
 use mu_data::naive::Naive;
@@ -40,7 +41,7 @@ use std::rc::Rc;
 /// Steps of a run.
 const LENGTH: usize = 12;
 /// States that are drawn for each state of a run.
-const DRAWN: usize = 2;
+const DRAWN: usize = 4;
 /// Values of a variable that is summed over.
 const MOST_VALUES: usize = 24;
 
@@ -72,7 +73,11 @@ struct Embedding<'a> {
     process: &'a LinearProcess,
     /// Number of identities.
     size: usize,
+    /// The constants of the identities in the signature of the instance.
+    constants: Vec<OpId>,
     /// By identity: its parameters. The last list is of those that are shared.
+    owned: Vec<Vec<usize>>,
+    /// The same in the order of this turn: tracked identities first.
     local: Vec<Vec<usize>>,
     /// Slots that are shared, in order.
     shared: Vec<Slot>,
@@ -85,6 +90,8 @@ struct Embedding<'a> {
     /// To the model and back, for the tracked identities of this turn.
     there: Translation,
     back: Translation,
+    /// Local states of values of this turn.
+    known: AHashMap<(usize, Vec<Expr>), Option<Member>>,
 }
 
 /// Checks an instance against the abstract model.
@@ -105,13 +112,14 @@ pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audi
     let mut check =
         Check { wanted, draw, explored: Explored::new(wanted.base), view, tests: wanted.study.tests(), audit: Audit::default() };
     let mut two = check.eye(&wanted.case.valuation);
+    let Some(mut embedding) = Embedding::new(components) else {
+        let text = format!("the process of {} components has other parameters", components.instance.names.len());
+        return Ok(Audit { unchecked: Some(text), ..check.audit });
+    };
     while check.audit.samples < wanted.samples && (check.audit.samples == 0 || !(wanted.enough)()) {
-        let Some(embedding) = Embedding::new(components, &mut check) else {
-            let text = format!("the process of {} components has other parameters", components.instance.names.len());
-            return Ok(Audit { unchecked: Some(text), ..check.audit });
-        };
         let before = check.audit.samples;
-        check.turn(&embedding, &mut two)?;
+        embedding.choose(&mut check.draw.random);
+        check.turn(&mut embedding, &mut two)?;
         if check.audit.samples == before {
             break;
         }
@@ -121,7 +129,7 @@ pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audi
 
 impl<'a> Embedding<'a> {
     /// `None` if the instance has other parameters than the model.
-    fn new(components: &Components<'a>, check: &mut Check) -> Option<Self> {
+    fn new(components: &Components<'a>) -> Option<Self> {
         let (inner, replicas, tracked) = components.crowd.meaning();
         let process = &components.instance.process;
         let names = &components.instance.names;
@@ -138,19 +146,8 @@ impl<'a> Embedding<'a> {
         if !fits || local[size].len() > shared.len() || !alike(&local[size], &shared) || size > replicas.family.constants.len() - 2 {
             return None;
         }
-        // Tracked identities: a random part, in order.
-        let mut chosen: Vec<usize> = (0..size).collect();
-        while chosen.len() > tracked {
-            let at = check.draw.random.below(chosen.len());
-            chosen.remove(at);
-        }
-        let rest = (0..size).filter(|i| !chosen.contains(i));
-        let order: Vec<usize> = chosen.iter().copied().chain(rest).collect();
         let is = |o: &mu_data::signature::Op, name: &str| o.name == name && matches!(o.kind, OpKind::Constructor(_));
         let constant = |name: &String| ours.ops().find(|(_, o)| is(o, name)).map(|(id, _)| id);
-        let pairs: Vec<_> =
-            order.iter().enumerate().filter_map(|(at, i)| Some((constant(&names[*i])?, replicas.family.constants[at]))).collect();
-        let turned: Vec<_> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
         let action = |a: &mu_labels::ActionDecl| {
             let text = |s: &SortId| ours.sorts.text(*s);
             let same =
@@ -166,15 +163,33 @@ impl<'a> Embedding<'a> {
             list: components.members,
             process,
             size,
-            // By position in the model: tracked identities first.
-            local: order.iter().chain([&size]).map(|i| local[*i].clone()).collect(),
+            constants: names.iter().map(constant).collect::<Option<_>>()?,
+            local: local.clone(),
+            owned: local,
             shared,
             actions: process.actions.iter().map(action).collect::<Option<_>>()?,
             first: initial.iter().enumerate().map(|(slot, id)| inner.value(slot as Slot, *id)).collect(),
             initial: components.crowd.initial(),
-            there: Translation::new(ours, theirs, &pairs),
-            back: Translation::new(theirs, ours, &turned),
+            there: Translation::new(ours, theirs),
+            back: Translation::new(theirs, ours),
+            known: AHashMap::new(),
         })
+    }
+
+    /// Chooses the tracked identities: a random part, in order.
+    fn choose(&mut self, random: &mut Random) {
+        let mut chosen: Vec<usize> = (0..self.size).collect();
+        while chosen.len() > self.tracked {
+            let at = random.below(chosen.len());
+            chosen.remove(at);
+        }
+        let rest = (0..self.size).filter(|i| !chosen.contains(i));
+        let order: Vec<usize> = chosen.iter().copied().chain(rest).collect();
+        let pairs = || order.iter().map(|i| self.constants[*i]).zip(self.replicas.family.constants.iter().copied());
+        self.there.pair(pairs().collect::<Vec<_>>().into_iter());
+        self.back.pair(pairs().map(|(a, b)| (b, a)).collect::<Vec<_>>().into_iter());
+        self.local = order.iter().chain([&self.size]).map(|i| self.owned[*i].clone()).collect();
+        self.known.clear();
     }
 
     /// The constants with other ones in their place, by position.
@@ -236,7 +251,7 @@ impl<'a> Embedding<'a> {
 
 impl Check<'_> {
     /// A random run with states drawn @@ it, for one choice of tracked identities and parameters.
-    fn turn(&mut self, embedding: &Embedding, two: &mut Eye) -> Result<(), Diagnostic> {
+    fn turn(&mut self, embedding: &mut Embedding, two: &mut Eye) -> Result<(), Diagnostic> {
         let (study, case) = (self.wanted.study, self.wanted.case);
         if !self.draw.valuate(&study.sorts(), |v| case.has(&self.tests, v)) {
             self.draw.valuation.clone_from(&case.valuation);
@@ -270,7 +285,11 @@ impl Check<'_> {
                     break;
                 }
                 self.draw.fresh();
-                let from = self.draw.random.below(self.explored.states.len());
+                // Most samples are of abstract states whose steps are known.
+                let from = match self.draw.random.chance(3, 4) && !self.explored.expanded.is_empty() {
+                    true => *self.draw.random.choose(&self.explored.expanded),
+                    false => self.draw.random.below(self.explored.states.len()),
+                };
                 let Some(drawn) = self.concrete(embedding, from) else { continue };
                 let all = (0..embedding.size).all(|i| self.member(embedding, &drawn, i).is_some_and(|m| embedding.members.contains(&m)));
                 if !all || self.shared_image(embedding, &drawn).is_none_or(|image| image != self.explored.states[from]) {
@@ -295,7 +314,7 @@ impl Check<'_> {
     /// The steps of a concrete state, all of which the abstract state covers.
     fn covered(
         &mut self,
-        embedding: &Embedding,
+        embedding: &mut Embedding,
         at: usize,
         state: &[Expr],
         direct: &mut DirectSteps,
@@ -350,7 +369,17 @@ impl Check<'_> {
     }
 
     /// The local state of a component.
-    fn member(&mut self, embedding: &Embedding, state: &[Expr], identity: usize) -> Option<Member> {
+    fn member(&mut self, embedding: &mut Embedding, state: &[Expr], identity: usize) -> Option<Member> {
+        let key = (identity, embedding.local[identity].iter().map(|p| state[*p].clone()).collect::<Vec<_>>());
+        if let Some(known) = embedding.known.get(&key) {
+            return known.clone();
+        }
+        let found = self.local_state(embedding, state, identity);
+        embedding.known.insert(key, found.clone());
+        found
+    }
+
+    fn local_state(&mut self, embedding: &Embedding, state: &[Expr], identity: usize) -> Option<Member> {
         let own = SIZE - 1;
         let image = embedding.inner.image(&embedding.whole(state, &self.parameters(), identity)?, &mut self.draw)?;
         let mut out = Member::new();

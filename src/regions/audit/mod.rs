@@ -86,6 +86,8 @@ struct Explored<'a> {
     answers: AHashMap<(usize, Vec<u32>), Rc<Steps>>,
     successors: AHashMap<usize, Rc<Successors>>,
     labels: AHashMap<LabelId, MultiAction>,
+    /// The states whose successors are known.
+    expanded: Vec<usize>,
 }
 
 /// Labels with next states.
@@ -102,6 +104,7 @@ impl<'a> Explored<'a> {
             answers: AHashMap::new(),
             successors: AHashMap::new(),
             labels: AHashMap::new(),
+            expanded: Vec::new(),
         }
     }
 
@@ -147,6 +150,7 @@ impl<'a> Explored<'a> {
             }
         }
         let out = Rc::new(out);
+        self.expanded.push(at);
         self.successors.insert(at, out.clone());
         Ok(Some(out))
     }

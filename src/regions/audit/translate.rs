@@ -13,6 +13,8 @@ use mu_data::signature::Signature;
 /// A translation of values.
 pub struct Translation {
     ops: AHashMap<OpId, OpId>,
+    /// Constants that have different names.
+    constants: AHashMap<OpId, OpId>,
     sorts: AHashMap<SortId, SortId>,
 }
 
@@ -22,20 +24,24 @@ fn by_name(signature: &Signature) -> AHashMap<(String, String), OpId> {
 }
 
 impl Translation {
-    /// Translates from one signature to another; `constants` are the pairs that have different names.
-    pub fn new(from: &Signature, to: &Signature, constants: &[(OpId, OpId)]) -> Self {
+    /// Translates from one signature to another.
+    pub fn new(from: &Signature, to: &Signature) -> Self {
         let (ours, theirs) = (by_name(from), by_name(to));
-        let mut ops: AHashMap<OpId, OpId> = ours.iter().filter_map(|(key, op)| Some((*op, *theirs.get(key)?))).collect();
-        ops.extend(constants.iter().copied());
+        let ops = ours.iter().filter_map(|(key, op)| Some((*op, *theirs.get(key)?))).collect();
         let names: AHashMap<String, SortId> = (0..to.sorts.len()).map(SortId::new).map(|s| (to.sorts.text(s), s)).collect();
         let all = (0..from.sorts.len()).map(SortId::new);
         let sorts = all.filter_map(|s| Some((s, *names.get(&from.sorts.text(s))?))).collect();
-        Self { ops, sorts }
+        Self { ops, constants: AHashMap::new(), sorts }
+    }
+
+    /// Chooses which constants correspond.
+    pub fn pair(&mut self, constants: impl Iterator<Item = (OpId, OpId)>) {
+        self.constants = constants.collect();
     }
 
     /// The operation that corresponds.
     pub fn op(&self, op: OpId) -> Option<OpId> {
-        self.ops.get(&op).copied()
+        self.constants.get(&op).or_else(|| self.ops.get(&op)).copied()
     }
 
     /// The value that corresponds.
