@@ -62,3 +62,8 @@ mod unbounded;
 mod unbounded_numbers;
 mod unreadable;
 mod vacuity;
+
+/// That of the program.
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

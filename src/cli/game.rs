@@ -38,7 +38,7 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
 }
 
 /// An equation system as the typed terms of a file.
-fn typed_equations(system: &print::System) -> Result<behaviour::Equations, Diagnostic> {
+pub fn typed_equations(system: &print::System) -> Result<behaviour::Equations, Diagnostic> {
     let mut terms = Terms::new(&system.data)?;
     let globals = terms.declare_all(&system.globals);
     let initial = (system.initial.0.clone(), terms.terms(&system.initial.1)?);

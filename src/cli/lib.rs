@@ -81,6 +81,8 @@ mod translate;
 mod unbounded;
 mod ways;
 
+pub use self::game::typed_equations;
+
 use self::args::{Cli, Command};
 use self::output::print;
 use self::pipeline::Session;

@@ -2,10 +2,17 @@
 //!
 //! `cargo test --release --test suite adversary::at_volume -- --ignored --nocapture` prints a table
 //! of comparisons for each route. `ROUTE` names one route, or a part of its name; `SEED` is the
-//! first seed, `CASES` the number of comparisons for each route, `SECONDS` the time for each route.
-//! A difference is shrunk, printed with its seed, and written to the folder `ADVERSARY_FINDINGS` if
-//! that is set.
+//! first seed, `CASES` the number of comparisons for each route, `SECONDS` the time for each route,
+//! `FORMULAS` the number of formulas for each specification. A difference is shrunk, printed with
+//! its seed, and written to the folder `ADVERSARY_FINDINGS` if that is set.
+//!
+//! A specification is made and answered by the main path once, for all routes on specifications and
+//! formulas ([`together`]), which run within this process. Each takes one of `PROGRAM` cases by the
+//! program as well; with `PROGRAM=1` each takes all by the program, which `ADVERSARY_BINARY` names,
+//! and none within this process.
 
+use super::inside::{Inside, subject};
+use super::plain::{Difference, Route, judge};
 use super::routes::{How, Row, rows};
 use super::runs::Folder;
 use super::{every_value, layer, plain};
@@ -44,30 +51,48 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
 }
 
-/// One case of a route.
+/// Formulas for each specification.
+pub fn formulas() -> usize {
+    number("FORMULAS").map_or(5, |n| n as usize)
+}
+
+/// One of so many cases is taken by the program; 1: no case is taken within this process.
+fn by_program() -> u64 {
+    number("PROGRAM").unwrap_or(12)
+}
+
+/// One case of a route that has cases of its own.
 fn case(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
     tally.cases += 1;
+    let by_program = seed.is_multiple_of(by_program());
     match &row.how {
         How::EveryValue(family) => every_value::compare(seed, &mut tapes[0], family, folder, tally),
-        How::Plain(route) => plain::compare(row.name, route, seed, tapes, folder, tally),
-        How::Layer => layer::compare(row.name, &mut tapes[0], folder, tally),
-        How::Refused => plain::refused(row.name, &mut tapes[0], folder, tally),
+        How::Layer if by_program => layer::compare(row.name, &mut tapes[0], folder, tally),
+        How::Layer => layer::within(row.name, &mut tapes[0], tally),
+        How::Refused if by_program => plain::refused(row.name, &mut tapes[0], folder, tally),
+        How::Refused => plain::refused_within(row.name, &mut tapes[0], tally),
         How::Quantities => plain::quantities(row.name, seed, tapes, folder, tally),
         How::Within => plain::within(row.name, seed, tapes, tally),
-        How::Elsewhere(_) => Ok(()),
+        How::Plain(_) | How::Elsewhere(_) => Ok(()),
     }
 }
 
 /// The tapes of a case: one for the specification, one for each formula.
-fn tapes(seed: u64) -> Vec<Tape> {
-    (0..13u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
+fn tapes(seed: u64, formulas: usize) -> Vec<Tape> {
+    (0..=formulas as u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
 }
 
-fn guarded(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(row, seed, tapes, folder, tally))).unwrap_or_else(|panic| {
+/// What fails, a panic being a failure like others.
+fn guarded<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Difference> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        Err(format!("panic: {}", text.unwrap_or_default()))
+        Err(whole(format!("panic: {}", text.unwrap_or_default())))
     })
+}
+
+/// A difference of no formula.
+fn whole(text: String) -> Difference {
+    Difference { text, formula: None }
 }
 
 /// The shape of a failure, which a smaller input keeps.
@@ -77,19 +102,18 @@ fn shape(error: &str) -> String {
 }
 
 /// Makes a failure small.
-fn smaller(row: &Row, seed: u64, tapes: &[Tape], error: String) -> String {
-    let folder = Folder::new();
-    let run = |tapes: &[Vec<u32>]| {
+fn smaller(tapes: &[Tape], error: String, run: &dyn Fn(&mut [Tape]) -> Result<(), Difference>) -> String {
+    let again = |tapes: &[Vec<u32>]| {
         let mut tapes: Vec<Tape> = tapes.iter().map(|t| Tape::replay(t.clone())).collect();
-        guarded(row, seed, &mut tapes, &folder, &mut Tally::default()).err()
+        guarded(|| run(&mut tapes)).err().map(|e| e.text)
     };
     let wanted = shape(&error);
     let deadline = Instant::now() + Duration::from_secs(number("SHRINK").unwrap_or(40));
     let start: Vec<Vec<u32>> = tapes.iter().map(Tape::used).collect();
     std::panic::set_hook(Box::new(|_| {}));
-    let small = shrink(start, 3000, |tapes| Instant::now() < deadline && run(tapes).is_some_and(|e| shape(&e) == wanted));
+    let small = shrink(start, 3000, |tapes| Instant::now() < deadline && again(tapes).is_some_and(|e| shape(&e) == wanted));
     let _ = std::panic::take_hook();
-    run(&small).unwrap_or(error)
+    again(&small).unwrap_or(error)
 }
 
 /// Cases that a route makes, however long they take.
@@ -98,29 +122,129 @@ const LEAST_CASES: u64 = 4;
 /// How far a run goes.
 pub struct Extent {
     pub first: u64,
+    /// For each route.
     pub comparisons: u64,
+    /// For each route.
     pub time: Duration,
     /// Differences after which a route is left.
     pub differences: usize,
+    /// Formulas for each specification.
+    pub formulas: usize,
 }
 
-/// Compares by one route: the tally, the seed after the last, and differences.
-pub fn run(row: &Row, extent: &Extent) -> (Tally, u64, Vec<String>) {
-    let (start, folder) = (Instant::now(), Folder::new());
-    let (mut tally, mut seed, mut differences) = (Tally::default(), extent.first, Vec::new());
-    let goes_on = |tally: &Tally| tally.sum() < extent.comparisons && (start.elapsed() < extent.time || tally.cases < LEAST_CASES);
-    while goes_on(&tally) && differences.len() < extent.differences {
-        let mut tapes = tapes(seed);
-        if let Err(error) = guarded(row, seed, &mut tapes, &folder, &mut tally) {
-            let small = smaller(row, seed, &tapes, error);
-            let text = format!("route {}, SEED={seed}\n{small}", row.name);
-            println!("{text}\n");
-            record(row, seed, &text);
-            differences.push(text);
+/// A route that runs.
+struct Course {
+    row: Row,
+    tally: Tally,
+    spent: Duration,
+    first: u64,
+    /// The seed after the last.
+    next: u64,
+    differences: Vec<String>,
+}
+
+impl Course {
+    fn goes_on(&self, extent: &Extent) -> bool {
+        let in_time = self.spent < extent.time || self.tally.cases < LEAST_CASES;
+        self.tally.sum() < extent.comparisons && in_time && self.differences.len() < extent.differences
+    }
+    /// Keeps a difference, made small.
+    fn differs(&mut self, seed: u64, small: &str) {
+        let text = format!("route {}, SEED={seed}\n{small}", self.row.name);
+        println!("{text}\n");
+        record(&self.row, seed, &text);
+        self.differences.push(text);
+    }
+}
+
+/// Compares by a route that has cases of its own.
+fn alone(course: &mut Course, extent: &Extent) {
+    let (folder, mut seed) = (Folder::new(), extent.first);
+    while course.goes_on(extent) {
+        let start = Instant::now();
+        let mut tapes = tapes(seed, extent.formulas);
+        let found = guarded(|| case(&course.row, seed, &mut tapes, &folder, &mut course.tally).map_err(whole));
+        if let Err(error) = found {
+            let run = |tapes: &mut [Tape]| case(&course.row, seed, tapes, &folder, &mut Tally::default()).map_err(whole);
+            let small = smaller(&tapes, error.text, &run);
+            course.differs(seed, &small);
+        }
+        seed += 1;
+        course.spent += start.elapsed();
+    }
+    course.next = seed;
+}
+
+/// Runs one route on a case that is read, by the program or within this process.
+fn one(row: &Row, inside: &Inside, by_program: bool, folder: &Folder, tally: &mut Tally) -> Result<(), Difference> {
+    let How::Plain(route) = &row.how else { return Ok(()) };
+    guarded(|| {
+        let found = if by_program { Some(route.by_program(&inside.main, folder)) } else { route.within(inside, folder) };
+        found.map_or(Ok(()), |found| judge(row.name, &inside.main, found, tally))
+    })
+}
+
+/// Compares by all routes on specifications and formulas: each case is made once.
+fn together(courses: &mut [Course], extent: &Extent) {
+    let (folder, mut seed) = (Folder::new(), extent.first);
+    let of = |row: &Row| matches!(&row.how, How::Plain(route) if !route.only_counts());
+    loop {
+        let active: Vec<usize> = (0..courses.len()).filter(|i| courses[*i].goes_on(extent)).collect();
+        if active.is_empty() {
+            break;
+        }
+        // Counts need no formulas.
+        let count = if active.iter().any(|i| of(&courses[*i].row)) { extent.formulas } else { 0 };
+        // Formulas that need other declarations are left out.
+        let mut tapes = tapes(seed, 3 * count);
+        let mut open: Vec<String> = Vec::new();
+        let start = Instant::now();
+        let made = guarded(|| subject(seed, &mut tapes, count, &mut |why| open.push(why.into())).map_err(whole));
+        let shared = start.elapsed() / active.len() as u32;
+        for &i in &active {
+            let course = &mut courses[i];
+            open.iter().for_each(|why| course.tally.open(why, 1));
+            course.tally.cases += 1;
+            course.next = seed + 1;
+            course.spent += shared;
+        }
+        match made {
+            // Of the main path, whatever the route.
+            Err(error) => courses[active[0]].differs(seed, &error.text),
+            Ok(None) => {}
+            Ok(Some(inside)) => active.iter().for_each(|&i| both(&mut courses[i], (i, seed), &inside, &tapes, &folder)),
         }
         seed += 1;
     }
-    (tally, seed, differences)
+}
+
+/// Runs one route on a case within this process, and in turn with others by the program.
+fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tapes: &[Tape], folder: &Folder) {
+    let start = Instant::now();
+    let has_no_other = matches!(course.row.how, How::Plain(Route::Steps(_, None)));
+    let in_turn = (seed + number as u64).is_multiple_of(by_program());
+    for by_program in [false, true] {
+        if by_program && !in_turn && !has_no_other || !by_program && self::by_program() == 1 {
+            continue;
+        }
+        let Err(error) = one(&course.row, inside, by_program, folder, &mut course.tally) else { continue };
+        // Of the formulas the one that shows the difference is kept, with one of its kind.
+        let of_formula = error.formula.map(|i| {
+            let tape = inside.main.tapes[i];
+            let mut kept = vec![tapes[0].clone()];
+            kept.resize(if tape % 3 == 0 { 3 } else { 1 }, Tape::replay(Vec::new()));
+            kept.push(tapes[tape].clone());
+            kept
+        });
+        let run = |tapes: &mut [Tape]| match subject(seed, tapes, tapes.len(), &mut |_| ()).map_err(whole)? {
+            Some(inside) => one(&course.row, &inside, by_program, folder, &mut Tally::default()),
+            None => Ok(()),
+        };
+        let small = smaller(&of_formula.unwrap_or_else(|| tapes.to_vec()), error.text, &run);
+        let how = if by_program { "by the program" } else { "within the process" };
+        course.differs(seed, &format!("{how}: {small}"));
+    }
+    course.spent += start.elapsed();
 }
 
 /// Writes a difference to the folder of findings, if there is one.
@@ -130,32 +254,53 @@ fn record(row: &Row, seed: u64, text: &str) {
     let _ = std::fs::write(std::path::Path::new(&folder).join(name), text);
 }
 
-/// Runs routes on a large stack and prints the table: the routes with differences.
-pub fn table(rows: Vec<Row>, extent: &dyn Fn(&Row) -> Extent) -> Vec<String> {
-    let mut failed = Vec::new();
+/// Runs on a large stack.
+fn deeply(run: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, run).expect("a thread");
+        thread.join().expect("the routes catch panics");
+    });
+}
+
+/// Runs routes and prints the table: the routes with differences.
+pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
+    let course = |row| Course {
+        row,
+        tally: Tally::default(),
+        spent: Duration::ZERO,
+        first: extent.first,
+        next: extent.first,
+        differences: Vec::new(),
+    };
+    let all = rows.into_iter().filter(|r| !matches!(r.how, How::Elsewhere(_))).map(course);
+    let (mut plain, own): (Vec<Course>, Vec<Course>) = all.partition(|c| matches!(c.row.how, How::Plain(_)));
     println!("| route | seeds | cases | comparisons | open | differences | seconds |\n|---|---|---|---|---|---|---|");
-    for row in rows.into_iter().filter(|r| !matches!(r.how, How::Elsewhere(_))) {
-        let (extent, start) = (extent(&row), Instant::now());
-        let first = extent.first;
-        let name = row.name;
-        let (tally, next, differences) = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, || run(&row, &extent)).expect("a thread");
-            thread.join().expect("the routes catch panics")
-        });
-        let detail = if tally.comparisons.len() > 1 { format!(" {:?}", tally.comparisons) } else { String::new() };
-        println!(
-            "| {name} | {first}..{next} | {} | {}{detail} | {:?} | {} | {:.0} |",
-            tally.cases,
-            tally.sum(),
-            tally.open,
-            differences.len(),
-            start.elapsed().as_secs_f64()
-        );
-        if !differences.is_empty() || tally.sum() == 0 && tally.cases >= LEAST_CASES {
-            failed.push(format!("{name}: {} differences, {} comparisons\n{}", differences.len(), tally.sum(), differences.join("\n")));
-        }
+    let mut failed = Vec::new();
+    deeply(|| together(&mut plain, extent));
+    failed.extend(plain.iter().filter_map(told));
+    for mut course in own {
+        deeply(|| alone(&mut course, extent));
+        failed.extend(told(&course));
     }
     failed
+}
+
+/// Prints the line of a route; what is wrong with it.
+fn told(course: &Course) -> Option<String> {
+    let Course { row, tally, spent, first, next, differences } = course;
+    let name = row.name;
+    let detail = if tally.comparisons.len() > 1 { format!(" {:?}", tally.comparisons) } else { String::new() };
+    println!(
+        "| {name} | {first}..{next} | {} | {}{detail} | {:?} | {} | {:.0} |",
+        tally.cases,
+        tally.sum(),
+        tally.open,
+        differences.len(),
+        spent.as_secs_f64()
+    );
+    let idle = tally.sum() == 0 && tally.cases >= LEAST_CASES;
+    let text = || format!("{name}: {} differences, {} comparisons\n{}", differences.len(), tally.sum(), differences.join("\n"));
+    (!differences.is_empty() || idle).then(text)
 }
 
 /// The routes that the environment names, or all.

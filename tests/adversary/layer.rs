@@ -4,8 +4,17 @@
 //! compared with what the documentation says.
 
 use super::driver::Tally;
+use super::inside::read;
 use super::runs::Folder;
 use crate::support::tape::Tape;
+use mu_check::base::{Budget, SourceMap};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::explore::{self, Silent};
+use mu_check::lts::distinguish::distinguish;
+use mu_check::lts::reduce::Equivalence;
+use mu_check::lts::relabel::in_order;
+use mu_check::process::linearise;
+use mu_check::syntax::template;
 
 /// A value of a parameter or of an expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -188,6 +197,29 @@ pub fn expansion(t: &mut Tape) -> Expansion {
         text: format!("{text}{head}proc P_${{({e}) mod 50}} = x(0) . delta;\ninit P_${{({e}) mod 50}}{summands};\n"),
         defines,
         plain: format!("{head}proc P_{glued} = x(0) . delta;\ninit P_{glued}{plain};\n"),
+    }
+}
+
+/// Compares what the stages of `expand` give with the plain text, by their transition systems.
+pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
+    let made = expansion(tape);
+    let said = |what: String| format!("{name}: {what}\n--- t.spec {}\n{}--- plain\n{}", made.defines, made.text, made.plain);
+    let defines = made.defines.split_whitespace().filter_map(|word| word.split_once('='));
+    let defines: Vec<(String, String)> = defines.map(|(name, value)| (name.into(), value.into())).collect();
+    let expanded = template::expand("t.spec", &made.text, &defines, &mut SourceMap::new());
+    let expanded = expanded.map_err(|d| said(format!("expand: {}", d.message)))?;
+    let system = |text: &str| {
+        let spec = read(text)?;
+        let model = Compiled::new(linearise::linearise(&spec, &linearise::Options::default())?, &Confluence::None)?;
+        let options = explore::Options { threads: 1, expected_states: 64, ..Default::default() };
+        explore::explore_lts(&model, &options, &Budget::default(), &Silent).map(|(_, lts)| in_order(lts))
+    };
+    let (a, b) = (system(&expanded.text), system(&made.plain));
+    let (a, b) = (a.map_err(|d| said(format!("expanded: {}", d.message)))?, b.map_err(|d| said(format!("plain: {}", d.message)))?);
+    tally.count("expansions", 1);
+    match distinguish(&a, &b, Equivalence::Strong, 1) {
+        None => Ok(()),
+        Some(difference) => Err(said(format!("compare: {difference:?}"))),
     }
 }
 

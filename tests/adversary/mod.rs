@@ -8,6 +8,7 @@ pub mod driver;
 pub mod every_value;
 pub mod formula;
 pub mod grammar;
+pub mod inside;
 pub mod layer;
 mod lists;
 pub mod parameters;
@@ -16,8 +17,11 @@ pub mod process;
 pub mod refused;
 pub mod routes;
 pub mod runs;
+mod small;
 pub mod steps;
+pub mod systems;
 pub mod theory;
+pub mod together;
 
 /// Every choice point of the grammar and every built-in operation is generated.
 #[test]
@@ -36,39 +40,39 @@ fn every_production_and_operation_is_generated() {
     }
 }
 
-/// Runs routes for a short time.
-fn briefly(wanted: impl Fn(&routes::Row) -> bool) {
-    let extent = |_: &routes::Row| driver::Extent {
+/// How far a run goes that the environment does not say more of.
+fn extent(comparisons: u64, time: std::time::Duration, differences: u64) -> driver::Extent {
+    driver::Extent {
         first: driver::number("SEED").unwrap_or(0),
-        comparisons: driver::number("CASES").unwrap_or(25),
-        time: std::time::Duration::from_millis(1500),
-        differences: 1,
-    };
+        comparisons: driver::number("CASES").unwrap_or(comparisons),
+        time: driver::number("SECONDS").map_or(time, std::time::Duration::from_secs),
+        differences: driver::number("DIFFERENCES").unwrap_or(differences) as usize,
+        formulas: driver::formulas(),
+    }
+}
+
+/// Runs routes for a short time.
+fn briefly(comparisons: u64, wanted: impl Fn(&routes::Row) -> bool) {
+    let extent = extent(comparisons, std::time::Duration::from_millis(600), 1);
     let failed = driver::table(driver::chosen().into_iter().filter(wanted).collect(), &extent);
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 #[test]
 fn every_route_agrees_with_the_main_path() {
-    briefly(|row| !matches!(row.how, routes::How::EveryValue(_)));
+    briefly(120, |row| !matches!(row.how, routes::How::EveryValue(_)));
 }
 
 #[test]
 fn every_value_agrees_with_instances() {
-    briefly(|row| matches!(row.how, routes::How::EveryValue(_)));
+    briefly(60, |row| matches!(row.how, routes::How::EveryValue(_)));
 }
 
 /// Runs the routes at length; see [`driver`] for what the environment sets.
 #[test]
 #[ignore = "runs at length"]
 fn at_volume() {
-    let extent = |_: &routes::Row| driver::Extent {
-        first: driver::number("SEED").unwrap_or(0),
-        comparisons: driver::number("CASES").unwrap_or(100_000),
-        time: std::time::Duration::from_secs(driver::number("SECONDS").unwrap_or(600)),
-        differences: driver::number("DIFFERENCES").unwrap_or(5) as usize,
-    };
-    let failed = driver::table(driver::chosen(), &extent);
+    let failed = driver::table(driver::chosen(), &extent(100_000, std::time::Duration::from_secs(600), 5));
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 

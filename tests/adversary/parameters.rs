@@ -7,6 +7,7 @@
 //! parameter counts; components whose number a parameter is.
 
 use super::data::{BOOL, Maker, Vars};
+use super::driver::formulas;
 use crate::support::tape::Tape;
 
 /// Texts of the parts that can be parsed alone, with their rules.
@@ -259,7 +260,7 @@ impl Counters<'_> {
         } else if self.t.chance(1, 8) {
             any.push(("K", 0));
         }
-        let formulas = (0..5).map(|_| self.formula()).collect();
+        let formulas = (0..formulas()).map(|_| self.formula()).collect();
         let text = format!(
             "{head}map M: Nat;\neqn M = ${{N}};\n{}act u, w, bad, p, q, r, s, t: {sort}; b, c; many: List({sort}) # Nat;\n{text}",
             self.declared
@@ -466,7 +467,7 @@ fn sorts(t: &mut Tape) -> Parameterised {
          proc P(y: V, f: Bool) = {};\n{other}{init}\n",
         summands.join("\n  + ")
     );
-    let formulas = (0..5).map(|_| about_values(t, "V", &["in_", "out", "given", "back"])).collect();
+    let formulas = (0..formulas()).map(|_| about_values(t, "V", &["in_", "out", "given", "back"])).collect();
     Parameterised { text, any: vec![("K", 0)], formulas, literals: Vec::new(), family: "sorts" }
 }
 
@@ -496,7 +497,7 @@ fn components(t: &mut Tape) -> Parameterised {
         "$param K: Pos = 2;\nsort Id = struct $for i in 0 .. K join \" | \" {{ c${{i}} }};\n{list}act enter, leave, enter_s, leave_s, enter_p, leave_p, work: Id; go, stop;\n\
          proc {own};\n     {shared};\ninit allow({{enter, leave, work}}, comm({{enter_p|enter_s -> enter, leave_p|leave_s -> leave}}, $for i in 0 .. K join \"\" {{ P(c${{i}}) || }} {begin}));\n"
     );
-    let formulas = (0..5)
+    let formulas = (0..formulas())
         .map(|_| match t.below(4) {
             0 => "forall i, j: Id. (val(i != j) => [true* . enter(i) . (!leave(i))* . enter(j)]false)".to_string(),
             1 => "forall i, j, k: Id. (val(i != j && i != k && j != k) => [true* . enter(i) . (!leave(i))* . enter(j) . (!(leave(i) || leave(j)))* . enter(k)]false)".into(),

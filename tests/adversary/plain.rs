@@ -3,24 +3,49 @@
 
 use super::driver::Tally;
 use super::formula::{formula, quantity};
+use super::inside::{Inside, Settings, budget, read};
 use super::process::{Kind, Specification, specification};
 use super::refused;
 use super::runs::{Answer, Counts, Folder, Run};
 use crate::agreement;
 use crate::support::random_text::Kind as Formulas;
 use crate::support::tape::Tape;
-
-/// Larger systems are left out.
-const MOST_STATES: u64 = 1500;
-/// The main path.
-const MAIN: &str = "--threads 1 --engine explicit --timeout 20";
+use mu_check::base::{Diagnostic, SourceId, Stage};
+use mu_check::compile::{Compiled, Confluence};
+use mu_check::formula::typecheck::check_formula;
+use mu_check::process::linearise;
+use mu_check::syntax;
 
 /// How a route gets to its answers.
 pub enum Route {
     /// By options of `check`, and of `explore` unless they are `-`.
     Options(&'static str, &'static str),
-    /// By several runs.
-    Steps(fn(&Folder, &Main) -> Result<Found, String>),
+    /// By several runs of the program, and by the same stages within this process if that is
+    /// possible.
+    Steps(fn(&Folder, &Main) -> Result<Found, String>, Option<fn(&Inside, &Folder) -> Result<Found, String>>),
+}
+
+impl Route {
+    /// Whether it compares counts alone.
+    pub fn only_counts(&self) -> bool {
+        matches!(self, Route::Options("-", _))
+    }
+    /// The answers within this process; none if it has no such form.
+    pub fn within(&self, inside: &Inside, folder: &Folder) -> Option<Result<Found, String>> {
+        match self {
+            Route::Options(check, explore) => Some(inside.by_options(check, explore)),
+            Route::Steps(_, within) => within.map(|run| run(inside, folder)),
+        }
+    }
+    /// The answers of the program.
+    pub fn by_program(&self, main: &Main, folder: &Folder) -> Result<Found, String> {
+        folder.write("m.mcrl2", &main.specification.text);
+        main.formulas.iter().enumerate().for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
+        match self {
+            Route::Options(check, explore) => options(folder, main, check, explore),
+            Route::Steps(run, _) => run(folder, main),
+        }
+    }
 }
 
 /// A case with what the main path answers.
@@ -28,6 +53,8 @@ pub struct Main {
     pub seed: u64,
     pub specification: Specification,
     pub formulas: Vec<String>,
+    /// The tapes of the formulas.
+    pub tapes: Vec<usize>,
     pub kinds: Vec<Formulas>,
     pub answers: Vec<Answer>,
     pub counts: Counts,
@@ -60,71 +87,43 @@ impl Found {
     }
 }
 
-/// Makes the files of a case and asks the main path; none if the system is too large or refused.
-fn subject(seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<Option<Main>, String> {
-    let kind = if seed % 12 == 11 { Kind::Timed } else { Kind::Usual };
-    let made = specification(&mut tapes[0], kind);
-    folder.write("m.mcrl2", &made.text);
-    let kinds: Vec<Formulas> = (1..tapes.len()).map(|i| if i % 3 == 0 { Formulas::Weak } else { Formulas::Any }).collect();
-    let texts = tapes[1..].iter_mut().zip(&kinds).map(|(tape, kind)| formula(tape, *kind, &made.mappings, made.bound));
-    let formulas: Vec<String> = texts.collect();
-    formulas.iter().enumerate().for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
-    let explored = folder.run(&format!("explore m.mcrl2 {MAIN} --without symmetry,por --max-states {MOST_STATES}"));
-    let counts = match explored.counts() {
-        Ok(Some(counts)) => counts,
-        Ok(None) => {
-            tally.open("too large", 1);
-            return Ok(None);
-        }
-        Err(_) if explored.code == 2 => {
-            tally.open("refused specifications", 1);
-            return Ok(None);
-        }
-        Err(e) => return Err(format!("main path, explore: {e}")),
-    };
-    let mut main = Main { seed, specification: made, formulas, kinds, answers: Vec::new(), counts };
-    let run = folder.run(&format!("check m.mcrl2 {}{MAIN} --without symmetry,quotient,por", main.files()));
-    main.answers = run.answers(main.formulas.len()).map_err(|e| format!("main path, check: {e}"))?;
-    Ok(Some(main))
+/// A difference, and the number of the formula that shows it.
+#[derive(Debug)]
+pub struct Difference {
+    pub text: String,
+    pub formula: Option<usize>,
 }
 
-/// Compares one case by a route.
-pub fn compare(name: &str, route: &Route, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
-    let main = subject(seed, tapes, folder, tally).map_err(|e| {
-        let text = std::fs::read_to_string(folder.path().join("m.mcrl2")).unwrap_or_default();
-        format!("{e}\n--- m.mcrl2\n{text}")
-    })?;
-    let Some(main) = main else { return Ok(()) };
-    let found = match route {
-        Route::Options(check, explore) => options(folder, &main, check, explore),
-        Route::Steps(steps) => steps(folder, &main),
-    };
+/// Compares what a route answers with the main path.
+///
+/// # Errors
+/// The first difference.
+pub fn judge(name: &str, main: &Main, found: Result<Found, String>, tally: &mut Tally) -> Result<(), Difference> {
     let said = |what: String, formula: Option<usize>| {
-        let formula = formula.map_or(String::new(), |i| format!("--- f{i}.mcf\n{}\n", main.formulas[i]));
-        format!("{name}: {what}\n{formula}--- m.mcrl2\n{}", main.specification.text)
+        let shown = formula.map_or(String::new(), |i| format!("--- f{i}.mcf\n{}\n", main.formulas[i]));
+        Difference { text: format!("{name}: {what}\n{shown}--- m.mcrl2\n{}", main.specification.text), formula }
     };
     let found = found.map_err(|e| said(e, None))?;
     tally.count("more", found.more);
     if let Some(counts) = found.counts {
-        tally.count("counts", 1);
+        // States, transitions and deadlocks.
+        tally.count("counts", 3);
         if counts != main.counts {
             return Err(said(format!("counts: {counts:?}, main path {:?}", main.counts), None));
         }
     }
     for (i, (answer, main_answer)) in found.answers.iter().zip(&main.answers).enumerate() {
-        match (answer, main_answer) {
-            (Some(a @ (Answer::True | Answer::False)), m @ (Answer::True | Answer::False)) => {
-                tally.count(if *m == Answer::True { "true" } else { "false" }, 1);
-                if a != m {
-                    return Err(said(format!("verdict: {a:?}, main path {m:?}"), Some(i)));
+        match answer {
+            Some(a @ (Answer::True | Answer::False)) => {
+                tally.count(if *main_answer == Answer::True { "true" } else { "false" }, 1);
+                if a != main_answer {
+                    return Err(said(format!("verdict: {a:?}, main path {main_answer:?}"), Some(i)));
                 }
             }
-            (Some(Answer::Refused(why)), Answer::True | Answer::False) if !may_refuse(why) => {
-                return Err(said(format!("refused: {why}"), Some(i)));
-            }
-            (Some(Answer::Refused(_)), _) => tally.open("refused", 1),
-            (Some(Answer::Open(_)), _) | (_, Answer::Open(_)) => tally.open("open", 1),
-            (None, _) | (_, Answer::Refused(_)) => {}
+            Some(Answer::Refused(why)) if !may_refuse(why) => return Err(said(format!("refused: {why}"), Some(i))),
+            Some(Answer::Refused(_)) => tally.open("refused", 1),
+            Some(Answer::Open(_)) => tally.open("open", 1),
+            None => {}
         }
     }
     Ok(())
@@ -147,6 +146,36 @@ fn options(folder: &Folder, main: &Main, check: &str, explore: &str) -> Result<F
         found.answers = Found::checked(&run, main).map_err(|e| format!("check: {e}"))?.answers;
     }
     Ok(found)
+}
+
+/// The stages of `check` refuse what is refused by name, by each way to search.
+pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
+    let (text, formula) = refused::refused(tape);
+    let said = |what: String| Err(format!("{name}: {what}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}"));
+    let mut refuses = |d: Diagnostic| {
+        tally.count("refused", 1);
+        if d.stage == Stage::Internal || d.message.is_empty() { said(format!("internal error: {}", d.message)) } else { Ok(()) }
+    };
+    let model = read(&text)
+        .and_then(|spec| linearise::linearise(&spec, &linearise::Options::default()))
+        .and_then(|process| Compiled::new(process, &Confluence::None));
+    let model = match model {
+        Ok(model) => model,
+        Err(d) => return refuses(d),
+    };
+    let process = model.process();
+    let typed = syntax::parse_formula(SourceId(0), &formula).and_then(|tree| check_formula(&tree, &process.data, &process.actions));
+    let typed = match typed {
+        Ok(typed) => typed,
+        Err(d) => return refuses(d),
+    };
+    for options in ["--threads 1", "--threads 7", "--engine symbolic", "--engine auto", "--threads 1 --without symmetry,quotient,por"] {
+        match Settings::of(options).check((&model, &model), &typed, &budget(None, 4000))? {
+            Answer::Refused(_) => tally.count("refused", 1),
+            other => return said(format!("{other:?} with {options}")),
+        }
+    }
+    Ok(())
 }
 
 /// Every route refuses what is refused by name.
@@ -183,8 +212,9 @@ pub fn refused(name: &str, tape: &mut Tape, folder: &Folder, tally: &mut Tally) 
 pub fn quantities(name: &str, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
     let made = specification(&mut tapes[0], Kind::Chance);
     folder.write("m.mcrl2", &made.text);
-    let texts: Vec<String> = tapes[1..4].iter_mut().map(|tape| quantity(tape, &made.mappings, made.bound)).collect();
+    let texts: Vec<String> = tapes[1..].iter_mut().map(|tape| quantity(tape, &made.mappings, made.bound)).collect();
     texts.iter().enumerate().for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
+    let files: String = (0..texts.len()).map(|i| format!("f{i}.mcf ")).collect();
     let said = |what: String| format!("{name}: {what}\n--- formulas\n{}\n--- m.mcrl2\n{}", texts.join("\n"), made.text);
     let value = |run: &Run, i: usize| {
         let result = &run.json["results"][i];
@@ -192,7 +222,7 @@ pub fn quantities(name: &str, seed: u64, tapes: &mut [Tape], folder: &Folder, ta
         verdict.map(|v| format!("{v} {}", result["value"]))
     };
     let asked = |model: &str, options: &str| {
-        let run = folder.run(&format!("check {model} f0.mcf f1.mcf f2.mcf {options} --max-states 500 --timeout 10"));
+        let run = folder.run(&format!("check {model} {files}{options} --max-states 500 --timeout 10"));
         if run.code == 4 || run.code < 0 { Err(said(format!("exit {} of {model} {options}: {}", run.code, run.stderr))) } else { Ok(run) }
     };
     let main = asked("m.mcrl2", "--threads 1")?;
@@ -251,7 +281,7 @@ pub fn within(name: &str, seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> R
         }
         Err(e) => return Err(said(e)),
     };
-    for (i, tape) in tapes[1..7].iter_mut().enumerate() {
+    for (i, tape) in tapes[1..].iter_mut().enumerate() {
         let kind = if i % 3 == 2 { Formulas::Weak } else { Formulas::Any };
         let text = formula(tape, kind, &made.mappings, made.bound);
         match agreement::verdicts(seed + i as u64, &subject, &text, kind, &mut inner) {

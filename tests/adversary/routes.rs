@@ -4,8 +4,10 @@
 //! A value of a list (engines, solvers, equivalences, simplifications, reductions, forms of files)
 //! without a row fails `every_value_of_every_list_has_a_row`.
 
-use super::plain::Route;
-use super::steps;
+use super::inside::Inside;
+use super::plain::{Found, Main, Route};
+use super::runs::Folder;
+use super::{steps, systems};
 
 /// How a route is compared.
 pub enum How {
@@ -40,9 +42,15 @@ const fn options(name: &'static str, covers: &'static [&'static str], check: &'s
 const fn by(
     name: &'static str,
     covers: &'static [&'static str],
-    run: fn(&super::runs::Folder, &super::plain::Main) -> Result<super::plain::Found, String>,
+    run: fn(&Folder, &Main) -> Result<Found, String>,
+    within: fn(&Inside, &Folder) -> Result<Found, String>,
 ) -> Row {
-    Row { name, covers, how: How::Plain(Route::Steps(run)) }
+    Row { name, covers, how: How::Plain(Route::Steps(run, Some(within))) }
+}
+
+/// A route that files and processes make up, which has no other form.
+const fn by_runs(name: &'static str, covers: &'static [&'static str], run: fn(&Folder, &Main) -> Result<Found, String>) -> Row {
+    Row { name, covers, how: How::Plain(Route::Steps(run, None)) }
 }
 
 const fn elsewhere(name: &'static str, covers: &'static [&'static str], tests: &'static [(&'static str, &'static str)]) -> Row {
@@ -118,33 +126,73 @@ fn by_options() -> Vec<Row> {
 
 fn by_steps() -> Vec<Row> {
     vec![
-        by("checkpoint and resume", &["option checkpoint", "option resume"], steps::resumed),
-        by("checkpoint and resume, 2 processes", &["option checkpoint", "option resume"], steps::resumed_by_two),
-        by("spilling", &["option spill"], steps::spilled),
-        by("simplify none", &["simplify none", "form .lps"], |f, m| steps::simplified(f, m, "none")),
-        by("simplify default", &["simplify default"], |f, m| steps::simplified(f, m, "default")),
-        by("simplify all", &["simplify all"], |f, m| steps::simplified(f, m, "all")),
-        by("simplify constants", &["simplify constants"], |f, m| steps::simplified(f, m, "constants")),
-        by("simplify duplicates", &["simplify duplicates"], |f, m| steps::simplified(f, m, "duplicates")),
-        by("simplify eliminate", &["simplify eliminate"], |f, m| steps::simplified(f, m, "eliminate")),
-        by("simplify control", &["simplify control"], |f, m| steps::simplified(f, m, "control")),
-        by("simplify unfold", &["simplify unfold"], |f, m| steps::simplified(f, m, "unfold")),
-        by("simplify dead", &["simplify dead"], |f, m| steps::simplified(f, m, "dead")),
-        by("simplify instantiate", &["simplify instantiate"], |f, m| steps::simplified(f, m, "instantiate")),
-        by("equation systems, binary", &["form .pbes"], |f, m| steps::equations(f, m, "e.pbes")),
-        by("equation systems, text", &["form .pbes.txt"], |f, m| steps::equations(f, m, "e.pbes.txt")),
-        by("games", &["form .pg", "form .gm"], steps::games),
-        by("file .aut", &["form .aut"], |f, m| steps::converted(f, m, "s.aut")),
-        by("file .aut.gz", &["form .aut.gz"], |f, m| steps::converted(f, m, "s.aut.gz")),
-        by("file .blts", &["form .blts"], |f, m| steps::converted(f, m, "s.blts")),
-        by("file .lts", &["form .lts"], |f, m| steps::converted(f, m, "s.lts")),
-        by("file .fsm", &["form .fsm"], |f, m| steps::converted(f, m, "s.fsm")),
-        by("quotient strong", &["reduce=strong"], |f, m| steps::quotient(f, m, "strong", true)),
-        by("quotient branching", &["reduce=branching"], |f, m| steps::quotient(f, m, "branching", true)),
-        by("quotient divergence-branching", &["reduce=divergence-branching"], |f, m| steps::quotient(f, m, "divergence-branching", true)),
-        by("quotient weak", &["reduce=weak"], |f, m| steps::quotient(f, m, "weak", true)),
-        by("quotient trace", &["reduce=trace"], |f, m| steps::quotient(f, m, "trace", false)),
-        by("quotient weak-trace", &["reduce=weak-trace"], |f, m| steps::quotient(f, m, "weak-trace", false)),
+        by_runs("checkpoint and resume", &["option checkpoint", "option resume"], steps::resumed),
+        by_runs("checkpoint and resume, 2 processes", &["option checkpoint", "option resume"], steps::resumed_by_two),
+        by("spilling", &["option spill"], steps::spilled, systems::spilled),
+        by("simplify none", &["simplify none", "form .lps"], |f, m| steps::simplified(f, m, "none"), |i, _| systems::simplified(i, "none")),
+        by("simplify default", &["simplify default"], |f, m| steps::simplified(f, m, "default"), |i, _| systems::simplified(i, "default")),
+        by("simplify all", &["simplify all"], |f, m| steps::simplified(f, m, "all"), |i, _| systems::simplified(i, "all")),
+        by(
+            "simplify constants",
+            &["simplify constants"],
+            |f, m| steps::simplified(f, m, "constants"),
+            |i, _| systems::simplified(i, "constants"),
+        ),
+        by(
+            "simplify duplicates",
+            &["simplify duplicates"],
+            |f, m| steps::simplified(f, m, "duplicates"),
+            |i, _| systems::simplified(i, "duplicates"),
+        ),
+        by(
+            "simplify eliminate",
+            &["simplify eliminate"],
+            |f, m| steps::simplified(f, m, "eliminate"),
+            |i, _| systems::simplified(i, "eliminate"),
+        ),
+        by("simplify control", &["simplify control"], |f, m| steps::simplified(f, m, "control"), |i, _| systems::simplified(i, "control")),
+        by("simplify unfold", &["simplify unfold"], |f, m| steps::simplified(f, m, "unfold"), |i, _| systems::simplified(i, "unfold")),
+        by("simplify dead", &["simplify dead"], |f, m| steps::simplified(f, m, "dead"), |i, _| systems::simplified(i, "dead")),
+        by(
+            "simplify instantiate",
+            &["simplify instantiate"],
+            |f, m| steps::simplified(f, m, "instantiate"),
+            |i, _| systems::simplified(i, "instantiate"),
+        ),
+        by("equation systems, binary", &["form .pbes"], |f, m| steps::equations(f, m, "e.pbes"), |i, _| systems::equations(i, true)),
+        by("equation systems, text", &["form .pbes.txt"], |f, m| steps::equations(f, m, "e.pbes.txt"), |i, _| systems::equations(i, false)),
+        by("games", &["form .pg", "form .gm"], steps::games, |i, _| systems::games(i)),
+        by("file .aut", &["form .aut"], |f, m| steps::converted(f, m, "s.aut"), |i, _| systems::converted(i, "aut")),
+        by("file .aut.gz", &["form .aut.gz"], |f, m| steps::converted(f, m, "s.aut.gz"), |i, _| systems::converted(i, "aut.gz")),
+        by("file .blts", &["form .blts"], |f, m| steps::converted(f, m, "s.blts"), |i, _| systems::converted(i, "blts")),
+        by("file .lts", &["form .lts"], |f, m| steps::converted(f, m, "s.lts"), |i, _| systems::converted(i, "lts")),
+        by("file .fsm", &["form .fsm"], |f, m| steps::converted(f, m, "s.fsm"), |i, _| systems::converted(i, "fsm")),
+        by(
+            "quotient strong",
+            &["reduce=strong"],
+            |f, m| steps::quotient(f, m, "strong", true),
+            |i, _| systems::quotient(i, "strong", true),
+        ),
+        by(
+            "quotient branching",
+            &["reduce=branching"],
+            |f, m| steps::quotient(f, m, "branching", true),
+            |i, _| systems::quotient(i, "branching", true),
+        ),
+        by(
+            "quotient divergence-branching",
+            &["reduce=divergence-branching"],
+            |f, m| steps::quotient(f, m, "divergence-branching", true),
+            |i, _| systems::quotient(i, "divergence-branching", true),
+        ),
+        by("quotient weak", &["reduce=weak"], |f, m| steps::quotient(f, m, "weak", true), |i, _| systems::quotient(i, "weak", true)),
+        by("quotient trace", &["reduce=trace"], |f, m| steps::quotient(f, m, "trace", false), |i, _| systems::quotient(i, "trace", false)),
+        by(
+            "quotient weak-trace",
+            &["reduce=weak-trace"],
+            |f, m| steps::quotient(f, m, "weak-trace", false),
+            |i, _| systems::quotient(i, "weak-trace", false),
+        ),
         by(
             "preorders of a quotient",
             &[
@@ -158,8 +206,9 @@ fn by_steps() -> Vec<Row> {
                 "preorder=impossible-futures",
             ],
             steps::preorders,
+            |i, _| systems::preorders(i),
         ),
-        by("expanded and formatted", &["form .mcrl2"], steps::expanded),
+        by("expanded and formatted", &["form .mcrl2"], steps::expanded, |i, _| systems::expanded(i)),
     ]
 }
 
@@ -171,7 +220,10 @@ fn of_others() -> Vec<Row> {
             &["form .cub", "model=tso", "to=cubicle"],
             &[
                 ("src/prove/tests/random.rs", "random_systems_agree_with_the_machine"),
+                ("src/prove/tests/grammar.rs", "prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning"),
+                ("src/prove/tests/grammar.rs", "every_production_is_generated"),
                 ("src/cubicle/tests/random.rs", "machine_and_oracle_reach_the_same"),
+                ("src/cubicle/tests/random.rs", "machine_and_oracle_reach_the_same_of_systems_of_the_grammar"),
             ],
         ),
         elsewhere(
@@ -184,7 +236,16 @@ fn of_others() -> Vec<Row> {
             &["by=machine", "by=axioms", "form .litmus", "model=sc", "model=pso"],
             &[
                 ("src/litmus/tests/units/main.rs", "machines_and_axioms_agree_on_x86"),
+                ("src/litmus/tests/units/words.rs", "machine_and_axioms_agree_on_words"),
                 ("src/program/axiomatic/tests.rs", "axioms_and_machines_agree_on_random_programs"),
+            ],
+        ),
+        elsewhere(
+            "executions against interleavings",
+            &["form .litmus"],
+            &[
+                ("src/litmus/tests/units/grammar.rs", "interleavings_and_executions_agree"),
+                ("src/litmus/tests/units/grammar.rs", "every_form_is_generated"),
             ],
         ),
         elsewhere("programs as mCRL2 text", &["to=mcrl2"], &[("tests/expansion.rs", "random_programs_are_bisimilar")]),
@@ -199,6 +260,7 @@ fn of_others() -> Vec<Row> {
             &[
                 ("src/conform/tests/units.rs", "axioms_and_serial_views_judge_alike"),
                 ("tests/conform.rs", "litmus_tests_are_looked_up_in_what_a_machine_does"),
+                ("tests/conform_random.rs", "answers_are_those_of_a_simulation_and_errors_have_places"),
             ],
         ),
         elsewhere("boolean equation systems", &["form .bes"], &[("src/solve/tests/bes.rs", "systems_have_their_solutions")]),
