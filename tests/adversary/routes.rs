@@ -263,7 +263,14 @@ fn of_others() -> Vec<Row> {
                 ("tests/conform_random.rs", "answers_are_those_of_a_simulation_and_errors_have_places"),
             ],
         ),
-        elsewhere("boolean equation systems", &["form .bes"], &[("src/solve/tests/bes.rs", "systems_have_their_solutions")]),
+        elsewhere(
+            "boolean equation systems",
+            &["form .bes"],
+            &[
+                ("src/solve/tests/bes.rs", "systems_have_their_solutions"),
+                ("src/solve/tests/bes_random.rs", "random_systems_have_the_solutions_of_their_definition"),
+            ],
+        ),
         elsewhere(
             "assignments of states to processes",
             &["option cluster"],

@@ -1,0 +1,166 @@
+//! Boolean equation systems derived from the grammar, against fixed points that are computed as they
+//! are defined: each equation by iteration from false or true, the later ones inside.
+//!
+//! `MU_CHECK_CASES` systems from `MU_CHECK_SEED` on. Each is printed in full where it differs.
+
+use mu_base::limits::Budget;
+use mu_base::random::Random;
+use mu_game::Player;
+use mu_game::bes::read;
+use std::collections::BTreeSet;
+
+/// The productions of the grammar.
+const PRODUCTIONS: [&str; 17] =
+    ["bes", "pbes", "no word", "mu", "nu", "init", "variable", "true", "false", "!", "&&", "||", "=>", "(", "comment", "space", "no space"];
+
+enum Formula {
+    Constant(bool),
+    Variable(usize),
+    Not(Box<Formula>),
+    And(Box<Formula>, Box<Formula>),
+    Or(Box<Formula>, Box<Formula>),
+    Implies(Box<Formula>, Box<Formula>),
+}
+
+impl Formula {
+    fn holds(&self, values: &[bool]) -> bool {
+        match self {
+            Formula::Constant(value) => *value,
+            Formula::Variable(v) => values[*v],
+            Formula::Not(a) => !a.holds(values),
+            Formula::And(a, b) => a.holds(values) && b.holds(values),
+            Formula::Or(a, b) => a.holds(values) || b.holds(values),
+            Formula::Implies(a, b) => !a.holds(values) || b.holds(values),
+        }
+    }
+}
+
+struct Maker<'r> {
+    random: &'r mut Random,
+    names: Vec<String>,
+    used: BTreeSet<&'static str>,
+}
+
+impl Maker<'_> {
+    fn space(&mut self) -> &'static str {
+        let (word, text) = *self.random.choose(&[("space", " "), ("space", "\n\t"), ("comment", " % mu X = \n"), ("no space", "")]);
+        self.used.insert(word);
+        text
+    }
+    /// A formula and its text; variables stand under an even number of negations. `tight`: in
+    /// brackets unless it is an operand of `!`.
+    fn formula(&mut self, depth: usize, positive: bool, tight: bool) -> (Formula, String) {
+        let way = if depth == 0 { self.random.below(2) } else { 2 + self.random.below(5) };
+        let (word, formula, text) = match way {
+            0 if positive => {
+                let v = self.random.below(self.names.len());
+                ("variable", Formula::Variable(v), self.names[v].clone())
+            }
+            0 | 1 => {
+                let value = self.random.chance(1, 2);
+                (if value { "true" } else { "false" }, Formula::Constant(value), value.to_string())
+            }
+            2 => {
+                let (a, text) = self.formula(depth - 1, !positive, true);
+                ("!", Formula::Not(Box::new(a)), format!("!{}{text}", self.space()))
+            }
+            3 => {
+                let (a, text) = self.formula(depth - 1, positive, false);
+                ("(", a, format!("({}{text})", self.space()))
+            }
+            way => {
+                // Operands of the same or a tighter operator need no brackets on one side.
+                let word = ["&&", "||", "=>"][way - 4];
+                let (a, left) = self.formula(depth - 1, positive == (word != "=>"), true);
+                let (b, right) = self.formula(depth - 1, positive, word != "=>");
+                let (a, b) = (Box::new(a), Box::new(b));
+                let formula = match word {
+                    "&&" => Formula::And(a, b),
+                    "||" => Formula::Or(a, b),
+                    _ => Formula::Implies(a, b),
+                };
+                let text = format!("{left} {word}{}{right}", self.space());
+                (word, formula, if tight { format!("({text})") } else { text })
+            }
+        };
+        self.used.insert(word);
+        (formula, text)
+    }
+}
+
+struct System {
+    equations: Vec<(bool, Formula)>,
+    start: usize,
+}
+
+impl System {
+    /// The values of all variables, those before `from` being given.
+    fn solve(&self, from: usize, values: &mut Vec<bool>) {
+        let Some((least, formula)) = self.equations.get(from) else { return };
+        values[from] = !least;
+        loop {
+            self.solve(from + 1, values);
+            let new = formula.holds(values);
+            if new == values[from] {
+                return;
+            }
+            values[from] = new;
+        }
+    }
+}
+
+fn system(random: &mut Random) -> (System, String, BTreeSet<&'static str>) {
+    let count = 1 + random.below(5);
+    let all = ["X", "Y'", "_z0", "muX", "init2", "true1"];
+    let names: Vec<String> = all[..count].iter().map(|n| n.to_string()).collect();
+    let mut maker = Maker { random, names, used: BTreeSet::from(["init"]) };
+    let (word, mut text) =
+        [("bes", "bes ".to_string()), ("pbes", "pbes ".into()), ("no word", String::new())][maker.random.below(3)].clone();
+    maker.used.insert(word);
+    let mut equations = Vec::new();
+    for i in 0..count {
+        let least = maker.random.chance(1, 2);
+        let word = if least { "mu" } else { "nu" };
+        maker.used.insert(word);
+        let depth = maker.random.below(4);
+        let (formula, body) = maker.formula(depth, true, false);
+        let (before, after) = (maker.space(), maker.space());
+        text += &format!("{word} {} ={before}{body};{after}", maker.names[i]);
+        equations.push((least, formula));
+    }
+    let start = maker.random.below(count);
+    text += &format!("init {};", maker.names[start]);
+    (System { equations, start }, text, maker.used)
+}
+
+#[test]
+fn random_systems_have_the_solutions_of_their_definition() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let (first, cases) = (number("MU_CHECK_SEED").unwrap_or(0), number("MU_CHECK_CASES").unwrap_or(2000));
+    println!("seeds {first} to {}", first + cases - 1);
+    let (mut used, mut truths, mut compared) = (BTreeSet::new(), 0, 0);
+    for seed in first..first + cases {
+        let (system, text, productions) = system(&mut Random::new(seed));
+        used.extend(productions);
+        let mut values = vec![false; system.equations.len()];
+        system.solve(0, &mut values);
+        let game = read(&text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
+        for solver in mu_solve::solvers() {
+            let solution = solver.solve(&game, &Budget::default()).unwrap();
+            mu_game::verify::verify(&game, &solution).unwrap_or_else(|flaw| panic!("seed {seed}, {}: {flaw}\n{text}", solver.name()));
+            // The first vertices are the variables.
+            for (i, value) in values.iter().enumerate() {
+                assert_eq!(solution.winners[i] == Player::Even, *value, "seed {seed}, {}, variable {i}\n{text}", solver.name());
+                compared += 1;
+            }
+            assert_eq!(solution.winner(game.initial) == Player::Even, values[system.start], "seed {seed}, {}\n{text}", solver.name());
+        }
+        truths += u64::from(values[system.start]);
+    }
+    println!("{compared} values compared of {cases} systems, {truths} of them true at the start");
+    let missing: Vec<&&str> = PRODUCTIONS.iter().filter(|p| !used.contains(*p)).collect();
+    assert!(
+        cases < 500 || missing.is_empty() && truths * 5 > cases && truths * 5 < cases * 4,
+        "never made: {missing:?}; {truths} of {cases} true"
+    );
+}
