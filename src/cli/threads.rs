@@ -43,16 +43,12 @@ enum Read {
     Unknown(Diagnostic),
 }
 
-/// Reads a program. Bad input is what neither the reader for any number of threads nor the one for a number takes.
+/// Reads a program. What the machine's reader takes for some number of threads is no bad input.
 fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     match parametric::parse(source, text) {
         Ok(program) => Ok(Read::Program(program)),
-        Err(open) => match (1..=nasm::MOST_THREADS.min(4)).map(|n| nasm::parse(source, text, n)).find(Result::is_ok) {
-            Some(_) => Ok(Read::Unknown(open)),
-            // The error of the reader that takes more programs, unless only the other one has the construct.
-            None if open.stage == Stage::Unsupported => Err(open),
-            None => Err(nasm::parse(source, text, 2).err().filter(|_| !text.contains('?')).unwrap_or(open)),
-        },
+        Err(open) if (1..=nasm::MOST_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) => Ok(Read::Unknown(open)),
+        Err(error) => Err(error),
     }
 }
 
@@ -90,18 +86,17 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
     let (source, text) = session.read_source(&args.file)?;
     let program = read(source, &text)?;
     if instances && let Some((small, found)) = instance(session, args, source, &text)? {
-        program::report(session, &small, &found, model(args).name())?;
-        return Ok(1);
+        return refuted(session, args, &small, &found);
     }
     let program = match program {
         Read::Program(program) => program,
-        Read::Unknown(why) => return unknown(session, args, &why),
+        Read::Unknown(why) => return open(session, args, (source, &text), !instances, &why),
     };
     let mut last: Option<(Translated, Outcome)> = None;
     for wrapping in [false, true] {
         let translated = match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
             Ok(translated) => translated,
-            Err(why) if why.stage == Stage::Unsupported => return unknown(session, args, &why),
+            Err(why) if why.stage == Stage::Unsupported => return open(session, args, (source, &text), !instances, &why),
             Err(error) => return Err(error),
         };
         let work = (!translated.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
@@ -121,17 +116,30 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
         && !stopped(session)
         && let Some((small, found)) = instance(session, args, source, &text)?
     {
-        program::report(session, &small, &found, model(args).name())?;
-        if let Some(path) = &args.evidence {
-            eprintln!("warning: {} is not written: the run is one of the program, not of its system", path.display());
-        }
-        return Ok(1);
+        return refuted(session, args, &small, &found);
     }
     if let (Verdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
         let (samples, took) = (args.sampling.check_samples, session.budget.elapsed());
         audit.walked = Some(proof_samples::walked(session, (&args.file, &args.translation), model(args), samples, took)?);
     }
     report(session, args, &translated, &outcome)
+}
+
+/// The answer for a program without a counterpart as a system; `instances`: the machine searches a few threads.
+fn open(session: &Session, args: &ProveArgs, program: (SourceId, &str), instances: bool, why: &Diagnostic) -> Result<u8, Diagnostic> {
+    match if instances { instance(session, args, program.0, program.1)? } else { None } {
+        Some((small, found)) => refuted(session, args, &small, &found),
+        None => unknown(session, args, why),
+    }
+}
+
+/// Reports a run of a few threads to an unsafe state.
+fn refuted(session: &Session, args: &ProveArgs, program: &X86Program, found: &Reached) -> Result<u8, Diagnostic> {
+    program::report(session, program, found, model(args).name())?;
+    if let Some(path) = &args.evidence {
+        eprintln!("warning: {} is not written: the run is one of the program, not of its system", path.display());
+    }
+    Ok(1)
 }
 
 /// True if a limit of the user's ended the search.

@@ -9,8 +9,10 @@
 //! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is unsafe; several `thread_code` sections, one
 //! for each thread in order and the last one for all further threads; the instructions that litmus tests have.
 
-use super::property::{Property, Scope, conjunction};
+use super::expr::Width;
+use super::property::{Property, Scope, conjunction, word};
 use super::variables::{Type, Variables};
+use super::x86::statement::{Number, Statement};
 use super::x86::{Assembler, Order, too_wide};
 use super::{Access, Program, Step, expr::Expr};
 use mu_base::words::{Cursor, Form, Kind, Token, tokens};
@@ -31,16 +33,54 @@ pub struct X86Program {
     pub labels: Vec<HashMap<String, u32>>,
     /// The unsafe states; none if nothing is said of them.
     pub unsafe_states: Vec<Property>,
+    /// The declarations as written.
+    pub declarations: Vec<Declaration>,
+    /// The instructions of the last thread, as written.
+    pub statements: Vec<Statement>,
+    /// The sections `thread_code`.
+    pub codes: Vec<Span>,
+}
+
+/// The declaration of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// Its name.
+    pub name: String,
+    /// Its width.
+    pub width: Width,
+    /// What it holds at the start, as a number with a sign; none: anything.
+    pub initial: Option<Number>,
+    /// Whether it counts threads (`! as counter`).
+    pub counter: bool,
+    /// Whether each thread has an element.
+    pub per_thread: bool,
+    /// Where it is declared.
+    pub span: Span,
 }
 
 /// A section: where its name stands and its tokens.
-pub(super) struct Section<'a> {
-    pub(super) name: Token<'a>,
-    pub(super) tokens: Vec<Token<'a>>,
+struct Section<'a> {
+    name: Token<'a>,
+    tokens: Vec<Token<'a>>,
 }
 
 /// Reads a program for a number of threads.
+///
+/// # Errors
+/// What does not fit the grammar, with its place.
 pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program, Diagnostic> {
+    let program = parse_any(source, text, threads)?;
+    match program.declarations.iter().find(|d| d.initial.is_none()) {
+        Some(open) => {
+            let message = format!("`{}` holds anything at the start (`?`), expected a number or `N`", open.name);
+            Err(Diagnostic::at(Stage::Unsupported, open.span, message).note("`--threads-of any` reads such variables"))
+        }
+        None => Ok(program),
+    }
+}
+
+/// The same, with variables that hold anything at the start (`dd ?`).
+pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<X86Program, Diagnostic> {
     if threads == 0 || threads > MOST_THREADS {
         return Err(Diagnostic::new(Stage::Usage, format!("{threads} threads, expected 1 to {MOST_THREADS}")));
     }
@@ -57,10 +97,10 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
         }
     };
     let mut variables = Variables::new(false);
-    let mut counters = Vec::new();
+    let mut declared = Vec::new();
     for (section, elements) in [(only("shared_data")?, 1), (only("thread_data")?, threads)] {
         if let Some(section) = section {
-            declarations(section, elements, threads, &mut variables, &mut counters)?;
+            declarations(section, elements, threads, &mut variables, &mut declared)?;
         }
     }
     if let Some(section) = only("init_code")? {
@@ -78,6 +118,7 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
     let mut program = Program::default();
     let mut uses = Vec::new();
     let mut labels = Vec::new();
+    let mut statements = Vec::new();
     for thread in 0..threads {
         let section = codes[thread.min(codes.len() - 1)];
         let mut assembler = Assembler::new(thread, Order::Intel);
@@ -92,8 +133,9 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
             }
         }
         labels.push(assembler.labels().iter().map(|(name, &(at, _))| (name.clone(), at)).collect::<HashMap<_, _>>());
+        statements = std::mem::take(&mut assembler.statements);
         let (code, own) = assembler.finish()?;
-        check_counters(&code.steps, &code.instructions, &counters, &variables)?;
+        check_counters(&code.steps, &code.instructions, &declared, &variables)?;
         program.threads.push(code);
         uses.extend(own);
     }
@@ -103,13 +145,14 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
         let scope = Scope { program: &mut program, variables: &variables, labels: &labels };
         unsafe_states.push(conjunction(&section.tokens, section.name.span, scope)?);
     }
-    Ok(X86Program { program, variables, labels, unsafe_states })
+    let codes = codes.iter().map(|s| s.name.span).collect();
+    Ok(X86Program { program, variables, labels, unsafe_states, declarations: declared, statements, codes })
 }
 
 /// The sections of a program.
 pub(super) const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
 
-pub(super) fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
+fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
     let mut cursor = Cursor::new(list);
     let mut out = Vec::new();
     loop {
@@ -153,7 +196,7 @@ pub(super) fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagn
 }
 
 /// Takes the name of the next variable that a section declares; none at its end.
-pub(super) fn declared_name<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<Token<'a>>, Diagnostic> {
+fn declared_name<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<Token<'a>>, Diagnostic> {
     while cursor.eat("\n") {}
     if cursor.at_end() {
         return Ok(None);
@@ -170,7 +213,7 @@ fn declarations(
     elements: usize,
     threads: usize,
     variables: &mut Variables,
-    counters: &mut Vec<String>,
+    declared: &mut Vec<Declaration>,
 ) -> Result<(), Diagnostic> {
     let mut cursor = Cursor::new(&section.tokens);
     loop {
@@ -188,27 +231,37 @@ fn declarations(
         cursor.take();
         let ty = Type::of_name(ty).unwrap_or(Type::INT);
         let at = cursor.peek().span;
-        let value =
-            if cursor.eat_word("N") { threads as i64 } else { cursor.number().map_err(|_| cursor.unexpected("a number or `N`"))? };
-        let bits = value as u64 & ty.width.mask();
-        if !ty.width.holds(value) {
+        let initial = if cursor.eat("?") {
+            None
+        } else if cursor.eat_word("N") {
+            Some(Number::Threads)
+        } else {
+            Some(Number::Is(cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?))
+        };
+        let value = match initial {
+            Some(Number::Is(n)) => n,
+            Some(Number::Threads) => threads as i64,
+            None => 0,
+        };
+        let Some(signed) = word(value, ty.width) else {
             return Err(Diagnostic::at(Stage::Type, at, too_wide(value, ty.width, name.text)));
+        };
+        let per_thread = section.name.text == "thread_data";
+        let bits = value as u64 & ty.width.mask();
+        variables.declare(name.text, Some(ty), elements != 1 || per_thread, vec![bits; elements]).per_thread = per_thread;
+        let counter = cursor.eat("!");
+        if counter && !(cursor.eat_word("as") && cursor.eat_word("counter")) {
+            return Err(cursor.unexpected("`as counter`"));
         }
-        let declared = variables.declare(name.text, Some(ty), elements != 1 || section.name.text == "thread_data", vec![bits; elements]);
-        declared.per_thread = section.name.text == "thread_data";
-        if cursor.eat("!") {
-            if !(cursor.eat_word("as") && cursor.eat_word("counter")) {
-                return Err(cursor.unexpected("`as counter`"));
-            }
-            counters.push(name.text.to_string());
-        }
+        let initial = initial.map(|n| if n == Number::Threads { n } else { Number::Is(signed) });
+        declared.push(Declaration { name: name.text.into(), width: ty.width, initial, counter, per_thread, span: name.span });
         if !cursor.at_end() && !cursor.is("\n") {
             return Err(cursor.unexpected("the end of the line"));
         }
     }
 }
 
-pub(super) fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
+fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
     let mut cursor = Cursor::new(&section.tokens);
     loop {
         while cursor.eat("\n") {}
@@ -226,7 +279,7 @@ pub(super) fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
 fn check_counters(
     steps: &[Step],
     instructions: &[super::Instruction],
-    counters: &[String],
+    declared: &[Declaration],
     variables: &Variables,
 ) -> Result<(), Diagnostic> {
     for step in steps {
@@ -238,9 +291,10 @@ fn check_counters(
         let Some((v, _)) = variables.at(*address) else { continue };
         let instruction = &instructions[step.instruction as usize];
         let words: Vec<String> = instruction.text.split_whitespace().map(str::to_ascii_lowercase).collect();
-        let word = words.iter().find(|w| *w != "lock").map_or("", String::as_str);
-        if counters.contains(&v.name) && !["mov", "inc", "dec", "cmp"].contains(&word) {
-            let text = format!("`{word}` on the counter `{}`, which may only be moved, incremented, decremented and compared", v.name);
+        let name = words.iter().find(|w| *w != "lock").map_or("", String::as_str);
+        let counted = declared.iter().any(|d| d.counter && d.name == v.name);
+        if counted && !["mov", "inc", "dec", "cmp"].contains(&name) {
+            let text = format!("`{name}` on the counter `{}`, which may only be moved, incremented, decremented and compared", v.name);
             return Err(Diagnostic::at(Stage::Type, instruction.span, text));
         }
     }

@@ -35,7 +35,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// The comparison that a sign writes.
-    pub(super) fn of_sign(sign: &str) -> Option<Self> {
+    fn of_sign(sign: &str) -> Option<Self> {
         Some(match sign {
             "=" | "==" => Comparison::Equal,
             "<>" | "!=" => Comparison::Different,
@@ -67,8 +67,10 @@ pub enum Term {
     Register(usize, Vec<Register>, u32, Width),
     /// Where a thread is.
     Place(usize),
-    /// The step that a label stands before, in each thread that has it.
-    Label(Vec<Option<u32>>),
+    /// The number of threads, `N`.
+    Threads(i64),
+    /// A label: the step that it stands before, in each thread that has it.
+    Label(String, Vec<Option<u32>>),
     /// What is in memory: the cell.
     Memory(usize),
     /// What a thread sees: the first cell, and the thread whose element is meant, if there are several.
@@ -82,6 +84,8 @@ pub struct Property {
     pub variables: Vec<String>,
     /// Comparisons, all of which hold.
     pub atoms: Vec<(Term, Comparison, Term)>,
+    /// Where each comparison stands.
+    pub spans: Vec<Span>,
 }
 
 /// What the names of a property mean.
@@ -95,7 +99,8 @@ pub(super) struct Scope<'a> {
 pub(super) fn conjunction(tokens: &[Token<'_>], span: Span, scope: Scope<'_>) -> Result<Property, Diagnostic> {
     // Lines do not count here.
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
-    let mut reader = Reader { cursor: Cursor::new(&tokens), scope, found: Property { variables: Vec::new(), atoms: Vec::new() } };
+    let mut reader =
+        Reader { cursor: Cursor::new(&tokens), scope, found: Property { variables: Vec::new(), atoms: Vec::new(), spans: Vec::new() } };
     loop {
         reader.atom()?;
         if reader.cursor.at_end() {
@@ -132,7 +137,7 @@ impl Reader<'_, '_, '_> {
             return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
         };
         let mut right = self.term(label)?;
-        let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(_));
+        let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(..));
         let span = start.to(self.cursor.before().span);
         if is_place(&left) != is_place(&right) {
             return Err(Diagnostic::at(Stage::Type, span, "a place in the code is compared with a number")
@@ -148,6 +153,7 @@ impl Reader<'_, '_, '_> {
             }
         }
         self.found.atoms.push((left, comparison, right));
+        self.found.spans.push(span);
         Ok(())
     }
 
@@ -156,7 +162,7 @@ impl Reader<'_, '_, '_> {
         match term {
             Term::Register(.., width) => Some(*width),
             Term::Memory(cell) | Term::Seen(_, cell, _) => Some(self.scope.program.cells[*cell].width),
-            Term::Number(_) | Term::Place(_) | Term::Label(_) => None,
+            Term::Number(_) | Term::Threads(_) | Term::Place(_) | Term::Label(..) => None,
         }
     }
 
@@ -243,10 +249,10 @@ impl Reader<'_, '_, '_> {
             if !is_label {
                 return Err(Diagnostic::at(Stage::Type, name.span, format!("no thread has a label `{}`", name.text)));
             }
-            return Ok(Term::Label(places));
+            return Ok(Term::Label(name.text.into(), places));
         }
         if name.text == "N" {
-            return Ok(Term::Number(self.scope.labels.len() as i64));
+            return Ok(Term::Threads(self.scope.labels.len() as i64));
         }
         let (cell, per_thread) = self.variable(name)?;
         if per_thread {
@@ -273,14 +279,14 @@ impl Property {
         let shown = |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
         let value = |term: &Term, other: &Term| -> Option<i128> {
             Some(match term {
-                Term::Number(n) => i128::from(*n),
+                Term::Number(n) | Term::Threads(n) => i128::from(*n),
                 Term::Register(t, own, shift, width) => {
                     let t = chosen[*t];
                     i128::from(width.signed(machine.register(t, own[t], state) >> shift & width.mask()))
                 }
                 Term::Place(t) => machine.place(chosen[*t], state) as i128,
                 // A label is one of the thread that it is compared with.
-                Term::Label(places) => match other {
+                Term::Label(_, places) => match other {
                     Term::Place(t) => i128::from(places[chosen[*t]]?),
                     _ => i128::from(places.iter().flatten().next().copied()?),
                 },
@@ -329,7 +335,7 @@ impl Property {
         for term in self.terms() {
             for t in 0..threads {
                 match term {
-                    Term::Number(_) | Term::Label(_) => {}
+                    Term::Number(_) | Term::Threads(_) | Term::Label(..) => {}
                     Term::Register(_, own, ..) => out.push(machine.register_slot(t, own[t]) as Slot),
                     Term::Place(_) => out.push(machine.place_slot(t) as Slot),
                     Term::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
@@ -346,7 +352,7 @@ impl Property {
     pub fn places(&self, threads: usize) -> Vec<Vec<u32>> {
         let mut out = vec![Vec::new(); threads];
         for term in self.terms() {
-            if let Term::Label(places) = term {
+            if let Term::Label(_, places) = term {
                 out.iter_mut().zip(places).for_each(|(list, p)| list.extend(p));
             }
         }

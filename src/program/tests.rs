@@ -358,6 +358,63 @@ fn wrong_input_is_refused_with_its_place() {
 }
 
 #[test]
+fn operands_without_an_encoding_are_refused() {
+    for (code, wanted) in [
+        ("add rax, 4294967295", "expected a number of 32 bits with a sign"),
+        ("cmp rax, 0x80000000", "expected a number of 32 bits with a sign"),
+        ("mov qword [Q], 4294967295", "expected a number of 32 bits with a sign"),
+        ("cmovz [X], eax", "the destination of `cmovz` must be a register"),
+        ("cmovz eax, 1", "the source of `cmovz` must be a register or memory"),
+        ("cmovz al, bl", "`cmovz` of 8 bits"),
+        ("setz dword [X]", "sets a byte"),
+        ("shl eax, ch", "takes its count from cl"),
+        ("xadd eax, [X]", "the source of `xadd` must be a register"),
+        ("cmpxchg eax, [X]", "the source of `cmpxchg` must be a register"),
+        ("cmpxchg [X], 1", "the source of `cmpxchg` must be a register"),
+        ("mov ah, sil", "takes no high byte"),
+        ("mov r8b, ah", "takes no high byte"),
+        ("movzx rax, bh", "takes no high byte"),
+        ("mov ah, [r9]", "takes no high byte"),
+        ("mov eax, [cx]", "a register of 16 bits in an address"),
+    ] {
+        let text = format!("begin shared_data\nX dd 0\nQ dq 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n");
+        let found = super::nasm::parse(SourceId(0), &text, 1).map(|_| ()).expect_err(code);
+        assert!(found.message.contains(wanted) && found.span.is_some(), "{code}: {}", found.message);
+    }
+    for code in ["mov rax, 4294967295", "add rax, -2147483648", "mov ah, bl", "xchg eax, [X]", "cmovz ax, bx", "setz bh", "mov al, sil"] {
+        let text = format!("begin shared_data\nX dd 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n");
+        super::nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{code}: {}", d.message));
+    }
+}
+
+/// The reader for any number of threads is the machine's, and keeps `N` and the threads of elements.
+#[test]
+fn what_a_proof_reads_is_what_the_machine_reads() {
+    use super::parametric::{Declaration, Number, Operand, Side, Source};
+    let text =
+        "begin shared_data\nC dd N ! as counter\nX dd 0xffffffff\nY dd ?\nend shared_data\nbegin thread_data\nE dd 7\nend thread_data
+begin unsafe_prop\neip[$a] = last && $b:E[$a] = 4294967295 && edi[$a] = edi[$b] && X <> 1\nend unsafe_prop
+begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [C], N\nsub eax, 0x80000000\nlast:\nend thread_code\n";
+    let Source { variables, code, unsafe_states } = super::parametric::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{}", d));
+    let initial: Vec<_> = variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
+    let expected = [(Some(Number::Threads), true), (Some(Number::Is(-1)), false), (None, false), (Some(Number::Is(7)), false)];
+    assert_eq!(initial, expected);
+    let operands: Vec<_> = code.iter().map(|i| i.operands.as_slice()).collect();
+    assert!(matches!(operands[0], [Operand::Register(r, _), Operand::Memory(e, _)] if r == "eax" && e == "E"), "{operands:?}");
+    assert!(matches!(operands[1], [Operand::Element(e, 1, _), _] if e == "E"), "{operands:?}");
+    assert!(matches!(operands[2], [Operand::Memory(..), Operand::Immediate(Number::Threads, _)]), "{operands:?}");
+    assert!(matches!(operands[3], [_, Operand::Immediate(Number::Is(-2_147_483_648), _)]), "{operands:?}");
+    assert_eq!((&code[0].labels[..], &code[4].labels[..]), (&["first".to_string()][..], &["last".to_string()][..]));
+    let sides: Vec<_> = unsafe_states[0].atoms.iter().map(|a| (a.0.clone(), a.2.clone())).collect();
+    assert_eq!(sides[0], (Side::Place(0), Side::Label("last".into())));
+    assert_eq!(sides[1], (Side::Seen(1, "E".into(), Some(0)), Side::Number(-1)));
+    assert_eq!(sides[2], (Side::Register(0, "edi".into()), Side::Register(1, "edi".into())));
+    assert_eq!(sides[3], (Side::Memory("X".into()), Side::Number(1)));
+    // What a variable holds at first must be known for a number of threads.
+    assert!(super::nasm::parse(SourceId(0), text, 2).is_err_and(|d| d.message.contains("holds anything at the start")));
+}
+
+#[test]
 fn computed_addresses_of_thread_data_are_refused() {
     let text = |operand: &str| {
         format!(

@@ -153,6 +153,8 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "lea eax, [X]", "`lea` with these operands"),
         ("X dd 0", "mov word [X], 1", "`word` has not 32 bits"),
         ("X dd 0", "movb [X], 1", "`movb` has not 32 bits"),
+        ("X dd 0", "mov ch, 1", "`ch` has not 32 bits"),
+        ("X dd 0", "cmovz [X], eax", "the destination of `cmovz` must be a register"),
         ("X dd 0", "mov eax, 4294967296", "does not fit in the 32 bits"),
         ("X dd -2147483649", "nop", "does not fit in the 32 bits"),
         ("X dd 0", "lock add eax, [X]", "whose destination is not in memory"),
@@ -165,15 +167,15 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 3 ! as counter", "inc dword [X]", "starts at 3"),
         ("X dd 0 ! as counter", "mov eax, [X]", "cannot be read"),
         ("X dd 0 ! as counter", "inc dword [X]", "on a counter without `lock`"),
-        ("X dd 0 ! as counter", "add dword [X], 2", "`add` on a counter"),
+        ("X dd 0 ! as counter", "add dword [X], 2", "`add` on the counter `X`"),
         ("X dd 0 ! as counter", "cmp dword [X], N\njb bad", "sets the carry and the sign"),
         ("X dd 0 ! as counter", "cmp dword [X], 0\nja bad", "sets the carry and the sign"),
         ("X dd 0 ! as counter", "cmp dword [X], N\nl: jns bad", "sets the carry and the sign"),
         ("X dd 0", "jmp nowhere", "no label `nowhere`"),
         ("X dd 0", "lock mov [X], eax", "`lock` before `mov`"),
-        ("X dd 0", "mov [Y], eax", "`Y` is no variable"),
+        ("X dd 0", "mov [Y], eax", "no variable `Y` is declared"),
         ("T dd 0", "mov [T], eax", "another name of the system"),
-        ("X dw 0", "mov [X], eax", "`dd`"),
+        ("X dw 0", "mov word [X], 1", "`X` has not 32 bits"),
     ];
     for (data, code, message) in faults {
         let fault = translated(&program(data, code), Options::default()).map(|_| ()).expect_err(code);

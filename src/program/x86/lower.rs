@@ -5,8 +5,9 @@ use super::super::registers::View;
 use super::super::variables::{Use, Variables};
 use super::super::{Access, CARRIED, FLAGS, Next, Register};
 use super::operand::Operand;
+use super::statement::{Number, Statement, Written};
 use super::table::{self, Entry, Kind, Operands, Unary};
-use super::{Assembler, Order, Refusal};
+use super::{Assembler, Order, Refusal, encoding};
 use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Span, Stage};
 
@@ -17,6 +18,8 @@ impl Assembler {
         let kind = entry.kind;
         if let Kind::Jump | Kind::JumpIf(_) = kind {
             let target = cursor.name("a label")?;
+            let label = Written::Label(target.text.into(), target.span);
+            self.keep(&word, entry, width, locked, vec![label]);
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
             let next = match kind {
                 Kind::JumpIf(test) => Next::Branch(Expr::Test(test, Box::new(Expr::Register(FLAGS))), 0),
@@ -25,9 +28,11 @@ impl Assembler {
             self.push(Access::None, Vec::new(), next);
             return Ok(());
         }
-        let mut operands = Vec::new();
+        let (mut operands, mut written) = (Vec::new(), Vec::new());
         while !(cursor.at_end() || ["|", ";", "\n"].iter().any(|s| cursor.is(s))) {
-            operands.push(self.operand(cursor, variables)?);
+            let (operand, as_written) = self.operand(cursor, variables)?;
+            operands.push(operand);
+            written.push(as_written);
             if !cursor.eat(",") {
                 break;
             }
@@ -35,8 +40,11 @@ impl Assembler {
         // A shift by one may leave the one out.
         if operands.len() == 1 && entry.operands == Operands::Count {
             let one = Operand::Immediate(1, word.span);
-            operands.insert(if self.order == Order::Intel { 1 } else { 0 }, one);
+            let at = if self.order == Order::Intel { 1 } else { 0 };
+            operands.insert(at, one);
+            written.insert(at, Written::Immediate(Number::Is(1), word.span));
         }
+        self.keep(&word, entry, width, locked, written);
         let expected = match entry.operands {
             Operands::Any => operands.len(),
             Operands::None | Operands::Label => 0,
@@ -70,21 +78,25 @@ impl Assembler {
         Ok(())
     }
 
+    /// Keeps the instruction in hand as written.
+    fn keep(&mut self, word: &Token<'_>, entry: Entry, width: Option<Width>, locked: bool, operands: Vec<Written>) {
+        let (word, span) = (word.text.to_ascii_lowercase(), self.here());
+        let first = self.thread.instructions.last().map_or(0, |i| i.first);
+        self.statements.push(Statement { word, entry, locked, width, operands, span, first });
+    }
+
     /// An instruction of two operands, in the order of the text.
     fn binary(&mut self, i: &Lowered<'_>, kind: Kind, first: Operand, second: Operand, variables: &mut Variables) -> Result<(), Refusal> {
         let (mut target, mut source) = (first, second);
-        let fixed = matches!(kind, Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange);
-        // With memory on one side only one reading of these is possible.
-        let swapped = if fixed && source.is_memory() != target.is_memory() {
-            source.is_memory()
-        } else if matches!(kind, Kind::MoveIf(_) | Kind::Lea) && source.is_memory() != target.is_memory() {
-            target.is_memory()
-        } else {
-            self.order == Order::Att
+        // `xchg` has its operands in any order.
+        let swapped = match kind {
+            Kind::Exchange if source.is_memory() != target.is_memory() => source.is_memory(),
+            _ => self.order == Order::Att,
         };
         if swapped {
             std::mem::swap(&mut source, &mut target);
         }
+        self.expect_encodable(i, kind, &target, &source)?;
         // `test` writes nothing, so a number may stand on either side.
         let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
@@ -151,6 +163,7 @@ impl Assembler {
                 return Err(Diagnostic::at(Stage::Type, *span, super::too_wide(*n, width, i.word)).into());
             }
         }
+        encoding::expect_small_number(i.word, width, operands)?;
         Ok(width)
     }
 
@@ -264,7 +277,7 @@ impl Assembler {
         let width = if shift { self.width(i, &[&target], variables)? } else { self.width(i, &[&target, &source], variables)? };
         let by = if shift {
             match &source {
-                Operand::Register(_, v, span) if v.full != "rcx" || v.width != Width::W8 => {
+                Operand::Register(_, v, span) if v.full != "rcx" || v.width != Width::W8 || v.shift != 0 => {
                     return Err(Diagnostic::at(Stage::Type, *span, format!("`{}` takes its count from cl", i.word)).into());
                 }
                 Operand::Immediate(n, span) if !Width::W8.holds(*n) => {
@@ -484,6 +497,10 @@ impl Assembler {
                 }
                 self.push(Access::None, vec![Self::assign(r, &view, Width::W8, value)], Next::Fall);
             }
+            Operand::Memory(_, Some(width), span) if width != Width::W8 => {
+                let message = format!("`{}` sets a byte, this operand has {} bits", i.word, width.bits());
+                return Err(Diagnostic::at(Stage::Type, span, message).into());
+            }
             Operand::Memory(address, _, _) => self.store(address, Width::W8, value, None),
             Operand::Immediate(_, span) => {
                 return Err(Diagnostic::at(Stage::Type, span, format!("a number cannot be an operand of `{}`", i.word)).into());
@@ -509,8 +526,8 @@ impl Assembler {
 
 /// An instruction in hand.
 #[derive(Clone, Copy)]
-struct Lowered<'a> {
-    word: &'a str,
+pub(super) struct Lowered<'a> {
+    pub(super) word: &'a str,
     span: Span,
     width: Option<Width>,
     locked: bool,

@@ -4,12 +4,15 @@
 //! reads and writes memory without being locked: x86 gives no atomicity then, and what another thread does between the two is seen.
 //! `xchg` with memory is locked by itself. Semantics: Intel SDM volume 2 for registers and flags; see [`super::memory`] for the rest.
 
+mod encoding;
+pub mod statement;
 mod lower;
 mod operand;
 pub mod table;
 
 use std::collections::HashMap;
 
+use self::statement::{Element, Statement};
 use super::expr::{Expr, Width};
 use super::variables::{Use, Variables};
 use super::{Access, Instruction, Next, Step, Thread};
@@ -52,6 +55,10 @@ pub(super) struct Assembler {
     constants: HashMap<String, i64>,
     /// Names of threads, which stand for numbers after `$` only.
     threads: HashMap<String, i64>,
+    /// The instructions as written, for readers that do not lower them.
+    pub statements: Vec<Statement>,
+    /// The thread that the operand in hand names after `$`.
+    element: Option<Element>,
 }
 
 /// A refusal, and whether the other order of operands would be worth trying.
@@ -78,6 +85,8 @@ impl Assembler {
             returns: Vec::new(),
             constants: HashMap::new(),
             threads: HashMap::new(),
+            statements: Vec::new(),
+            element: None,
         }
     }
     /// Lets a name stand for a number.

@@ -7,6 +7,7 @@ use super::super::Register;
 use super::super::expr::{BinOp, Expr, Width};
 use super::super::registers::{self, View};
 use super::super::variables::Variables;
+use super::statement::{Element, Number, Place, Written};
 use super::{Assembler, Order};
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Span, Stage};
@@ -30,6 +31,9 @@ impl Operand {
     }
     pub fn is_memory(&self) -> bool {
         matches!(self, Operand::Memory(..))
+    }
+    pub fn is_register(&self) -> bool {
+        matches!(self, Operand::Register(..))
     }
     pub fn is_immediate(&self) -> bool {
         matches!(self, Operand::Immediate(..))
@@ -74,7 +78,33 @@ impl Assembler {
         Some((self.thread.register(&view.full), view))
     }
 
-    pub(super) fn operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
+    /// Reads an operand, with its form as written.
+    pub(super) fn operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(Operand, Written), Diagnostic> {
+        let first = cursor.peek();
+        self.element = None;
+        let operand = self.sized_operand(cursor, variables)?;
+        // `N` alone is the number of threads; in a sum it is that of this reading.
+        let threads = first.text == "N" && self.constants.contains_key("N") && cursor.before().span == first.span;
+        let written = match &operand {
+            Operand::Register(_, view, span) => Written::Register(view.clone(), *span),
+            Operand::Immediate(_, span) if threads => Written::Immediate(Number::Threads, *span),
+            Operand::Immediate(n, span) => Written::Immediate(Number::Is(*n), *span),
+            Operand::Memory(address, width, span) => Written::Memory(self.place(address, variables), *width, *span),
+        };
+        Ok((operand, written))
+    }
+
+    /// The variable or element that an address is.
+    fn place(&self, address: &Expr, variables: &Variables) -> Place {
+        let Expr::Const(address) = address else { return Place::Computed };
+        match variables.at(*address) {
+            Some((v, _)) if v.per_thread => Place::Element(v.name.clone(), self.element.unwrap_or(Element::Own)),
+            Some((v, 0)) => Place::Shared(v.name.clone()),
+            _ => Place::Computed,
+        }
+    }
+
+    fn sized_operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
         let start = cursor.peek().span;
         let mut width = None;
         // dword, byte ptr, …
@@ -152,10 +182,13 @@ impl Assembler {
         if cursor.peek().kind == Kind::Name
             && let Some(&thread) = self.threads.get(cursor.peek().text)
         {
-            cursor.take();
+            let name = cursor.take();
+            self.element = Some(if name.text == "self" { Element::Own } else { Element::Next });
             return Ok(thread);
         }
-        self.immediate(cursor, variables)
+        let thread = self.immediate(cursor, variables)?;
+        self.element = u32::try_from(thread).ok().map(Element::Of);
+        Ok(thread)
     }
 
     /// A number, a constant or an address, and numbers added to it.
