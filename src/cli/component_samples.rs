@@ -74,7 +74,7 @@ pub(super) struct Sampled<'s, 'a> {
 }
 
 /// The least time for a case and an instance, if any is left.
-const LEAST: Duration = Duration::from_millis(20);
+const LEAST: Duration = Duration::from_millis(50);
 /// The least number of samples for a case and an instance.
 const FEW: usize = 20;
 
