@@ -122,6 +122,58 @@ fn compare_tells_apart() {
     assert_eq!(f.run("compare @two.mcrl2 @chain.mcrl2 --equivalence strong --preorder trace").code, 2);
 }
 
+/// Labels are opaque to `compare`: whatever they look like, a difference is confirmed, and the answer
+/// says whether `check` reads its formula with this meaning.
+#[test]
+fn compare_labels_that_formulas_read_otherwise() {
+    let f = Folder::new();
+    let labels = [
+        ("go", true),
+        ("true", false),
+        ("stop|go", true),
+        ("false", false),
+        ("go(1,2)", true),
+        ("delta", false),
+        ("go|stop|tau", false),
+        ("go(true)", true),
+        ("tau|tau", false),
+        ("PUT !1", false),
+        ("forall", false),
+        ("go.stop", false),
+        ("!go", false),
+        ("go(", false),
+        ("val(true)", false),
+    ];
+    let mut seen = [0, 0];
+    let compare = |a: &str, b: &str, more: &str| {
+        f.file("a.aut", &format!("des (0, 1, 2)\n(0, \"{a}\", 1)\n"));
+        f.file("b.aut", &format!("des (0, 1, 2)\n(0, \"{b}\", 1)\n"));
+        let j = f.expect(1, &format!("compare @a.aut @b.aut {more}--out @why.mcf"));
+        assert_eq!(j["confirmed"], true, "{a}, {b}: {j}");
+        j["difference"].clone()
+    };
+    for (i, (label, is_action)) in labels.iter().enumerate() {
+        let (other, _) = labels[(i + 1) % labels.len()];
+        let difference = compare(label, other, "");
+        assert_eq!(difference["checkable"], *is_action, "{label}, {other}: {difference}");
+        seen[usize::from(*is_action)] += 1;
+        if *is_action {
+            f.expect(0, "check @a.aut @why.mcf");
+            f.expect(1, "check @b.aut @why.mcf");
+        } else {
+            assert!(difference["not_checkable"].as_str().is_some_and(|why| why.contains(label)), "{label}, {other}: {difference}");
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 3), "{seen:?}");
+    // Two texts of one action.
+    for (a, b) in [("go(1,2)", "go(1, 2)"), ("go(1)", "go( 1 )")] {
+        for more in ["", "-e trace ", "-e weak ", "-p simulation "] {
+            let difference = compare(a, b, more);
+            assert_eq!(difference["checkable"], false, "{a}, {b}, {more}: {difference}");
+        }
+    }
+}
+
 /// Labels that no formula can name still get a confirmed formula.
 #[test]
 fn compare_labels_of_other_languages() {

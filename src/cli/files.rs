@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file is written beside its name and then renamed, so that its name never stands for half of it.
 
+use super::load::Loaded;
 use super::output;
 use super::pipeline::{Session, file_error};
 use super::progress::{Bar, grouped};
@@ -256,6 +257,16 @@ pub(super) fn system_for(
     out: Option<&Path>,
     relabel: &Relabel,
 ) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
+    let found = system_with(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
+    found.map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed))).map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))
+}
+
+/// The same as it is, and what `then` takes of the model once it is explored.
+pub(super) fn system_with<T>(
+    session: &mut Session,
+    path: &Path,
+    then: impl FnOnce(&Loaded) -> T,
+) -> Result<Result<(Lts, T), Stop>, Diagnostic> {
     let mut loaded = session.load(path, "none")?;
     let stored = loaded.stored.take();
     let found = match &stored {
@@ -265,11 +276,10 @@ pub(super) fn system_for(
             Err(stop) => return Ok(Err(stop)),
         },
     };
-    let typed = out.and_then(|out| loaded.typed(out, relabel));
+    let more = then(&loaded);
     drop(loaded);
     let lts = found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
-    let [lts] = relabel.apply([lts])?;
-    Ok(Ok((lts, typed)))
+    Ok(Ok((lts, more)))
 }
 
 /// The states and steps of a model; or why the search ended early.

@@ -31,6 +31,7 @@ mod checkpoint;
 mod cluster;
 mod compare;
 mod component_samples;
+mod confirm;
 mod conform;
 mod counts;
 mod engines;

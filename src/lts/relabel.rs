@@ -85,12 +85,15 @@ fn fits(part: &str, name: &str) -> bool {
 /// The same system with the parts of each multi-action in the order of their texts, so that `b|a` and `a|b` are one label.
 #[must_use]
 pub fn in_order(mut lts: Lts) -> Lts {
-    renumber(&mut lts, |label| {
-        let mut all = parts(label);
-        all.sort_unstable();
-        all.join("|")
-    });
+    renumber(&mut lts, ordered);
     lts
+}
+
+/// Sorts the parts of a multi-action by their texts.
+pub fn ordered(label: &str) -> String {
+    let mut all = parts(label);
+    all.sort_unstable();
+    all.join("|")
 }
 
 /// The same system with labels of these texts internal, as `i` is in files of CADP. A text that no label has changes nothing.
