@@ -337,3 +337,60 @@ fn a_litmus_test_is_a_model_whose_threads_end() {
         expect(&text(&output), &["architecture `RISCV`", "`mu-check litmus --model specs/memory/rvwmo.cat`"]);
     }
 }
+
+/// The ends of a model are those of each file that it is written to, and of the linear process as text.
+#[test]
+fn terminations_survive_files() {
+    let models = [
+        ("act a, b: Nat; d; proc P(n: Nat) = (n < 2) -> a(n) . P(n + 1) + (n == 2) -> d; init P(0);", [1, 0]),
+        ("act a, b; init a . b || b . a;", [1, 0]),
+        ("act a, b; init (a + b . delta) || b;", [1, 1]),
+        ("act a, b: Nat; proc P(n: Nat) = sum m: Nat. (m < 3) -> a(m) . Q(m); Q(n: Nat) = (n > 0) -> b(n); init P(0) . b(7);", [1, 1]),
+        ("act a, b; proc P = a . P + b; init P . a || delta;", [0, 1]),
+        ("act a, b; proc P = a . P + b; init P . a || P;", [1, 0]),
+        ("act a, Terminate; init a . Terminate . delta;", [1, 0]),
+        ("act a, Terminate; init a . Terminate . delta + a . delta;", [0, 1]),
+        ("act a; init delta;", [0, 1]),
+    ];
+    for (model, ends) in models {
+        let (folder, path) = scratch(model);
+        let file = |name: &str| folder.path().join(name).display().to_string();
+        let (max, texts) = ("--max-states", file("text.mcrl2"));
+        let found = |path: &str, more: &[&str]| {
+            let output = run(&[&["explore", path, "--format", "json", max, "40"], more].concat());
+            let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{path}: {}", text(&output)));
+            let of = |kind: &str| json["ends"][kind].as_u64().unwrap_or_else(|| panic!("{model}, {path}: {json}"));
+            [of("terminated"), of("finished") + of("hang")]
+        };
+        let linear = run(&["linearise", &path]);
+        std::fs::write(&texts, &linear.stdout).unwrap();
+        assert!(linear.status.success(), "{}", text(&linear));
+        for name in ["x.lps", "x.aut", "x.lts"] {
+            let (word, option) = if name == "x.lps" { ("linearise", "--out") } else { ("explore", "--out") };
+            run(&[word, &path, option, &file(name)]);
+        }
+        for simplify in ["none", "all"] {
+            run(&["linearise", &path, "--simplify", simplify, "--out", &file(&format!("{simplify}.lps"))]);
+        }
+        assert_eq!(found(&path, &[]), ends, "{model}");
+        assert_eq!(found(&path, &["--out", &file("y.aut")]), ends, "{model}");
+        for name in ["text.mcrl2", "x.lps", "none.lps", "all.lps", "x.aut", "x.lts"] {
+            assert_eq!(found(&file(name), &[]), ends, "{model}, {name}");
+        }
+        let sought = run(&["explore", &file("x.lps"), "--deadlock"]);
+        assert_eq!(sought.status.code(), Some(i32::from(ends[1] > 0)), "{model}: {}", text(&sought));
+    }
+}
+
+/// An action with arguments is no name; the message says what is.
+#[test]
+fn a_terminal_action_has_no_arguments() {
+    let (folder, path) = scratch("act a: Nat; init a(1) . delta;");
+    let stored = folder.path().join("x.aut").display().to_string();
+    assert!(run(&["explore", &path, "--out", &stored]).status.success());
+    for path in [&path, &stored] {
+        let output = run(&["explore", path, "--deadlock", "--terminal", "a(1)"]);
+        assert_eq!(output.status.code(), Some(2), "{path}");
+        expect(&text(&output), &["`a(1)` says of no state that it is an end", "expected the name of an action without arguments, `a`"]);
+    }
+}

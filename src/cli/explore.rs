@@ -122,9 +122,10 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
         let report = Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete);
+        let ends = Some(ways::stored_ends(&lts, &args.seeking.terminal)?);
         // There is nothing to search; `auto` says why all the same.
         let reason = if args.engine.name() == Auto.name() { auto::required(&engines::wishes_of_explore(args)) } else { None };
-        (Report { reason, ..report }, Some(lts))
+        (Report { reason, ends, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
         let mut counter = ways::Counter::new(model, &args.seeking.terminal)?;

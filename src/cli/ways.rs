@@ -70,6 +70,40 @@ impl Ends {
     }
 }
 
+/// The states of a stored transition system to which only `Terminate` and the actions of `terminal` lead.
+fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Diagnostic> {
+    let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_string();
+    let names: BTreeSet<String> = lts.table.texts.iter().map(|t| name(t)).collect();
+    if let Some(unknown) = terminal.iter().find(|t| !names.contains(*t)) {
+        let message = format!("`{unknown}` says of no state that it is an end: no transition has an action of this name");
+        let error = Diagnostic::new(Stage::Usage, message);
+        let name = name(unknown);
+        return Err(match names.contains(&name) {
+            true => error.note(format!("expected the name of an action without arguments, `{name}`")),
+            false => expecting(error, unknown, names.iter().map(String::as_str), "actions"),
+        });
+    }
+    let mut ends = vec![None; lts.state_count()];
+    for (label, target) in lts.labels.iter().zip(&lts.targets) {
+        let name = name(&lts.table.texts[label.index()]);
+        let fits = name == "Terminate" || terminal.contains(&name);
+        let end = &mut ends[target.index()];
+        *end = Some(end.unwrap_or(true) && fits);
+    }
+    Ok(ends.into_iter().map(|e| e == Some(true)).collect())
+}
+
+/// What the deadlocks of a stored transition system are.
+pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends, Diagnostic> {
+    let mut ends = Ends::default();
+    for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2)) {
+        if range[0] == range[1] {
+            ends.add(if terminated { End::Terminated } else { End::Hang }, 1);
+        }
+    }
+    Ok(ends)
+}
+
 /// The model's judge of states without steps, or one for stored transition systems.
 struct Judge<'m> {
     standings: Option<Box<dyn Standings + 'm>>,
@@ -80,22 +114,7 @@ struct Judge<'m> {
 impl<'m> Judge<'m> {
     /// Errors: a text in `terminal` that says of no state that it is an end.
     fn new(model: &'m dyn Model, terminal: &[String], stored: Option<&mu_lts::Lts>) -> Result<Self, Diagnostic> {
-        let ends = stored.map(|lts| {
-            let names: BTreeSet<&str> = lts.table.texts.iter().map(|t| t.split('(').next().unwrap_or_default()).collect();
-            if let Some(unknown) = terminal.iter().find(|t| !names.contains(t.as_str())) {
-                let message = format!("`{unknown}` says of no state that it is an end: no transition has an action of this name");
-                return Err(expecting(Diagnostic::new(Stage::Usage, message), unknown, names.into_iter(), "actions"));
-            }
-            let name = |l: LabelId| lts.table.texts[l.index()].split('(').next().unwrap_or_default().to_string();
-            let mut ends = vec![None; lts.state_count()];
-            for (label, target) in lts.labels.iter().zip(&lts.targets) {
-                let name = name(*label);
-                let fits = name == "Terminate" || terminal.contains(&name);
-                let end = &mut ends[target.index()];
-                *end = Some(end.unwrap_or(true) && fits);
-            }
-            Ok(ends.into_iter().map(|e| e == Some(true)).collect())
-        });
+        let ends = stored.map(|lts| terminations(lts, terminal));
         let standings = model.standings(terminal)?;
         if standings.is_none() && ends.is_none() && !terminal.is_empty() {
             return Err(Diagnostic::new(Stage::Usage, "`--terminal` is for models whose components are known, and for transition systems"));

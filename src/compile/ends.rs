@@ -10,6 +10,7 @@ use mu_base::ids::VarId;
 use mu_base::similar::similar_names;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_data::engine::{Code, Engine, Program};
+use mu_data::expr::DataSpec;
 use mu_data::sort::basic;
 use mu_data::typecheck::check_expression_with;
 use mu_model::{Model, Slot};
@@ -76,12 +77,22 @@ impl Condition {
     }
 }
 
+/// True if an operation has this name.
+fn declared(data: &DataSpec, name: &str) -> bool {
+    data.signature.ops().any(|(_, op)| op.name == name)
+}
+
 fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnostic> {
     let refused = |why: String| Diagnostic::new(Stage::Usage, format!("`{text}` says of no state that it is an end: {why}"));
     let (mut data, mut scope, mut slots) = (model.kept_data(), Vec::new(), Vec::new());
     for (i, slot) in model.slots.iter().enumerate().filter(|(_, s)| !s.control) {
         scope.push(data.signature.fresh_var(slot.name.clone(), model.sort_of[i]));
         slots.push(i as Slot);
+    }
+    let is_action = |name: &str| model.process.actions.iter().any(|a| a.name == name);
+    if let Some((name, _)) = text.split_once('(').filter(|(name, _)| is_action(name.trim()) && !declared(&data, name.trim())) {
+        let note = format!("expected the name of an action without arguments, `{}`, or a condition on parameters", name.trim());
+        return Err(refused("it is an action with arguments".into()).note(note));
     }
     let names = || model.slots.iter().filter(|s| !s.control).map(|s| s.name.as_str());
     let tree =

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod absence;
+mod arrivals;
 mod chance;
 mod conditions;
 pub mod decisions;

@@ -8,6 +8,7 @@
 //! remembered: many states without steps are judged at the cost of a lookup for each component.
 
 use super::Compiled;
+use super::arrivals::Arrivals;
 use super::ends::Conditions;
 use super::offers::{Argument, Local, Offered, Offers};
 use ahash::{AHashMap, AHashSet};
@@ -35,6 +36,8 @@ pub(super) struct Teller<'m> {
     /// Names of actions after which a component counts as terminated, and conditions under which it does.
     terminal: Vec<String>,
     conditions: Conditions<'m>,
+    /// Where the action `Terminate` leads.
+    arrivals: Arrivals,
     /// By operator and name: the components that can ever do that there.
     able: AHashMap<(usize, String), Vec<u32>>,
     /// By what the components offer, and which of them are said to be at their end.
@@ -58,6 +61,7 @@ impl<'m> Teller<'m> {
             offers,
             terminal: actions.into_iter().cloned().collect(),
             conditions: Conditions::new(model, &conditions)?,
+            arrivals: Arrivals::new(model)?,
             able: AHashMap::new(),
             ends: AHashMap::new(),
         })
@@ -354,6 +358,9 @@ impl Standings for Teller<'_> {
     }
 
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
+        if self.arrivals.only_terminate(self.model, state) {
+            return Ok(End::Terminated);
+        }
         let key = (self.locals(state)?, self.conditions.ended(state)?);
         if let Some(&known) = self.ends.get(&key) {
             return Ok(known);
@@ -370,8 +377,12 @@ impl Standings for Teller<'_> {
         let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
         let declared = self.conditions.ended(state)?;
         let declared = self.declared(&now, declared);
-        let (postures, obstacles) = self.postures(&now, &declared);
-        let end = end_of(&postures, &declared);
+        let (mut postures, obstacles) = self.postures(&now, &declared);
+        let mut end = end_of(&postures, &declared);
+        if self.arrivals.only_terminate(self.model, state) {
+            end = End::Terminated;
+            postures.fill(Posture::Terminated);
+        }
         let mut components = Vec::new();
         for (c, (posture, obstacles)) in postures.into_iter().zip(obstacles).enumerate() {
             let automaton = &self.anatomy.components[c];

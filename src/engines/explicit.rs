@@ -2,7 +2,7 @@
 
 use crate::{Checked, Counted, Detail, Engine, Subject, Task, Wish};
 use mu_base::Diagnostic;
-use mu_explore::{Extras, explore_lts, explore_with};
+use mu_explore::{Extras, explore_lts_with, explore_with};
 use mu_formula::typed::TypedFormula;
 use mu_model::Model;
 
@@ -24,11 +24,10 @@ impl Engine for Explicit {
         true
     }
     fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
-        let mut shown_ends = false;
+        let shown_ends = extras.ends.is_some();
         let (outcome, lts) = if task.wishes.contains(&Wish::TransitionSystem) {
-            explore_lts(model, &task.options.explore, task.budget, task.options.progress).map(|(o, l)| (o, Some(l)))?
+            explore_lts_with(model, &task.options.explore, task.budget, task.options.progress, extras.ends).map(|(o, l)| (o, Some(l)))?
         } else {
-            shown_ends = extras.ends.is_some();
             (explore_with(model, &task.options.explore, task.budget, task.options.progress, extras)?, None)
         };
         Ok(Counted {

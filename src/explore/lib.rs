@@ -290,7 +290,19 @@ fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outco
 /// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at
 /// the end without their transitions, which `stop` tells.
 pub fn explore_lts(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<(Outcome, Lts), Diagnostic> {
-    let done = search::run(model, options, budget, progress, search::Goal { edges: true, ..search::Goal::default() })?;
-    let lts = done.lts.ok_or_else(|| Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions"))?;
-    Ok((done.outcome, lts))
+    explore_lts_with(model, options, budget, progress, None)
+}
+
+/// Explores, keeps the transitions, and calls `ends` with each state without steps, as [`Extras::ends`].
+pub fn explore_lts_with(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+    ends: Option<&mut dyn FnMut(&[u32], u64)>,
+) -> Result<(Outcome, Lts), Diagnostic> {
+    let goal = search::Goal { edges: true, keep_dead: ends.is_some(), ..search::Goal::default() };
+    let mut done = search::run(model, options, budget, progress, goal)?;
+    let lts = done.lts.take().ok_or_else(|| Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions"))?;
+    Ok((shown(done, ends), lts))
 }
