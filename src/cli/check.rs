@@ -141,7 +141,7 @@ fn read<'t>(
 }
 
 /// Says that a formula among several is refused.
-fn refuse(session: &Session, args: &CheckArgs, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
+pub(super) fn refuse(session: &Session, args: &CheckArgs, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
     eprint!("{}", diagnostic.render(&session.sources));
     let unknown = stopped(Stop::Interrupted, "explicit");
     let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
@@ -186,11 +186,11 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     } else if workers > 1 {
         output::stage("checking the formulas");
         let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
-        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| checking.tell(formula, found, &mut results))?;
+        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| checking.settle(formula, found, &mut results))?;
     } else {
         for formula in &formulas {
             output::stage_of("checking a formula", &formula.0.name);
-            checking.tell(formula, checking.one(formula, true)?, &mut results)?;
+            checking.settle(formula, checking.one(formula, true), &mut results)?;
         }
     }
     let warnings = notes::tell_flaws(session, &*subject.model)?;
@@ -305,6 +305,19 @@ impl Checking<'_> {
         };
         bar.finish();
         Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Prints what was found of a formula. A refusal does not stop the other formulas.
+    fn settle(&self, formula: &(&Text, TypedFormula), found: Result<Found, Diagnostic>, results: &mut Results) -> Result<(), Diagnostic> {
+        match found {
+            Err(refusal) if self.several && refusal.stage != Stage::Internal => {
+                results.refused = true;
+                refuse(self.session, self.args, formula.0, &refusal)?;
+                results.cases.push(case(self.args, formula.0, 0.0, Outcome::Error("the formula is refused".into())));
+                Ok(())
+            }
+            found => self.tell(formula, found?, results),
+        }
     }
 
     /// Says what was found of a formula.
@@ -431,9 +444,16 @@ pub(super) struct Found {
     pub answer: Answer,
     /// Why by this engine, if that was to be found out.
     pub why: Option<String>,
-    /// Of parameters set to `any`, the least values for which it is false.
-    pub at: Option<String>,
+    /// Of parameters set to `any`, values for which it is false.
+    pub at: Option<At>,
     pub seconds: f64,
+}
+
+/// Values of parameters that are set to `any`.
+pub(super) struct At {
+    pub values: String,
+    /// True if the formula holds for all smaller ones.
+    pub least: bool,
 }
 
 /// Several formulas at a time; they are told of in their order. One that ran out of memory beside others is done again by itself.
@@ -442,7 +462,7 @@ fn side_by_side<F: Sync>(
     workers: usize,
     formulas: &[F],
     one: &(dyn Fn(&F, bool) -> Result<Found, Diagnostic> + Sync),
-    tell: &mut dyn FnMut(&F, Found) -> Result<(), Diagnostic>,
+    tell: &mut dyn FnMut(&F, Result<Found, Diagnostic>) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let next = AtomicUsize::new(0);
     // Shared by those that run beside each other.
@@ -479,7 +499,7 @@ fn side_by_side<F: Sync>(
         for (at, result) in arrivals {
             found[at] = Some(result);
             while let Some(result) = found.get_mut(next_told).and_then(Option::take) {
-                if let Err(error) = result.and_then(|f| tell(&formulas[next_told], f)) {
+                if let Err(error) = tell(&formulas[next_told], result) {
                     // Nobody waits for the others any more.
                     budget.interrupt_flag().store(true, Ordering::Relaxed);
                     return Err(error);
@@ -560,7 +580,7 @@ pub(super) fn tell(
         _ => {}
     }
     let violated = answer.verdict == Verdict::False;
-    let line = || as_text(session, path, &answer, at.as_deref(), story.as_ref(), seconds);
+    let line = || as_text(session, path, &answer, at.as_ref(), story.as_ref(), seconds);
     let line = says_lines(session, args).then(line);
     let object = wants_object(session, args).then(|| {
         let mut object = with_text(as_json(path, &answer, story.as_ref(), &vacuous, seconds), text);
@@ -583,7 +603,7 @@ pub(super) fn tell(
             object["execution"] = graph;
         }
         if let Some(at) = at {
-            object["for"] = at.into();
+            object["for"] = at.values.into();
         }
         object
     });
@@ -736,11 +756,11 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
     object
 }
 
-fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&str>, story: Option<&Story>, seconds: f64) -> String {
+fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&At>, story: Option<&Story>, seconds: f64) -> String {
     let (verdict, reason) = word(&answer.verdict);
     let mut text = format!("{}: {verdict}", path.display());
     if let Some(at) = at {
-        text += &format!(" for {at}, the least of its values");
+        text += &format!(" for {}{}", at.values, if at.least { ", the least of its values" } else { "" });
     }
     if reason != "complete" {
         text += &format!(" ({reason})");

@@ -7,7 +7,6 @@ use super::chance;
 use super::load::Loaded;
 use super::output;
 use super::pipeline::Session;
-use super::print;
 use super::properties::Text;
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage, Stop};
@@ -48,13 +47,35 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
         let message = format!("`{option}` is not for real-valued formulas and probabilistic models");
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
-    let formulas: Vec<RealFormula> =
-        texts.iter().map(|t| check_real(&t.parsed()?, &subject.data, &subject.actions)).collect::<Result<_, _>>()?;
+    let read = |text: &Text| check_real(&text.parsed()?, &subject.data, &subject.actions);
+    let mut formulas: Vec<Result<RealFormula, Diagnostic>> = texts.iter().map(read).collect();
+    // Nothing is lost with the only formula.
+    let several = texts.len() > 1;
+    if !several && let Some(Err(_)) = formulas.first() {
+        formulas.swap_remove(0)?;
+    }
     let (system, stop) = chance::explored(session, &*subject.model)?;
-    let (mut results, mut code) = (Vec::new(), 0u8);
+    let (mut code, mut refused) = (0u8, false);
+    let in_text = session.common.format == Format::Text;
+    let mut refuse = |text: &Text, why: &Diagnostic| {
+        refused = true;
+        eprint!("{}", why.render(&session.sources));
+        let mut object = as_json(text, &Found { bounds: Err(Stop::Interrupted), equations: 0, seconds: 0.0 });
+        object["reason"] = "error".into();
+        object["error"] = output::error_as_json(why, &session.sources);
+        let line = in_text.then(|| format!("{}: unknown (error)\n", text.name.display()));
+        output::verdict_of(&text.name, Some(object), line, false)
+    };
     for (text, formula) in texts.iter().zip(&formulas) {
         let start = Instant::now();
         output::stage_of("checking a formula", &text.name);
+        let formula = match formula {
+            Ok(formula) => formula,
+            Err(why) => {
+                refuse(text, why)?;
+                continue;
+            }
+        };
         let (mut equations, mut bounds) = (0, Err(stop.clone()));
         if stop == Stop::Complete {
             let made = translate(formula, &system, &*subject.labels, &session.budget).and_then(|made| {
@@ -64,6 +85,10 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
             bounds = match made {
                 Ok(bounds) => Ok(bounds),
                 Err(Diagnostic { stop: Some(stop), .. }) => Err(stop),
+                Err(error) if several && error.stage != Stage::Internal => {
+                    refuse(text, &error)?;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
         }
@@ -76,15 +101,13 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
             },
             Err(_) => 3,
         });
-        if session.common.format == Format::Text {
-            print(&as_text(text, &found))?;
-        }
-        results.push(as_json(text, &found));
+        let violated = matches!(&found.bounds, Ok(bounds) if matches!(bounds.value(), Some(Real::Minus)));
+        output::verdict_of(&text.name, Some(as_json(text, &found)), in_text.then(|| as_text(text, &found)), violated)?;
     }
     if session.common.format == Format::Json {
-        output::object(json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
+        output::object(json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
     }
-    Ok(code)
+    Ok(if refused { 2 } else { code })
 }
 
 /// The longest number that is written in full in text.

@@ -8,7 +8,7 @@
 //! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
-use super::check::{publish, says_lines, with_text, write_junit_of};
+use super::check::{publish, refuse, says_lines, with_text, write_junit_of};
 use super::component_samples::Crowded;
 use super::instances::{Instances, Tried, numbers_in};
 use super::output;
@@ -41,6 +41,9 @@ use mu_syntax::ast::Specification;
 use mu_syntax::template;
 use serde_json::{Value, json};
 use std::time::Duration;
+
+/// Constants of a sort of any size in the models of single cases.
+const SIZE_OF_CASES: usize = 2;
 
 /// The parameters that are to have any value.
 pub(super) fn parameters(session: &Session) -> Vec<String> {
@@ -150,79 +153,121 @@ impl From<Diagnostic> for Open {
 struct Outcome {
     figures: Figures,
     open: Option<Box<Open>>,
+    /// Values of the parameters that stand for the cases of the abstraction.
+    cases: Vec<Vec<usize>>,
 }
 
 impl Outcome {
     fn open(open: impl Into<Open>) -> Self {
-        Self { figures: Figures::default(), open: Some(Box::new(open.into())) }
+        Self { figures: Figures::default(), open: Some(Box::new(open.into())), cases: Vec::new() }
     }
 }
 
 /// Checks formulas for every value of the parameters that are set to `any`.
 pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names: &[String]) -> Result<u8, Diagnostic> {
-    let refuse =
+    let excludes =
         |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} does not go together with a parameter that is set to `any`")));
     if args.game.is_some() {
-        return refuse("`--game`");
+        return excludes("`--game`");
     }
     if args.count != Counting::Merged {
-        return refuse("`--count`");
+        return excludes("`--count`");
     }
     if args.keeping.folder().is_some() {
-        return refuse("`--checkpoint`");
+        return excludes("`--checkpoint`");
     }
     let mut model = match abstracted(session, args, names) {
-        // What stands in the way of all values need not stand in the way of one.
-        Err(why) if why.stage == Stage::Unsupported => Err(why),
+        // What stands in the way of all values need not stand in the way of one; a limit leaves the formulas unknown.
+        Err(why) if why.stage == Stage::Unsupported || why.stop.is_some() => Err(why),
         model => Ok(model?),
     };
     output::stage("reading the formulas");
+    let several = texts.len() > 1;
+    let (mut violated, mut unknown, mut refused) = (false, false, false);
     let mut formulas = Vec::new();
     for text in texts {
         let read = |m: &Abstract| properties::read(text, &m.compiled.process().data, &m.compiled.process().actions);
-        formulas.push((text, model.as_ref().ok().map(read).transpose()?));
+        match model.as_ref().ok().map(read).transpose() {
+            Err(why) if several && why.stage != Stage::Internal => {
+                refuse(session, args, text, &why)?;
+                refused = true;
+            }
+            formula => formulas.push((text, formula?)),
+        }
     }
-    let (mut violated, mut unknown) = (false, false);
     for (text, formula) in &formulas {
         output::stage_of("checking a formula for every value", &text.name);
-        let start = Instant::now();
-        let outcome = match (&mut model, formula) {
-            (Ok(model), Some(formula)) => for_all(session, args, model, formula)?,
-            (Err(why), _) => Outcome::open(why.clone()),
-            (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
-        };
-        let mut outcome = outcome;
-        let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
-        let mut instances = Instances { session, args, text: (text, texts.len() > 1), names, literals: &literals };
-        if outcome.open.is_none()
-            && let Some(at) = instances.refuted(outcome.figures.states)?
-        {
-            let why =
-                format!("the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong");
-            instances.session.say(&why);
-            outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
-        }
-        match &mut outcome.open {
-            None => About { session, args, text, names, figures: &outcome.figures, start }.is_true()?,
-            Some(open) => match instances.counterexample()? {
-                Tried::False => violated = true,
-                Tried::Open(tried) => {
-                    unknown = true;
-                    open.tried = tried;
-                    About { session, args, text, names, figures: &outcome.figures, start }.is_unknown(open)?;
-                }
-            },
+        match one(session, args, &mut model, (text, several), formula.as_ref(), names) {
+            Ok(judged) => {
+                violated |= judged == Judged::False;
+                unknown |= judged == Judged::Unknown;
+            }
+            Err(why) if several && why.stage != Stage::Internal && why.stop.is_none() => {
+                refuse(session, args, text, &why)?;
+                refused = true;
+            }
+            Err(why) => return Err(why),
         }
     }
     write_junit_of(args, &output::verdicts())?;
     publish(session, args, json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
-    Ok(if violated {
-        1
-    } else if unknown {
-        3
-    } else {
-        0
+    Ok(match () {
+        () if refused => 2,
+        () if violated => 1,
+        () if unknown => 3,
+        () => 0,
     })
+}
+
+/// What was printed of a formula.
+#[derive(PartialEq, Eq)]
+enum Judged {
+    True,
+    False,
+    Unknown,
+}
+
+/// Checks a formula for every value, and prints what was found. `model` and `formula`: what stands in the way if there is none.
+fn one(
+    session: &mut Session,
+    args: &CheckArgs,
+    model: &mut Result<Abstract, Diagnostic>,
+    (text, several): (&Text, bool),
+    formula: Option<&TypedFormula>,
+    names: &[String],
+) -> Result<Judged, Diagnostic> {
+    let start = Instant::now();
+    let mut outcome = match (&mut *model, formula) {
+        (Ok(model), Some(formula)) => match for_all(session, args, model, formula) {
+            Err(why) if why.stop.is_some() => Outcome::open(why),
+            outcome => outcome?,
+        },
+        (Err(why), _) => Outcome::open(why.clone()),
+        (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
+    };
+    let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
+    let mut instances = Instances { session, args, text: (text, several), names, literals: &literals };
+    if outcome.open.is_none()
+        && let Some(values) = instances.refuted(outcome.figures.states)?
+    {
+        let at = instances.at(&values);
+        let why = format!("the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong");
+        instances.session.say(&why);
+        outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
+        outcome.cases.push(values);
+    }
+    let Some(open) = &mut outcome.open else {
+        About { session, args, text, names, figures: &outcome.figures, start }.is_true()?;
+        return Ok(Judged::True);
+    };
+    match instances.counterexample(&outcome.cases) {
+        Ok(Tried::False) => return Ok(Judged::False),
+        Ok(Tried::Open(tried)) => open.tried = tried,
+        Err(why) if why.stop.is_some() => {}
+        Err(why) => return Err(why),
+    }
+    About { session, args, text, names, figures: &outcome.figures, start }.is_unknown(open)?;
+    Ok(Judged::Unknown)
 }
 
 /// The model over parameters without a value.
@@ -444,11 +489,19 @@ fn at_level(
                 (Err(why), _) if why.stop.is_some() => why,
                 (Err(why), _) => return Err(why),
             };
-            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })) });
+            let cases =
+                studies.iter().flat_map(|s| s.cases().iter().map(|c| s.values(c))).map(|values| valuation(session, &values)).collect();
+            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })), cases });
         }
     }
     figures.checked = sampled::check(session, args, model, (formulas.iter().zip(&studies), &members), start.elapsed())?;
-    Ok(Outcome { figures, open: None })
+    Ok(Outcome { figures, open: None, cases: Vec::new() })
+}
+
+/// Values of all parameters that are set to `any`: those given, and a few constants for the sizes of sorts.
+fn valuation(session: &Session, values: &[(String, usize)]) -> Vec<usize> {
+    let of = |name: &String| values.iter().find(|v| v.0 == *name).map_or(SIZE_OF_CASES, |v| v.1);
+    parameters(session).iter().map(of).collect()
 }
 
 /// Judges a model with any number of components, for each order that tracked identities can have in

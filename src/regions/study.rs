@@ -202,6 +202,12 @@ impl<'a> Study<'a> {
         names.zip(&case.valuation[1..]).map(|(name, n)| format!("{name} = {n}")).collect::<Vec<_>>().join(", ")
     }
 
+    /// The values of the parameters that stand for a case.
+    pub fn values(&self, case: &Case) -> Vec<(String, usize)> {
+        let names = self.defined.rigid.iter().map(|r| r.name.clone());
+        names.zip(&case.valuation[1..]).filter_map(|(name, n)| Some((name, usize::try_from(*n).ok()?))).collect()
+    }
+
     /// The abstract model of a case.
     pub fn model<'s>(&'s self, case: &'s Case) -> Result<Regions<'s>, Diagnostic> {
         Regions::new(self.compiled, &self.facts, &self.line, case, &self.grains)
