@@ -357,13 +357,14 @@ fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<Stri
     Some(goes_on(if began { args.keeping.resume.as_deref()? } else { shares.folder() }))
 }
 
-/// This command, with the folder that it goes on from.
+/// This command, with the folder that it goes on from. Without `--max-states`, which counts the states
+/// before as well: the search would stop at once.
 fn goes_on(folder: &Path) -> String {
     let mut words = vec!["mu-check".to_string()];
     let mut given = std::env::args().skip(1);
     while let Some(word) = given.next() {
         let of = |option: &str| word == option || word.starts_with(&format!("{option}="));
-        if of("--checkpoint") || of("--resume") {
+        if of("--checkpoint") || of("--resume") || of("--max-states") {
             if !word.contains('=') {
                 given.next();
             }

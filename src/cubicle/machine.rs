@@ -255,8 +255,16 @@ impl<'s> Machine<'s> {
             ),
         };
         let error = Diagnostic::at(Stage::Unsupported, symbol.place.0, message);
-        let note = format!("-D {}=NUMBER gives it a value at the start", symbol.name);
-        if stored.is_none() { error.note(note) } else { error.note(format!("{note}; `prove` takes any number that a step stores")) }
+        let sort = sort(self.system, &self.layout, slot);
+        let value = match self.system.type_of(sort).constructors.first() {
+            _ if sort == TypeId::PROC => "#1".to_string(),
+            _ if sort.is_numeric() => "NUMBER".to_string(),
+            Some(first) => self.system.constructor(*first).name.clone(),
+            // No text stands for an element of an abstract type.
+            None => return error,
+        };
+        let note = format!("-D {}={value} gives it a value at the start", symbol.name);
+        if stored.is_none() { error.note(note) } else { error.note(format!("{note}; `prove` takes any value that a step stores")) }
     }
 
     /// The code of a cell as `by` sees it; may be [`ANY`].
