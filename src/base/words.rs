@@ -36,7 +36,8 @@ pub struct Token<'a> {
 pub enum Form {
     /// Ends of lines are blanks. Comments are also `//`, `/* … */` and `<< … >>`.
     Free,
-    /// The same, but `(*` starts a comment only before a blank or a star: `(*x)` is an expression of C.
+    /// The same outside of function bodies. In them `(*` starts a comment only before a blank or a
+    /// star, as `(*x)` is an expression of C, `<<` and `>>` are signs, and `'a'` is a text.
     C,
     /// The end of a line is a sign of its own, and this character starts a comment up to it.
     Lines(char),
@@ -57,15 +58,24 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
     let span = |a: usize, b: usize| Span { source, start: a as u32, end: b as u32 };
     let mut out = Vec::with_capacity((text.len() - from) / 3 + 1);
     let mut at = from;
+    let mut braces = Braces::default();
     while let Some(&b) = bytes.get(at) {
         let start = at;
+        let in_body = form == Form::C && braces.in_body();
+        let form = if form == Form::C && !in_body { Form::Free } else { form };
         let ends_line = b == b'\n' && matches!(form, Form::Lines(_));
         if b.is_ascii_whitespace() && !ends_line {
             at += 1;
             continue;
         }
         if let Some(end) = comment(bytes, at, form) {
-            at = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed"))?;
+            at = end.ok_or_else(|| {
+                let error = Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed");
+                match b {
+                    b'(' => error.note("`(*` starts a comment that ends with `*)`; `[x]` is the location `x`, and so is `( *x`"),
+                    _ => error,
+                }
+            })?;
             continue;
         }
         let kind = match b {
@@ -92,12 +102,22 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
                 }
                 Kind::Text
             }
+            b'\'' if in_body => {
+                at = character(bytes, at)
+                    .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 1), "this character constant is not closed"))?;
+                Kind::Text
+            }
+            b'<' | b'>' if in_body && bytes.get(at + 1) == Some(&b) => {
+                at += 2;
+                Kind::Sign
+            }
             _ => {
                 let Some(sign) = SIGNS.iter().find(|s| text[at..].starts_with(**s)) else {
                     let wrong = text[at..].chars().next().unwrap_or('?');
                     let place = span(start, start + wrong.len_utf8());
                     return Err(Diagnostic::at(Stage::Syntax, place, format!("unexpected character `{}`", wrong.escape_default())));
                 };
+                braces.pass(sign);
                 at += sign.len();
                 Kind::Sign
             }
@@ -106,6 +126,43 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
     }
     out.push(Token { kind: Kind::End, text: "", span: span(text.len(), text.len()) });
     Ok(out)
+}
+
+/// The braces of a litmus test in C: first those of the initial state, then those of functions.
+#[derive(Default)]
+struct Braces {
+    depth: u32,
+    /// True if the initial state has ended.
+    functions: bool,
+}
+
+impl Braces {
+    fn pass(&mut self, sign: &str) {
+        match sign {
+            "{" => self.depth += 1,
+            "}" => {
+                self.depth = self.depth.saturating_sub(1);
+                self.functions |= self.depth == 0;
+            }
+            _ => {}
+        }
+    }
+    fn in_body(&self) -> bool {
+        self.functions && self.depth > 0
+    }
+}
+
+/// The offset after the character constant that starts at `at`. `None` if its line has no end of it.
+fn character(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut next = at + 1;
+    loop {
+        match bytes.get(next)? {
+            b'\'' => return Some(next + 1),
+            b'\n' => return None,
+            b'\\' => next += 2,
+            _ => next += 1,
+        }
+    }
 }
 
 fn in_name(b: u8) -> bool {
@@ -131,7 +188,7 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
         (b'(', b'*') => Some(nested_comment(&bytes[at..]).map(|length| at + length)),
         _ if matches!(form, Form::Lines(_)) => None,
         (b'/', b'*') => Some(find(b"*/")),
-        (b'<', b'<') => Some(find(b">>")),
+        (b'<', b'<') if form != Form::C => Some(find(b">>")),
         (b'/', b'/') => line(),
         _ => None,
     }

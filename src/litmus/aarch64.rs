@@ -69,7 +69,10 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diag
             "SXTW" => Some(Unary::Sign(32)),
             "UXTW" => Some(Unary::Zero(32)),
             "SXTX" | "UXTX" | "LSL" => None,
-            _ => return Err(Diagnostic::at(Stage::Unsupported, word.span, format!("the operand `{}`", word.text))),
+            _ => {
+                return Err(Diagnostic::at(Stage::Unsupported, word.span, format!("the operand `{}` is not supported", word.text))
+                    .note("supported: SXTW, UXTW, SXTX, UXTX, LSL"));
+            }
         };
         cursor.take();
         cursor.take();
@@ -99,7 +102,8 @@ fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagn
     }
     cursor.expect("]")?;
     if cursor.is("!") || cursor.is(",") {
-        return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "addresses that change their register"));
+        return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "an address that changes its register is not supported")
+            .note("supported: `[X1]`, `[X1,#8]`, `[X1,X2]`, `[X1,W2,SXTW]`"));
     }
     Ok(value)
 }
@@ -114,6 +118,11 @@ fn assign(a: &mut Assembler, into: Operand, value: Expr) {
 fn tags(names: &[&str]) -> u64 {
     names.iter().fold(0, |t, n| t | ARCH.tag(n))
 }
+
+/// The instructions, for messages. A star stands for a letter of size or the name of an operation.
+pub const SUPPORTED: &str = "LDR* LDUR* LDAR* LDAPR* LDAPUR* LDXR* LDAXR* STR* STUR* STLR* STLUR* STXR* STLXR* (B, H), LDP STP, \
+    CAS* SWP* LDADD* LDSET* LDCLR* LDEOR* LDSMAX* LDSMIN* LDUMAX* LDUMIN* STADD* and its like (A, L, AL, B, H), \
+    MOV MVN ADD SUB SUBS MUL AND ANDS ORR EOR LSL LSR CMP, B B.* CBZ CBNZ, DMB DSB ISB NOP";
 
 /// Takes an instruction.
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
@@ -328,7 +337,12 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: To
             };
             let tag = ARCH.tag(&format!("{name}.{kind}"));
             if tag == 0 {
-                return Err(Diagnostic::at(Stage::Unsupported, cursor.before().span, format!("the barrier `{name} {kind}`")));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    cursor.before().span,
+                    format!("the barrier `{name} {kind}` is not supported"),
+                )
+                .note("supported: SY, LD, ST, and these after ISH, OSH and NSH"));
             }
             a.push(Op::Fence(tag));
         }
@@ -352,10 +366,12 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: To
         _ => {
             let Some(kind) = name.strip_prefix("B.") else { return Ok(false) };
             let Some(when) = condition(a, kind) else {
-                return Err(Diagnostic::at(Stage::Unsupported, token.span, format!("the condition `{kind}`")));
+                return Err(Diagnostic::at(Stage::Unsupported, token.span, format!("the condition `{kind}` is not supported"))
+                    .note("supported: EQ NE LT LE GT GE LO LS HI HS CC CS"));
             };
             if matches!(kind, "LO" | "CC" | "LS" | "HI" | "HS" | "CS") && !a.ordered {
-                let error = Diagnostic::at(Stage::Unsupported, token.span, format!("`{}` without a comparison before it", token.text));
+                let error =
+                    Diagnostic::at(Stage::Unsupported, token.span, format!("`{}` stands without a comparison before it", token.text));
                 return Err(error.note("the carry flag is known after `CMP` and `SUBS`"));
             }
             let label = cursor.name("a label")?;

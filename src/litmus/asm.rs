@@ -96,7 +96,13 @@ impl Assembler {
 
 /// The complaint about a mnemonic.
 pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
-    Diagnostic::at(Stage::Unsupported, span, format!("the {} instruction `{text}`", arch.name()))
+    let known = match arch {
+        Arch::RiscV => crate::riscv::SUPPORTED,
+        Arch::AArch64 => crate::aarch64::SUPPORTED,
+        _ => "",
+    };
+    Diagnostic::at(Stage::Unsupported, span, format!("the {} instruction `{text}` is not supported", arch.name()))
+        .note(format!("supported: {known}"))
 }
 
 /// Takes the code: the heads of the columns and all rows.

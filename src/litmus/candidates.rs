@@ -308,7 +308,7 @@ impl<'a> Search<'a, '_> {
         let events = skeleton.events();
         let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
         if writes.len() > MOST {
-            let error = Diagnostic::new(Stage::Unsupported, format!("an execution with {} writes", writes.len()));
+            let error = Diagnostic::new(Stage::Unsupported, format!("an execution has {} writes, which are too many", writes.len()));
             return Err(End::Refused(error.note(format!("at most {MOST}; fewer with a lower bound of loops"))));
         }
         let number = |e: usize| writes.partition_point(|&w| w < e);

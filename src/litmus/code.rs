@@ -149,6 +149,14 @@ pub enum Binary {
     MinU,
     /// The greater, without sign.
     MaxU,
+    /// Quotient, with sign, rounded towards 0; 0 if the divisor is 0.
+    Div,
+    /// Quotient, without sign; 0 if the divisor is 0.
+    DivU,
+    /// Remainder, with the sign of the dividend; 0 if the divisor is 0.
+    Rem,
+    /// Remainder, without sign; 0 if the divisor is 0.
+    RemU,
 }
 
 /// Operators on one value.
@@ -277,6 +285,22 @@ fn combine(op: Binary, a: u64, b: u64) -> u64 {
         Binary::Max => i.max(j) as u64,
         Binary::MinU => a.min(b),
         Binary::MaxU => a.max(b),
+        Binary::Div => {
+            if j == 0 {
+                0
+            } else {
+                i.wrapping_div(j) as u64
+            }
+        }
+        Binary::DivU => a.checked_div(b).unwrap_or(0),
+        Binary::Rem => {
+            if j == 0 {
+                0
+            } else {
+                i.wrapping_rem(j) as u64
+            }
+        }
+        Binary::RemU => a.checked_rem(b).unwrap_or(0),
     }
 }
 
@@ -384,6 +408,8 @@ pub enum Op {
     },
     /// Nothing comes of a path on which this is zero.
     Assume(Expr),
+    /// The behaviour of a path on which this is zero is undefined: the path is left out and reported.
+    Defined(Expr),
     /// Goes on elsewhere, unless `when` is zero.
     Branch {
         /// Whether; always, if none.

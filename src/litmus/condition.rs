@@ -1,6 +1,6 @@
 //! What litmus tests observe, and who knows its names: registers of threads and places in memory, for the questions of the layer `outcome`.
 
-use crate::code::{Register, low, signed};
+use crate::code::Register;
 use crate::init::{self, Value};
 use crate::layout::{DEFAULT, Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
@@ -32,11 +32,11 @@ impl question::Observed for Observed {
         self.place == other.place
     }
     fn bits(&self, value: u64) -> u64 {
-        low(value, u32::from(self.shown.width) * 8)
+        self.shown.bits(value)
     }
     fn number(&self, value: u64) -> i128 {
-        let bits = u32::from(self.shown.width) * 8;
-        if self.shown.signed { i128::from(signed(value, bits)) } else { i128::from(low(value, bits)) }
+        let converted = self.shown.convert(value);
+        if self.shown.signed { i128::from(converted as i64) } else { i128::from(converted) }
     }
     /// Two registers are compared in full, whatever their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
@@ -96,7 +96,8 @@ impl Names for Known<'_> {
             return Ok(Observed { place: Place::Register(thread, register), shown, text: format!("{thread}:{text}") });
         }
         if cursor.is_word("fault") && cursor.ahead(1).text == "(" {
-            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "a condition on faults"));
+            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "conditions on faults are not supported")
+                .note("supported: values of registers and variables"));
         }
         let bracketed = cursor.eat("[") || {
             cursor.eat("*");
@@ -118,9 +119,12 @@ impl Names for Known<'_> {
         Value::Address(name, index.unwrap_or(0)).resolve(self.layout)?;
         let variable = &self.layout.variables()[v as usize];
         if variable.elements.is_some() && index.is_none() {
-            return Err(
-                Diagnostic::at(Stage::Unsupported, name.span, format!("the array `{}` as a whole", name.text)).note("name its elements")
-            );
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                name.span,
+                format!("a condition cannot name the array `{}` as a whole", name.text),
+            )
+            .note(format!("expected an element, such as `{}[0]`", name.text)));
         }
         let text = index.map_or_else(|| format!("[{}]", name.text), |i| format!("{}[{i}]", name.text));
         let offset = index.unwrap_or(0) as u32 * variable.element();

@@ -11,7 +11,7 @@ use crate::init::{self, InitialRegister};
 use crate::layout::{DEFAULT, Layout, Type};
 use crate::{riscv, x86};
 use mu_base::words::{self, Cursor, Form, Token};
-use mu_base::{Diagnostic, SourceId, Stage};
+use mu_base::{Diagnostic, SourceId, Span, Stage};
 use mu_outcome::{Head, Question, head};
 use std::collections::HashMap;
 
@@ -60,10 +60,17 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
     } else {
         for assembler in asm::code(&mut cursor, arch, options.pairs, text)? {
             threads.push(assembler.finish()?);
-            locals.push(HashMap::new());
+            locals.push(c::Locals::default());
         }
     }
+    let mut set: HashMap<(u32, String), Span> = HashMap::new();
     for r in &initial {
+        if let Some((Some(full), _)) = register_of(arch, r.token.text)
+            && let Some(first) = set.insert((r.thread, full), r.token.span)
+        {
+            let message = format!("the register `{}:{}` is initialised twice", r.thread, r.token.text);
+            return Err(Diagnostic::at(Stage::Type, r.token.span, message).related(first, "the first time"));
+        }
         set_register(arch, &mut threads, &mut locals, r)?;
     }
     let mut names = Names { arch, threads: &mut threads, locals: &locals };
@@ -114,12 +121,14 @@ fn set_register(arch: Arch, threads: &mut [Thread], locals: &mut [c::Locals], r:
     let at = thread.register(&full);
     if let Some(value) = r.value {
         let bits = u32::from(width) * 8;
-        // A register of 32 bits keeps as many.
-        let value = if arch == Arch::X86 { crate::code::low(value, 32) } else { crate::code::low(value, bits) };
+        let value = match locals[r.thread as usize].types.get(&at) {
+            Some(ty) if arch == Arch::C => ty.convert(value),
+            _ => crate::code::low(value, bits),
+        };
         thread.registers[at as usize].1 = value;
     }
     if let Some(ty) = r.declared {
-        locals[r.thread as usize].insert(at, ty);
+        locals[r.thread as usize].types.insert(at, ty);
     }
     Ok(())
 }
@@ -140,10 +149,15 @@ impl Registers for Names<'_> {
             return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no variable of P{thread}", name.text)));
         }
         let register = code.register(full.as_deref().unwrap_or("x0"));
-        let declared = self.locals[thread as usize].get(&register).copied();
+        let locals = &self.locals[thread as usize];
+        if locals.several.contains(&register) {
+            let message = format!("`{}` is declared in several blocks of P{thread}, with different types", name.text);
+            return Err(Diagnostic::at(Stage::Type, name.span, message).note("expected a variable of one type"));
+        }
+        let declared = locals.types.get(&register).copied();
         // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
         let width = if self.arch == Arch::X86 { width.min(4) } else { width };
-        let shown = declared.filter(|t| t.width <= width).unwrap_or(Type { width: width.min(DEFAULT.width), ..DEFAULT });
+        let shown = declared.filter(|t| t.width <= width).unwrap_or(Type::integer(width.min(DEFAULT.width), DEFAULT.signed));
         Ok((register, shown, name.text.to_string()))
     }
 }

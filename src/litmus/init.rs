@@ -5,7 +5,8 @@
 use crate::code::Arch;
 use crate::layout::{Layout, Type};
 use mu_base::words::{Cursor, Kind, Token};
-use mu_base::{Diagnostic, Stage};
+use mu_base::{Diagnostic, Span, Stage};
+use std::collections::{HashMap, HashSet};
 
 /// What a register holds at first.
 #[derive(Clone, Debug)]
@@ -24,15 +25,16 @@ pub struct InitialRegister<'a> {
 pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
     let mut atomic = false;
     let mut found: Option<Type> = None;
-    let mut unsigned = false;
+    let mut sign = None;
     let mut longs = 0;
     for word in words {
         let w = word.strip_prefix("atomic_").filter(|w| *w != "t").inspect(|_| atomic = true).unwrap_or(word);
-        let of = |width: u8, signed: bool| Some(Type { width, signed });
+        let of = |width: u8, signed: bool| Some(Type::integer(width, signed));
         match w {
             "*" => found = of(arch.pointer() as u8, false),
-            "volatile" | "const" | "signed" | "struct" | "_Atomic" | "restrict" => atomic |= w == "_Atomic",
-            "unsigned" => unsigned = true,
+            "volatile" | "const" | "struct" | "_Atomic" | "restrict" => atomic |= w == "_Atomic",
+            "signed" => sign = Some(true),
+            "unsigned" => sign = Some(false),
             "long" => longs += 1,
             "int" | "int32_t" | "void" => found = found.or(of(4, true)),
             "uint32_t" | "uint" => found = of(4, false),
@@ -42,18 +44,19 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
             }
             "short" | "int16_t" => found = of(2, true),
             "uint16_t" | "ushort" => found = of(2, false),
-            "char" | "int8_t" => found = of(1, true),
-            "uint8_t" | "uchar" | "bool" | "_Bool" => found = of(1, false),
-            "int64_t" | "intptr_t" | "llong" => found = of(8, true),
-            "uint64_t" | "uintptr_t" | "size_t" | "ulong" | "ullong" => found = of(8, false),
+            "char" | "int8_t" | "schar" => found = of(1, true),
+            "uint8_t" | "uchar" => found = of(1, false),
+            "bool" | "_Bool" => found = Some(Type::BOOL),
+            "int64_t" | "intptr_t" | "ptrdiff_t" | "intmax_t" | "llong" => found = of(8, true),
+            "uint64_t" | "uintptr_t" | "uintmax_t" | "size_t" | "ulong" | "ullong" => found = of(8, false),
             _ => return None,
         }
     }
     if longs > 0 && !words.contains(&"*") {
-        found = Some(Type { width: if arch == Arch::X86 && longs == 1 { 4 } else { 8 }, signed: true });
+        found = Some(Type::integer(if arch == Arch::X86 && longs == 1 { 4 } else { 8 }, true));
     }
-    let ty = found.or(unsigned.then_some(Type { width: 4, signed: true }))?;
-    Some((Type { signed: ty.signed && !unsigned, ..ty }, atomic))
+    let ty = found.or(sign.map(|_| Type::integer(4, true)))?;
+    Some((Type { signed: ty.signed && sign != Some(false), ..ty }, atomic))
 }
 
 /// Takes an initial state with its braces.
@@ -62,11 +65,12 @@ pub fn initial_state<'a>(cursor: &mut Cursor<'a, '_>, arch: Arch, layout: &mut L
     let mut registers = Vec::new();
     // Addresses are known when all variables are.
     let mut later = Vec::new();
+    let mut seen = Seen::default();
     while !cursor.eat("}") {
         if cursor.eat(";") {
             continue;
         }
-        item(cursor, arch, layout, &mut registers, &mut later)?;
+        item(cursor, arch, layout, &mut registers, &mut later, &mut seen)?;
         if !cursor.is("}") {
             cursor.expect(";")?;
         }
@@ -85,6 +89,30 @@ pub fn initial_state<'a>(cursor: &mut Cursor<'a, '_>, arch: Arch, layout: &mut L
         }
     }
     Ok(registers)
+}
+
+/// What the initial state has named so far.
+#[derive(Default)]
+struct Seen {
+    /// The place of each variable, and whether it has no value so far.
+    variables: HashMap<u32, (Span, bool)>,
+    /// The elements that have a value.
+    elements: HashSet<(u32, usize)>,
+}
+
+impl Seen {
+    /// Adds an item. A variable without a value may get one, without a type: `int *q; q=x;`.
+    fn add(&mut self, v: u32, name: &Token<'_>, typed: bool, element: Option<usize>) -> Result<(), Diagnostic> {
+        let new = element.is_some_and(|i| self.elements.insert((v, i)));
+        let first = self.variables.insert(v, (name.span, element.is_none()));
+        match first {
+            Some((first, bare)) if typed || !new || element == Some(0) && !bare => {
+                let message = format!("the variable `{}` is initialised twice", name.text);
+                Err(Diagnostic::at(Stage::Type, name.span, message).related(first, "the first time"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 enum Target {
@@ -153,6 +181,7 @@ fn item<'a>(
     layout: &mut Layout,
     registers: &mut Vec<InitialRegister<'a>>,
     later: &mut Vec<Pending<'a>>,
+    seen: &mut Seen,
 ) -> Result<(), Diagnostic> {
     // A type: words that are followed by a word, a star or a number.
     let mut words = Vec::new();
@@ -165,8 +194,8 @@ fn item<'a>(
     let declared = match words.as_slice() {
         [] => None,
         list => Some(type_of(list, arch).ok_or_else(|| {
-            Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}`", list.join(" ")))
-                .note("supported: integers and pointers")
+            Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}` is not supported", list.join(" ")))
+                .note("supported: integers, `_Bool` and pointers")
         })?),
     };
     let ty = declared.map(|d| d.0);
@@ -191,7 +220,8 @@ fn item<'a>(
     if cursor.eat("[") {
         let n = cursor.number()?;
         if !(0..4096).contains(&n) {
-            return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("an array of {n} elements")).note("at most 4096"));
+            return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("an array of {n} elements is not supported"))
+                .note("supported: at most 4096"));
         }
         cursor.expect("]")?;
         let variable = layout.variable_mut(v);
@@ -208,13 +238,16 @@ fn item<'a>(
         layout.variable_mut(v).declared = Some(ty);
         layout.variable_mut(v).atomic = atomic;
     }
-    if !cursor.eat("=") {
+    let valued = cursor.eat("=");
+    seen.add(v, &name, declared.is_some(), valued.then_some(element))?;
+    if !valued {
         return Ok(());
     }
     if cursor.eat("{") {
         let mut i = 0;
         while !cursor.eat("}") {
             later.push(Pending { target: Target::Element(v, i), value: value(cursor)? });
+            seen.elements.insert((v, i));
             i += 1;
             if !cursor.is("}") {
                 cursor.expect(",")?;

@@ -7,6 +7,7 @@
 //! several events of one access. Borders become known as threads run: an access that does not fit
 //! adds its borders, and the threads are run again ([`crate::paths`]).
 
+use crate::code::{low, signed};
 use std::collections::BTreeSet;
 
 /// The address of the first variable: it fits into 31 bits, and is far from numbers that tests use,
@@ -17,7 +18,7 @@ const FIRST: u64 = 0x2b5a_7000;
 const PAGE: u64 = 0x1000;
 
 /// The type of what has no declared type.
-pub const DEFAULT: Type = Type { width: 4, signed: true };
+pub const DEFAULT: Type = Type::integer(4, true);
 
 /// Bytes between two borders that no access crosses at once: beyond them an access is not atomic on
 /// any machine here.
@@ -28,8 +29,29 @@ pub const GRANULE: u64 = 16;
 pub struct Type {
     /// How many bytes.
     pub width: u8,
-    /// Whether it has a sign.
+    /// True if it has a sign.
     pub signed: bool,
+    /// True for `_Bool`: a value that is not 0 becomes 1.
+    pub boolean: bool,
+}
+
+impl Type {
+    /// `_Bool`.
+    pub const BOOL: Type = Type { width: 1, signed: false, boolean: true };
+
+    /// An integer type other than `_Bool`.
+    pub const fn integer(width: u8, signed: bool) -> Self {
+        Type { width, signed, boolean: false }
+    }
+    /// Converts a value to its bits in this type.
+    pub fn bits(self, value: u64) -> u64 {
+        if self.boolean { u64::from(value != 0) } else { low(value, u32::from(self.width) * 8) }
+    }
+    /// Converts a value to this type, extended to 64 bits.
+    pub fn convert(self, value: u64) -> u64 {
+        let bits = self.bits(value);
+        if self.signed { signed(bits, u32::from(self.width) * 8) as u64 } else { bits }
+    }
 }
 
 /// A variable.
@@ -68,6 +90,7 @@ impl Variable {
         (0..width).fold(0, |v, i| {
             let at = offset + i;
             let of = self.initial.get((at / element) as usize).copied().unwrap_or(0);
+            let of = if self.declared == Some(Type::BOOL) { Type::BOOL.bits(of) } else { of };
             let byte = if at % element < 8 { of >> (8 * (at % element)) & 0xff } else { 0 };
             v | byte << (8 * i)
         })

@@ -96,6 +96,8 @@ pub struct Runs {
     /// The instruction at which a path was dropped because it accesses no variable: thread and
     /// number.
     pub strayed: Option<(u32, u32)>,
+    /// The instruction at which a path was dropped because its behaviour is undefined.
+    pub undefined: Option<(u32, u32)>,
     /// An access beyond a variable: thread, instruction, variable, bytes.
     pub beyond: Option<(u32, u32, u32, u8)>,
     /// An access of several cells: thread and instruction.
@@ -105,6 +107,13 @@ pub struct Runs {
     pub unaligned: [Option<(u32, u32)>; 2],
     /// Whether a path was dropped because it had more events than sets of events can hold.
     pub long: bool,
+}
+
+impl Runs {
+    /// True if paths were dropped for another reason than loops.
+    pub fn drops_paths(&self) -> bool {
+        self.long || self.strayed.is_some() || self.undefined.is_some()
+    }
 }
 
 /// The most events of a path.
@@ -373,6 +382,12 @@ impl Runner<'_> {
                 Op::Either { to } => todo.push(State { at: *to, running: None, ..s.clone() }),
                 Op::Assume(e) => {
                     if e.value(&s.registers, 0) == 0 {
+                        return Ok(());
+                    }
+                }
+                Op::Defined(e) => {
+                    if e.value(&s.registers, 0) == 0 {
+                        self.runs.undefined.get_or_insert((self.number, instruction));
                         return Ok(());
                     }
                 }

@@ -28,6 +28,8 @@ pub struct Report {
     pub long: bool,
     /// The instruction of a path that was dropped because it accesses what is no variable.
     pub strayed: Option<String>,
+    /// The instruction of a path that was dropped because its behaviour is undefined.
+    pub undefined: Option<String>,
 }
 
 /// Computes the paths of a test.
@@ -53,15 +55,15 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
     };
     if let Some((t, i, v, width)) = runs.beyond {
         let variable = &test.layout.variables()[v as usize];
-        let message = format!("an access of {width} bytes beyond `{}`, which has {}", variable.name, variable.size());
+        let message = format!("an access of {width} bytes goes beyond `{}`, which has {}", variable.name, variable.size());
         return Err(at((t, i), message).note("declare its type, such as `int64_t`, or the number of its elements"));
     }
     match (test.arch, runs.unaligned) {
-        (_, [_, Some(place)]) => Err(at(place, "an access that crosses a border of 16 bytes: it is not atomic".to_string())),
-        (Arch::RiscV | Arch::C, [Some(place), _]) => Err(at(place, "an access that is not aligned".to_string())),
+        (_, [_, Some(place)]) => Err(at(place, "an access crosses a border of 16 bytes, so it is not atomic".to_string())),
+        (Arch::RiscV | Arch::C, [Some(place), _]) => Err(at(place, "an access is not aligned".to_string())),
         _ => match runs.split {
             Some(place) if !judge.mixed => {
-                let message = format!("accesses of several sizes to one variable under `{}`", judge.model.name());
+                let message = format!("accesses have several sizes, which the model `{}` does not define", judge.model.name());
                 Err(at(place, message).note("the model does not say that the parts of an access are one (`si`, `sm`)"))
             }
             _ => Ok(()),
@@ -80,7 +82,7 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
         }
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
-    let complete = stop == Stop::Complete && !runs.cut && !runs.long && runs.strayed.is_none();
+    let complete = stop == Stop::Complete && !runs.cut && !runs.drops_paths();
     let mut answer = Answer::new(&test.name, judge.model.name(), &test.question, &test.layout, &found.outcomes, complete);
     answer.flags = found.flags.into_iter().collect();
     Ok(Report {
@@ -90,6 +92,7 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
         unrolled: runs.cut.then_some(bounds.loops),
         long: runs.long,
         strayed: runs.strayed.map(|place| instruction(&test, place)),
+        undefined: runs.undefined.map(|place| instruction(&test, place)),
     })
 }
 
@@ -106,7 +109,7 @@ pub fn each(
         Ok(runs) => {
             supported(test, &runs, judge)?;
             let (_, stop) = candidates::search_all(test, &runs, judge, budget, visit)?;
-            Ok((stop, runs.cut || runs.long || runs.strayed.is_some()))
+            Ok((stop, runs.cut || runs.drops_paths()))
         }
         Err(stop) => Ok((stop, false)),
     }
@@ -282,6 +285,8 @@ impl Report {
         let loops = self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
         let long = self.long.then(|| "Paths left out: they are too long".to_string());
         let strayed = self.strayed.as_ref().map(|at| format!("Paths left out: {at} accesses no variable"));
-        loops.into_iter().chain(long).chain(strayed).collect()
+        let undefined =
+            self.undefined.as_ref().map(|at| format!("Paths left out: {at} divides by zero or shifts by too much, which is undefined"));
+        loops.into_iter().chain(long).chain(strayed).chain(undefined).collect()
     }
 }

@@ -134,6 +134,11 @@ fn amo(name: &str) -> Option<Option<Binary>> {
     }))
 }
 
+/// The instructions, for messages. A star stands for a suffix of size, form or order.
+pub const SUPPORTED: &str = "lb lbu lh lhu lw lwu ld sb sh sw sd (with .aq, .rl), lr.w lr.d sc.w sc.d, amoswap.* amoadd.* amoand.* amoor.* \
+    amoxor.* amomin.* amomax.* amominu.* amomaxu.*, li mv neg not seqz snez sext.w, add sub mul and or xor sll srl sra slt sltu with their forms *i and *w, \
+    beq bne blt bltu bge bgeu bgt bgtu ble bleu with their forms *z, j, fence fence.tso fence.i, nop";
+
 /// Takes an instruction.
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
     let token = cursor.name("an instruction")?;

@@ -31,7 +31,7 @@ pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic
 
 /// The type of a variable or register.
 fn type_of(ty: variables::Type) -> Type {
-    Type { width: ty.width.bytes() as u8, signed: ty.signed }
+    Type::integer(ty.width.bytes() as u8, ty.signed)
 }
 
 /// The variables at the addresses that the code has.

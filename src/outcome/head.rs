@@ -42,14 +42,14 @@ pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, 
     let first = line.split_whitespace().next().unwrap_or("");
     let Some(arch) = known(first) else {
         return Err(match first {
-            "" => Diagnostic::at(Stage::Syntax, span(at, at), "an empty litmus test")
+            "" => Diagnostic::at(Stage::Syntax, span(at, at), "this litmus test is empty")
                 .note("expected an architecture and a name in the first line"),
-            _ => Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("architecture `{first}`"))
+            _ => Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("the architecture `{first}` is not supported"))
                 .note(format!("supported: {names}")),
         });
     };
     let Some(name) = line.split_whitespace().nth(1).map(|n| n.trim_end_matches(';')) else {
-        return Err(Diagnostic::at(Stage::Syntax, span(at, at + first.len()), "a litmus test without a name")
+        return Err(Diagnostic::at(Stage::Syntax, span(at, at + first.len()), "this litmus test has no name")
             .note("expected it after the architecture"));
     };
     at += first.len();

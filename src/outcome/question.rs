@@ -314,7 +314,12 @@ impl<N: Names> Reader<'_, N> {
             let prop = self.outcomes(cursor)?;
             return if cursor.at_end() { Ok((filter, Quantifier::Exists, prop)) } else { Err(cursor.unexpected("`;` or `and`")) };
         } else if cursor.is_word("cases") {
-            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, format!("the condition `{}`", cursor.peek().text)));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                cursor.peek().span,
+                format!("the condition `{}` is not supported", cursor.peek().text),
+            )
+            .note("supported: exists, ~exists, forall, final, observed"));
         } else {
             return Err(cursor.unexpected("`exists`, `~exists` or `forall`"));
         };

@@ -192,9 +192,12 @@ impl Names for Observer<'_> {
                 return Err(Diagnostic::at(Stage::Type, open.span, format!("`{}` has no element {index}", name.text)));
             }
         } else if v.array {
-            return Err(
-                Diagnostic::at(Stage::Unsupported, name.span, format!("the array `{}` as a whole", name.text)).note("name its elements")
-            );
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                name.span,
+                format!("a condition cannot name the array `{}` as a whole", name.text),
+            )
+            .note(format!("expected an element, such as `{}[0]`", name.text)));
         }
         let text = if v.array { format!("{}[{index}]", name.text) } else { format!("[{}]", name.text) };
         let number = self.variables.list()[..].iter().take_while(|o| o.name != name.text).map(|o| o.initial.len()).sum::<usize>();

@@ -114,8 +114,18 @@ fn item<'a>(
                 Value::Address(name) => addresses.push((Place::Register(at), name)),
             }
         }
-        let width = declared.map_or(view.width, |d| d.width).min(view.width);
-        registers.push(InitialRegister { thread, view, value: bits & width.mask(), declared, token });
+        // The declared type says how the register is compared, and does not narrow its value, as
+        // the herd tools have it.
+        let overlaps = |other: &View| {
+            let apart = other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
+            other.full == view.full && !apart
+        };
+        if let Some(first) = registers.iter().find(|r| r.thread == thread && overlaps(&r.view)) {
+            let text = format!("the register `{thread}:{}` is initialised twice", token.text);
+            return Err(Diagnostic::at(Stage::Type, token.span, text).related(first.token.span, "the first time"));
+        }
+        let value = bits & view.width.mask();
+        registers.push(InitialRegister { thread, view, value, declared, token });
         return end(cursor);
     }
     let bracketed = cursor.eat("[");
@@ -128,7 +138,9 @@ fn item<'a>(
         let span = cursor.peek().span;
         let n = cursor.number()?;
         if !(1..=4096).contains(&n) {
-            return Err(Diagnostic::at(Stage::Unsupported, span, format!("an array of {n} elements, expected 1 to 4096")));
+            return Err(
+                Diagnostic::at(Stage::Unsupported, span, format!("an array of {n} elements is not supported")).note("supported: 1 to 4096")
+            );
         }
         count = Some(n as usize);
         cursor.expect("]")?;
@@ -176,7 +188,7 @@ fn item<'a>(
             addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
             return end(cursor);
         }
-        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is declared twice", name.text)));
+        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is initialised twice", name.text)));
     }
     let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
     if let Some(ty) = declared {

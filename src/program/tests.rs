@@ -321,9 +321,9 @@ fn loops_terminate_and_bounds_are_honest() {
 fn wrong_input_is_refused_with_its_place() {
     let code = |c: &str| format!("X86 r\n{{ int8_t b; }}\nP0 ;\n{c} ;\nexists (true)\n");
     for (text, part) in [
-        ("".to_string(), "empty litmus test"),
-        ("ARM t\n{}\nP0;\n".into(), "architecture `ARM`"),
-        ("X86\n{}".into(), "without a name"),
+        ("".to_string(), "litmus test is empty"),
+        ("ARM t\n{}\nP0;\n".into(), "the architecture `ARM` is not supported"),
+        ("X86\n{}".into(), "has no name"),
         ("X86 t\n".into(), "expected `{`"),
         ("X86 t\n{ x=; }\nP0;".into(), "expected a number"),
         ("X86 t\n{ float x; }\nP0;".into(), "unknown type `float`"),
@@ -338,7 +338,7 @@ fn wrong_input_is_refused_with_its_place() {
         (code("MOV $1,$2"), "cannot be the destination"),
         (code("LOCK MOV [x],$1"), "cannot be locked"),
         (code("MOV AL,EBX"), "a register of 32 bits where `MOV` has 8 bits"),
-        (code("MOVB [x],$1 ; MOVL [x],$1"), "mixed sizes"),
+        (code("MOVB [x],$1 ; MOVL [x],$1"), "several sizes"),
         (code("NOP | NOP"), "more columns"),
         ("X86 t\n{}\nP1;\nNOP;\n".into(), "expected the thread `P0`"),
         ("X86 t\n{}\nP0;\nNOP;\nexists (0:EAX=)".into(), "expected a number"),

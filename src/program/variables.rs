@@ -196,7 +196,7 @@ impl Variables {
 
 /// The refusal of an access that is wider than what it accesses.
 fn beyond(cell: &str, span: Span, found: Width, size: Width) -> Diagnostic {
-    Diagnostic::at(Stage::Unsupported, span, format!("an access of {} bits beyond `{cell}`, which has {}", found.bits(), size.bits()))
+    Diagnostic::at(Stage::Unsupported, span, format!("an access of {} bits goes beyond `{cell}`, which has {}", found.bits(), size.bits()))
         .note("a variable has the size of its declared type; without one it is an `int`, or a pointer if it holds an address at first")
 }
 
@@ -205,7 +205,7 @@ pub(super) fn mixed(cell: &str, span: Span, found: Width, other: Width) -> Diagn
     Diagnostic::at(
         Stage::Unsupported,
         span,
-        format!("accesses of mixed sizes to `{cell}`: {} bits here, {} bits elsewhere", found.bits(), other.bits()),
+        format!("accesses to `{cell}` have several sizes: {} bits here, {} bits elsewhere", found.bits(), other.bits()),
     )
     .note("all stores to a variable must have one width, and loads at most that")
 }

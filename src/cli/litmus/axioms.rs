@@ -80,7 +80,7 @@ impl Route for Axioms {
         let report = mu_litmus::run(parse(source, text, Options { pairs: judge.pairs })?, judge, self.bounds, &session.budget)?;
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
-        let dropped = report.long || report.strayed.is_some();
+        let dropped = report.long || report.strayed.is_some() || report.undefined.is_some();
         Ok(Ok(Ran {
             file: String::new(),
             answer: report.answer,

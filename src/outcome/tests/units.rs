@@ -132,7 +132,7 @@ fn heads_and_tables() {
     assert_eq!(cells, ["a", "bL:c"]);
     assert_eq!(question::Question::parse(&mut cursor, &mut Plain).unwrap().prop, mu_outcome::Prop::True);
     for (text, part) in
-        [("", "empty"), ("ARM t {", "architecture `ARM`"), ("ARCH", "without a name"), ("ARCH t", "expected `{`"), ("(* no", "not closed")]
+        [("", "empty"), ("ARM t {", "the architecture `ARM` is not supported"), ("ARCH", "has no name"), ("ARCH t", "expected `{`"), ("(* no", "not closed")]
     {
         assert!(head(SourceId(0), text, known, "ARCH").unwrap_err().message.contains(part), "{text}");
     }

@@ -272,7 +272,7 @@ impl<'p> Graph<'p> {
     fn add(&mut self, event: Event) -> Result<bool, Diagnostic> {
         let new = self.events.len();
         if new == MOST {
-            return Err(Diagnostic::new(Stage::Unsupported, format!("an execution of more than {MOST} events")));
+            return Err(Diagnostic::new(Stage::Unsupported, format!("an execution has more than {MOST} events, which is not supported")));
         }
         let (own, all) = (self.threads[event.thread].events, self.cells.get(event.cell).copied().unwrap_or_default());
         let is_access = event.reads() || event.writes();

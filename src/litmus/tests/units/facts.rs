@@ -155,9 +155,11 @@ fn loops_choices_and_weak_exchanges_of_c() {
     let report = answer(retried, &rc11);
     assert_eq!((report.answer.verdict, outcomes(&report).len()), (Verdict::Ok, 3));
     // One jump back for each time round, with and without parts.
-    for head in ["int i = 0; i < 2; i++", "i = 0; i != 2; i += 1", "; i < 2; i++"] {
+    // A variable that a loop declares ends with the loop.
+    for (head, last) in [("int i = 0; i < 2; i++", 0), ("i = 0; i != 2; i += 1", 2), ("; i < 2; i++", 2)] {
         let text = format!(
-            "C loop\n{{}}\nP0 (atomic_int* x) {{ int i = 0; int s = 0; for ({head}) {{ s += atomic_fetch_add(x, 2); }} }}\nforall (0:s=2 /\\ 0:i=2 /\\ x=4)\n"
+            "C loop\n{{}}\nP0 (atomic_int* x) {{ int i = 0; int s = 0; for ({head}) {{ s += atomic_fetch_add(x, 2); }} }}\n\
+             forall (0:s=2 /\\ 0:i={last} /\\ x=4)\n"
         );
         let report = answer(&text, &rc11);
         assert_eq!(report.answer.verdict, Verdict::Ok, "{text}");
@@ -203,15 +205,15 @@ fn what_decides_a_test_is_found_and_explained() {
 #[test]
 fn mistakes_have_places() {
     let cases = [
-        ("", "empty litmus test", ""),
-        ("PPC t\n{}\nP0 ;\nexists (x=1)", "architecture `PPC`", "PPC"),
+        ("", "litmus test is empty", ""),
+        ("PPC t\n{}\nP0 ;\nexists (x=1)", "the architecture `PPC` is not supported", "PPC"),
         ("RISCV t\n{}\nP0 ;\n lw x5,0(q9) ;\nexists (x=1)", "`q9` is no register", "q9"),
-        ("RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)", "the RISCV instruction `frob`", "frob"),
+        ("RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)", "the RISCV instruction `frob` is not supported", "frob"),
         ("RISCV t\n{}\nP0 ;\n beqz x5,L ;\nexists (x=1)", "there is no label `L`", "L"),
         ("RISCV t\n{}\nP0 ;\n nop | nop ;\nexists (x=1)", "more columns than the 1 threads", "nop"),
         ("RISCV t\n{}\nP0 ;\n nop ;\nexists (1:x5=1)", "there is no thread 1", "x5"),
-        ("AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)", "the barrier `DMB QQ`", "QQ"),
-        ("C t\n{}\nP0 (int* x) { switch (1) {} }\nexists (x=1)", "the statement `switch`", "switch"),
+        ("AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)", "the barrier `DMB QQ` is not supported", "QQ"),
+        ("C t\n{}\nP0 (int* x) { switch (1) {} }\nexists (x=1)", "the statement `switch` is not supported", "switch"),
         ("C t\n{}\nP0 (int* x) { for (;; { } }\nexists (x=1)", "expected `)`", ""),
         ("C t\n{}\nP0 (int* x) { for (int i = 0; i < 1; i++ i) { } }\nexists (x=1)", "expected `)`", "i"),
         ("C t\n{}\nP0 (int* x) { int i = 1 ? 2; }\nexists (x=1)", "expected `:`", ";"),
@@ -219,7 +221,16 @@ fn mistakes_have_places() {
         ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "both operands of `MOV` are in memory", "[x],[y]"),
         ("X86 t\n{}\nP0 ;\n FLY EAX ;\nexists (x=1)", "unknown instruction `FLY`", "FLY"),
         ("X86_64 t\n{}\nP0 ;\n movb $256,%al ;\nexists (x=1)", "256 does not fit in the 8 bits", "$256"),
-        ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float`", "float"),
+        ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float` is not supported", "float"),
+        ("RISCV t\n{ 0:x5=1; 0:t0=1; }\nP0 ;\n nop ;\nexists (x=1)", "the register `0:t0` is initialised twice", "t0"),
+        ("AArch64 t\n{ 0:X1=1; 0:W1=1; }\nP0 ;\n NOP ;\nexists (x=1)", "the register `0:W1` is initialised twice", "W1"),
+        ("X86 t\n{ 0:EAX=x; 0:EAX=3; }\nP0 ;\n NOP ;\nexists (x=1)", "the register `0:EAX` is initialised twice", "EAX"),
+        ("X86_64 t\n{ 0:al=1; 0:ah=1; 0:rax=3; }\nP0 ;\n nop ;\nexists (x=1)", "the register `0:rax` is initialised twice", "rax"),
+        ("RISCV t\n{ x=1; y; x=1; }\nP0 ;\n nop ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
+        ("RISCV t\n{ x=1; int x; }\nP0 ;\n nop ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
+        ("C t\n{ int x; int y; int64_t x; }\nP0 (int* x) { }\nexists (x=1)", "the variable `x` is initialised twice", "x"),
+        ("C t\n{ int t[2] = {1, 2}; t[1] = 3; }\nP0 (int* x) { }\nexists (x=1)", "the variable `t` is initialised twice", "t"),
+        ("X86 t\n{ x=1; x=1; }\nP0 ;\n NOP ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
         ("RISCV t\n{ (* }\n", "this comment is not closed", "(*"),
     ];
     for (text, message, place) in cases {

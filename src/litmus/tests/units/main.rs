@@ -2,6 +2,7 @@
 
 mod armv8;
 mod chains;
+mod conversions;
 mod facts;
 mod given;
 mod grammar;

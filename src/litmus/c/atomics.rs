@@ -1,0 +1,191 @@
+//! Atomic operations of C: loads, stores, exchanges, fetch-and-modify, compare-and-exchange, fences, with the memory orders that section 7.17 of
+//! the C11 standard allows for each.
+
+use super::{INT, Lowering, Typed, halves, tag};
+use crate::code::{Atomicity, Binary, Expr, Flow, Op};
+use crate::layout::Type;
+use mu_base::words::{Cursor, Token};
+use mu_base::{Diagnostic, Stage};
+
+/// Memory orders by name.
+const ORDERS: [(&str, &str); 6] =
+    [("relaxed", "RLX"), ("consume", "CON"), ("acquire", "ACQ"), ("release", "REL"), ("acq_rel", "ACQ_REL"), ("seq_cst", "SC")];
+
+/// A memory order as written.
+#[derive(Clone, Copy)]
+struct Order<'a> {
+    /// Its name without `memory_order_`.
+    name: &'static str,
+    /// Its tag.
+    tag: &'static str,
+    /// `None` if it is not written: sequential consistency.
+    token: Option<Token<'a>>,
+}
+
+impl Order<'_> {
+    /// The tags of an atomic access.
+    fn tags(self) -> u64 {
+        tag(self.tag) | tag("A")
+    }
+    /// Fails if it is one of some orders that an operation must not have.
+    fn not(self, forbidden: &[&str], of: &str) -> Result<Self, Diagnostic> {
+        match self.token {
+            Some(token) if forbidden.contains(&self.name) => {
+                let allowed: Vec<&str> = ORDERS.iter().map(|o| o.0).filter(|o| !forbidden.contains(o)).collect();
+                let message = format!("`{}` is no order of {of}: the behaviour is undefined", token.text);
+                Err(Diagnostic::at(Stage::Type, token.span, message).note(format!("expected {}", allowed.join(", "))))
+            }
+            _ => Ok(self),
+        }
+    }
+    /// The orders that are stronger than it.
+    fn stronger(self) -> &'static [&'static str] {
+        match self.name {
+            "relaxed" => &["consume", "acquire", "release", "acq_rel", "seq_cst"],
+            "consume" => &["acquire", "acq_rel", "seq_cst", "release"],
+            "acquire" | "release" => &["acq_rel", "seq_cst", "release"],
+            "acq_rel" => &["seq_cst", "acq_rel", "release"],
+            _ => &["release", "acq_rel"],
+        }
+    }
+}
+
+impl Lowering<'_> {
+    fn order<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Order<'a>, Diagnostic> {
+        let token = cursor.name("a memory order")?;
+        let word = token.text.strip_prefix("memory_order_").unwrap_or(token.text);
+        let found = ORDERS.iter().find(|o| o.0 == word);
+        let error = || Diagnostic::at(Stage::Type, token.span, format!("`{}` is no memory order", token.text));
+        found.map(|&(name, tag)| Order { name, tag, token: Some(token) }).ok_or_else(error)
+    }
+    /// The order of an access: written after a comma, or none in the short form of a name.
+    fn order_of<'a>(cursor: &mut Cursor<'a, '_>, explicit: bool) -> Result<Order<'a>, Diagnostic> {
+        if !explicit {
+            return Ok(Order { name: "seq_cst", tag: "SC", token: None });
+        }
+        cursor.expect(",")?;
+        Self::order(cursor)
+    }
+    pub(super) fn call(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Typed, Diagnostic> {
+        let name = cursor.take();
+        cursor.expect("(")?;
+        let (stem, explicit) = match name.text.strip_suffix("_explicit") {
+            Some(stem) => (stem, true),
+            None => (name.text, false),
+        };
+        let none = Typed::of(Expr::Const(0), INT);
+        let result = match stem {
+            "atomic_thread_fence" => {
+                let order = Self::order(cursor)?;
+                // A fence that consumes is one that acquires.
+                self.push(Op::Fence(tag(if order.name == "consume" { "ACQ" } else { order.tag })));
+                none
+            }
+            "atomic_load" => {
+                let pointer = self.expression(cursor, 0, depth)?;
+                let order = Self::order_of(cursor, explicit)?.not(&["release", "acq_rel"], "a load")?;
+                self.load(pointer.e, pointer.pointee.unwrap_or(INT), order.tags())
+            }
+            "atomic_store" => {
+                let pointer = self.expression(cursor, 0, depth)?;
+                cursor.expect(",")?;
+                let value = self.expression(cursor, 0, depth)?;
+                let order = Self::order_of(cursor, explicit)?.not(&["consume", "acquire", "acq_rel"], "a store")?;
+                let ty = pointer.pointee.unwrap_or(INT);
+                self.push(Op::Store { address: pointer.e, width: ty.width, value: value.to(ty), tags: order.tags(), joined: false });
+                none
+            }
+            "atomic_exchange" | "atomic_fetch_add" | "atomic_fetch_sub" | "atomic_fetch_and" | "atomic_fetch_or" | "atomic_fetch_xor" => {
+                let pointer = self.expression(cursor, 0, depth)?;
+                cursor.expect(",")?;
+                let operand = self.expression(cursor, 0, depth)?;
+                let tags = Self::order_of(cursor, explicit)?.tags();
+                let op = match stem {
+                    "atomic_fetch_add" => Some(Binary::Add),
+                    "atomic_fetch_sub" => Some(Binary::Sub),
+                    "atomic_fetch_and" => Some(Binary::And),
+                    "atomic_fetch_or" => Some(Binary::Or),
+                    "atomic_fetch_xor" => Some(Binary::Xor),
+                    _ => None,
+                };
+                let ty = pointer.pointee.unwrap_or(INT);
+                if ty.boolean && op.is_some() {
+                    let error = Diagnostic::at(Stage::Type, name.span, format!("`{}` does not apply to `atomic_bool`", name.text));
+                    return Err(error.note("exchange and compare-and-exchange do"));
+                }
+                let operand = operand.to(ty);
+                let value = match op {
+                    Some(op) => Expr::binary(op, Expr::Loaded, operand),
+                    None => operand,
+                };
+                self.update(pointer.e, ty, value, None, tags, tags)
+            }
+            "atomic_compare_exchange_strong" | "atomic_compare_exchange_weak" => {
+                let pointer = self.expression(cursor, 0, depth)?;
+                cursor.expect(",")?;
+                let expected = self.expression(cursor, 0, depth)?;
+                cursor.expect(",")?;
+                let desired = self.expression(cursor, 0, depth)?;
+                let success = Self::order_of(cursor, explicit)?;
+                let failure = Self::order_of(cursor, explicit)?.not(success.stronger(), "a failure of this exchange")?;
+                let weak = stem.ends_with("weak");
+                self.compare_exchange(pointer, expected.e, desired, (success.tags(), failure.tags()), weak)
+            }
+            _ => {
+                return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("the function `{}` is not supported", name.text)).note(
+                    "supported: atomic_load, atomic_store, atomic_exchange, atomic_fetch_add, _sub, _and, _or, _xor, atomic_compare_exchange_strong, _weak, \
+                     these with _explicit, and atomic_thread_fence",
+                ));
+            }
+        };
+        cursor.expect(")")?;
+        Ok(result)
+    }
+    /// A weak one has one path more, on which the value is the expected one and nothing is written.
+    fn compare_exchange(&mut self, pointer: Typed, expected: Expr, desired: Typed, (success, failure): (u64, u64), weak: bool) -> Typed {
+        let ty = pointer.pointee.unwrap_or(INT);
+        let desired = desired.to(ty);
+        let wanted = self.load(expected.clone(), ty, tag("NA"));
+        let put = |value| Op::Store { address: expected.clone(), width: ty.width, value, tags: tag("NA"), joined: false };
+        let refused = weak.then(|| {
+            self.push(Op::Either { to: 0 });
+            self.thread.ops.len() - 1
+        });
+        let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
+        let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
+        let equal = Expr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
+        let over = self.branch(Some(equal.clone()));
+        self.push(put(old.e));
+        self.land(over);
+        let Some(refused) = refused else { return Typed::of(equal, INT) };
+        let result = self.temporary();
+        self.push(Op::Let(result, equal));
+        let done = self.branch(None);
+        self.land(refused);
+        let old = self.load(pointer.e, ty, failure);
+        self.push(Op::Assume(Expr::binary(Binary::Eq, old.e.clone(), wanted.e)));
+        self.push(put(old.e));
+        self.push(Op::Let(result, Expr::Const(0)));
+        self.land(done);
+        Typed::of(Expr::Register(result), INT)
+    }
+    fn update(&mut self, address: Expr, ty: Type, value: Expr, when: Option<Expr>, tags: u64, failed: u64) -> Typed {
+        let into = self.temporary();
+        let old = Expr::Loaded.extended(ty.width, ty.signed);
+        let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };
+        let atomicity = if self.pairs { Atomicity::Pair } else { Atomicity::One };
+        self.push(Op::Update {
+            into: Some((into, old)),
+            address,
+            width: ty.width,
+            value,
+            when,
+            read,
+            write,
+            failed,
+            atomicity,
+            flow: Flow::Plain,
+        });
+        Typed::of(Expr::Register(into), ty)
+    }
+}

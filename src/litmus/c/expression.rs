@@ -1,0 +1,256 @@
+//! Expressions of C: types, promotions and conversions as in sections 6.3 and 6.5 of the C11 standard.
+//!
+//! In: tokens. Out: values with types, and the operations that evaluate them. Invariant: a value is extended to 64 bits as its type has it. Integer
+//! arithmetic wraps in two's complement, also with sign. Division by zero and shifts by a negative number or by the width or more are undefined:
+//! such paths are left out and reported ([`Op::Defined`]).
+
+use super::{INT, Lowering, POINTER, Typed, literal, tag};
+use crate::code::{Binary, Expr, Op, Unary};
+use crate::layout::Type;
+use mu_base::words::{Cursor, Kind, Token};
+use mu_base::{Diagnostic, Stage};
+
+/// The most operators in a row without parentheses.
+const OPERATORS: usize = 1000;
+
+impl Typed {
+    /// A value of an integer type.
+    pub(super) fn of(e: Expr, ty: Type) -> Self {
+        Typed { e, ty, pointee: None }
+    }
+    /// Converts it to another type.
+    pub(super) fn to(self, ty: Type) -> Expr {
+        let wider = ty.width > self.ty.width && (ty.signed || !self.ty.signed) || ty == self.ty;
+        match ty.boolean {
+            true if self.ty.boolean => self.e,
+            true => Expr::binary(Binary::Ne, self.e, Expr::Const(0)),
+            false if wider => self.e,
+            false => self.e.extended(ty.width, ty.signed),
+        }
+    }
+    /// Converts a type that is narrower than `int` to `int`.
+    fn promoted(self) -> Self {
+        let ty = promoted(self.ty);
+        Typed { ty, ..self }
+    }
+}
+
+fn promoted(ty: Type) -> Type {
+    if ty.width < INT.width { INT } else { ty }
+}
+
+/// The type that both operands of arithmetic are converted to.
+fn common(left: Type, right: Type) -> Type {
+    let (l, r) = (promoted(left), promoted(right));
+    let wide = if l.width >= r.width { l } else { r };
+    Type::integer(wide.width, wide.signed && (l.width != r.width || l.signed && r.signed))
+}
+
+impl Lowering<'_> {
+    pub(super) fn expression(&mut self, cursor: &mut Cursor<'_, '_>, level: u8, depth: u32) -> Result<Typed, Diagnostic> {
+        let depth = Self::deeper(cursor, depth)?;
+        let mut left = self.unary(cursor, depth)?;
+        let mut operators = 0;
+        while let Some((own, sign)) = operator(cursor.peek()).filter(|o| o.0 >= level) {
+            let place = cursor.take().span;
+            operators += 1;
+            if operators > OPERATORS {
+                return Err(Diagnostic::at(Stage::Syntax, place, format!("an expression of more than {OPERATORS} operators")));
+            }
+            left = match sign {
+                Sign::Lazy { and } => self.lazy(cursor, left, and, own, depth)?,
+                Sign::Binary(op, swapped) => {
+                    let right = self.expression(cursor, own + 1, depth)?;
+                    self.join(op, swapped, left, right)
+                }
+            };
+        }
+        if level == 0 && cursor.eat("?") {
+            return self.conditional(cursor, left, depth);
+        }
+        Ok(left)
+    }
+    /// `a ? b : c` after the question mark.
+    fn conditional(&mut self, cursor: &mut Cursor<'_, '_>, when: Typed, depth: u32) -> Result<Typed, Diagnostic> {
+        let held = self.temporary();
+        let skip = self.branch(Some(Expr::unary(Unary::IsZero, when.e)));
+        let yes = self.expression(cursor, 0, depth)?;
+        self.push(Op::Let(held, yes.e));
+        let over = self.branch(None);
+        self.land(skip);
+        cursor.expect(":")?;
+        let no = self.expression(cursor, 0, depth)?;
+        self.push(Op::Let(held, no.e));
+        self.land(over);
+        // What arithmetic makes of the two types is the type of both.
+        let pointee = yes.pointee.or(no.pointee);
+        let ty = if pointee.is_some() { POINTER } else { common(yes.ty, no.ty) };
+        Ok(Typed { e: Expr::Register(held).extended(ty.width, ty.signed), ty, pointee })
+    }
+    /// `&&` and `||`: the right side is run only if it decides, which shows if it touches memory.
+    fn lazy(&mut self, cursor: &mut Cursor<'_, '_>, left: Typed, and: bool, own: u8, depth: u32) -> Result<Typed, Diagnostic> {
+        let truth = |e: Expr| Expr::binary(Binary::Ne, e, Expr::Const(0));
+        let held = self.temporary();
+        let start = self.thread.ops.len();
+        self.push(Op::Let(held, truth(left.e.clone())));
+        let decided = if and { Expr::unary(Unary::IsZero, Expr::Register(held)) } else { Expr::Register(held) };
+        let branch = self.branch(Some(decided));
+        let right = self.expression(cursor, own + 1, depth)?;
+        if self.thread.ops.len() == branch + 1 {
+            self.thread.ops.truncate(start);
+            self.thread.instruction.truncate(start);
+            let op = if and { Binary::And } else { Binary::Or };
+            return Ok(Typed::of(Expr::binary(op, truth(left.e), truth(right.e)), INT));
+        }
+        self.push(Op::Let(held, truth(right.e)));
+        self.land(branch);
+        Ok(Typed::of(Expr::Register(held), INT))
+    }
+    /// Applies an operator to two values. Pointers are scaled.
+    pub(super) fn join(&mut self, op: Binary, swapped: bool, left: Typed, right: Typed) -> Typed {
+        let scaled = |number: Expr, pointee: Type| Expr::binary(Binary::Mul, number, Expr::Const(u64::from(pointee.width)));
+        if let (Binary::Add | Binary::Sub, Some(pointee), None) = (op, left.pointee, right.pointee) {
+            return Typed { e: Expr::binary(op, left.e, scaled(right.e, pointee)), ..left };
+        }
+        if let (Binary::Add, Some(pointee)) = (op, right.pointee) {
+            return Typed { e: Expr::binary(op, scaled(left.e, pointee), right.e), ..right };
+        }
+        if let Binary::Shl | Binary::Shr = op {
+            return self.shift(op, left.promoted(), right.promoted());
+        }
+        let ty = common(left.ty, right.ty);
+        let (a, b) = if swapped { (right.to(ty), left.to(ty)) } else { (left.to(ty), right.to(ty)) };
+        let unsigned = !ty.signed;
+        let op = match op {
+            Binary::Less if unsigned => Binary::Below,
+            Binary::LessEqual if unsigned => Binary::BelowEqual,
+            Binary::Div if unsigned => Binary::DivU,
+            Binary::Rem if unsigned => Binary::RemU,
+            other => other,
+        };
+        match op {
+            Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEqual | Binary::Below | Binary::BelowEqual => {
+                return Typed::of(Expr::binary(op, a, b), INT);
+            }
+            Binary::Div | Binary::Rem | Binary::DivU | Binary::RemU => {
+                let mut defined = Expr::binary(Binary::Ne, b.clone(), Expr::Const(0));
+                if ty.signed {
+                    // The quotient of the least number and -1 does not fit.
+                    let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
+                    let fits = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
+                    let quotient = Expr::binary(Binary::Or, fits(&a, least), fits(&b, Expr::Const(u64::MAX)));
+                    defined = Expr::binary(Binary::And, defined, quotient);
+                }
+                self.push(Op::Defined(defined));
+            }
+            _ => {}
+        }
+        Typed::of(Expr::binary(op, a, b).extended(ty.width, ty.signed), ty)
+    }
+    /// A shift. Its type is that of the left operand.
+    fn shift(&mut self, op: Binary, left: Typed, count: Typed) -> Typed {
+        let ty = left.ty;
+        let width = Expr::Const(u64::from(ty.width) * 8);
+        self.push(Op::Defined(Expr::binary(Binary::Below, count.e.clone(), width)));
+        let op = if op == Binary::Shr && ty.signed { Binary::Sar } else { op };
+        Typed::of(Expr::binary(op, left.e, count.e).extended(ty.width, ty.signed), ty)
+    }
+    pub(super) fn unary(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Typed, Diagnostic> {
+        let depth = Self::deeper(cursor, depth)?;
+        if cursor.is("*") {
+            let (address, ty) = self.place(cursor, depth)?;
+            return Ok(self.load(address, ty, tag("NA")));
+        }
+        if cursor.eat("+") {
+            return Ok(self.unary(cursor, depth)?.promoted());
+        }
+        for (sign, op) in [("-", Unary::Neg), ("~", Unary::Not), ("!", Unary::IsZero)] {
+            if cursor.eat(sign) {
+                let of = self.unary(cursor, depth)?;
+                let ty = if sign == "!" { INT } else { promoted(of.ty) };
+                return Ok(Typed::of(Expr::unary(op, of.e).extended(ty.width, ty.signed), ty));
+            }
+        }
+        if cursor.eat("(") {
+            if let Some((ty, _)) = self.take_type(cursor) {
+                let pointer = cursor.eat("*");
+                cursor.expect(")")?;
+                let of = self.unary(cursor, depth)?;
+                return Ok(match pointer {
+                    true => Typed { e: of.e, ty: POINTER, pointee: Some(ty) },
+                    false => Typed::of(of.to(ty), ty),
+                });
+            }
+            let inner = self.expression(cursor, 0, depth)?;
+            cursor.expect(")")?;
+            return Ok(inner);
+        }
+        let token = cursor.peek();
+        match token.kind {
+            Kind::Number => {
+                let (value, ty) = literal::integer(&cursor.take())?;
+                return Ok(Typed::of(Expr::Const(value), ty));
+            }
+            Kind::Text if token.text.starts_with('\'') => {
+                return Ok(Typed::of(Expr::Const(literal::character(&cursor.take())?), INT));
+            }
+            Kind::Name => {}
+            _ => return Err(cursor.unexpected("an expression")),
+        }
+        match cursor.ahead(1).text {
+            "(" => self.call(cursor, depth),
+            "[" => {
+                let (address, ty) = self.place(cursor, depth)?;
+                Ok(self.load(address, ty, tag("NA")))
+            }
+            _ => {
+                let local = self.local(&cursor.take())?;
+                Ok(Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee })
+            }
+        }
+    }
+    pub(super) fn load(&mut self, address: Expr, ty: Type, tags: u64) -> Typed {
+        let into = self.temporary();
+        let value = Expr::Loaded.extended(ty.width, ty.signed);
+        self.push(Op::Load { into: Some(into), value, address, width: ty.width, tags, reserve: false, joined: false });
+        Typed::of(Expr::Register(into), ty)
+    }
+}
+
+/// What an operator does.
+enum Sign {
+    /// An operator on two values; true if they change places.
+    Binary(Binary, bool),
+    /// `&&` or `||`.
+    Lazy {
+        /// True for `&&`.
+        and: bool,
+    },
+}
+
+/// The precedence of an operator, and what it does.
+fn operator(sign: Token<'_>) -> Option<(u8, Sign)> {
+    let (precedence, op, swapped) = match sign.text {
+        _ if sign.kind != Kind::Sign => return None,
+        "||" => return Some((1, Sign::Lazy { and: false })),
+        "&&" => return Some((2, Sign::Lazy { and: true })),
+        "|" => (3, Binary::Or, false),
+        "^" => (4, Binary::Xor, false),
+        "&" => (5, Binary::And, false),
+        "==" => (6, Binary::Eq, false),
+        "!=" => (6, Binary::Ne, false),
+        "<" => (7, Binary::Less, false),
+        "<=" => (7, Binary::LessEqual, false),
+        ">" => (7, Binary::Less, true),
+        ">=" => (7, Binary::LessEqual, true),
+        "<<" => (8, Binary::Shl, false),
+        ">>" => (8, Binary::Shr, false),
+        "+" => (9, Binary::Add, false),
+        "-" => (9, Binary::Sub, false),
+        "*" => (10, Binary::Mul, false),
+        "/" => (10, Binary::Div, false),
+        "%" => (10, Binary::Rem, false),
+        _ => return None,
+    };
+    Some((precedence, Sign::Binary(op, swapped)))
+}

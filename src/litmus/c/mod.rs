@@ -1,0 +1,480 @@
+//! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses, `if`, `while`, `do`, `for`, local variables.
+//!
+//! In: tokens. Out: threads. Local variables are registers; parameters are the addresses of the variables of their names. Operands are evaluated from left to right.
+//! An access through `*` is not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event, or two if the model asks for it
+//! ([`crate::file::Options`]). A weak compare-and-exchange may fail although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
+//!
+//! A declaration is visible up to the end of its block, and hides one of an outer block. Declarations in blocks of which none contains the other share a register, so that a
+//! condition can name a variable that is declared in a block.
+
+mod atomics;
+mod expression;
+mod literal;
+
+use crate::code::{Arch, Binary, Expr, Op, Register, Thread, Unary};
+use crate::init::type_of;
+use crate::layout::{Layout, Type};
+use mu_base::words::{Cursor, Kind, Token};
+use mu_base::{Diagnostic, Span, Stage};
+use mu_outcome::question::DEPTH;
+use std::collections::{HashMap, HashSet};
+
+const INT: Type = Type::integer(4, true);
+const POINTER: Type = Type::integer(8, false);
+
+/// A value with its type; of a pointer also what it points to.
+#[derive(Clone)]
+struct Typed {
+    e: Expr,
+    ty: Type,
+    pointee: Option<Type>,
+}
+
+/// The types of local variables, by register.
+#[derive(Clone, Debug, Default)]
+pub struct Locals {
+    /// The types.
+    pub types: HashMap<Register, Type>,
+    /// The registers of variables that are declared in several blocks with different types.
+    pub several: HashSet<Register>,
+}
+
+/// A local variable or a parameter.
+#[derive(Clone, Copy)]
+struct Local {
+    register: Register,
+    ty: Type,
+    /// What it points to.
+    pointee: Option<Type>,
+}
+
+/// A thread with the types of its local variables.
+pub struct Function {
+    /// The thread.
+    pub thread: Thread,
+    /// Types of registers.
+    pub locals: Locals,
+}
+
+/// Takes all functions.
+pub fn functions(cursor: &mut Cursor<'_, '_>, layout: &mut Layout, pairs: bool, text: &str) -> Result<Vec<Function>, Diagnostic> {
+    let mut list = Vec::new();
+    while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == "(" && cursor.peek().text == format!("P{}", list.len()) {
+        cursor.take();
+        let mut lowering = Lowering::new(pairs, text);
+        lowering.scopes.push(HashMap::new());
+        lowering.parameters(cursor, layout)?;
+        cursor.expect("{")?;
+        lowering.statements(cursor, 0)?;
+        list.push(Function { thread: lowering.thread, locals: lowering.locals });
+    }
+    if list.is_empty() {
+        return Err(cursor.unexpected("a function: `P0 (…) { … }`"));
+    }
+    Ok(list)
+}
+
+struct Lowering<'s> {
+    thread: Thread,
+    locals: Locals,
+    /// The names that are visible, innermost block last. The first one is the body of the function.
+    scopes: Vec<HashMap<String, Local>>,
+    /// The registers of variables of the body.
+    of_body: HashSet<Register>,
+    pairs: bool,
+    temporaries: u32,
+    text: &'s str,
+}
+
+fn tag(name: &str) -> u64 {
+    Arch::C.tag(name)
+}
+
+/// The tags of the halves of a read-modify-write that is two events.
+fn halves(tags: u64) -> (u64, u64) {
+    let rest = tags & !(tag("ACQ") | tag("REL") | tag("ACQ_REL") | tag("CON"));
+    match tags {
+        t if t & tag("ACQ_REL") != 0 => (rest | tag("ACQ"), rest | tag("REL")),
+        t if t & tag("ACQ") != 0 => (t, rest | tag("RLX")),
+        t if t & tag("CON") != 0 => (t, rest | tag("RLX")),
+        t if t & tag("REL") != 0 => (rest | tag("RLX"), t),
+        t => (t, t),
+    }
+}
+
+impl<'s> Lowering<'s> {
+    fn new(pairs: bool, text: &'s str) -> Self {
+        Self {
+            thread: Thread::default(),
+            locals: Locals::default(),
+            scopes: Vec::new(),
+            of_body: HashSet::new(),
+            pairs,
+            temporaries: 0,
+            text,
+        }
+    }
+    fn push(&mut self, op: Op) {
+        self.thread.ops.push(op);
+        self.thread.instruction.push(self.thread.texts.len() as u32);
+    }
+    /// Ends the instruction whose text goes from a place to the cursor.
+    fn end(&mut self, start: Span, cursor: &Cursor<'_, '_>) {
+        let end = cursor.before().span.end;
+        let written = self.text.get(start.start as usize..end as usize).unwrap_or("");
+        self.thread.texts.push((written.split_whitespace().collect::<Vec<_>>().join(" "), Span { end, ..start }));
+    }
+    fn temporary(&mut self) -> Register {
+        self.temporaries += 1;
+        self.thread.register(&format!("temporary {}", self.temporaries))
+    }
+    fn here(&self) -> u32 {
+        self.thread.ops.len() as u32
+    }
+    /// Jumps to a place that is not known yet.
+    fn branch(&mut self, when: Option<Expr>) -> usize {
+        self.push(Op::Branch { when, to: 0 });
+        self.thread.ops.len() - 1
+    }
+    fn land(&mut self, branch: usize) {
+        let place = self.here();
+        if let Op::Branch { to, .. } | Op::Either { to } = &mut self.thread.ops[branch] {
+            *to = place;
+        }
+    }
+    fn parameters(&mut self, cursor: &mut Cursor<'_, '_>, layout: &mut Layout) -> Result<(), Diagnostic> {
+        cursor.expect("(")?;
+        while !cursor.eat(")") {
+            let (mut words, start) = (Vec::new(), cursor.peek());
+            while cursor.peek().kind == Kind::Name && cursor.ahead(1).kind == Kind::Name || cursor.ahead(1).text == "*" || cursor.is("*") {
+                words.push(cursor.take().text);
+            }
+            let name = cursor.name("a parameter")?;
+            if cursor.eat("[") {
+                cursor.expect("]")?;
+                words.push("*");
+            }
+            if words.pop() != Some("*") {
+                return Err(Diagnostic::at(Stage::Unsupported, start.span, "a parameter that is no pointer is not supported")
+                    .note("expected such as `atomic_int* x`"));
+            }
+            let Some((ty, atomic)) = type_of(&words, Arch::C) else {
+                return Err(Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}` is not supported", words.join(" ")))
+                    .note("supported: integers and `_Bool`, plain and atomic"));
+            };
+            let v = layout.variable(name.text);
+            let variable = layout.variable_mut(v);
+            let declared = *variable.declared.get_or_insert(ty);
+            if (declared.width, declared.boolean) != (ty.width, ty.boolean) {
+                let text = words.join(" ");
+                let message = format!("`{}` points to `{text}`, and the variable is declared with another type", name.text);
+                return Err(
+                    Diagnostic::at(Stage::Type, name.span, message).note("expected one type in the initial state and in all functions")
+                );
+            }
+            variable.atomic |= atomic;
+            let address = variable.address;
+            let local = self.declare(&name, POINTER, Some(ty))?;
+            self.thread.registers[local.register as usize].1 = address;
+            if !cursor.is(")") {
+                cursor.expect(",")?;
+            }
+        }
+        Ok(())
+    }
+    fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
+        if depth >= DEPTH {
+            return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("code that nests more than {DEPTH} deep")));
+        }
+        Ok(depth + 1)
+    }
+    /// A block, which ends the declarations in it.
+    fn block(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        cursor.expect("{")?;
+        self.scopes.push(HashMap::new());
+        self.statements(cursor, depth)?;
+        self.scopes.pop();
+        Ok(())
+    }
+    /// Statements up to the end of their block.
+    fn statements(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        while !cursor.eat("}") {
+            if cursor.at_end() {
+                return Err(cursor.unexpected("`}`"));
+            }
+            self.statement(cursor, depth)?;
+        }
+        Ok(())
+    }
+    /// The statement that `if` or a loop is about, which is a block.
+    fn inner(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        self.scopes.push(HashMap::new());
+        self.statement(cursor, depth)?;
+        self.scopes.pop();
+        Ok(())
+    }
+    /// Declares a name in the innermost block.
+    fn declare(&mut self, name: &Token<'_>, ty: Type, pointee: Option<Type>) -> Result<Local, Diagnostic> {
+        if self.scopes.last().is_some_and(|scope| scope.contains_key(name.text)) {
+            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is declared twice in one block", name.text)));
+        }
+        // One that hides another has a register of its own, which no condition names.
+        let hides = self.scopes.iter().filter(|scope| scope.contains_key(name.text)).count();
+        let register = match hides {
+            0 => self.thread.register(name.text),
+            _ => self.thread.register(&format!("{} hides {hides}", name.text)),
+        };
+        if self.scopes.len() == 1 {
+            // A condition means the variable of the body.
+            self.of_body.insert(register);
+            self.locals.types.insert(register, ty);
+            self.locals.several.remove(&register);
+        } else if !self.of_body.contains(&register) && *self.locals.types.entry(register).or_insert(ty) != ty {
+            self.locals.several.insert(register);
+        }
+        let local = Local { register, ty, pointee };
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.text.to_string(), local);
+        }
+        Ok(local)
+    }
+    fn local(&self, name: &Token<'_>) -> Result<Local, Diagnostic> {
+        let found = self.scopes.iter().rev().find_map(|scope| scope.get(name.text)).copied();
+        found.ok_or_else(|| {
+            let message = format!("`{}` is no parameter or local variable that is visible here", name.text);
+            Diagnostic::at(Stage::Type, name.span, message)
+        })
+    }
+    fn statement(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        let depth = Self::deeper(cursor, depth)?;
+        let start = cursor.peek();
+        if cursor.is("{") {
+            return self.block(cursor, depth);
+        }
+        if cursor.eat(";") {
+            return Ok(());
+        }
+        match start.text {
+            "if" => {
+                cursor.take();
+                let skip = self.condition(cursor, start.span, depth)?;
+                self.inner(cursor, depth)?;
+                if cursor.is_word("else") {
+                    cursor.take();
+                    let over = self.branch(None);
+                    self.land(skip);
+                    self.inner(cursor, depth)?;
+                    self.land(over);
+                } else {
+                    self.land(skip);
+                }
+            }
+            "while" => {
+                cursor.take();
+                let back = self.here();
+                let out = self.condition(cursor, start.span, depth)?;
+                self.inner(cursor, depth)?;
+                self.push(Op::Branch { when: None, to: back });
+                self.land(out);
+            }
+            "do" => {
+                cursor.take();
+                let back = self.here();
+                self.inner(cursor, depth)?;
+                if !cursor.eat_word("while") {
+                    return Err(cursor.unexpected("`while`"));
+                }
+                cursor.expect("(")?;
+                let value = self.expression(cursor, 0, depth)?;
+                cursor.expect(")")?;
+                self.push(Op::Branch { when: Some(value.e), to: back });
+                self.end(start.span, cursor);
+                cursor.expect(";")?;
+            }
+            "for" => {
+                self.scopes.push(HashMap::new());
+                self.for_loop(cursor, depth)?;
+                self.scopes.pop();
+            }
+            "switch" | "goto" | "return" | "break" | "continue" => {
+                return Err(Diagnostic::at(Stage::Unsupported, start.span, format!("the statement `{}` is not supported", start.text))
+                    .note("supported: if, while, do, for"));
+            }
+            _ => {
+                self.simple(cursor, depth)?;
+                self.end(start.span, cursor);
+                cursor.expect(";")?;
+            }
+        }
+        Ok(())
+    }
+    /// `for (first; condition; step) body`, each of which may be empty. The step is read where it stands and again after the body, where it is run.
+    fn for_loop(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        let start = cursor.take();
+        cursor.expect("(")?;
+        if !cursor.is(";") {
+            self.simple(cursor, depth)?;
+            self.end(start.span, cursor);
+        }
+        cursor.expect(";")?;
+        let back = self.here();
+        let mut out = None;
+        if !cursor.is(";") {
+            let place = cursor.peek().span;
+            let value = self.expression(cursor, 0, depth)?;
+            out = Some(self.branch(Some(Expr::unary(Unary::IsZero, value.e))));
+            self.end(place, cursor);
+        }
+        cursor.expect(";")?;
+        let mut step = cursor.clone();
+        let mut open = 0usize;
+        while open > 0 || !cursor.is(")") {
+            if cursor.at_end() {
+                return Err(cursor.unexpected("`)`"));
+            }
+            match cursor.take().text {
+                "(" => open += 1,
+                ")" => open -= 1,
+                _ => {}
+            }
+        }
+        cursor.expect(")")?;
+        self.inner(cursor, depth)?;
+        if !step.is(")") {
+            let place = step.peek().span;
+            self.simple(&mut step, depth)?;
+            self.end(place, &step);
+            if !step.is(")") {
+                return Err(step.unexpected("`)`"));
+            }
+        }
+        self.push(Op::Branch { when: None, to: back });
+        if let Some(out) = out {
+            self.land(out);
+        }
+        Ok(())
+    }
+    /// `( condition )`, and a branch that is taken if it does not hold.
+    fn condition(&mut self, cursor: &mut Cursor<'_, '_>, start: Span, depth: u32) -> Result<usize, Diagnostic> {
+        cursor.expect("(")?;
+        let value = self.expression(cursor, 0, depth)?;
+        cursor.expect(")")?;
+        let branch = self.branch(Some(Expr::unary(Unary::IsZero, value.e)));
+        self.end(start, cursor);
+        Ok(branch)
+    }
+    /// A declaration, an assignment, or a call.
+    fn simple(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
+        if let Some((ty, _)) = self.take_type(cursor) {
+            loop {
+                let mut pointer = false;
+                while cursor.eat("*") {
+                    pointer = true;
+                }
+                let name = cursor.name("a variable")?;
+                let (ty, pointee) = if pointer { (POINTER, Some(ty)) } else { (ty, None) };
+                let local = self.declare(&name, ty, pointee)?;
+                if cursor.eat("=") {
+                    let value = self.expression(cursor, 0, depth)?;
+                    self.push(Op::Let(local.register, value.to(ty)));
+                }
+                if !cursor.eat(",") {
+                    return Ok(());
+                }
+            }
+        }
+        if cursor.is("++") || cursor.is("--") {
+            let sign = cursor.take().text;
+            let name = cursor.name("a local variable")?;
+            return self.step(&name, sign);
+        }
+        let next = cursor.ahead(1).text;
+        if cursor.peek().kind == Kind::Name {
+            if matches!(next, "++" | "--") {
+                let name = cursor.take();
+                let sign = cursor.take().text;
+                return self.step(&name, sign);
+            }
+            if next == "=" {
+                let local = self.local(&cursor.take())?;
+                cursor.take();
+                let value = self.expression(cursor, 0, depth)?;
+                self.push(Op::Let(local.register, value.to(local.ty)));
+                return Ok(());
+            }
+            if let Some(op) = compound(next).filter(|_| cursor.ahead(2).text == "=") {
+                let local = self.local(&cursor.take())?;
+                cursor.take();
+                cursor.take();
+                let old = Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee };
+                let operand = self.expression(cursor, 0, depth)?;
+                let value = self.join(op, false, old, operand);
+                self.push(Op::Let(local.register, value.to(local.ty)));
+                return Ok(());
+            }
+        }
+        if cursor.is("*") || cursor.peek().kind == Kind::Name && next == "[" {
+            let (address, ty) = self.place(cursor, depth)?;
+            cursor.expect("=")?;
+            let value = self.expression(cursor, 0, depth)?;
+            self.push(Op::Store { address, width: ty.width, value: value.to(ty), tags: tag("NA"), joined: false });
+            return Ok(());
+        }
+        self.expression(cursor, 0, depth).map(drop)
+    }
+    /// `r++` or `r--`.
+    fn step(&mut self, name: &Token<'_>, sign: &str) -> Result<(), Diagnostic> {
+        let local = self.local(name)?;
+        let old = Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee };
+        let op = if sign == "++" { Binary::Add } else { Binary::Sub };
+        let value = self.join(op, false, old, Typed::of(Expr::Const(1), INT));
+        self.push(Op::Let(local.register, value.to(local.ty)));
+        Ok(())
+    }
+    /// `*p`, `*(p+1)` or `p[i]`: an address, and the type of what is there.
+    fn place(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(Expr, Type), Diagnostic> {
+        let depth = Self::deeper(cursor, depth)?;
+        if cursor.eat("*") {
+            let pointer = self.unary(cursor, depth)?;
+            return Ok((pointer.e, pointer.pointee.unwrap_or(INT)));
+        }
+        let name = cursor.name("a variable")?;
+        let local = self.local(&name)?;
+        let pointee = local.pointee.unwrap_or(INT);
+        cursor.expect("[")?;
+        let index = self.expression(cursor, 0, depth)?;
+        cursor.expect("]")?;
+        let scaled = Expr::binary(Binary::Mul, index.e, Expr::Const(u64::from(pointee.width)));
+        Ok((Expr::binary(Binary::Add, Expr::Register(local.register), scaled), pointee))
+    }
+    /// A type if one is here, with whether it is followed by a star.
+    fn take_type(&self, cursor: &mut Cursor<'_, '_>) -> Option<(Type, bool)> {
+        let mut words = Vec::new();
+        let mut ahead = cursor.clone();
+        while ahead.peek().kind == Kind::Name && type_of(&[ahead.peek().text], Arch::C).is_some()
+            || matches!(ahead.peek().text, "unsigned" | "long" | "volatile" | "const" | "signed")
+        {
+            words.push(ahead.take().text);
+        }
+        let (ty, _) = type_of(&words, Arch::C)?;
+        *cursor = ahead;
+        Some((ty, false))
+    }
+}
+
+/// The operator of a compound assignment.
+fn compound(sign: &str) -> Option<Binary> {
+    Some(match sign {
+        "+" => Binary::Add,
+        "-" => Binary::Sub,
+        "*" => Binary::Mul,
+        "/" => Binary::Div,
+        "%" => Binary::Rem,
+        "^" => Binary::Xor,
+        "|" => Binary::Or,
+        "&" => Binary::And,
+        "<<" => Binary::Shl,
+        ">>" => Binary::Shr,
+        _ => return None,
+    })
+}
