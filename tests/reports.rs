@@ -43,8 +43,12 @@ fn wanted_answers() {
     assert!(told.ends_with(ending), "{told}");
     let report = std::fs::read_to_string(folder.path().join("out.xml")).unwrap();
     assert!(report.contains("tests=\"2\" failures=\"1\" errors=\"0\"") && report.contains("wanted Never, found Sometimes"), "{report}");
-    // Under sequential consistency store buffering is not seen: the same wishes are met.
-    assert_eq!(run(folder.path(), &["litmus", "tests", "--model", "sc", "--expected", "wrong.txt"]).status.code(), Some(0));
+    // Under sequential consistency store buffering is not seen: the same wishes are met, but for the one without a test.
+    assert_eq!(run(folder.path(), &["litmus", "tests", "--model", "sc", "--expected", "wrong.txt"]).status.code(), Some(3));
+    for none in ["", "MP Allowed\n", "./tests/SB.litmus\ttso\t0\n"] {
+        write("none.txt", none);
+        assert_eq!(run(folder.path(), &["litmus", "tests", "--expected", "none.txt"]).status.code(), Some(3), "{none:?}");
+    }
     write("broken.txt", "SB Perhaps\n");
     let broken = run(folder.path(), &["litmus", "tests", "--expected", "broken.txt"]);
     assert_eq!(broken.status.code(), Some(2));

@@ -61,6 +61,8 @@ pub struct Answer {
     pub unended: Vec<u32>,
     /// Programs that begin and have no execution that ends.
     pub endless: AHashSet<History>,
+    /// The number of an operation that never comes although one with a greater number does.
+    pub gap: Option<u64>,
     /// Why it ended.
     pub stop: Stop,
     /// The histories that were judged, in order, if they are to be kept.
@@ -224,6 +226,7 @@ pub fn search<'m>(
         reads: false,
         unended: Vec::new(),
         endless: AHashSet::new(),
+        gap: None,
         stop: machine.outcome.stop.clone(),
         kept: Vec::new(),
     };
@@ -287,6 +290,11 @@ impl Answer {
     /// forbid was judged, or some operations or programs never end. `None` if it says what it
     /// should.
     pub fn unjudged(&self, interface: &Interface, alphabet: &Alphabet) -> Option<String> {
+        if let Some(number) = self.gap {
+            return Some(format!(
+                "within the bound a processor does no operation with the number {number}, and one with a greater number: its place is not known"
+            ));
+        }
         if self.programs.is_empty() {
             return Some("no program of the machine ends within the bound, so no execution was judged".into());
         }
@@ -379,7 +387,7 @@ impl Search<'_> {
                 budget.check(self.answer.met).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
             }
             self.answer.met += 1;
-            let mut followed = false;
+            let (mut followed, mut beyond) = (false, None);
             for (word, after) in self.sets.row(*set) {
                 let mut next = history.clone();
                 let mut within = true;
@@ -389,7 +397,10 @@ impl Search<'_> {
                     let line = &self.interface.operations[event.operation as usize];
                     match self.sequences.after(*place, e, event).map_err(|d| d.placed(line.end.span))? {
                         Some(list) => *place = list,
-                        None => within = false,
+                        None => {
+                            within = false;
+                            beyond = beyond.or(self.sequences.gap_before(*place, event));
+                        }
                     }
                 }
                 if within {
@@ -399,7 +410,10 @@ impl Search<'_> {
                     self.keep(self.weights[word as usize], &next, after);
                 }
             }
-            if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
+            let gap = history.iter().find_map(|&s| self.sequences.gap(s)).or(beyond).filter(|_| !followed);
+            if gap.is_some() {
+                self.answer.gap = self.answer.gap.or(gap);
+            } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
                 self.answer.stuck += 1;
                 let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
                 if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {

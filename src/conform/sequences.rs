@@ -117,6 +117,16 @@ impl Sequences {
     pub fn is_done(&self, id: u32) -> bool {
         self.get(id).iter().all(|e| e.state == State::Done)
     }
+    /// The number of the first operation that is missing before another one.
+    pub fn gap(&self, id: u32) -> Option<u64> {
+        self.get(id).iter().position(|e| e.state == State::Missing).map(|at| self.first + at as u64)
+    }
+    /// The first number that is missing before that of an operation beyond the bound.
+    pub fn gap_before(&self, id: u32, event: &Event) -> Option<u64> {
+        let number = event.number.filter(|_| event.phase == Phase::Whole)?;
+        let next = self.first + self.get(id).len() as u64;
+        self.gap(id).or((number > next).then_some(next))
+    }
     fn intern(&mut self, list: Vec<Entry>) -> u32 {
         let next = self.lists.len() as u32;
         let id = *self.ids.entry(list.clone()).or_insert(next);
@@ -152,7 +162,10 @@ impl Sequences {
                     list.push(MISSING);
                 }
                 if list[at] != MISSING {
-                    return Err(Diagnostic::new(Stage::Type, format!("a processor has two operations with the number {n}")));
+                    let message = format!("a processor has two operations at the place of the number {n}");
+                    return Err(Diagnostic::new(Stage::Type, message).note(
+                        "an operation with one label stands at the place of its number; one with a beginning stands behind those that have begun",
+                    ));
                 }
                 list[at] = Entry::of(event, State::Done);
             }

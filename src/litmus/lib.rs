@@ -24,6 +24,7 @@ mod names;
 pub mod paths;
 pub mod report;
 pub mod riscv;
+mod speculation;
 pub mod x86;
 
 pub use code::Arch;

@@ -9,6 +9,7 @@
 
 use crate::code::{Atomicity, Expr, Flow, Op, Register, Thread};
 use crate::layout::{Found, GRANULE, Layout};
+use crate::speculation;
 use mu_axioms::Kind;
 use mu_base::{Budget, Stop};
 use std::collections::HashMap;
@@ -168,6 +169,21 @@ impl Origins {
         }
         (needs & own == 0).then_some(needs | own)
     }
+    /// Adds the constants that stores write on paths whose reads take any value. True if one is new.
+    fn speculate(&mut self, threads: &[Thread], layout: &Layout, values: &mut Values) -> bool {
+        let mut grown = false;
+        for (t, thread) in threads.iter().enumerate() {
+            for (cell, value) in speculation::stores(thread, layout) {
+                let list = &mut values[cell as usize];
+                if let Err(place) = list.binary_search_by_key(&value, |v| v.0) {
+                    list.insert(place, (value, writer(t as u32)));
+                    self.needs.entry((cell, value)).or_insert(0);
+                    grown = true;
+                }
+            }
+        }
+        grown
+    }
     /// Drops the paths that need themselves; adds what the others write. Whether something is new.
     fn add(&mut self, threads: &mut [Paths], values: &mut Values) -> bool {
         let mut found: Vec<(u32, u64, Writers, u128)> = Vec::new();
@@ -233,6 +249,7 @@ pub fn run(
         let mut values: Values = vec![Vec::new(); layout.cells().len()];
         let mut origins = Origins::new(threads, layout);
         let mut rounds = 0;
+        let mut speculated = false;
         loop {
             let mut runs = Runs::default();
             let mut borders = Vec::new();
@@ -268,9 +285,14 @@ pub fn run(
             }
             let grown = origins.add(&mut runs.threads, &mut values);
             rounds += 1;
-            if !grown || rounds > reads * threads.len() + 1 {
+            if grown && rounds <= reads * threads.len() + 1 {
+                continue;
+            }
+            // Reads may justify each other through branches: no path stores their values so far.
+            if std::mem::replace(&mut speculated, true) || !origins.speculate(threads, layout, &mut values) {
                 return Ok(runs);
             }
+            rounds = 0;
         }
     }
 }
@@ -347,20 +369,25 @@ impl Runner<'_> {
         }
         Ok(())
     }
+    /// Counts a step, and checks the limits at times.
+    fn poll(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(1024) {
+            if matches!(self.take, Reads::AllWithin(most) if self.steps > most) {
+                return Err(Stop::States);
+            }
+            self.budget.check(0)?;
+            if self.steps.is_multiple_of(1 << 20) {
+                self.budget.check_memory()?;
+            }
+        }
+        Ok(())
+    }
     /// Follows a path to its end or to where it parts; what comes after goes to the list.
     fn follow(&mut self, mut s: State, todo: &mut Vec<State>) -> Result<(), Stop> {
         let thread = self.thread;
         while let Some(op) = thread.ops.get(s.at as usize) {
-            self.steps += 1;
-            if self.steps.is_multiple_of(1024) {
-                if matches!(self.take, Reads::AllWithin(most) if self.steps > most) {
-                    return Err(Stop::States);
-                }
-                self.budget.check(0)?;
-                if self.steps.is_multiple_of(1 << 20) {
-                    self.budget.check_memory()?;
-                }
-            }
+            self.poll()?;
             if s.shape.events.len() + 16 > MOST {
                 self.runs.long = true;
                 return Ok(());

@@ -95,6 +95,37 @@ fn value<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Value<'a>, Diagnostic> {
     cursor.number().map(Value::Number)
 }
 
+/// Takes a register with its value.
+fn initial_register<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    declared: Option<Type>,
+    registers: &mut Vec<InitialRegister<'a>>,
+    addresses: &mut Vec<(Place, Token<'a>)>,
+) -> Result<(), Diagnostic> {
+    let (thread, view, token) = register(cursor)?;
+    let at = registers.len();
+    let mut bits = 0;
+    if cursor.eat("=") {
+        match value(cursor)? {
+            Value::Number(n) => bits = n as u64,
+            Value::Address(name) => addresses.push((Place::Register(at), name)),
+        }
+    }
+    // The declared type says how the register is compared, and does not narrow its value, as
+    // the herd tools have it.
+    let overlaps = |other: &View| {
+        let apart = other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
+        other.full == view.full && !apart
+    };
+    if let Some(first) = registers.iter().find(|r| r.thread == thread && overlaps(&r.view)) {
+        let text = format!("the register `{thread}:{}` is initialised twice", token.text);
+        return Err(Diagnostic::at(Stage::Type, token.span, text).related(first.token.span, "the first time"));
+    }
+    let value = bits & view.width.mask();
+    registers.push(InitialRegister { thread, view, value, declared, token });
+    Ok(())
+}
+
 fn item<'a>(
     cursor: &mut Cursor<'a, '_>,
     variables: &mut Variables,
@@ -105,27 +136,7 @@ fn item<'a>(
 ) -> Result<(), Diagnostic> {
     let declared = declared_type(cursor, pointer)?;
     if is_register(cursor) {
-        let (thread, view, token) = register(cursor)?;
-        let at = registers.len();
-        let mut bits = 0;
-        if cursor.eat("=") {
-            match value(cursor)? {
-                Value::Number(n) => bits = n as u64,
-                Value::Address(name) => addresses.push((Place::Register(at), name)),
-            }
-        }
-        // The declared type says how the register is compared, and does not narrow its value, as
-        // the herd tools have it.
-        let overlaps = |other: &View| {
-            let apart = other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
-            other.full == view.full && !apart
-        };
-        if let Some(first) = registers.iter().find(|r| r.thread == thread && overlaps(&r.view)) {
-            let text = format!("the register `{thread}:{}` is initialised twice", token.text);
-            return Err(Diagnostic::at(Stage::Type, token.span, text).related(first.token.span, "the first time"));
-        }
-        let value = bits & view.width.mask();
-        registers.push(InitialRegister { thread, view, value, declared, token });
+        initial_register(cursor, declared, registers, addresses)?;
         return end(cursor);
     }
     let bracketed = cursor.eat("[");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `conform`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit codes: 0 the machine conforms, 1 a program shows that it does not, or a fault is not found, 2 bad input, 3 a limit or an interrupt came first, or too little of the machine ends to judge it, 4 internal error. Without `--against` the answer is a table, and 0 says that it is complete.
+    after_help = "Exit codes: 0 the machine conforms, 1 a program shows that it does not, or a fault is not found, 2 bad input, 3 a limit or an interrupt came first, or too little of the machine ends to judge it, 4 internal error. Without `--against` the answer is a table of all memory models: 0 says that it is complete and that the machine conforms to at least one of them, 1 that it conforms to none.
 
 Examples:
   mu-check conform specs/arcx.spec --interface specs/arcx.interface -D max_operation_id=1

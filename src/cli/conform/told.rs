@@ -90,12 +90,15 @@ impl Told<'_> {
         });
         missing.map(|(_, o)| o.text()).collect()
     }
-    /// The exit code.
+    /// The exit code. Without `--against` the machine is at fault if no model allows all that it does.
     pub(super) fn code(&self) -> u8 {
-        let violated = self.shown.iter().any(Option::is_some);
+        let violated = match self.args.against.is_empty() {
+            true => self.shown.iter().all(Option::is_some),
+            false => self.shown.iter().any(Option::is_some),
+        };
         let open = self.open().is_some() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
         let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
-        match (violated && !self.args.against.is_empty() || missed, open) {
+        match (violated || missed, open) {
             (true, _) => 1,
             (false, true) => 3,
             (false, false) => 0,

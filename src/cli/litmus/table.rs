@@ -51,7 +51,8 @@ impl<'a> Table<'a> {
             _ => Ok(()),
         }
     }
-    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a condition does not hold; 3 if one is open; else 0.
+    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a condition does not hold; 3 if one is open, or if a
+    /// wanted answer has no test; else 0.
     pub(super) fn exit_code(&self) -> u8 {
         if let Some(code) = self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max() {
             return code;
@@ -62,9 +63,11 @@ impl<'a> Table<'a> {
             None => Some((r.answer.verdict != Verdict::Unknown).then_some(r.answer.verdict == Verdict::Ok)),
         };
         let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
+        // A wanted answer of which there is no test is open, and so is a comparison with nothing.
+        let missing = self.wanted.is_some_and(|w| !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some()));
         if has(Some(false)) {
             1
-        } else if has(None) {
+        } else if has(None) || missing {
             3
         } else {
             0

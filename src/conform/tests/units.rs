@@ -409,7 +409,7 @@ fn labels_that_make_no_sense_are_refused() {
         (SPLIT, &["el(p0, v0, 7)"][..], "ends that has not begun"),
         (SPLIT, &["bl(p0, a0, 1)", "el(p0, v0, 2)"], "ends that has not begun"),
         (numbered, &["ld(p0, a0, v0, x)"], "is no number"),
-        (numbered, &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"], "two operations with the number 1"),
+        (numbered, &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"], "two operations at the place of the number 1"),
         (WHOLE, &["other(p0)"], "no label of the machine is a memory operation"),
         (WHOLE, &["ld(p0, a0, v0)|st(p0, a0, v1)"], "holds two operations of one processor"),
     ] {
@@ -420,6 +420,15 @@ fn labels_that_make_no_sense_are_refused() {
     let answer = run(numbered, &["ld(p0, a0, v1, 1)", "st(p1, a0, v1, 0)", "st(p0, a0, v0, 0)"]).unwrap();
     let texts: Vec<String> = answer.kept.iter().map(History::text).collect();
     assert_eq!(texts, ["W x 0; R x 1 || W x 1"]);
+    // A number that never comes: what follows it has no place, so "conforms" is not said.
+    for (labels, number) in [
+        (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 2)", "ld(p0, a0, v0, 3)"][..], Some(1)),
+        (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 9)"], Some(1)),
+        (&["st(p0, a0, v1, 1)"], Some(0)),
+        (&["ld(p0, a0, v0, 0)", "ld(p0, a0, v0, 2)", "st(p0, a0, v1, 1)", "ld(p0, a0, v1, 3)"], None),
+    ] {
+        assert_eq!(run(numbered, labels).unwrap().gap, number, "{labels:?}");
+    }
     // Two operations of different processors in one label.
     let answer = run(WHOLE, &["ld(p0, a0, v0)|st(p1, a0, v1)"]).unwrap();
     assert_eq!(answer.kept.iter().map(History::text).collect::<Vec<_>>(), ["R x 0 || W x 1"]);

@@ -55,3 +55,23 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     let report = run(test, &judge, Bounds { loops: 2 }, &budget).unwrap();
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
 }
+
+/// Reads that justify each other through branches: a candidate like others, which only an axiom forbids.
+#[test]
+fn reads_may_justify_each_other_through_branches() {
+    let weak = "\"weak\"\nacyclic po-loc | rf | co | fr as coherence\n";
+    let c = "C t\n{}\nP0 (atomic_int* x, atomic_int* y) { int r = atomic_load_explicit(x, memory_order_relaxed); if (r == 1) atomic_store_explicit(y, 1, memory_order_relaxed); }\n\
+             P1 (atomic_int* x, atomic_int* y) { int s = atomic_load_explicit(y, memory_order_relaxed); if (s == 1) atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
+             exists (0:r=1 /\\ 1:s=1)\n";
+    let arm = "AArch64 t\n{ 0:X1=x; 0:X3=y; 1:X1=y; 1:X3=x; }\n P0 | P1 ;\n LDR W0,[X1] | LDR W0,[X1] ;\n CBZ W0,L | CBZ W0,L ;\n MOV W2,#1 | MOV W2,#1 ;\n\
+               STR W2,[X3] | STR W2,[X3] ;\n L: | L: ;\nexists (0:X0=1 /\\ 1:X0=1)\n";
+    let x86 = "X86 t\n{}\n P0 | P1 ;\n MOV EAX,[x] | MOV EAX,[y] ;\n CMP EAX,$1 | CMP EAX,$1 ;\n JNE L | JNE L ;\n MOV [y],$1 | MOV [x],$1 ;\n L: | L: ;\n\
+               exists (0:EAX=1 /\\ 1:EAX=1)\n";
+    for (arch, text) in [(Arch::C, c), (Arch::AArch64, arm), (Arch::X86, x86)] {
+        let report = answer(text, &super::compile(arch, weak));
+        assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Ok, "Sometimes"), "{text}");
+    }
+    for (arch, text) in [(Arch::AArch64, arm), (Arch::X86, x86)] {
+        assert_eq!(answer(text, &usual(arch)).answer.observation(), "Never", "{text}");
+    }
+}
