@@ -202,7 +202,7 @@ fn models_answer_as_machines_and_by_axioms() {
 }
 
 /// Runs with an option that has no effect on them. The option is the last word that begins with a dash.
-const WITHOUT_EFFECT: [&str; 31] = [
+const WITHOUT_EFFECT: [&str; 32] = [
     "program specs/x86/spinlock.asm --split-xchg",
     "program specs/x86/spinlock.asm --threads-of 3 --initial any",
     "program specs/x86/spinlock.asm --initial zero",
@@ -210,6 +210,7 @@ const WITHOUT_EFFECT: [&str; 31] = [
     "prove specs/cubicle/naive_mutex.cub --split-xchg",
     "prove specs/cubicle/naive_mutex.cub --initial any",
     "verify specs/cubicle/naive_mutex.cub absent.proof --split-xchg",
+    "verify specs/cubicle/naive_mutex.cub absent.proof --max-states 3",
     "expand specs/x86/spinlock.asm --initial any",
     "expand specs/x86/spinlock.asm --to cubicle --threads-of 3",
     "expand specs/x86/spinlock.asm --to cubicle --model sc",

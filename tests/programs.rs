@@ -192,3 +192,52 @@ fn programs_without_a_counterpart_are_unknown() {
         assert_eq!(single.code, if exit == 3 { 0 } else { 2 }, "{code}: {}", single.stderr);
     }
 }
+
+/// Store buffering behind `extra` stores of each thread, in a loop, so that buffers have a bound.
+fn buffering(extra: usize) -> String {
+    let code = |own: &str, other: &str| {
+        let stores = "mov dword [Z], 1\n".repeat(extra);
+        format!("begin thread_code\n{stores}mov dword [{own}], 1\nmov eax, [{other}]\nfin: jmp fin\nend thread_code\n")
+    };
+    format!("begin shared_data\nX dd 0\nY dd 0\nZ dd 0\nend shared_data\n{}{}", code("X", "Y"), code("Y", "X"))
+}
+
+/// A bound on store buffers leaves steps out: a verdict stands only if the steps that are left decide it.
+#[test]
+fn a_full_store_buffer_makes_verdicts_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let (small, large) = (file(folder.path(), "small.asm", &buffering(1)), file(folder.path(), "large.asm", &buffering(4)));
+    let system = file(
+        folder.path(),
+        "two.cub",
+        "weak array X[proc] : bool weak var Z : bool array S[proc] : bool array At[proc] : int
+init (p) { X[p] = False && Z = False && S[p] = False && At[p] = 0 }
+unsafe (p q) { S[p] = True && S[q] = True }
+transition a ([p]) requires { At[p] = 0 } { X[p] := True; At[p] := 1 }
+transition b ([p]) requires { At[p] = 1 } { Z := True; At[p] := 2 }
+transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p] := True; At[p] := 3 }",
+    );
+    let never = "[true* . read(0,Y,0) . true* . read(1,X,0)]false";
+    let reached = "<true* . read(0,Y,0) . true* . read(1,X,0)>true";
+    let run = |arguments: &[&str]| {
+        let outcome = mu_check(arguments);
+        (outcome.code, outcome.json["results"][0]["verdict"].as_str().unwrap_or_default().to_string())
+    };
+    let verdict = |word: &str, code| (code, word.to_string());
+    // Two stores fit into the default bound, five do not.
+    assert_eq!(run(&["check", &small, "-f", never]), verdict("false", 1));
+    for formula in [never, reached] {
+        assert_eq!(run(&["check", &large, "-f", formula]), verdict("unknown", 3), "{formula}");
+    }
+    assert_eq!(run(&["check", &large, "-f", never, "--buffer", "5"]), verdict("false", 1));
+    assert_eq!(run(&["check", &large, "-f", reached, "--buffer", "5"]), verdict("true", 0));
+    // What the steps that are left show is so.
+    assert_eq!(run(&["check", &large, "-f", "<true* . write(0,Z,1)>true"]), verdict("true", 0));
+    let explored = mu_check(&["explore", &large]);
+    assert_eq!((explored.code, explored.json["stop"].as_str()), (3, Some("buffer-bound")));
+    for (formula, bounded, all) in [("[true* . unsafe]false", "unknown", "false"), ("<true* . unsafe>true", "unknown", "true")] {
+        let arguments = ["check", &system, "-D", "processes=2", "-f", formula];
+        assert_eq!(run(&[&arguments[..], &["--buffer", "1"]].concat()).1, bounded, "{formula}");
+        assert_eq!(run(&arguments).1, all, "{formula}");
+    }
+}

@@ -33,6 +33,8 @@ pub enum Stop {
     Interrupted,
     /// Another process of the same search ended or fell silent.
     Lost,
+    /// A store buffer was full (`--buffer`): what more room would allow was not searched.
+    Buffer,
 }
 
 impl Stop {
@@ -45,6 +47,7 @@ impl Stop {
             Stop::Time => "timeout",
             Stop::Interrupted => "interrupted",
             Stop::Lost => "process-lost",
+            Stop::Buffer => "buffer-bound",
         }
     }
 }

@@ -22,6 +22,7 @@ use super::print;
 use super::progress::Bar;
 use super::properties::{self, Text};
 use super::quantity;
+use super::systems;
 use super::ways::file_name;
 use mu_base::host::{Instant, real_path};
 use mu_base::{Budget, Diagnostic, Span, Stage, Stop};
@@ -304,6 +305,14 @@ impl Checking<'_> {
             }
         };
         bar.finish();
+        let mut answer = answer;
+        if session.buffers_were_cut() {
+            let verdict = systems::of_all_steps(answer.verdict.clone(), formula);
+            if verdict != answer.verdict {
+                // The evidence justifies the verdict on a part of the steps only.
+                answer = Answer { verdict, evidence: None, ..answer };
+            }
+        }
         Ok(Found { answer, why, at: None, seconds: start.elapsed().as_secs_f64() })
     }
 

@@ -176,6 +176,9 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     if ends_in(&args.model, "litmus") && session.common.format == Format::Text && !session.common.quiet {
         eprintln!("note: these are the states of its program; `mu-check litmus {}` answers the question of the test", args.model.display());
     }
+    if report.stop == Stop::Complete && session.buffers_were_cut() {
+        report.stop = Stop::Buffer;
+    }
     let code = report.print(session, start)?;
     match way {
         Some(text) => print(&text).map(|()| code),

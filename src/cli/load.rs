@@ -157,6 +157,10 @@ impl Session {
             }
             Reader::Specification(read) => {
                 let spec = self.timed(path, *read)?;
+                if let Some(machine) = self.machine.take() {
+                    output::stage("looking for full store buffers");
+                    self.cut |= mu_safety::buffers::are_full(&machine, &self.budget)?;
+                }
                 self.linearised(&spec, &linearise::Options::default())?
             }
         };
@@ -271,6 +275,8 @@ fn program(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnostic> {
     let machine = Machine::new(program, memory.model.model(), bound, &[]);
     let text = mcrl2(&machine);
     session.ends = ends(&machine);
+    let bounded = bound.is_some() && machine.memory.buffered();
+    session.machine = bounded.then_some(machine);
     let source = session.sources.add(format!("{} as mCRL2", path.display()), text.clone());
     check_specification(&mu_syntax::parse_specification(source, &text)?)
 }

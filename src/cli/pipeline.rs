@@ -30,6 +30,10 @@ pub struct Session {
     pub reading: Reading,
     /// The systems of any number of processes that were read as models.
     pub systems: Vec<std::sync::Arc<mu_cubicle::model::SystemModel<'static>>>,
+    /// The machine of the program that was read last, with a bound on its store buffers.
+    pub machine: Option<mu_program::machine::Machine>,
+    /// True if a store buffer of a program's machine is full in some state.
+    pub cut: bool,
     /// Of the program that was read last: when its threads are done, by parameter and condition.
     pub ends: Vec<(String, String)>,
     /// Which labels of the model are memory operations, for graphs of its runs.
@@ -85,6 +89,8 @@ impl Session {
             budget,
             reading,
             systems: Vec::new(),
+            machine: None,
+            cut: false,
             ends: Vec::new(),
             interface: None,
             warnings: Vec::new(),

@@ -61,7 +61,7 @@ fn rows(command: &Command) -> Vec<Row> {
             [of_translation(any, "any number of threads (`--threads-of any`)"), vec![("define", any, PARAMETERS)]].concat()
         }
         Command::Prove(a) => of_translation(is_asm(&a.file), ASM),
-        Command::Verify(a) => of_translation(is_asm(&a.file), ASM),
+        Command::Verify(a) => [of_translation(is_asm(&a.file), ASM), vec![("max_states", false, "searches, which store states")]].concat(),
         Command::Robust(a) => vec![("threads_of", is_asm(&a.file), ASM), ("define", false, PARAMETERS)],
         Command::Expand(a) => of_expand(a),
         Command::Litmus(a) => of_litmus(a),

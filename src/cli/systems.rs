@@ -6,12 +6,14 @@ use super::output;
 use super::pipeline::Session;
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;
-use mu_base::{Diagnostic, Stage, ends_in};
+use mu_base::{Diagnostic, Stage, Stop, ends_in};
 use mu_cubicle::machine::{Machine, Memory, Setup};
 use mu_cubicle::model::SystemModel;
 use mu_cubicle::system::System;
+use mu_formula::typed::{Modalities, TypedFormula};
 use mu_labels::inferred::InferredLabels;
 use mu_model::Model;
+use mu_pbes::Verdict;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -88,11 +90,28 @@ pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnos
     Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored: None, compiled: None })
 }
 
-/// The exit code where a bound on store buffers left runs out: a good end is an unknown one then.
+impl Session {
+    /// True if a bound on store buffers left steps out of a model that was searched.
+    pub(super) fn buffers_were_cut(&self) -> bool {
+        self.cut || self.systems.iter().any(|s| s.machine.was_cut())
+    }
+}
+
+/// The exit code where a bound on store buffers left steps out: a good end is an unknown one then.
 pub(super) fn bounded(session: &Session, code: u8) -> u8 {
-    if !session.systems.iter().any(|s| s.machine.was_cut()) {
+    if !session.buffers_were_cut() {
         return code;
     }
     eprintln!("warning: a store buffer was full; what more room would allow was not searched (--buffer)");
     if code == 0 { 3 } else { code }
+}
+
+/// The verdict on all behaviour, given that on a part of the steps: the same if the part decides it.
+pub(super) fn of_all_steps(verdict: Verdict, formula: &TypedFormula) -> Verdict {
+    let Modalities { may, must } = formula.modalities();
+    match verdict {
+        Verdict::True if must => Verdict::Unknown(Stop::Buffer),
+        Verdict::False if may => Verdict::Unknown(Stop::Buffer),
+        decided => decided,
+    }
 }

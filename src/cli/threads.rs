@@ -221,7 +221,9 @@ fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Opti
         return Some(format!("{}: {why}, which a proof for any number of threads cannot follow", place(session, *span)));
     }
     let wraps = &translated.translation.wraps;
-    if wraps.is_empty() || !matches!(outcome.verdict, Verdict::Unknown(_)) || stopped(session) {
+    // A limit of the user's is the reason that the search itself gives.
+    let limited = stopped(session) || session.budget.check(outcome.counts.nodes as u64).is_err();
+    if wraps.is_empty() || !matches!(outcome.verdict, Verdict::Unknown(_)) || limited {
         return None;
     }
     let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();

@@ -146,10 +146,13 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
     if let Some(folder) = &seeking.trace_dir {
         mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
-    let found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
+    let mut found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
         Ok(found) => found,
         Err(code) => return Ok(code),
     };
+    if found.ways.is_empty() && found.stop == Stop::Complete && session.buffers_were_cut() {
+        found.stop = Stop::Buffer;
+    }
     let told = tell(session, seeking, model, &found)?;
     save(session, args, loaded, &found, &told)?;
     super::notes::tell_flaws(session, model)?;

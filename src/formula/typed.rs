@@ -84,7 +84,38 @@ pub struct TypedFormula {
     pub as_written: bool,
 }
 
+/// The modalities that count in a formula, beneath negations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modalities {
+    /// True if some step must exist.
+    pub may: bool,
+    /// True if all steps are asked.
+    pub must: bool,
+}
+
 impl TypedFormula {
+    /// Collects the modalities. A formula of `[..]` alone that a part of the steps violates is
+    /// violated by all of them; one of `<..>` alone that a part satisfies is satisfied.
+    pub fn modalities(&self) -> Modalities {
+        let mut found = Modalities::default();
+        let mut open = vec![(&self.formula, true)];
+        while let Some((state, positive)) = open.pop() {
+            match &state.kind {
+                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
+                StateKind::Not(a) => open.push((a, !positive)),
+                StateKind::Implies(a, b) => open.extend([(&**a, !positive), (&**b, positive)]),
+                StateKind::And(a, b) | StateKind::Or(a, b) => open.extend([(&**a, positive), (&**b, positive)]),
+                StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => open.push((a, positive)),
+                StateKind::Must(_, a) | StateKind::May(_, a) => {
+                    let must = matches!(state.kind, StateKind::Must(..)) == positive;
+                    found.must |= must;
+                    found.may |= !must;
+                    open.push((a, positive));
+                }
+            }
+        }
+        found
+    }
     /// Whether the outer operator, beneath fixed points, asks for something that there is: `<..>`, `||`, `exists`, so that one who is told
     /// *true* wants to see it. Of `[..]` and the like, that hold everywhere, the witness would be the whole system.
     pub fn asks_for_witness(&self) -> bool {

@@ -144,6 +144,21 @@ fn parity_is_that_of_the_lowest_byte() {
     }
 }
 
+/// The flags before a shift by 0 modulo 32 are those after it.
+#[test]
+fn shifts_that_keep_the_flags() {
+    for (shift, kept) in [("shr edx, 32", true), ("shl edx, 0", true), ("sar edx, 64", true), ("shr edx, 33", false), ("shl edx, 1", false)]
+    {
+        for (before, odd) in [("mov eax, 1\ntest eax, eax", true), ("mov eax, 3\ntest eax, eax", false), ("nop", true)] {
+            for (jump, taken) in [("jpo", if kept { odd } else { false }), ("jz", !kept)] {
+                let text = program("x dd 0", &format!("{before}\n{shift}\n{jump} bad\nend: jmp end"));
+                let (_, system) = translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
+                assert_eq!((steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)), (taken, taken), "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_has_no_counterpart_is_refused_by_name() {
     let faults = [

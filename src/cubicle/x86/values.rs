@@ -210,11 +210,10 @@ impl<'a> Analysis<'a> {
                     _ => BinOp::Add,
                 };
                 let result = results(op, &a, &b, target == source || same(target, source));
-                if !matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar) || !b.few().is_some_and(|b| b.contains(&0)) {
-                    facts.results = result.clone();
-                } else {
-                    facts.results = facts.results.join(&result);
-                }
+                // A shift whose count is 0 modulo 32 keeps the flags.
+                let keeps =
+                    matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar) && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
+                facts.results = if keeps { facts.results.join(&result) } else { result.clone() };
                 if kind == Kind::ExchangeAdd {
                     self.store(&mut facts, source, a);
                 }
