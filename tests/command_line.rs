@@ -248,7 +248,7 @@ fn options_without_effect_are_rejected() {
         assert!(message.contains(&format!("`{option}` has no effect on this run: it is for ")), "{line}: {message}");
     }
     // A default value is none that the line names.
-    for line in ["program specs/x86/spinlock.asm --threads-of 1", "expand specs/x86/spinlock.asm --to cubicle --split-xchg"] {
+    for line in ["program specs/x86/spinlock.asm --threads-of 2", "expand specs/x86/spinlock.asm --to cubicle --split-xchg"] {
         text(&run(&line.split(' ').collect::<Vec<_>>(), &[]));
     }
 }

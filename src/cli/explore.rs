@@ -173,6 +173,11 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     } else if keep {
         session.say("incomplete: nothing is reduced or written");
     }
+    finish(session, args, report, start, way)
+}
+
+/// Prints the counts, and the way to a deadlock after them.
+fn finish(session: &Session, args: &ExploreArgs, mut report: Report, start: Instant, way: Option<String>) -> Result<u8, Diagnostic> {
     if ends_in(&args.model, "litmus") && session.common.format == Format::Text && !session.common.quiet {
         eprintln!("note: these are the states of its program; `mu-check litmus {}` answers the question of the test", args.model.display());
     }

@@ -51,15 +51,11 @@ impl Translator<'_> {
                 Ok(())
             }
             (Some(Kind::Compare(BinOp::Sub)), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
-                // The cells tell the order of the counter and 0 or N, neither a carry nor a sign.
-                if self.needs.carry || self.needs.sign {
-                    let message = format!("`{}` on a counter sets the carry and the sign, which a jump of this program reads", i.word);
-                    return unsupported(i.span, message);
-                }
-                // All cells alike: the counter is 0 or N; else it is above or below that.
+                // All cells alike: the counter is 0 or N; else it is above or below that. Both are words without the sign bit, so the
+                // sign of the difference is that of the word, it is the carry, and nothing overflows.
                 let (all, one, sign) = if *n == Number::Threads { ("True", "False", -1) } else { ("False", "True", 1) };
-                let flags = |zero, sign, s: &Self| [s.flag_updates(&Flags::signed(zero, sign)), vec![s.goes(&to)]].concat();
-                let (equal, differs) = (flags(0, 0, self), flags(1, sign, self));
+                let flags = |sign, s: &Self| [s.flag_updates(&Flags::compared(sign)), vec![s.goes(&to)]].concat();
+                let (equal, differs) = (flags(0, self), flags(sign, self));
                 self.add(format!("cmp{at}_equal"), &from, vec![mine(counter, all), all_others(counter, all)], equal, false);
                 self.add(format!("cmp{at}_own"), &from, vec![mine(counter, one)], differs.clone(), false);
                 self.add(format!("cmp{at}_other"), &from, vec![others(counter, OTHER, one)], differs, true);
@@ -97,7 +93,7 @@ impl Translator<'_> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         for (n, (guard, flag, other)) in ways.into_iter().enumerate() {
             let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
-            let updates = [stored, self.flag_updates(&Flags::signed(flag, flag)), vec![self.goes(&to)]].concat();
+            let updates = [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();
             self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
         }
         // A count of more threads than there are, or of less than none, has no cells.

@@ -90,9 +90,13 @@ impl Flags {
     pub(super) fn logical(result: Term) -> Self {
         Flags { less: result.clone(), result, carry: Some(number(0)), overflow: false }
     }
-    /// Those of a difference that is 0 or not and has a sign.
-    pub(super) fn signed(zero: i64, sign: i64) -> Self {
-        Flags { result: number(zero), less: number(sign), carry: None, overflow: false }
+    /// Those of a result of `inc` or `dec` that is 0 or greater; the carry stays.
+    pub(super) fn counted(result: i64) -> Self {
+        Flags { result: number(result), less: number(result), carry: None, overflow: false }
+    }
+    /// Those of a difference of two words without the sign bit, of which the sign is known.
+    pub(super) fn compared(sign: i64) -> Self {
+        Flags { result: number(sign), less: number(sign), carry: Some(number(sign.min(0))), overflow: false }
     }
 }
 
