@@ -3,7 +3,8 @@
 //! abstraction has.
 //!
 //! Each instance is the text of the model for its number of components, expanded, type-checked and
-//! linearised by itself. Cost: the time that the caller allows, beyond the linearisation of one instance.
+//! linearised by itself. Cost: the time that the caller allows, beyond the linearisation of one
+//! instance.
 
 use super::args::CheckArgs;
 use super::pipeline::Session;

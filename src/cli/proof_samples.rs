@@ -1,8 +1,8 @@
-//! Check of *safe for any number of processes* by samples, before it is printed: [`mu_prove::audit`];
-//! of programs also by random walks on their machine ([`mu_safety::walks`]).
+//! Check of *safe for any number of processes* by samples, before it is printed:
+//! [`mu_prove::audit`]; of programs also by random walks on their machine ([`mu_safety::walks`]).
 //!
-//! A violation is an internal error with the state, the step, and the seed. Cost: at most a tenth of
-//! the time of the run, and at least some milliseconds.
+//! A violation is an internal error with the state, the step, and the seed. Cost: at most a tenth
+//! of the time of the run, and at least some milliseconds.
 
 use super::args::{Initial, TranslationArgs};
 use super::pipeline::Session;
@@ -30,7 +30,7 @@ const PART: u32 = 10;
 const SEED: u64 = 0x5eed;
 /// Most threads of a walk.
 const MOST_THREADS: usize = 5;
-/// For so many samples, a walk for each number of threads.
+/// Number of samples for which each number of threads gets a walk.
 const WALK_PART: usize = 20;
 /// Most steps of a walk.
 const LENGTH: usize = 100;
@@ -58,15 +58,16 @@ pub(super) fn check(
         let least = system.fixed.max(1);
         let memory = memory_of(certificate).unwrap_or(Memory::Tso);
         if bare_machine(system, memory, least).and_then(|m| m.initial_states()).is_ok_and(|states| states.is_empty()) {
-            let text = format!("the check of the answer by samples failed: no state of {least} processes satisfies `init`");
+            let who = if least == 1 { "1 process".to_string() } else { format!("{least} processes") };
+            let text = format!("the check of the answer by samples failed: no state of {who} satisfies `init`");
             return Err(Diagnostic::new(Stage::Internal, text).placed(system.init.place.0));
         }
     }
     Ok(Some(found))
 }
 
-/// Walks a program on its machine, with 1 to 5 threads, after a proof that it is safe; the number of
-/// states.
+/// Walks a program on its machine, with 1 to 5 threads, after a proof that it is safe; the number
+/// of states.
 ///
 /// # Errors
 /// Internal: an unsafe state is reached.
@@ -91,7 +92,8 @@ pub(super) fn walked(
         match walk(&Walks { program: &program, memory, any_registers, walks, length: LENGTH, seed: SEED, enough: &enough })? {
             Ok(found) => states += found,
             Err(found) => {
-                let text = format!("the check of the answer by samples failed: {threads} threads reach an unsafe state");
+                let who = if threads == 1 { "1 thread reaches".to_string() } else { format!("{threads} threads reach") };
+                let text = format!("the check of the answer by samples failed: {who} an unsafe state");
                 let mut error = Diagnostic::new(Stage::Internal, text).note(format!("state: {}", found.state));
                 let step = |(thread, text): &(usize, Option<String>)| match text {
                     Some(text) => format!("P{thread}: {text}"),

@@ -270,7 +270,8 @@ fn as_sum(access: &Access) -> Term {
     Term::Sum(Sum { constant: BigRational::zero(), terms: vec![(access.clone(), BigRational::one())] })
 }
 
-/// Sets a cell as a process sees it: in the newest entry of its buffer that writes it, else in memory.
+/// Sets a cell as a process sees it: in the newest entry of its buffer that writes it, else in
+/// memory.
 fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: Value) {
     let slot = machine.accessed(env, access);
     if let (true, Some(by)) = (machine.tso, access.by) {

@@ -116,7 +116,7 @@ pub struct Invariant {
 pub struct Timeline<'a> {
     machine: &'a Machine<'a>,
     state: &'a State,
-    /// By moment: the process whose entry follows, and the place of the entry in its buffer.
+    /// By moment: the process of the entry that follows, and the place of the entry in its buffer.
     order: Vec<(u32, usize)>,
     /// True if a number did not fit, so that some cube was not decided.
     overflow: std::cell::Cell<bool>,

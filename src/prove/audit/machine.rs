@@ -1,8 +1,9 @@
 //! Direct semantics of a system for a number of processes: the oracle of the samples.
 //!
 //! In: the typed system, a state. Out: its steps; whether claims and `init` hold of it. States are
-//! vectors of values, with a first-in-first-out store buffer for each process. Formulas are evaluated
-//! as they stand. No code is shared with the explicit machine, the prover, or the verifier.
+//! vectors of values, with a first-in-first-out store buffer for each process. Formulas are
+//! evaluated as they stand. No code is shared with the explicit machine, the prover, or the
+//! verifier.
 //!
 //! Cost: linear in the choices of processes for parameters.
 
@@ -47,7 +48,7 @@ pub enum Effect {
 pub struct Step {
     /// The transition; `None` if an entry of a buffer reaches memory.
     pub transition: Option<usize>,
-    /// The declared parameters, or the process whose entry reaches memory.
+    /// The declared parameters, or the process of the entry that reaches memory.
     pub processes: Vec<u32>,
     /// What happens to buffers.
     pub effect: Effect,
@@ -135,7 +136,7 @@ impl<'s> Machine<'s> {
         self.slot(a.symbol.index(), a.args.iter().map(|p| Self::process(env, *p)))
     }
 
-    /// All choices of distinct processes for so many parameters.
+    /// All choices of distinct processes for a number of parameters.
     pub fn choices(&self, params: usize) -> &[Env] {
         &self.distinct[params]
     }
@@ -236,7 +237,7 @@ impl<'s> Machine<'s> {
         all.iter().filter(|env| self.any_cube(state, env, &init.dnf) != Some(true)).cloned().collect()
     }
 
-    /// Steps of a state, without those whose numbers do not fit.
+    /// Steps of a state, without those with numbers that do not fit.
     pub fn steps(&self, state: &State, source: &mut Source) -> Vec<Step> {
         let mut out = Vec::new();
         for (number, t) in self.system.transitions.iter().enumerate() {
@@ -368,7 +369,7 @@ impl<'s> Machine<'s> {
     }
 }
 
-/// Lists of processes for so many variables, distinct or not.
+/// Lists of processes for a number of variables, distinct or not.
 fn lists(n: u32, count: usize, distinct: bool) -> Vec<Env> {
     let mut lists: Vec<Env> = vec![Vec::new()];
     for _ in 0..count {

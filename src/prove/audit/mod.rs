@@ -1,19 +1,20 @@
-//! Check of a certificate by samples of machine states, before *safe for any number of processes* is
-//! printed.
+//! Check of a certificate by samples of machine states, before *safe for any number of processes*
+//! is printed.
 //!
-//! In: a system, a certificate as text. Out: what was sampled ([`Audit`]), or an internal error with
-//! the state and the step if the certificate does not describe the machine. For instances of 1 to 5
-//! processes, by a direct semantics of the typed system ([`machine`]):
+//! In: a system, a certificate as text. Out: what was sampled ([`Audit`]), or an internal error
+//! with the state and the step if the certificate does not describe the machine. For instances of
+//! 1 to 5 processes, by a direct semantics of the typed system ([`machine`]):
 //!
 //! - Random runs from random initial states: no state is unsafe, none is in a cube ([`invariant`]),
 //!   for any order in which the entries of store buffers reach memory.
-//! - Random states outside all cubes, with entries in store buffers, and with numbers far from those
-//!   of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store comes last in the
-//!   order, a locked access requires empty buffers: a proof describes runs in this order of writes.
+//! - Random states outside all cubes, with entries in store buffers, and with numbers far from
+//!   those of the text ([`draw`]): none is unsafe, and no step leads into a cube. A store comes
+//!   last in the order, a locked access requires empty buffers: a proof describes runs in this
+//!   order of writes.
 //!
-//! The code shares the typed system with the prover and the verifier, and nothing else.
-//! Cost: the time that the caller allows. Invariant: each step is one of an instance, so a violation
-//! is an error of the proof.
+//! The code shares the typed system with the prover and the verifier, and nothing else. Cost: the
+//! time that the caller allows. Invariant: each step is one of an instance, so a violation is an
+//! error of the proof.
 
 pub mod draw;
 pub mod invariant;
@@ -39,7 +40,7 @@ const MOST_CHOICES: usize = 2_000;
 const MOST_CELLS: usize = 2_000;
 /// Attempts to find an initial state of a number of processes.
 const ATTEMPTS: usize = 4;
-/// After so many instances without a sample in a row, no more are tried: nearly all states are in
+/// After this many instances without a sample in a row, no more are tried: nearly all states are in
 /// cubes.
 const FRUITLESS: usize = 50;
 
@@ -135,7 +136,7 @@ impl Check<'_> {
         self.audit.samples >= self.wanted.samples || (self.wanted.enough)()
     }
 
-    /// Follows a run and draws states beside its states.
+    /// Follows a run and draws further states around its states.
     fn run(&mut self, instance: &mut Instance) -> Result<(), Diagnostic> {
         let machine = &instance.machine;
         if self.is_done() {
@@ -155,7 +156,7 @@ impl Check<'_> {
                 if self.is_done() {
                     return Ok(());
                 }
-                let drawn = self.beside(machine, &state, &instance.buffered);
+                let drawn = self.drawn(machine, &state, &instance.buffered);
                 self.outside(machine, &drawn)?;
             }
             if !is_run {
@@ -179,7 +180,7 @@ impl Check<'_> {
     }
 
     /// A state that differs from one of a run, is near a cube, or is any.
-    fn beside(&mut self, machine: &Machine, state: &State, buffered: &[usize]) -> State {
+    fn drawn(&mut self, machine: &Machine, state: &State, buffered: &[usize]) -> State {
         let mut drawn = match self.draw.random.below(6) {
             0 => self.draw.any(machine),
             1 | 2 if !self.invariant.cubes.is_empty() => self.near_cube(machine, state),

@@ -1,12 +1,13 @@
 //! Check of the abstraction of components of any number by samples: concrete instances with few
 //! components, and with more than the abstraction has.
 //!
-//! In: the abstract model of a case ([`Crowd`]), the local states that untracked components can have,
-//! the linear process of an instance, written out for its number of components. Out: how many states
-//! were sampled; an internal error if an instance has a step that the abstract model lacks. A concrete
-//! state is one of a random run, or drawn: an abstract state that is reachable, a random local state
-//! for each untracked component, random identities in the place of the constant that stands for all
-//! of them, random letters of lists. Required of each step by the direct semantics ([`super::steps`]):
+//! In: the abstract model of a case ([`Crowd`]), the local states that untracked components can
+//! have, the linear process of an instance, written out for its number of components. Out: how
+//! many states were sampled; an internal error if an instance has a step that the abstract model
+//! lacks. A concrete state is one of a random run, or drawn: an abstract state that is reachable,
+//! a random local state for each untracked component, random identities in the place of the
+//! constant that stands for all of them, random letters of lists. Required of each step by the
+//! direct semantics ([`super::steps`]):
 //!
 //! - what components share and the tracked ones become is covered by a step of the abstract state,
 //!   under a label that the formula cannot distinguish,
@@ -285,7 +286,7 @@ impl Check<'_> {
                     break;
                 }
                 self.draw.fresh();
-                // Most samples are of abstract states whose steps are known.
+                // Most samples are of abstract states with known steps.
                 let from = match self.draw.random.chance(3, 4) && !self.explored.expanded.is_empty() {
                     true => *self.draw.random.choose(&self.explored.expanded),
                     false => self.draw.random.below(self.explored.states.len()),
@@ -532,7 +533,8 @@ fn holds_other(embedding: &Embedding, e: &Expr) -> bool {
     found
 }
 
-/// Values of a sort of the instance: all, if it is small, else some of the state and random numbers.
+/// Values of a sort of the instance: all, if it is small, else some of the state and random
+/// numbers.
 fn values(draw: &mut super::draw::Draw, sort: SortId, naive: &mut Naive, state: &[Expr]) -> Vec<Expr> {
     let signature = naive.signature();
     if count(signature, sort, &mut Vec::new()).is_some_and(|n| n <= 64)

@@ -1,8 +1,9 @@
-//! Values of one specification as values of another one that differs in how many constants a sort has.
+//! Values of one specification as values of another one that differs in how many constants a sort
+//! has.
 //!
-//! In: two signatures, constants that correspond. Out: for a closed value of constructors and numbers
-//! the same value of the other signature; operations and sorts correspond by their names. `None` if
-//! the other one has no such operation. Cost: linear in the value.
+//! In: two signatures, constants that correspond. Out: for a closed value of constructors and
+//! numbers the same value of the other signature; operations and sorts correspond by their names.
+//! `None` if the other one has no such operation. Cost: linear in the value.
 
 use ahash::AHashMap;
 use mu_base::Span;

@@ -1,5 +1,5 @@
-//! Instances with components against the abstraction of any number of them: models pass the check by
-//! samples, and abstractions that lack a local state are caught.
+//! Instances with components against the abstraction of any number of them: models pass the check
+//! by samples, and abstractions that lack a local state are caught.
 //!
 //! A failure prints the seed; `CROWD_SEED=n` replays one, `CROWD_CASES=n` makes more.
 
