@@ -384,7 +384,8 @@ impl Counters<'_> {
             5 => format!("({} || {})", self.state(d, vars, fixes), self.state(d, vars, fixes)),
             6 | 7 => format!("({} && {})", self.state(d, vars, fixes), self.state(d, vars, fixes)),
             8 | 9 => {
-                let (x, sort) = (self.name("x"), *self.t.choose(&[self.sort, "Nat"]));
+                let natural = if self.sort == "Pos" { "Pos" } else { "Nat" };
+                let (x, sort) = (self.name("x"), *self.t.choose(&[self.sort, natural]));
                 let sort = if self.sort == "Real" { "Real" } else { sort };
                 vars.push(x.clone());
                 let guard = self.guard(vars);
@@ -394,7 +395,7 @@ impl Counters<'_> {
                 if self.t.chance(5, 6) {
                     format!("(forall {x}: {sort}. (val({guard}) => {inner}))")
                 } else {
-                    format!("(exists {x}: Nat. (val({x} <= 3) && {inner}))")
+                    format!("(exists {x}: {natural}. (val({x} <= 3) && {inner}))")
                 }
             }
             _ => {
