@@ -7,7 +7,7 @@
 use super::machine::{Entry, Env, Machine, State};
 use super::value::{Number, Value, divided, number, plus, times, whole};
 use mu_base::random::Random;
-use mu_cubicle::system::{Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update};
+use mu_cubicle::system::{Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use std::collections::{BTreeSet, VecDeque};
@@ -51,8 +51,8 @@ pub fn constants(system: &System) -> Vec<Number> {
         t.universal.iter().flat_map(|u| &u.dnf).for_each(&mut cube);
     }
     for update in system.transitions.iter().flat_map(|t| &t.updates) {
-        let mut value = |v: &mu_cubicle::system::Value| {
-            if let mu_cubicle::system::Value::Term(Term::Sum(s)) = v {
+        let mut value = |v: &Stored| {
+            if let Stored::Term(Term::Sum(s)) = v {
                 found.extend(number(&s.constant));
             }
         };

@@ -8,7 +8,9 @@
 //! Cost: linear in the choices of processes for parameters.
 
 use super::value::{Number, Value, number, plus, times};
-use mu_cubicle::system::{Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update};
+use mu_cubicle::system::{
+    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update, Value as Stored,
+};
 use std::collections::VecDeque;
 
 /// Writes of one transition: slots with values.
@@ -304,9 +306,9 @@ impl<'s> Machine<'s> {
 
     fn writes(&self, state: &State, env: &Env, update: &Update, source: &mut Source) -> Option<Entry> {
         let sort = self.system.symbol(update.symbol()).sort;
-        let mut value = |env: &Env, v: &mu_cubicle::system::Value| match v {
-            mu_cubicle::system::Value::Any => Some(source(sort)),
-            mu_cubicle::system::Value::Term(t) => self.term(state, env, t),
+        let mut value = |env: &Env, v: &Stored| match v {
+            Stored::Any => Some(source(sort)),
+            Stored::Term(t) => self.term(state, env, t),
         };
         match update {
             Update::Assign { symbol, args, value: v, .. } => {
@@ -384,7 +386,7 @@ fn lists(n: u32, count: usize, distinct: bool) -> Vec<Env> {
 
 /// True if an update stores any value.
 fn is_open(update: &Update) -> bool {
-    let any = |v: &mu_cubicle::system::Value| *v == mu_cubicle::system::Value::Any;
+    let any = |v: &Stored| *v == Stored::Any;
     match update {
         Update::Assign { value, .. } => any(value),
         Update::Cases { cases, .. } => cases.iter().any(|c| any(&c.value)),
