@@ -328,6 +328,31 @@ fn litmus_tests_are_looked_up_in_what_a_machine_does() {
     assert_eq!((under_sc.code, of(&under_sc.json, "SB")["forbidden_but_shown"].as_array().unwrap().len()), (1, 1));
 }
 
+/// Without `--against` a machine that conforms to some model is no failure, and one that conforms to none is.
+#[test]
+fn the_exit_code_of_a_table_shows_a_machine_that_conforms_to_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let interface = path("machine.interface");
+    std::fs::write(&interface, "initial 0; load load(p, a, v); store store(p, a, v);\n").unwrap();
+    let run = |labels: &[&str], more: &[&str]| {
+        let machine = path("machine.aut");
+        let edges = labels.iter().enumerate().map(|(i, l)| format!("({i},\"{l}\",{})\n", i + 1)).collect::<String>();
+        std::fs::write(&machine, format!("des (0,{},{})\n{edges}", labels.len(), labels.len() + 1)).unwrap();
+        mu_check(&[&["conform", &machine, "--interface", &interface, "--operations", "3"][..], more].concat())
+    };
+    let right = ["store(0, 0, 1)", "load(0, 0, 1)"];
+    let wrong = ["load(0, 0, 1)", "store(0, 0, 1)"];
+    for (labels, code) in [(right, 0), (wrong, 1)] {
+        let outcome = run(&labels, &[]);
+        assert_eq!(outcome.code, code, "{}{}", outcome.json, outcome.stderr);
+        assert_eq!(run(&labels, &["--against", "sc"]).code, code);
+    }
+    // A second processor sees two stores in the other order: only weak models allow it.
+    let weak = ["store(0, 0, 1)", "store(0, 1, 1)", "load(1, 1, 1)", "load(1, 0, 0)"];
+    assert_eq!((run(&weak, &[]).code, run(&weak, &["--against", "sc"]).code), (0, 1));
+}
+
 #[test]
 fn limits_give_unknown_and_bad_input_is_refused() {
     let tso = package("specs/machines/tso.spec");

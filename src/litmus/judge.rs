@@ -43,7 +43,8 @@ impl Judge {
     /// Compiles a model for an architecture.
     pub fn compile(sources: &mut SourceMap, arch: Arch, name: &str, text: &str, resolver: Resolver<'_>) -> Result<Self, Diagnostic> {
         let vocabulary = family(arch).vocabulary();
-        let model = Model::compile(sources, name, text, resolver, &vocabulary, &[])?;
+        let model = Model::compile(sources, name, text, resolver, &vocabulary, &[])
+            .map_err(|d| d.note(format!("the model is read for a test that is written for {}", arch.name())))?;
         if model.head().iter().any(|word| word == "catdep") {
             let message = format!("`{name}` computes dependencies itself (`catdep`), from events of registers, and tests have none here");
             return Err(Diagnostic::new(Stage::Unsupported, message).note(

@@ -131,9 +131,13 @@ fn heads_and_tables() {
     .unwrap();
     assert_eq!(cells, ["a", "bL:c"]);
     assert_eq!(question::Question::parse(&mut cursor, &mut Plain).unwrap().prop, mu_outcome::Prop::True);
-    for (text, part) in
-        [("", "empty"), ("ARM t {", "the architecture `ARM` is not supported"), ("ARCH", "has no name"), ("ARCH t", "expected `{`"), ("(* no", "not closed")]
-    {
+    for (text, part) in [
+        ("", "empty"),
+        ("ARM t {", "the architecture `ARM` is not supported"),
+        ("ARCH", "has no name"),
+        ("ARCH t", "expected `{`"),
+        ("(* no", "not closed"),
+    ] {
         assert!(head(SourceId(0), text, known, "ARCH").unwrap_err().message.contains(part), "{text}");
     }
 }
