@@ -293,7 +293,7 @@ fn litmus_tests() {
     assert_eq!(asked.renamed("L: MOV", "again"), TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again "));
     for (mark, new, message) in [
         ("EAX,[y]", "EBX", "the architecture has this register"),
-        ("x],$1", "y", "the variable `y` is declared twice"),
+        ("x],$1", "y", "the variable `y` is initialised twice"),
         ("x],$1", "EBX", "would"),
     ] {
         let found = asked.rename(mark, new);

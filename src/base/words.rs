@@ -71,8 +71,10 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
         if let Some(end) = comment(bytes, at, form) {
             at = end.ok_or_else(|| {
                 let error = Diagnostic::at(Stage::Syntax, span(start, start + 2), "this comment is not closed");
-                match b {
-                    b'(' => error.note("`(*` starts a comment that ends with `*)`; `[x]` is the location `x`, and so is `( *x`"),
+                match bytes.get(start + 2) {
+                    Some(next) if b == b'(' && next.is_ascii_alphabetic() => {
+                        error.note("`(*` starts a comment that ends with `*)`; `[x]` is the location `x`, and so is `( *x`")
+                    }
                     _ => error,
                 }
             })?;
