@@ -161,7 +161,9 @@ fn command(cli: Cli, named: &scope::Named) -> u8 {
         output::model(model);
     }
     let result = scope::expect_effect(&cli.command, named).and_then(|()| dispatch(&mut session, &cli.command, help));
-    let result = result.map(|code| systems::bounded(&session, code));
+    // Each verdict of a check says by itself whether a bound may have changed it.
+    let decided = matches!(&cli.command, Command::Check(a) if !a.formulas.is_empty() || !a.formula.is_empty());
+    let result = result.map(|code| systems::bounded(&session, code, decided));
     let result = result.and_then(|code| output::timed(&session.budget).map(|()| code));
     match result {
         Ok(code) => code,

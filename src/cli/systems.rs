@@ -97,13 +97,14 @@ impl Session {
     }
 }
 
-/// The exit code where a bound on store buffers left steps out: a good end is an unknown one then.
-pub(super) fn bounded(session: &Session, code: u8) -> u8 {
+/// The exit code where a bound on store buffers left steps out: a good end is an unknown one then,
+/// unless the command has decided that itself.
+pub(super) fn bounded(session: &Session, code: u8, decided: bool) -> u8 {
     if !session.buffers_were_cut() {
         return code;
     }
     eprintln!("warning: a store buffer was full; what more room would allow was not searched (--buffer)");
-    if code == 0 { 3 } else { code }
+    if code == 0 && !decided { 3 } else { code }
 }
 
 /// The verdict on all behaviour, given that on a part of the steps: the same if the part decides it.
