@@ -232,7 +232,7 @@ fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tape
         let of_formula = error.formula.map(|i| {
             let tape = inside.main.tapes[i];
             let mut kept = vec![tapes[0].clone()];
-            kept.resize(if tape % 3 == 0 { 3 } else { 1 }, Tape::replay(Vec::new()));
+            kept.resize(if tape.is_multiple_of(3) { 3 } else { 1 }, Tape::replay(Vec::new()));
             kept.push(tapes[tape].clone());
             kept
         });

@@ -209,7 +209,7 @@ pub(super) fn read(text: &str) -> Result<ProcSpec, Diagnostic> {
 pub fn subject(seed: u64, tapes: &mut [Tape], most: usize, open: &mut dyn FnMut(&str)) -> Result<Option<Inside>, String> {
     let kind = if seed % 12 == 11 { Kind::Timed } else { Kind::Usual };
     let mut made = specification(&mut tapes[0], kind);
-    let kind_of = |i: usize| if i % 3 == 0 { Formulas::Weak } else { Formulas::Any };
+    let kind_of = |i: usize| if i.is_multiple_of(3) { Formulas::Weak } else { Formulas::Any };
     let texts = tapes.iter_mut().enumerate().skip(1).map(|(i, tape)| (i, formula(tape, kind_of(i), &made.mappings, made.bound)));
     let mut texts: Vec<(usize, String)> = texts.collect();
     let first: Vec<String> = texts.iter().take(FIRST).map(|t| t.1.clone()).collect();

@@ -246,6 +246,22 @@ impl Counters<'_> {
         if self.t.chance(1, 4) {
             summands.push(format!("sum k: {sort}. (k < n && k < M) -> w(k) . {}", ["C(n)", "C(n, k)", "C(n, m)"][vars]));
         }
+        // A value that holds two counters.
+        if sort != "Real" && self.t.chance(1, 6) {
+            let pair = self.name("S");
+            let (a, b) = (format!("a_{pair}"), format!("b_{pair}"));
+            self.declare(format!("sort {pair} = struct c_{pair}({a}: {sort}, {b}: {sort});\n"));
+            let condition = match self.t.below(4) {
+                0 => format!("{a}(z) < n && {b}(z) < M"),
+                1 => format!("{a}(z) < {b}(z) && {b}(z) < n"),
+                2 => format!("{a}(z) < n && n < {b}(z) && {b}(z) < M"),
+                _ => format!("z == c_{pair}(n, {start}) || z == c_{pair}({start}, n)"),
+            };
+            let bound = if sort == "Int" { format!("0 <= {a}(z) && 0 <= {b}(z) && ") } else { String::new() };
+            let label = self.t.choose(&["w", "bad", "p"]).to_string();
+            let of = self.t.choose(&[&a, &b]).to_string();
+            summands.push(format!("sum z: {pair}. ({bound}({condition})) -> {label}({of}(z)) . {}", ["C(n)", "C(n, m)", "C(n, m)"][vars]));
+        }
         let params = ["n", "n, m", "n, m"][vars];
         let mut text = format!("proc C({params}: {sort}) = {};\n", summands.join("\n  + "));
         let first = ["C(S0)", "C(S0, S0)", "C(S0, S0)"][vars].replace("S0", &start.to_string());
@@ -270,8 +286,8 @@ impl Counters<'_> {
     /// Components beside the counter, and the start.
     fn others(&mut self, first: &str) -> String {
         let sort = self.sort;
-        match self.t.below(8) {
-            0 => format!(
+        match self.t.below(9) {
+            0 | 8 => format!(
                 "proc S = b . p(1) . q(1) . delta + c . p(2) . q({}) . delta;\ninit allow({{u, w, bad, b, c, p, q}}, S || {first});\n",
                 1 + self.t.below(2)
             ),
@@ -345,13 +361,16 @@ impl Counters<'_> {
                 format!("forall x: {sort}. val({}) => [true* . {} . true* . {}]false", self.guard(&x), self.label(&x), self.label(&x))
             }
             7 => {
+                // A quantifier in a recursion that chooses: the choice may differ from value to value.
                 let x = vec!["x".to_string()];
-                format!(
-                    "nu X. (([b]X || [c]X) && (forall x: {sort}. (val({}) => [{}][{}]false)))",
-                    self.guard(&x),
-                    self.label(&x),
-                    self.label(&x)
-                )
+                let label = |s: &mut Self| {
+                    let plain = s.t.chance(3, 4);
+                    if plain { format!("{}(x)", s.t.choose(&["p", "q", "u", "bad"])) } else { s.label(&x) }
+                };
+                let (first, second) = (label(self), label(self));
+                let guard = if self.t.chance(1, 2) { "true".into() } else { format!("val({})", self.guard(&x)) };
+                let step = *self.t.choose(&["([b]X || [c]X)", "(<b>X || <c>X)", "([b]X && [c]X)"]);
+                format!("nu X. ({step} && (forall x: {sort}. ({guard} => [{first}][{second}]false)))")
             }
             8 => "[true*]<true>true".to_string(),
             _ => {

@@ -143,8 +143,7 @@ fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagno
 }
 
 fn decided(system: &equations::System, solver: &dyn Solver, budget: &Budget) -> Result<bool, Diagnostic> {
-    let mut options = linearise::Options::default();
-    options.dead = true;
+    let options = linearise::Options { dead: true, ..Default::default() };
     let spec = mu_check::process::typecheck::check_specification(&system.specification)?;
     let process = linearise::linearise(&spec, &options)?;
     let model = mu_check::compile::Compiled::limited(process, &Confluence::None, budget)?;

@@ -168,7 +168,7 @@ fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> 
 #[test]
 fn programs_with_words_at_their_bounds() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(400), |s| s..s + 1);
+    let seeds = number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(700), |s| s..s + 1);
     let (mut compared, mut bad, mut refused, mut bounded, mut large) = (0, 0, 0, 0, 0);
     let mut used = BTreeSet::new();
     for seed in seeds.clone() {
