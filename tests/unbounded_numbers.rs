@@ -329,12 +329,61 @@ fn answers_of_other_formulas_are_not_lost() {
     let formulas = [NO_BAD, "[true* . nothing]false", "<u(0)>true", "[true* . (exists x: Nat. bad(x) && val(x >= M))] false"];
     let (code, results, stderr) = run(folder.path(), "refused", &spec, &formulas, "N=any");
     let found: Vec<_> = results.iter().map(|r| r["verdict"].as_str().unwrap()).collect();
-    assert_eq!((code, &found[..]), (2, &["unknown", "true", "false", "true"][..]), "{stderr}");
-    assert!(results[0]["error"]["message"].as_str().is_some_and(|m| m.contains("nothing")), "{}", results[0]);
+    assert_eq!((code, &found[..]), (2, &["true", "unknown", "false", "true"][..]), "{stderr}");
+    assert!(results[1]["error"]["message"].as_str().is_some_and(|m| m.contains("nothing")), "{}", results[1]);
     // The time is over before the model is there.
     let model = folder.path().join("refused.spec").display().to_string();
     let text = ["check", &model, "-D", "N=any", "--timeout", "0.000001", "-f", NO_BAD, "-f", "[u(0)]false"].map(String::from);
     let outcome = mu_check(&text);
     let reasons: Vec<_> = outcome.json["results"].as_array().into_iter().flatten().map(|r| (&r["verdict"], &r["reason"])).collect();
     assert!(reasons.len() == 2 && reasons.contains(&(&"unknown".into(), &"timeout".into())), "{}", outcome.json);
+}
+
+/// The name of the parameter may mean something else in the file. It means nothing in a formula, as where it has a value.
+#[test]
+fn the_name_of_a_parameter_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let step = "-> a(n) . C(n + 1) + (n > 5 + 5 + 5) -> bad(n) . delta;\ninit C(0);";
+    let models = [
+        ("parameter", format!("act a, bad: Nat; proc C(n: Nat) = (n < ${{n}}) {step}")),
+        ("sum", "act a, bad: Nat; proc C(m: Nat) = sum n: Nat. (n == m && n < ${n}) -> a(n) . C(n + 1) + (m > 5 + 5 + 5) -> bad(m) . delta; init C(0);".into()),
+        ("quantifier", "act a, bad: Nat; proc C(m: Nat) = (exists n: Nat. n == m && n < ${n}) -> a(m) . C(m + 1) + (m > 5 + 5 + 5) -> bad(m) . delta; init C(0);".into()),
+        ("mapping", format!("map n: Nat; eqn n = ${{n}}; act a, bad: Nat; proc C(n: Nat) = (n < ${{n}}) {step}")),
+        ("constructor", "sort S = struct n | m; act a, bad: Nat; b: S; proc C(k: Nat) = (k < ${n}) -> a(k) . C(k + 1) + (k > 5 + 5 + 5) -> bad(k) . delta + b(n) . C(k); init C(0);".into()),
+        ("action", "act n, bad: Nat; proc C(k: Nat) = (k < ${n}) -> n(k) . C(k + 1) + (k > 5 + 5 + 5) -> bad(k) . delta; init C(0);".into()),
+    ];
+    for (name, text) in models {
+        let spec = format!("$param n: Nat = 3;\n{text}");
+        let formulas = [NO_BAD, "[true* . (exists k: Nat. bad(k) && val(k < n))]false"];
+        let (code, results, stderr) = run(folder.path(), name, &spec, &formulas, "n=any");
+        assert_eq!(results[0]["for"], "n = 16", "{name}: {stderr}");
+        if !["mapping", "constructor"].contains(&name) {
+            assert_eq!((code, &results[1]["reason"]), (2, &"error".into()), "{name}: {stderr}");
+        }
+    }
+    // Which of two actions is meant depends on the value.
+    let spec = "$param n: Nat = 3;\nact u: Pos; u: Nat; proc C = u(${n}) . C; init C;";
+    let (_, results, stderr) = run(folder.path(), "overloaded", spec, &["[true* . u(5 + 7)]false"], "n=any");
+    assert!(results[0]["verdict"] != "true", "{stderr}");
+    // A literal is a positive number, a constant is none: that is no mistake of the file.
+    let spec = "$param n: Nat = 3;\nact u: Pos; proc C = u(${n}) . C; init C;";
+    let (code, results, stderr) = run(folder.path(), "literal", spec, &["[true* . u(3)]false"], "n=any");
+    assert_eq!((code, &results[0]["for"]), (1, &"n = 3".into()), "{stderr}");
+}
+
+/// An instance that is no model is passed over, whatever the order of the parameters; results are for every value of these.
+#[test]
+fn instances_that_are_no_models_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("sizes.spec").display().to_string();
+    let spec = "$param N: Nat = 3;\n$param K: Nat = 2;\nsort V = struct $for i in 0 .. K join \"|\" { w${i} };\nact a: Nat; b: V;
+        proc P(n: Nat) = (n < ${N}) -> a(n) . P(n + 1) + sum v: V. b(v) . P(n); init P(0);";
+    std::fs::write(&model, spec).unwrap();
+    for order in [["N=any", "K=any"], ["K=any", "N=any"]] {
+        let words = ["check", &model, "-D", order[0], "-D", order[1], "-f", "[true* . a(6)]false"].map(String::from);
+        let outcome = mu_check(&words);
+        let at = outcome.json["results"][0]["for"].as_str().unwrap_or_default();
+        assert!(outcome.code == 1 && at.contains("N = 7") && at.contains("K = 1"), "{}: {}", outcome.json, outcome.stderr);
+        assert_eq!((&outcome.json["parameters"]["N"], &outcome.json["parameters"]["K"]), (&"any".into(), &"any".into()));
+    }
 }

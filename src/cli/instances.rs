@@ -12,6 +12,7 @@
 use super::args::CheckArgs;
 use super::check::{At, Found, tell};
 use super::load::Loaded;
+use super::output;
 use super::pipeline::Session;
 use super::properties::{self, Text};
 use mu_base::host::Instant;
@@ -40,7 +41,7 @@ const MOST_SPOT_STATES: u64 = 20_000;
 const SPOTS: usize = 24;
 
 /// The search ends if the text is no model for more values than these.
-const MOST_WITHOUT: usize = 4;
+const MOST_WITHOUT: usize = 100;
 /// Most states of a model that is not reached one by one.
 const CASE_STATES: u64 = 25_000;
 /// Most values of several parameters that are named.
@@ -191,7 +192,10 @@ impl Instances<'_> {
             self.names.iter().position(|n| n == name).map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
         };
         self.session.common.define = written.iter().map(of).collect();
+        // The run is not of this model.
+        let parameters = output::parameters_so_far();
         let loaded = self.session.load(&self.args.model, &self.args.confluence);
+        output::restore_parameters(parameters);
         self.session.common.define = written;
         loaded.map_err(|error| match error.stage {
             Stage::Usage => Missing::Skip,
@@ -246,9 +250,8 @@ impl Instances<'_> {
         search.why = why;
         match search.failed.take() {
             // No value gives a model.
-            Some(error) if search.held.is_empty() => return Err(error),
-            Some(error) => search.why = search.why.or(Some(error.message)),
-            None => {}
+            Some(error) if search.held.is_empty() && search.why.is_none() => return Err(error),
+            _ => {}
         }
         Ok(Tried::Open(search.text(self.names)))
     }

@@ -158,6 +158,18 @@ pub(super) fn parameters(values: impl Iterator<Item = (String, String)>) {
     state().head.insert("parameters".into(), values.into());
 }
 
+/// The parameters that results have, if there are some.
+pub(super) fn parameters_so_far() -> Option<Value> {
+    state().head.get("parameters").cloned()
+}
+
+/// Results have these parameters again.
+pub(super) fn restore_parameters(values: Option<Value>) {
+    if let Some(values) = values {
+        state().head.insert("parameters".into(), values);
+    }
+}
+
 /// The word for a verdict in JSON, the same for all commands, from the word of the question's own field.
 pub(super) fn verdict_word(of_field: &str) -> &'static str {
     match of_field {

@@ -35,7 +35,8 @@ use mu_regions::crowd::Member;
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::{
-    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, with_parameters,
+    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, overloaded,
+    with_parameters,
 };
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -178,7 +179,7 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     }
     let mut model = match abstracted(session, args, names) {
         // What stands in the way of all values need not stand in the way of one; a limit leaves the formulas unknown.
-        Err(why) if why.stage == Stage::Unsupported || why.stop.is_some() => Err(why),
+        Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => Err(why),
         model => Ok(model?),
     };
     output::stage("reading the formulas");
@@ -209,8 +210,12 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
             Err(why) => return Err(why),
         }
     }
-    write_junit_of(args, &output::verdicts())?;
-    publish(session, args, json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
+    // Refused formulas come first; results have the order of the command line.
+    let mut results = output::verdicts();
+    let place = |name: &str| texts.iter().position(|text| text.name.display().to_string() == name);
+    results.sort_by_key(|result| place(result["formula"].as_str().unwrap_or_default()));
+    write_junit_of(args, &results)?;
+    publish(session, args, json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
     Ok(match () {
         () if refused => 2,
         () if violated => 1,
@@ -274,7 +279,7 @@ fn one(
 fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Result<Abstract, Diagnostic> {
     let text = session.read(&args.model)?;
     let can = counted::counting(&text);
-    let (sizes, counters): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|n| can.contains(n));
+    let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
     let expand = |session: &mut Session, more: Option<&String>| {
         let value = |name: &str, written: &str| match sizes.iter().find(|s| *s == name) {
             Some(size) => (SIZE + usize::from(more == Some(size))).to_string(),
@@ -289,6 +294,9 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     let told = |p: &template::Param| if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() };
     output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
     let tree = parse(&expanded)?;
+    if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
+        return Err(why);
+    }
     let (mut counted, mut crowd, mut text_of_crowd) = (Vec::new(), None, None);
     for name in &sizes {
         let above = parse(&expand(session, Some(name))?)?;
@@ -307,13 +315,14 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
             crowd = Some((found, above));
         }
     }
-    let Linear { spec, plain, process, defined, names } = Linear::new(session, &tree, &counters, crowd.as_ref().map(|(found, _)| found))?;
+    let Linear { spec, plain, process, defined, names } =
+        Linear::new(session, &tree, &expanded.constants, crowd.as_ref().map(|(found, _)| found))?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
     let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);
     let found = found.and_then(|families| {
         let Some((found, above)) = &crowd else { return Ok((families, None)) };
-        let larger = Linear::new(session, above, &counters, Some(&found.larger()))?;
+        let larger = Linear::new(session, above, &expanded.constants, Some(&found.larger()))?;
         let list = found.list.as_deref();
         Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names)).map(|replicas| (families, Some(replicas)))
     });
@@ -324,6 +333,11 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     };
     let literals = numbers_in(&expanded.text);
     Ok(Abstract { literals, compiled, process: plain, defined, families, replicas, crowd: text_of_crowd, refused, measures, ends: None })
+}
+
+/// The name of the constant that stands for a parameter, which no text can use.
+fn hidden_name(parameter: &str) -> String {
+    format!("${{{parameter}}}")
 }
 
 /// A linear process over parameters without a value.
@@ -338,8 +352,8 @@ struct Linear {
 }
 
 impl Linear {
-    /// That of a specification. `crowd`: of what there may be any number of components.
-    fn new(session: &Session, tree: &Specification, counters: &[String], crowd: Option<&Counted>) -> Result<Self, Diagnostic> {
+    /// That of a specification. `constants`: parameters without a value, and what stands for them. `crowd`: of what there may be any number of components.
+    fn new(session: &Session, tree: &Specification, constants: &[(String, String)], crowd: Option<&Counted>) -> Result<Self, Diagnostic> {
         let larger = crowd.map(|counted| counted::of_any_number(tree, counted, MORE));
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
@@ -347,7 +361,13 @@ impl Linear {
         let process = session.linearised(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
         let plain = process.clone();
-        let (process, defined) = with_parameters(process, counters)?;
+        let names_of_constants: Vec<String> = constants.iter().map(|c| c.1.clone()).collect();
+        let (mut process, mut defined) = with_parameters(process, &names_of_constants)?;
+        for (rigid, (parameter, _)) in defined.rigid.iter_mut().zip(constants) {
+            rigid.name.clone_from(parameter);
+            // A formula cannot write this, as it cannot name the parameter when that has a value.
+            process.data.signature.op_mut(rigid.op).name = hidden_name(parameter);
+        }
         Ok(Self { spec, plain, process, defined, names })
     }
 }
@@ -631,6 +651,8 @@ fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let of = |m: &Measure| {
         let (counter, component) = parameter(process, m.param);
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
+        let rigid = model.defined.rigid.iter().map(|r| &r.name);
+        let below = rigid.fold(below, |text, name| text.replace(&hidden_name(name), name));
         json!({ "counter": counter, "component": component, "summands": m.summands.len(), "below": below })
     };
     measures.iter().map(of).collect()

@@ -5,7 +5,7 @@
 //! for it. If the formula is true in each case, it is true for every value. If it is false in one, that says nothing: the abstract model may
 //! have steps that no value has. docs/unbounded.md has the argument, with the literature.
 //!
-//! The way: [`rigid`] makes the constants parameters of the process; [`flow`] finds the numbers that flow together with them, and whether nothing
+//! The way: [`overloads`] refuses names whose meaning depends on a value; [`rigid`] makes the constants parameters of the process; [`flow`] finds the numbers that flow together with them, and whether nothing
 //! but copying, comparing and adding literals is done with these; [`rewrite`] and [`ask`] find what the formula tells apart; [`cuts`] cuts the number line there;
 //! [`sample`] finds enough concrete numbers for each question, fewer where [`apart`] may; [`abstraction`] puts the concrete answers together, and puts to the test
 //! that they are enough; [`measure`] finds steps that no run takes for ever. Sorts that may have any number of constants go another way: [`sizes`] finds
@@ -28,6 +28,7 @@ pub mod measure;
 pub mod merged;
 pub mod numbers;
 pub mod others;
+pub mod overloads;
 pub mod replicas;
 pub mod rewrite;
 pub mod rigid;
@@ -46,6 +47,7 @@ pub use ends::{Endless, Least, endless, least};
 pub use measure::{Measure, measures};
 pub use merged::Merged;
 pub use others::others;
+pub use overloads::overloaded;
 pub use replicas::Replicas;
 pub use rigid::{Defined, Rigid, with_parameters};
 pub use sizes::{Assigned, Family};

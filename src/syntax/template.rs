@@ -125,6 +125,8 @@ pub struct Expanded {
     pub text: String,
     /// The parameters in the order of their declarations.
     pub params: Vec<Param>,
+    /// The parameters without a value, each with the constant that stands for it. No word of the file has the constant's name.
+    pub constants: Vec<(String, String)>,
 }
 
 /// Splits `NAME=VALUE`, the argument of `-D`.
@@ -148,8 +150,16 @@ pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mu
     }
     let run = || {
         let items = parse::parse(text)?;
-        let mut expansion =
-            Expansion { text, defines, out: String::new(), back: Vec::new(), params: Vec::new(), scope: Vec::new(), copies: 0 };
+        let mut expansion = Expansion {
+            text,
+            defines,
+            out: String::new(),
+            back: Vec::new(),
+            params: Vec::new(),
+            scope: Vec::new(),
+            copies: 0,
+            unended: None,
+        };
         expansion.check_defines(&items)?;
         // A file without directives is one stretch, copied as it is (and not limited).
         if let [Item::Text(..)] | [] = items[..] {
@@ -161,9 +171,11 @@ pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mu
         Ok(expansion)
     };
     match run() {
-        Ok(Expansion { out, back, params, .. }) => {
+        Ok(expansion) => {
+            let constants = expansion.without_value().map(|p| (p.name.clone(), expansion.constant(&p.name))).collect();
+            let Expansion { out, back, params, .. } = expansion;
             let source = sources.add_source(Source { name: name.to_string(), original: text.to_string(), text: out.clone(), back });
-            Ok(Expanded { source, text: out, params })
+            Ok(Expanded { source, text: out, params, constants })
         }
         Err(Fault { stage, place, message, notes }) => {
             let span = place.map(|(start, end)| Span { source: sources.add(name, text), start: start as u32, end: end as u32 });
@@ -201,9 +213,32 @@ struct Expansion<'a> {
     /// Parameters and loop variables, innermost last.
     scope: Vec<(String, Value)>,
     copies: u64,
+    /// The directive of a constant that stands for a parameter without a value, if the output ends with it.
+    unended: Option<usize>,
 }
 
 impl Expansion<'_> {
+    /// The parameters without a value.
+    fn without_value(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|p| matches!(p.value, Value::Any { .. }))
+    }
+
+    /// The constant that stands for a parameter without a value. Nothing in the file can declare its name or bind it.
+    fn constant(&self, name: &str) -> String {
+        let mut constant = format!("{name}_any");
+        while self.text.contains(&constant) {
+            constant.push('_');
+        }
+        constant
+    }
+
+    /// Refuses a constant that is a part of a word: the word depends on the value.
+    fn part_of_a_word(&self, start: usize) -> Fault {
+        let length = self.text[start..].find('}').map_or(1, |n| n + 1);
+        Fault::at(Stage::Unsupported, start, start + length, "a word depends on a parameter that is set to `any`")
+            .note("with `any` a parameter may stand where a number may stand only")
+    }
+
     /// Every define names a parameter, and none twice.
     fn check_defines(&self, items: &[Item]) -> Result<(), Fault> {
         let declared: Vec<&ParamItem> = items.iter().filter_map(|i| if let Item::Param(p) = i { Some(p) } else { None }).collect();
@@ -236,14 +271,17 @@ impl Expansion<'_> {
             match item {
                 Item::Text(from, to) => self.copy(*from, *to)?,
                 Item::Value(start, expr) => {
-                    let text = match expr.value(&self.scope)? {
-                        Value::Any { param, plus } => {
-                            let name = &self.params[param as usize].name;
-                            if plus == 0 { name.clone() } else { format!("({name} + {plus})") }
-                        }
-                        value => value.to_string(),
+                    let value = expr.value(&self.scope)?;
+                    let Value::Any { param, plus } = value else {
+                        self.insert(&value.to_string(), *start)?;
+                        continue;
                     };
-                    self.insert(&text, *start)?;
+                    let constant = self.constant(&self.params[param as usize].name);
+                    if self.out.ends_with(is_in_word) {
+                        return Err(self.part_of_a_word(*start));
+                    }
+                    self.insert(&if plus == 0 { constant } else { format!("({constant} + {plus})") }, *start)?;
+                    self.unended = Some(*start);
                 }
                 Item::Param(param) => self.param(param)?,
                 Item::For(item) => self.for_loop(item)?,
@@ -295,7 +333,7 @@ impl Expansion<'_> {
             if let Item::Param(p) = item
                 && let Some(Param { sort, value: Value::Any { .. }, .. }) = self.params.iter().find(|q| q.name == p.name)
             {
-                let text = format!("\nmap {}: {sort};", p.name);
+                let text = format!("\nmap {}: {sort};", self.constant(&p.name));
                 self.insert(&text, p.start)?;
             }
         }
@@ -375,9 +413,20 @@ impl Expansion<'_> {
         if self.out.len() + text.len() > MAX_OUTPUT {
             return Err(Fault::at(Stage::Usage, origin, origin + 1, format!("the expansion is longer than {} MiB", MAX_OUTPUT >> 20)));
         }
+        if let Some(start) = self.unended.filter(|_| !text.is_empty()) {
+            if text.starts_with(is_in_word) {
+                return Err(self.part_of_a_word(start));
+            }
+            self.unended = None;
+        }
         self.out.push_str(text);
         Ok(())
     }
+}
+
+/// True for the characters of names and numbers.
+fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '\''
 }
 
 fn parse_value(text: &str) -> Option<Value> {

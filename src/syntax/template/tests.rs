@@ -236,3 +236,21 @@ fn deep_and_long_inputs_are_refused_not_fatal() {
     let (stage, message) = refused(&long, &[]);
     assert!(stage == Stage::Usage && message.contains("longer than 64 MiB"), "{message}");
 }
+
+/// A parameter without a value is a constant that nothing in the file can bind, and no part of a word.
+#[test]
+fn constants_stand_for_parameters_without_a_value() {
+    let text = "$param n: Nat = 2;\nmap n, n_any: Nat; proc C(n: Nat) = (n < ${n} && n > ${n + 2}) -> a.C(n);";
+    let expanded = run(text, &[("n", "any")]).0.unwrap();
+    assert_eq!(expanded.constants, [("n".to_string(), "n_any_".to_string())]);
+    assert!(
+        expanded.text.contains("(n < n_any_ && n > (n_any_ + 2))") && expanded.text.ends_with("\nmap n_any_: Nat;"),
+        "{}",
+        expanded.text
+    );
+    for text in ["c${n}", "${n}c", "1${n}", "${n}1", "${n}${n}", "${n}_", "${n}${3}", "$for i in 0 .. 1 { ${n} }x"] {
+        let refused = run(&format!("$param n: Nat = 2;\n{text}"), &[("n", "any")]).0.err().map(|d| (d.stage, d.message));
+        let expected = "a word depends on a parameter that is set to `any`".to_string();
+        assert_eq!(refused, Some((Stage::Unsupported, expected)), "{text}");
+    }
+}
