@@ -423,3 +423,27 @@ fn the_verdict_for_every_number_is_that_of_all() {
         }
     }
 }
+
+/// A formula brings sorts that the model does not have: what it quantifies over them is refused as well.
+#[test]
+fn formulas_quantify_over_no_sets_of_constants() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sets.spec").display().to_string();
+    std::fs::write(
+        &path,
+        "$param K: Pos = 3;\nsort V = struct $for i in 0 .. K join \"|\" { w${i} }; act a: V; proc P = sum z: V. a(z) . P; init P;",
+    )
+    .unwrap();
+    let formulas = [
+        "forall s: FSet(V). val(#s < 3 * 3)",
+        "val(forall s: FSet(V). #s < 3 * 3)",
+        "[exists s: FSet(V). val(#s == 3 * 3) && true]false",
+        "map big: Bool; eqn big = exists s: FSet(V). #s == 3 * 3; form [true*]val(!big);",
+        "forall l: List(V). val(#l < 3 * 3)",
+    ];
+    let words = ["check", &path, "-D", "K=any", "--max-states", "2000"].map(String::from);
+    let words: Vec<String> = words.into_iter().chain(formulas.iter().flat_map(|f| ["-f".to_string(), f.to_string()])).collect();
+    let outcome = mu_check(&words);
+    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+    assert!(results.len() == formulas.len() && results.iter().all(|r| r["verdict"] != "true"), "{}", outcome.json);
+}

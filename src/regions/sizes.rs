@@ -76,13 +76,7 @@ impl Family {
             found.push(op.ok_or_else(|| Diagnostic::internal(format!("there is no constant `{name}`")))?.0);
         }
         let sort = signature.op(found[0]).sort;
-        let mut holding = AHashSet::from([sort]);
-        while let Some(more) = (0..signature.sorts.len()).map(mu_base::ids::SortId::new).find(|s| {
-            let inside = parts(signature, *s);
-            !holding.contains(s) && inside.iter().any(|p| holding.contains(p))
-        }) {
-            holding.insert(more);
-        }
+        let holding = holding(signature, sort);
         let updates = signature.ops().filter(|(_, op)| op.kind == OpKind::Builtin(Builtin::Update));
         let updates = updates.map(|(id, op)| (signature.domain_range(op.sort).1, id)).collect();
         Ok(Self {
@@ -325,6 +319,12 @@ impl Family {
 
     /// The formulas that stand for a formula, see the module's head.
     pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
+        // A formula brings sorts of its own, such as sets of the constants.
+        Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }.assigned_in(formula)
+    }
+
+    /// The same if all sorts of the formula are known.
+    fn assigned_in(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
         // With equations of its own.
         self.data(&formula.data)?;
         let mut signature = formula.data.signature.clone();
@@ -362,6 +362,18 @@ impl Family {
         }
         Ok(all)
     }
+}
+
+/// The sorts with values that may have values of a sort in them, itself included.
+fn holding(signature: &Signature, sort: SortId) -> AHashSet<SortId> {
+    let mut holding = AHashSet::from([sort]);
+    while let Some(more) = (0..signature.sorts.len()).map(SortId::new).find(|s| {
+        let inside = parts(signature, *s);
+        !holding.contains(s) && inside.iter().any(|p| holding.contains(p))
+    }) {
+        holding.insert(more);
+    }
+    holding
 }
 
 /// A formula about constants of a family, of which it tells apart the first `tracked`.
