@@ -174,6 +174,21 @@ fn compare_labels_that_formulas_read_otherwise() {
     }
 }
 
+/// Names of bound variables do not matter: a specification is equivalent to its linear process.
+#[test]
+fn compare_labels_with_bound_variables() {
+    let f = Folder::new();
+    let model = "act a: Set(Nat); c: Nat -> Bool;
+        proc P(s: Set(Nat), n: Nat) = (n < 1) -> a(s) . P(s + {n}, n + 1) + c(lambda x: Nat. x < n) . P(s, n);
+        init P({x: Nat | x > 5}, 0);";
+    f.file("a.mcrl2", model);
+    f.file("b.mcrl2", &model.replace("lambda x: Nat. x < n", "lambda x: Nat. x <= n"));
+    f.expect(0, "linearise @a.mcrl2 --out @a.lps");
+    f.expect(0, "compare @a.mcrl2 @a.lps");
+    let j = f.expect(1, "compare @a.mcrl2 @b.mcrl2");
+    assert_eq!(j["confirmed"], true, "{j}");
+}
+
 /// Labels that no formula can name still get a confirmed formula.
 #[test]
 fn compare_labels_of_other_languages() {

@@ -6,6 +6,7 @@
 //! multi-action make the formula unreadable or give it another meaning. [`checkable`] finds this out.
 //! Cost: that of checking the formula on both systems, twice.
 
+use super::bound_names::canonical;
 use super::load::Loaded;
 use super::pipeline::Session;
 use mu_base::ids::LabelId;
@@ -36,18 +37,24 @@ pub(super) struct Pair {
     pub b: Arc<Lts>,
     /// The texts of the labels in the files.
     texts: Vec<String>,
+    /// The label that stands for each, which differs from it in the names of bound variables only.
+    same: Vec<usize>,
 }
 
 impl Pair {
     /// Renames the labels of two systems.
     pub fn new(a: &Lts, b: &Lts) -> Self {
         let (union, ..) = disjoint_union(a, b);
-        let (mut table, labels) = (union.table, union.labels);
+        let (mut table, mut labels) = (union.table, union.labels);
         let texts = table.texts.clone();
+        let mut known = BTreeMap::new();
+        let first = |(i, text): (usize, &String)| canonical(text).map_or(i, |key| *known.entry(key).or_insert(i));
+        let same: Vec<usize> = texts.iter().enumerate().map(first).collect();
+        labels.iter_mut().for_each(|label| *label = LabelId::new(same[label.index()]));
         table.texts.iter_mut().enumerate().skip(1).for_each(|(i, text)| *text = format!("{NAME}{i}"));
         let with = |lts: &Lts, labels: &[LabelId]| Arc::new(Lts { labels: labels.to_vec(), table: table.clone(), ..lts.clone() });
         let (first, second) = labels.split_at(a.transition_count());
-        Self { a: with(a, first), b: with(b, second), texts }
+        Self { a: with(a, first), b: with(b, second), texts, same }
     }
 
     /// Writes the labels' own texts in place of the names.
@@ -161,9 +168,15 @@ impl Vocabulary {
         })
     }
 
-    /// The multi-actions of a label table.
-    fn of(&self, texts: &[String]) -> ByText {
-        ByText(texts.iter().map(|text| self.labels.get(text).cloned().unwrap_or_default()).collect())
+    /// The multi-actions of the labels of a pair.
+    fn of(&self, pair: &Pair) -> ByText {
+        let mut found = vec![Arc::default(); pair.texts.len()];
+        for (text, same) in pair.texts.iter().zip(&pair.same) {
+            if let Some(multi) = self.labels.get(text) {
+                found[*same] = multi.clone();
+            }
+        }
+        ByText(found)
     }
 }
 
@@ -212,7 +225,7 @@ pub(super) fn checkable(
     }
     let verdict = |lts: &Arc<Lts>, vocabulary: &Vocabulary| {
         let formula = vocabulary.read(&written)?;
-        holds(session, lts, &vocabulary.of(&pair.texts), &formula)
+        holds(session, lts, &vocabulary.of(pair), &formula)
     };
     match (verdict(&pair.a, vocabularies[0]), verdict(&pair.b, vocabularies[1])) {
         (Ok(Verdict::Unknown(_)), _) | (_, Ok(Verdict::Unknown(_))) => Ok(Checkable::Open),

@@ -23,6 +23,7 @@ pub mod args;
 #[cfg(target_arch = "wasm32")]
 pub mod browser;
 mod begun;
+mod bound_names;
 mod by_equations;
 mod chance;
 mod check;
