@@ -212,9 +212,11 @@ pub(super) fn checkable(
     let written = pair.text(named);
     let used = pair.labels(named);
     for label in &used {
-        let reads = |v: &&Vocabulary| v.read(&format!("<{label}>true")).is_err();
-        if mu_syntax::parse_multi_action(Default::default(), label).is_err() || vocabularies.iter().any(reads) {
+        if mu_syntax::parse_multi_action(Default::default(), label).is_err() {
             return no(format!("the label `{label}` cannot be written as an action in a formula"));
+        }
+        if let Some(why) = vocabularies.iter().find_map(|v| v.read(&format!("<{label}>true")).err()) {
+            return no(format!("the label `{label}` is refused: {}", why.message));
         }
     }
     if let Some((x, y)) = vocabularies.iter().find_map(|v| v.alike(&used)) {

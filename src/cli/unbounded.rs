@@ -651,8 +651,9 @@ fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let of = |m: &Measure| {
         let (counter, component) = parameter(process, m.param);
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
-        let rigid = model.defined.rigid.iter().map(|r| &r.name);
-        let below = rigid.fold(below, |text, name| text.replace(&hidden_name(name), name));
+        // The parameter of the process has the name of the constant, which no other word of the file has.
+        let signature = &process.data.signature;
+        let below = model.defined.rigid.iter().fold(below, |text, r| text.replace(&signature.var(r.var).name, &r.name));
         json!({ "counter": counter, "component": component, "summands": m.summands.len(), "below": below })
     };
     measures.iter().map(of).collect()
