@@ -275,6 +275,9 @@ pub(super) fn as_text(
     );
     if let Verdict::Unsafe(run) = &outcome.verdict {
         out += &run_text(run);
+        if program.is_some() {
+            out += &observer_text(run);
+        }
     }
     out
 }
@@ -306,6 +309,15 @@ fn assumptions_text(list: &[String]) -> String {
         let _ = writeln!(out, "{:15}{text}", if i == 0 { "assumes" } else { "" });
         out
     })
+}
+
+/// The process of a translated program that sees memory for a claim, and is no thread.
+fn observer_text(run: &Run) -> String {
+    let watch = |step: &String| Some(step.strip_prefix("watch(")?.strip_suffix(')')?.to_string());
+    let Some(observer) = run.steps.iter().find_map(watch) else { return String::new() };
+    let threads = run.processes.saturating_sub(1);
+    let s = if threads == 1 { "" } else { "s" };
+    format!("process #{observer} is no thread: it sees what is in memory, and the program has {threads} thread{s}\n")
 }
 
 fn claim_text(run: &Run) -> String {
