@@ -56,7 +56,8 @@ pub fn formulas() -> usize {
     number("FORMULAS").map_or(5, |n| n as usize)
 }
 
-/// One of so many cases is taken by the program; 1: no case is taken within this process.
+/// Returns the number of cases of which one is taken by the program; 1: none is taken within this
+/// process.
 fn by_program() -> u64 {
     number("PROGRAM").unwrap_or(12)
 }
@@ -277,16 +278,16 @@ pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
     println!("| route | seeds | cases | comparisons | open | differences | seconds |\n|---|---|---|---|---|---|---|");
     let mut failed = Vec::new();
     deeply(|| together(&mut plain, extent));
-    failed.extend(plain.iter().filter_map(told));
+    failed.extend(plain.iter().filter_map(report));
     for mut course in own {
         deeply(|| alone(&mut course, extent));
-        failed.extend(told(&course));
+        failed.extend(report(&course));
     }
     failed
 }
 
-/// Prints the line of a route; what is wrong with it.
-fn told(course: &Course) -> Option<String> {
+/// Prints the line of a route; returns what is wrong with it.
+fn report(course: &Course) -> Option<String> {
     let Course { row, tally, spent, first, next, differences } = course;
     let name = row.name;
     let detail = if tally.comparisons.len() > 1 { format!(" {:?}", tally.comparisons) } else { String::new() };

@@ -284,7 +284,7 @@ impl Inside {
     fn typed(&self, tree: &FormulaFile, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
         check_formula(tree, &model.process().data, &model.process().actions)
     }
-    /// The transition system.
+    /// Returns the transition system.
     ///
     /// # Errors
     /// Those of the model.
@@ -296,7 +296,7 @@ impl Inside {
         let (_, lts) = explore::explore_lts(&self.model, &options, &Budget::default(), &Silent).map_err(said("explore"))?;
         Ok(self.lts.get_or_init(|| lts))
     }
-    /// By options of `check`, and of `explore` unless they are `-`.
+    /// Answers by options of `check`, and of `explore` unless they are `-`.
     ///
     /// # Errors
     /// Those of the route.
@@ -333,7 +333,7 @@ impl Inside {
     pub(super) fn over(&self, model: &Compiled) -> Result<Vec<TypedFormula>, String> {
         self.trees.iter().map(|tree| self.typed(tree, model).map_err(said("formula"))).collect()
     }
-    /// The formulas and the counts on another model, whose labels have these declarations.
+    /// Finds the answers and the counts on another model, with these declarations of its labels.
     ///
     /// # Errors
     /// Those of the model.
