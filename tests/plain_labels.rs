@@ -81,7 +81,7 @@ fn a_distinguishing_formula_is_checked_on_both_systems() {
     assert!(other.code == 1 && other.stderr.contains("no label of the transition system"), "{}", other.stderr);
     // A label of another language cannot stand in a formula.
     let foreign = run(folder.path(), "compare @p.aut @y.aut --out @why.mcf");
-    assert!(foreign.code == 1 && foreign.stderr.contains("`PUT !1` is not an action of mCRL2"), "{}", foreign.stderr);
+    assert!(foreign.code == 1 && foreign.stderr.contains("`PUT !1` cannot be written as an action"), "{}", foreign.stderr);
 }
 
 /// `i` is a label like others, unless it is said to be the internal action.

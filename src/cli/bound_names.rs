@@ -1,8 +1,9 @@
-//! Labels up to the names of bound variables: `c(lambda x: Nat. x < 1)` and `c(lambda y: Nat. y < 1)` are one label.
+//! Labels up to the names of bound variables and up to parentheses: `c(lambda x: Nat. x < 1)` and
+//! `c(lambda y: Nat. (y < 1))` are one label.
 //!
 //! Input: the text of a label. Output: a text in which the n-th binder has the n-th name of a fixed list, and expressions have no
-//! parentheses that they do not need; `None` if the label is no multi-action of mCRL2 or binds nothing, so that its own text
-//! is its identity. Cost: linear in the text.
+//! parentheses that they do not need; `None` if the label is no multi-action of mCRL2, or has neither binders nor operators,
+//! so that its own text is its identity. Cost: linear in the text.
 
 use mu_syntax::ast::{Data, DataKind, VarDecl};
 use mu_syntax::print;
@@ -13,11 +14,11 @@ const NAME: &str = "@";
 /// Writes a label up to the names of bound variables.
 pub(super) fn canonical(label: &str) -> Option<String> {
     let mut acts = mu_syntax::parse_multi_action(Default::default(), label).ok()?;
-    let mut renamer = Renamer { scope: Vec::new(), binders: 0 };
+    let mut renamer = Renamer { scope: Vec::new(), binders: 0, has_operators: false };
     for argument in acts.iter_mut().flat_map(|(_, args)| args) {
         renamer.rename(argument);
     }
-    if renamer.binders == 0 {
+    if renamer.binders == 0 && !renamer.has_operators {
         return None;
     }
     let act = |(name, args): &(mu_syntax::ast::Ident, Vec<Data>)| {
@@ -32,6 +33,8 @@ struct Renamer {
     /// Bound names and their new ones, innermost last.
     scope: Vec<(String, String)>,
     binders: usize,
+    /// True if an operator stands in the label.
+    has_operators: bool,
 }
 
 impl Renamer {
@@ -53,8 +56,14 @@ impl Renamer {
                 args.iter_mut().for_each(|e| self.rename(e));
             }
             DataKind::Update(a, b, c) => [a, b, c].into_iter().for_each(|e| self.rename(e)),
-            DataKind::Unary(_, a) => self.rename(a),
-            DataKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| self.rename(e)),
+            DataKind::Unary(_, a) => {
+                self.has_operators = true;
+                self.rename(a);
+            }
+            DataKind::Binary(_, a, b) => {
+                self.has_operators = true;
+                [a, b].into_iter().for_each(|e| self.rename(e));
+            }
             DataKind::Comprehension(var, body) => self.within(std::slice::from_mut(&mut **var), body),
             DataKind::Lambda(vars, body) | DataKind::Forall(vars, body) | DataKind::Exists(vars, body) => self.within(vars, body),
             DataKind::Where(body, definitions) => {
@@ -106,7 +115,9 @@ mod tests {
         for (a, b) in different {
             assert_ne!(canonical(a), canonical(b), "{a}, {b}");
         }
-        // Without binders the text is what counts.
+        assert_eq!(canonical("a((x == y) && z)"), canonical("a(((x == y) && z))"));
+        assert_ne!(canonical("a(x == (y && z))"), canonical("a((x == y) && z)"));
+        // Without binders and operators the text is what counts.
         assert!(["a(1, 2)", "PUT !1", "a|b", "tau"].into_iter().all(|label| canonical(label).is_none()));
     }
 }

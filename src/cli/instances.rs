@@ -90,6 +90,8 @@ struct Search {
     failed: Option<Diagnostic>,
     /// All values up to this sum were looked at.
     complete: Option<usize>,
+    /// True if a limit ended the search among small values.
+    is_limited: bool,
     /// True once the search goes on among cases of the abstraction.
     is_past_sums: bool,
     /// States of all models.
@@ -223,37 +225,52 @@ impl Instances<'_> {
                 }
                 match self.instance(values, &mut search, None)? {
                     Instance::False => return Ok(Tried::False),
-                    Instance::Last => break 'sums,
+                    Instance::Last => {
+                        search.is_limited = true;
+                        break 'sums;
+                    }
                     Instance::Next if search.without_model.len() > MOST_WITHOUT => break 'sums,
                     Instance::Next => {}
                 }
             }
             search.complete = Some(sum);
         }
-        let complete = search.complete;
-        let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
-        let numbers: BTreeSet<usize> = self.literals.iter().copied().chain(numbers_in(&self.text.0.text)).collect();
-        let near = numbers.iter().flat_map(|n| [n.saturating_sub(1), *n, n.saturating_add(1)]).map(|n| vec![n]);
-        let mut cases = cases.to_vec();
-        cases.sort_by_key(|values| (sum(values), values.clone()));
-        cases.extend(near.filter(|_| self.names.len() == 1));
-        let mut known = BTreeSet::new();
-        cases.retain(|values| beyond(values) && known.insert(values.clone()));
-        search.is_past_sums = true;
-        // The limits of these are no reason to report.
-        let why = search.why.clone();
-        for values in cases.into_iter().take(MOST_CASES) {
-            if let Instance::False = self.instance(values, &mut search, Some(CASE_STATES))? {
-                return Ok(Tried::False);
+        // A limit that a small value meets is met by larger ones too.
+        if !search.is_limited {
+            let cases = self.far_values(cases, search.complete)?;
+            search.is_past_sums = true;
+            // The limits of these are no reason to report.
+            let why = search.why.clone();
+            for values in cases {
+                match self.instance(values, &mut search, Some(CASE_STATES))? {
+                    Instance::False => return Ok(Tried::False),
+                    Instance::Last => break,
+                    Instance::Next => {}
+                }
             }
+            search.why = why;
         }
-        search.why = why;
         match search.failed.take() {
             // No value gives a model.
             Some(error) if search.held.is_empty() && search.why.is_none() => return Err(error),
             _ => {}
         }
         Ok(Tried::Open(search.text(self.names)))
+    }
+
+    /// Returns values that stand for cases of the abstraction, and those next to numbers of the text, in
+    /// ascending order; `complete`: the sum up to which all values are checked. Numbers above
+    /// [`MOST_LITERAL`] are left out where a parameter counts constants, since a text is written for each.
+    fn far_values(&mut self, cases: &[Vec<usize>], complete: Option<usize>) -> Result<Vec<Vec<usize>>, Diagnostic> {
+        let counting = mu_regions::counted::counting(&self.session.read(&self.args.model)?);
+        let most = if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
+        let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));
+        let near = numbers.flat_map(|n| [n.saturating_sub(1), n, n.saturating_add(1)]).map(|n| vec![n]);
+        let all = cases.iter().cloned().chain(near.filter(|_| self.names.len() == 1));
+        let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
+        let values: BTreeSet<(usize, Vec<usize>)> =
+            all.filter(|v| beyond(v) && sum(v) <= most).map(|values| (sum(&values), values)).collect();
+        Ok(values.into_iter().map(|v| v.1).take(MOST_CASES).collect())
     }
 
     /// Checks the formula for single values. `most`: the limit on states, for values that were not reached one by one.

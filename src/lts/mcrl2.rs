@@ -319,6 +319,11 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         matches!(self.0.content(term), Content::Apply("Binder", _))
             || self.applied(term).is_some_and(|(name, _)| ["@set", "@bag", "@func_update", "@func_update_stable"].contains(&name))
     }
+    /// True if a value is an operator of the language with arguments, such as `x == y` for elements of an
+    /// abstract sort.
+    fn is_operation(&self, term: Term) -> bool {
+        self.applied(term).is_some_and(|(name, arguments)| !arguments.is_empty() && !super::declared::is_name(name))
+    }
     fn value(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         if out.len() > MOST_TEXT {
             return Err(refuse(format!("a label has more than {MOST_TEXT} characters: {}...", &out.chars().take(60).collect::<String>())));
@@ -366,10 +371,10 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 self.value(finite, out)
             }
             // Functions, and sets and bags of all that fulfil a condition; those that no text stands for are told apart at least.
-            _ if self.is_expression(term)
+            _ if (self.is_expression(term) || self.is_operation(term))
                 && let Ok(text) = super::declared::value(self.0, term) =>
             {
-                out.push_str(&text);
+                out.push_str(without_parentheses(&text));
                 Ok(())
             }
             Some((name, arguments)) => {
@@ -388,6 +393,19 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             },
         }
     }
+}
+
+/// Removes a pair of parentheses around a whole text.
+fn without_parentheses(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
 }
 
 #[cfg(test)]
