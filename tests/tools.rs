@@ -189,6 +189,23 @@ fn compare_labels_with_bound_variables() {
     assert_eq!(j["confirmed"], true, "{j}");
 }
 
+/// Operators and enumerations in labels have the same meaning in a binary file as in the model.
+#[test]
+fn compare_labels_with_operators() {
+    let f = Folder::new();
+    f.file(
+        "o.mcrl2",
+        "sort Id; map k, l: Id;
+         act a: Bool; b: List(Bool); c: FBag(Bool); d: Set(Nat);
+         init a(k == l) . b([k == l, k != l && k == l]) . c({false: 1} + {k == l: 3, true: 1}) . a(!(k == l)) . d({1, 2});",
+    );
+    f.expect(0, "convert @o.mcrl2 @o.lts");
+    f.expect(0, "compare @o.mcrl2 @o.lts");
+    f.file("p.mcrl2", "sort Id; map k, l: Id; act a: Bool; init a(!(k == l));");
+    f.file("q.mcrl2", "sort Id; map k, l: Id; act a: Bool; init a(k == l);");
+    f.expect(1, "compare @p.mcrl2 @q.mcrl2");
+}
+
 /// Labels that no formula can name still get a confirmed formula.
 #[test]
 fn compare_labels_of_other_languages() {

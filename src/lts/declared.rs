@@ -47,7 +47,7 @@ impl Declarations {
 
     /// A printer of what is not declared here, which knows what is.
     pub fn printer<'a, R: BufRead>(&'a self, stream: &'a Reader<R>) -> Printer<'a, R> {
-        Printer { texts: Texts(stream), overloaded: Some(&self.overloaded) }
+        Printer { texts: Texts(stream), overloaded: Some(&self.overloaded), enumerates: false }
     }
 
     /// Notes an operation.
@@ -91,7 +91,7 @@ impl Declarations {
                     line += " -> ";
                 }
                 // A left-hand side is a pattern: nothing is put around its parts.
-                Printer { texts: Texts(stream), overloaded: None }.expression(*left, &mut line)?;
+                Printer { texts: Texts(stream), overloaded: None, enumerates: false }.expression(*left, &mut line)?;
                 line += " = ";
                 printer.expression(*right, &mut line)?;
                 line += ";\n";
@@ -143,12 +143,14 @@ pub(super) struct Printer<'a, R> {
     pub texts: Texts<'a, R>,
     /// Names that several operations have.
     overloaded: Option<&'a AHashSet<String>>,
+    /// True if finite lists, sets, and bags are written as enumerations, as in labels.
+    enumerates: bool,
 }
 
 /// The text of a value that only an expression stands for: a function, a set of all that fulfil a condition.
 pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String, Diagnostic> {
     let mut out = String::new();
-    Printer { texts: Texts(stream), overloaded: None }.expression(term, &mut out)?;
+    Printer { texts: Texts(stream), overloaded: None, enumerates: true }.expression(term, &mut out)?;
     Ok(out)
 }
 
@@ -259,6 +261,19 @@ impl<R: BufRead> Printer<'_, R> {
                 return Ok(());
             }
             return self.internal(term, name, &[], out);
+        }
+        if let Some((open, items, close)) = self.texts.enumeration(term).filter(|_| self.enumerates) {
+            out.push(open);
+            for (i, (item, count)) in items.into_iter().enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                self.expression(item, out)?;
+                if let Some(count) = count {
+                    out.push_str(": ");
+                    self.expression(count, out)?;
+                }
+            }
+            out.push(close);
+            return Ok(());
         }
         match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),

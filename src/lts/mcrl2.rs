@@ -314,6 +314,13 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             }
         }
     }
+    /// Items of a finite list, set, or bag with its brackets, and multiplicities for bags; `None` for other values.
+    pub fn enumeration(&self, term: Term) -> Option<(char, Vec<(Term, Option<Term>)>, char)> {
+        let bag = ["@fbag_cons", "@fbag_insert", "@fbag_cinsert"];
+        let list = self.chain(term, &["|>"], "[]").map(|l| ('[', l, ']'));
+        let set = || self.chain(term, &["@fset_cons", "@fset_insert"], "{}").map(|l| ('{', l, '}'));
+        list.or_else(set).or_else(|| self.chain(term, &bag, "{:}").map(|l| ('{', l, '}')))
+    }
     /// Whether a value is a function that is no operation, or made of one.
     fn is_expression(&self, term: Term) -> bool {
         matches!(self.0.content(term), Content::Apply("Binder", _))
@@ -335,11 +342,7 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             out.push_str(&n.to_string());
             return Ok(());
         }
-        let chain = self.chain(term, &["|>"], "[]").map(|l| ('[', l, ']'));
-        let chain = chain.or_else(|| self.chain(term, &["@fset_cons", "@fset_insert"], "{}").map(|l| ('{', l, '}')));
-        let bag = ["@fbag_cons", "@fbag_insert", "@fbag_cinsert"];
-        let chain = chain.or_else(|| self.chain(term, &bag, "{:}").map(|l| ('{', l, '}')));
-        if let Some((open, items, close)) = chain {
+        if let Some((open, items, close)) = self.enumeration(term) {
             out.push(open);
             for (i, (item, count)) in items.iter().enumerate() {
                 if i > 0 {

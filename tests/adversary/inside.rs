@@ -53,9 +53,13 @@ pub struct Inside {
     marked: OnceLock<(Compiled, Vec<TypedFormula>)>,
 }
 
+/// Most resident memory of the process, in bytes, before a search gives up.
+const MEMORY: u64 = 6 << 30;
+
 /// A budget of states and time.
 pub fn budget(states: Option<u64>, milliseconds: u64) -> Budget {
-    Budget::new(Limits { max_states: states, timeout: Some(Duration::from_millis(milliseconds)), ..Limits::default() })
+    let timeout = Some(Duration::from_millis(milliseconds));
+    Budget::new(Limits { max_states: states, timeout, max_memory: Some(MEMORY) })
 }
 
 /// What a command says: an error of the program's own is a failure.

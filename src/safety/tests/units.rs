@@ -151,7 +151,7 @@ fn wrong_programs_are_refused_with_their_place() {
         (data("x dd 0\nx dd 1", "nop", "x = 1"), "declared twice"),
         (data("eax dd 0", "nop", "eax = 1"), "cannot be the name"),
         (data("x dt 0", "nop", "x = 1"), "expected `dd`"),
-        (data("x dd y", "nop", "x = 1"), "expected a number or `N`"),
+        (data("x dd y", "nop", "x = 1"), "expected a number, `N` or `?`"),
         (data("x dd 4294967296", "nop", "x = 1"), "does not fit"),
         (data("x dd 0 ! counter", "nop", "x = 1"), "expected `as counter`"),
         (code("fsqrt"), "unknown instruction `fsqrt`"),
