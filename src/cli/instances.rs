@@ -265,7 +265,7 @@ impl Instances<'_> {
         let counting = mu_regions::counted::counting(&self.session.read(&self.args.model)?);
         let most = if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
         let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));
-        let near = numbers.flat_map(|n| [n.saturating_sub(1), n, n.saturating_add(1)]).map(|n| vec![n]);
+        let near = numbers.flat_map(neighbours).map(|n| vec![n]);
         let all = cases.iter().cloned().chain(near.filter(|_| self.names.len() == 1));
         let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
         let values: BTreeSet<(usize, Vec<usize>)> =
@@ -331,7 +331,7 @@ impl Instances<'_> {
     /// met (`states`) goes.
     pub fn refuted(&mut self, states: u64) -> Result<Option<Vec<usize>>, Diagnostic> {
         let numbers = self.numbers();
-        let near = numbers.iter().flat_map(|n| [n.saturating_sub(1), *n, n + 1]);
+        let near = numbers.into_iter().flat_map(neighbours);
         let values: BTreeSet<usize> = (0..4).chain(near).collect();
         let count = self.names.len();
         let mut spots: Vec<Vec<usize>> = Vec::new();
@@ -372,6 +372,11 @@ pub(super) fn numbers_in(text: &str) -> Vec<usize> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Returns a number and those next to it.
+fn neighbours(n: usize) -> [usize; 3] {
+    [n.saturating_sub(1), n, n.saturating_add(1)]
 }
 
 /// Valuations of this many parameters, of one sum.

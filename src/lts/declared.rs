@@ -262,18 +262,10 @@ impl<R: BufRead> Printer<'_, R> {
             }
             return self.internal(term, name, &[], out);
         }
-        if let Some((open, items, close)) = self.texts.enumeration(term).filter(|_| self.enumerates) {
-            out.push(open);
-            for (i, (item, count)) in items.into_iter().enumerate() {
-                out.push_str(if i > 0 { ", " } else { "" });
-                self.expression(item, out)?;
-                if let Some(count) = count {
-                    out.push_str(": ");
-                    self.expression(count, out)?;
-                }
-            }
-            out.push(close);
-            return Ok(());
+        if self.enumerates
+            && let Some(items) = self.texts.enumeration(term)
+        {
+            return self.texts.enumerated(term, items, out, |item, out| self.expression(item, out));
         }
         match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),

@@ -321,6 +321,31 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         let set = || self.chain(term, &["@fset_cons", "@fset_insert"], "{}").map(|l| ('{', l, '}'));
         list.or_else(set).or_else(|| self.chain(term, &bag, "{:}").map(|l| ('{', l, '}')))
     }
+    /// Writes the items of [`Texts::enumeration`] by `write`.
+    pub fn enumerated(
+        &self,
+        term: Term,
+        (open, items, close): (char, Vec<(Term, Option<Term>)>, char),
+        out: &mut String,
+        write: impl Fn(Term, &mut String) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        out.push(open);
+        for (i, (item, count)) in items.iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            write(*item, out)?;
+            if let Some(count) = count {
+                out.push_str(": ");
+                write(*count, out)?;
+            }
+        }
+        if items.is_empty() && self.applied(term).is_some_and(|a| a.0 == "{:}") {
+            out.push(':');
+        }
+        out.push(close);
+        Ok(())
+    }
     /// Whether a value is a function that is no operation, or made of one.
     fn is_expression(&self, term: Term) -> bool {
         matches!(self.0.content(term), Content::Apply("Binder", _))
@@ -342,23 +367,8 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             out.push_str(&n.to_string());
             return Ok(());
         }
-        if let Some((open, items, close)) = self.enumeration(term) {
-            out.push(open);
-            for (i, (item, count)) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push_str(", ");
-                }
-                self.value(*item, out)?;
-                if let Some(count) = count {
-                    out.push_str(": ");
-                    self.value(*count, out)?;
-                }
-            }
-            if items.is_empty() && self.applied(term).is_some_and(|a| a.0 == "{:}") {
-                out.push(':');
-            }
-            out.push(close);
-            return Ok(());
+        if let Some(items) = self.enumeration(term) {
+            return self.enumerated(term, items, out, |item, out| self.value(item, out));
         }
         match self.applied(term) {
             // A fraction, a set or bag that is finite.

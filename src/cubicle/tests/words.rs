@@ -4,6 +4,8 @@
 //! which every word wraps both agree; in the one that assumes a bound they agree unless the system reaches a place that has no counterpart. Instructions
 //! come from the instruction table, so that a new one is generated at once. `MU_CHECK_SEED=n` replays a program, `MU_CHECK_RUNS=n` makes more.
 
+mod machine;
+
 use mu_base::random::Random;
 use mu_base::{SourceId, Stage};
 use mu_cubicle::machine::{Machine, Memory, Setup};
@@ -109,32 +111,7 @@ fn by_words(program: &nasm::X86Program) -> Option<bool> {
         watched.iter_mut().zip(p.registers(threads)).for_each(|(w, r)| w.extend(r));
     }
     let machine = mu_program::machine::Machine::watched(program.program.clone(), mu_program::memory::TSO, None, &watched);
-    let (mut seen, mut todo) = (HashSet::new(), vec![machine.initial()]);
-    while let Some(state) = todo.pop() {
-        if !seen.insert(state.clone()) {
-            continue;
-        }
-        if seen.len() > MOST {
-            return None;
-        }
-        if program.unsafe_states.iter().any(|p| p.witnesses(&machine, &state).is_some()) {
-            return Some(true);
-        }
-        for thread in 0..threads {
-            let mut next = state.clone();
-            if machine.advance(thread, &mut next).unwrap_or_else(|d| panic!("{}", d)).is_some() {
-                todo.push(next);
-            }
-            let mut ready = Vec::new();
-            machine.ready(thread, &state, &mut |at| ready.push(at));
-            for at in ready {
-                let mut next = state.clone();
-                machine.flush(thread, at, &mut next).unwrap_or_else(|d| panic!("{}", d));
-                todo.push(next);
-            }
-        }
-    }
-    Some(false)
+    machine::reaches_unsafe(program, &machine, MOST)
 }
 
 /// Which claim of the system some processes reach: one of the program's, one of places without counterpart, none; or nothing if there are too many states.

@@ -1,11 +1,13 @@
 //! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the machine of two and three processes says.
 
+mod machine;
+
 use mu_base::SourceId;
 use mu_cubicle::machine::{Act, Machine, Memory, Setup};
 use mu_cubicle::system::System;
 use mu_cubicle::x86::{Options, columns, translate};
 use mu_program::parametric;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
 fn text(name: &str) -> String {
@@ -107,29 +109,7 @@ fn reached_with_bits(text: &str) -> bool {
     let program = mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
     let memory = mu_program::memory::TSO;
     let machine = mu_program::machine::Machine::new(program.program.clone(), memory, None, &[]);
-    let (mut seen, mut todo) = (HashSet::new(), vec![machine.initial()]);
-    while let Some(state) = todo.pop() {
-        if !seen.insert(state.clone()) {
-            continue;
-        }
-        if program.unsafe_states.iter().any(|p| p.witnesses(&machine, &state).is_some()) {
-            return true;
-        }
-        for thread in 0..2 {
-            let mut next = state.clone();
-            if machine.advance(thread, &mut next).unwrap_or_else(|d| panic!("{}", d)).is_some() {
-                todo.push(next);
-            }
-            let mut ready = Vec::new();
-            machine.ready(thread, &state, &mut |at| ready.push(at));
-            for at in ready {
-                let mut next = state.clone();
-                machine.flush(thread, at, &mut next).unwrap_or_else(|d| panic!("{}", d));
-                todo.push(next);
-            }
-        }
-    }
-    false
+    machine::reaches_unsafe(&program, &machine, usize::MAX).expect("no limit")
 }
 
 #[test]
