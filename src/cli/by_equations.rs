@@ -9,13 +9,13 @@
 //! Invariant: the solver's strategies are verified before the verdict is returned. Quantifiers that
 //! nothing bounds are tried number by number, for [`MOST_UNROLLED`] instances and no longer.
 
-use super::game::decided_by;
+use super::game::{decided_by, expect_verified};
 use super::load::Loaded;
 use super::pipeline::Session;
-use mu_base::{Budget, Diagnostic, Limits, SourceId, Stage, Stop};
+use mu_base::{Budget, Diagnostic, Limits, SourceId, Stop};
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typed::TypedFormula;
-use mu_game::{Game, Player, verify};
+use mu_game::{Game, Player};
 use mu_pbes::print;
 use mu_solve::Solver;
 
@@ -53,8 +53,7 @@ pub(super) fn decide(
         game => game?,
     };
     let solution = solver.solve(&game, &session.budget).map_err(Diagnostic::stopped)?;
-    verify::verify(&game, &solution)
-        .map_err(|flaw| Diagnostic::new(Stage::Internal, format!("solver {} gives a wrong solution: {flaw}", solver.name())))?;
+    expect_verified(&game, &solution, solver)?;
     Ok(Some((solution.winner(game.initial) == Player::Even, game.vertex_count() as u64)))
 }
 

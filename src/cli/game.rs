@@ -11,7 +11,7 @@ use mu_base::{Budget, Diagnostic, Stage};
 use mu_compile::typed::process::Terms;
 use mu_formula::equations::{self, Unrolled};
 use mu_formula::typecheck::check_formula;
-use mu_game::{Game, Player, pg, verify};
+use mu_game::{Game, Player, Solution, pg, verify};
 use mu_lts::{behaviour, mcrl2};
 use mu_pbes::print;
 use mu_process::linearise;
@@ -116,6 +116,15 @@ pub(super) fn decided_by(session: &Session, system: &equations::System, solver: 
     Ok(found.game)
 }
 
+/// Verifies the strategies of a solution, apart from the solver.
+///
+/// # Errors
+/// Internal: the solution is wrong.
+pub(super) fn expect_verified(game: &Game, solution: &Solution, solver: &dyn Solver) -> Result<(), Diagnostic> {
+    let wrong = |flaw| Diagnostic::new(Stage::Internal, format!("solver {} gives a wrong solution: {flaw}", solver.name()));
+    verify::verify(game, solution).map_err(wrong)
+}
+
 /// The solver of an option.
 pub(super) fn solver(name: Option<&String>) -> &'static dyn Solver {
     name.and_then(|n| by_name(n)).unwrap_or(default_solver())
@@ -140,8 +149,7 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
         Err(stop) => return unknown(session, &stop),
     };
     let seconds = start.elapsed().as_secs_f64();
-    verify::verify(&game, &solution)
-        .map_err(|flaw| Diagnostic::new(Stage::Internal, format!("solver {} gives a wrong solution: {flaw}", solver.name())))?;
+    expect_verified(&game, &solution, solver)?;
     session.say(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
     if let Some(out) = &args.out {
         write(out, |file| pg::write_solution(&solution, file))?;
