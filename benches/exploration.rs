@@ -1,7 +1,8 @@
-//! Exploration of the hand-written ARCx model, for comparison with a hand-written explorer of the same model.
+//! Exploration of the hand-written ARCx model, for comparison with a hand-written explorer of the
+//! same model.
 //!
-//! `cargo bench --bench exploration -- N [none|full] [THREADS...]` prints a line for each number of threads: counts, seconds, states a
-//! second, bytes of the store and peak resident bytes a state.
+//! `cargo bench --bench exploration -- N [none|full] [THREADS...]` prints a line for each number of
+//! threads: counts, seconds, states a second, bytes of the store and peak resident bytes a state.
 
 #[path = "../tests/support/models.rs"]
 mod models;
@@ -11,7 +12,8 @@ use mu_check::base::{Budget, limits};
 use mu_check::explore::{Options, Silent, explore};
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let max = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(2);
     let full = arguments.get(1).is_none_or(|a| a == "full");
     let mut threads: Vec<usize> = arguments.iter().skip(2).filter_map(|a| a.parse().ok()).collect();

@@ -1,9 +1,13 @@
 //! The hot paths one by one, by Criterion: `cargo bench --bench hot_paths [-- NAME]`.
 //!
-//! - `group_lookup`: successors of states that were all met before, so each group answers from its cache and each target is found.
-//! - `tree_insertion`: the same states from nothing, caches and store included; the difference to the former is insertion.
-//! - `canonical_form`: a search in which one state of each orbit stands for all, beside the search of all.
-//! - `product_step`: a formula of local consistency on the same model, beside the exploration alone.
+//! - `group_lookup`: successors of states that were all met before, so each group answers from its
+//!   cache and each target is found.
+//! - `tree_insertion`: the same states from nothing, caches and store included; the difference to
+//!   the former is insertion.
+//! - `canonical_form`: a search in which one state of each orbit stands for all, beside the search
+//!   of all.
+//! - `product_step`: a formula of local consistency on the same model, beside the exploration
+//!   alone.
 //! - `rewriting`: equations on numbers and lists.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -20,22 +24,26 @@ use mu_check::{data, pbes};
 use std::hint::black_box;
 
 fn file(path: &str) -> String {
-    std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).expect("a file of the package")
+    std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR")))
+        .expect("a file of the package")
 }
 
 /// The ARCx model with two operations a core.
 fn arcx() -> Compiled {
     let mut sources = SourceMap::new();
     let define = [("max_operation_id".to_string(), "1".to_string())];
-    let expanded = template::expand("arcx.spec", &file("specs/arcx.spec"), &define, &mut sources).expect("it expands");
+    let expanded = template::expand("arcx.spec", &file("specs/arcx.spec"), &define, &mut sources)
+        .expect("it expands");
     let tree = syntax::parse_specification(expanded.source, &expanded.text).expect("it parses");
     let spec = typecheck::check_specification(&tree).expect("it type checks");
-    let process = linearise::linearise(&spec, &linearise::Options::default()).expect("it is linearised");
+    let process =
+        linearise::linearise(&spec, &linearise::Options::default()).expect("it is linearised");
     Compiled::new(process, &Confluence::None).expect("it compiles")
 }
 
 fn formula(model: &Compiled, name: &str) -> TypedFormula {
-    let tree = syntax::parse_formula(SourceId(0), &file(&format!("formulas/{name}.mcf"))).expect("it parses");
+    let tree = syntax::parse_formula(SourceId(0), &file(&format!("formulas/{name}.mcf")))
+        .expect("it parses");
     check_formula(&tree, &model.process().data, &model.process().actions).expect("it type checks")
 }
 
@@ -65,12 +73,18 @@ fn exploration(c: &mut Criterion) {
             }
         });
     });
-    group.bench_function("tree_insertion", |b| b.iter(|| explore(&model, &options, &Budget::default(), &Silent)));
+    group.bench_function("tree_insertion", |b| {
+        b.iter(|| explore(&model, &options, &Budget::default(), &Silent))
+    });
     let symmetric = one_thread(true);
-    group.bench_function("canonical_form", |b| b.iter(|| explore(&model, &symmetric, &Budget::default(), &Silent)));
+    group.bench_function("canonical_form", |b| {
+        b.iter(|| explore(&model, &symmetric, &Budget::default(), &Silent))
+    });
     let typed = formula(&model, "1a.gos");
     group.bench_function("product_step", |b| {
-        b.iter(|| pbes::check(&model, &model, &typed, pbes::Options::new(&options), &Budget::default()));
+        b.iter(|| {
+            pbes::check(&model, &model, &typed, pbes::Options::new(&options), &Budget::default())
+        });
     });
     group.finish();
 }

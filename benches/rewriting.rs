@@ -1,6 +1,7 @@
 //! Speed of the data engine in equations applied a second, on small functional programs.
 //!
-//! `cargo bench --bench rewriting -- [NAME...]` prints a line for each program: its result, steps, seconds, steps a second.
+//! `cargo bench --bench rewriting -- [NAME...]` prints a line for each program: its result, steps,
+//! seconds, steps a second.
 
 use mu_check::data::engine::{Engine, Program};
 use mu_check::data::typecheck::check_expression;
@@ -20,7 +21,10 @@ fn main() {
         }
         match measure(program.declarations, program.full.0) {
             Ok((result, steps, seconds)) if result == program.full.1 => {
-                println!("{name}: {result} steps={steps} seconds={seconds:.3} steps_per_second={:.0}", steps as f64 / seconds)
+                println!(
+                    "{name}: {result} steps={steps} seconds={seconds:.3} steps_per_second={:.0}",
+                    steps as f64 / seconds
+                )
             }
             Ok((result, ..)) => println!("{name}: {result} where {} was expected", program.full.1),
             Err(e) => println!("{name}: {e:?}"),
@@ -28,7 +32,10 @@ fn main() {
     }
 }
 
-fn measure(declarations: &str, expression: &str) -> Result<(String, u64, f64), mu_check::base::Diagnostic> {
+fn measure(
+    declarations: &str,
+    expression: &str,
+) -> Result<(String, u64, f64), mu_check::base::Diagnostic> {
     let ast = parse_specification(Default::default(), &format!("{declarations}\ninit delta;"))?;
     let mut spec = check_specification(&ast)?.data;
     let e = check_expression(&parse_data(Default::default(), expression)?, &mut spec, None)?;

@@ -1,4 +1,5 @@
-//! Explores a model with a visitor that counts states and steps and collects some of the states: for when counts are not enough.
+//! Explores a model with a visitor that counts states and steps and collects some of the states:
+//! for when counts are not enough.
 //!
 //! `cargo run --example explore_with_visitor`
 
@@ -49,7 +50,10 @@ pub fn census() -> Result<(Census, Visited), Diagnostic> {
 #[allow(dead_code)] // the test has a `main` of its own
 fn main() {
     match census() {
-        Ok((census, end)) => println!("{end:?}: {} states, {} steps, counters equal in {:?}", census.states, census.steps, census.even),
+        Ok((census, end)) => println!(
+            "{end:?}: {} states, {} steps, counters equal in {:?}",
+            census.states, census.steps, census.even
+        ),
         Err(error) => eprintln!("{}", error.message),
     }
 }

@@ -1,16 +1,21 @@
-//! The allocator of the program, and the one setting that it needs. Values are small and many: a search takes 3 to 12 % less time than with glibc's.
+//! The allocator of the program, and the one setting that it needs. Values are small and many: a
+//! search takes 3 to 12 % less time than with glibc's.
 //!
-//! In a search that spills its table to disk memory that is freed is given back at once, not a tenth of a second later: it looks at what the process holds to
-//! tell whether that was enough. Elsewhere it would be a loss: a run of a few hundredths of a second takes up to a fifth longer, one by several processes 4 %.
+//! In a search that spills its table to disk memory that is freed is given back at once, not a
+//! tenth of a second later: it looks at what the process holds to tell whether that was enough.
+//! Elsewhere it would be a loss: a run of a few hundredths of a second takes up to a fifth longer,
+//! one by several processes 4 %.
 //!
-//! This is the only unsafe code of the program: two calls of C functions that read and write a number.
+//! This is the only unsafe code of the program: two calls of C functions that read and write a
+//! number.
 
 use std::ffi::{c_int, c_long};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The number of the option `purge_delay` in the allocator's second version, and its value unless someone sets it, in milliseconds.
+/// The number of the option `purge_delay` in the allocator's second version, and its value unless
+/// someone sets it, in milliseconds.
 const PURGE_DELAY: (c_int, c_long) = (15, 10);
 
 unsafe extern "C" {
@@ -18,16 +23,18 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// To be called first: in a search that spills what is freed goes back to the system at once, unless the environment says otherwise
-/// (`MIMALLOC_PURGE_DELAY`).
+/// To be called first: in a search that spills what is freed goes back to the system at once,
+/// unless the environment says otherwise (`MIMALLOC_PURGE_DELAY`).
 pub fn set_up() {
     let spills = |word: std::ffi::OsString| word.to_string_lossy().starts_with("--spill");
     if !std::env::args_os().any(spills) {
         return;
     }
     let (option, usual) = PURGE_DELAY;
-    // SAFETY: both functions take any number of an option, check it, and read or write one number that the allocator holds in an atomic or looks at later;
-    // no other thread is there yet. An option that has another value than this one usually has, because it was renumbered or set, is left alone.
+    // SAFETY: both functions take any number of an option, check it, and read or write one number
+    // that the allocator holds in an atomic or looks at later; no other thread is there yet. An
+    // option that has another value than this one usually has, because it was renumbered or set, is
+    // left alone.
     unsafe {
         if mi_option_get(option) == usual {
             mi_option_set(option, 0);

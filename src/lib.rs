@@ -1,7 +1,8 @@
-//! `mu-check`: model checking of mCRL2 specifications against first-order modal mu-calculus formulas, explicit and symbolic.
+//! `mu-check`: model checking of mCRL2 specifications against first-order modal mu-calculus
+//! formulas, explicit and symbolic.
 //!
-//! A program needs four types: a [`Specification`] gives a [`Model`], which counts its states and checks formulas as a [`Run`] says; what is wrong is
-//! an [`Error`] with its place.
+//! A program needs four types: a [`Specification`] gives a [`Model`], which counts its states and
+//! checks formulas as a [`Run`] says; what is wrong is an [`Error`] with its place.
 //!
 //! ```
 //! use mu_check::{Run, Specification, Verdict};
@@ -20,8 +21,9 @@
 //! # }
 //! ```
 //!
-//! Beyond that, data flows one way, from text to verdict. Each layer is a package of its own in `src/`, re-exported here as a module, and depends only on
-//! layers above it (see ARCHITECTURE.md). A program with a model of its own, without any language, begins at [`model`].
+//! Beyond that, data flows one way, from text to verdict. Each layer is a package of its own in
+//! `src/`, re-exported here as a module, and depends only on layers above it (see ARCHITECTURE.md).
+//! A program with a model of its own, without any language, begins at [`model`].
 #![warn(missing_docs)]
 
 /// Ids, places, diagnostics, limits.
@@ -115,7 +117,10 @@ pub use mu_report as report;
 
 /// What programs call.
 pub use mu_library as library;
-pub use mu_library::{Counts, Enabled, Error, Evidence, Judgement, Model, Place, Priority, Run, Specification, Stop, Verdict, Walk};
+pub use mu_library::{
+    Counts, Enabled, Error, Evidence, Judgement, Model, Place, Priority, Run, Specification, Stop,
+    Verdict, Walk,
+};
 
 /// The page of this machine.
 pub use mu_studio as studio;

@@ -1,13 +1,18 @@
-//! Many routes to one answer: random specifications and formulas, each compared over every route that the tool has.
+//! Many routes to one answer: random specifications and formulas, each compared over every route
+//! that the tool has.
 //!
-//! A specification: operational rules, lineariser with each simplification on and off, the printed linear process read back, 1, 2, 7
-//! threads, caches on, off and tiny, symmetries, confluence, every reduction, the symbolic engine, a file written and read. A formula: direct evaluation
-//! on the transition system, the product search, the parity game with each solver and from its file, on the model, on the
-//! transition system, on its quotients, symbolically; evidence is replayed.
+//! A specification: operational rules, lineariser with each simplification on and off, the printed
+//! linear process read back, 1, 2, 7 threads, caches on, off and tiny, symmetries, confluence,
+//! every reduction, the symbolic engine, a file written and read. A formula: direct evaluation
+//! on the transition system, the product search, the parity game with each solver and from its
+//! file, on the model, on the transition system, on its quotients, symbolically; evidence is
+//! replayed.
 //!
-//! `cargo test --release --test agreement -- --ignored long --nocapture` runs at length: `AGREEMENT_CASES` formulas, at most
-//! `AGREEMENT_SECONDS`, from `AGREEMENT_SEED` on. A failure is made small and printed with its seed; `AGREEMENT_SEED=n AGREEMENT_CASES=1`
-//! replays it, `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` tells each before it is tried.
+//! `cargo test --release --test agreement -- --ignored long --nocapture` runs at length:
+//! `AGREEMENT_CASES` formulas, at most `AGREEMENT_SECONDS`, from `AGREEMENT_SEED` on. A failure is
+//! made small and printed with its seed; `AGREEMENT_SEED=n AGREEMENT_CASES=1` replays it,
+//! `AGREEMENT_SHRINK=0` leaves it as large as it is, `AGREEMENT_TRACE=1` tells each before it is
+//! tried.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::rules::{by_rules, with_sorted_labels};
@@ -74,7 +79,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Fails if some route was not compared once. A short run cannot expect quotients, which few formulas need.
+    /// Fails if some route was not compared once. A short run cannot expect quotients, which few
+    /// formulas need.
     fn missed_no_route(&self) {
         let routes = [
             ("specifications", self.specifications),
@@ -88,27 +94,55 @@ impl Tally {
             ("printed specifications", self.printed),
             ("files", self.on_files),
             ("evidence that is confirmed", self.confirmed),
-            ("quotients by strong bisimilarity", if self.formulas < 500 { 1 } else { self.on_strong }),
-            ("quotients by branching bisimilarity", if self.formulas < 500 { 1 } else { self.on_branching }),
+            (
+                "quotients by strong bisimilarity",
+                if self.formulas < 500 { 1 } else { self.on_strong },
+            ),
+            (
+                "quotients by branching bisimilarity",
+                if self.formulas < 500 { 1 } else { self.on_branching },
+            ),
         ];
         let missed: Vec<&str> = routes.iter().filter(|r| r.1 == 0).map(|r| r.0).collect();
-        assert!(missed.is_empty() || self.formulas < 50 && self.comparisons > 0, "not met: {}; {self:?}", missed.join(", "));
+        assert!(
+            missed.is_empty() || self.formulas < 50 && self.comparisons > 0,
+            "not met: {}; {self:?}",
+            missed.join(", ")
+        );
     }
 }
 
 /// Says what differs.
-fn same<T: PartialEq + std::fmt::Debug>(tally: &mut Tally, what: impl FnOnce() -> String, found: &T, expected: &T) -> Result<(), String> {
+fn same<T: PartialEq + std::fmt::Debug>(
+    tally: &mut Tally,
+    what: impl FnOnce() -> String,
+    found: &T,
+    expected: &T,
+) -> Result<(), String> {
     tally.comparisons += 1;
-    if found == expected { Ok(()) } else { Err(format!("{}: {found:?} where {expected:?} was expected", what())) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{}: {found:?} where {expected:?} was expected", what()))
+    }
 }
 
-fn alike(tally: &mut Tally, what: &str, a: &Lts, b: &Lts, equivalence: Equivalence) -> Result<(), String> {
+fn alike(
+    tally: &mut Tally,
+    what: &str,
+    a: &Lts,
+    b: &Lts,
+    equivalence: Equivalence,
+) -> Result<(), String> {
     tally.comparisons += 1;
     if equivalent(a, b, equivalence, 1) {
         return Ok(());
     }
     let (x, y, name) = (a.state_count(), b.state_count(), equivalence.name());
-    Err(format!("{what}: not {name} equivalent, {x} and {y} states: {:?}", distinguish(a, b, equivalence, 1)))
+    Err(format!(
+        "{what}: not {name} equivalent, {x} and {y} states: {:?}",
+        distinguish(a, b, equivalence, 1)
+    ))
 }
 
 fn parse_specification(text: &str) -> Result<ProcSpec, Diagnostic> {
@@ -131,8 +165,10 @@ impl ActionLabels for Table {
 
 impl Table {
     fn new(labels: &Labels, model: &Compiled) -> Self {
-        let known: HashMap<String, LabelId> = (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
-        let of = |text: &String| known.get(text).map_or_else(Arc::default, |l| model.multi_action(*l));
+        let known: HashMap<String, LabelId> =
+            (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
+        let of =
+            |text: &String| known.get(text).map_or_else(Arc::default, |l| model.multi_action(*l));
         Self(labels.texts.iter().map(of).collect())
     }
 }
@@ -156,7 +192,8 @@ pub struct Subject {
 
 /// What the explorer counts.
 fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u64), String> {
-    let found = explore::explore(model, options, &Budget::default(), &Silent).map_err(said("explore"))?;
+    let found =
+        explore::explore(model, options, &Budget::default(), &Silent).map_err(said("explore"))?;
     match found.stop {
         Stop::Complete => Ok((found.states, found.transitions, found.deadlocks)),
         stop => Err(format!("explore stopped: {stop:?}")),
@@ -164,7 +201,11 @@ fn counts(model: &dyn Model, options: &explore::Options) -> Result<(u64, u64, u6
 }
 
 /// Compares all routes to the transition system of a specification; none if it is too large.
-pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result<Option<Subject>, String> {
+pub fn subject(
+    seed: u64,
+    texts: &(String, String),
+    tally: &mut Tally,
+) -> Result<Option<Subject>, String> {
     let small = parse_specification(&texts.1).map_err(said("the text for the rules"))?;
     let expected = match by_rules(&small, MOST_STATES) {
         Ok(lts) => with_sorted_labels(lts),
@@ -181,21 +222,39 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
         let options = if seed.is_multiple_of(4) { options.with_all_folded() } else { options };
         linearise::linearise(&spec, &options).map_err(said("lineariser"))
     };
-    let compiled = |process, confluence| Compiled::new(process, &confluence).map_err(said("compile"));
+    let compiled =
+        |process, confluence| Compiled::new(process, &confluence).map_err(said("compile"));
     let full = |model: &Compiled, options: &explore::Options| {
-        let (outcome, lts) = explore::explore_lts(model, options, &Budget::default(), &Silent).map_err(said("explore"))?;
-        if outcome.stop == Stop::Complete { Ok(lts) } else { Err(format!("explore stopped: {:?}", outcome.stop)) }
+        let (outcome, lts) = explore::explore_lts(model, options, &Budget::default(), &Silent)
+            .map_err(said("explore"))?;
+        if outcome.stop == Stop::Complete {
+            Ok(lts)
+        } else {
+            Err(format!("explore stopped: {:?}", outcome.stop))
+        }
     };
     let process = linear(true, true)?;
     let printed = (seed.is_multiple_of(4)).then(|| print::linear_process(&process));
     let confluent = compiled(process.clone(), Confluence::Auto)?;
     let model = compiled(process, Confluence::None)?;
     let lts = full(&model, &options(1, true))?;
-    alike(tally, "rules and lineariser", &expected, &with_sorted_labels(lts.clone()), Equivalence::Strong)?;
+    alike(
+        tally,
+        "rules and lineariser",
+        &expected,
+        &with_sorted_labels(lts.clone()),
+        Equivalence::Strong,
+    )?;
     tally.states += lts.state_count() as u64;
-    // The same by other numbers of threads, caches, sizes: the same numbers, and the same numbering.
+    // The same by other numbers of threads, caches, sizes: the same numbers, and the same
+    // numbering.
     let base = counts(&model, &options(1, true))?;
-    same(tally, || "states kept and counted".into(), &(lts.state_count() as u64, lts.transition_count() as u64), &(base.0, base.1))?;
+    same(
+        tally,
+        || "states kept and counted".into(),
+        &(lts.state_count() as u64, lts.transition_count() as u64),
+        &(base.0, base.1),
+    )?;
     let tiny = explore::Options { cache_bytes: 2000, expected_states: 1, ..options(2, true) };
     for (name, options) in [
         ("cache off", options(1, false)),
@@ -210,9 +269,15 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
         }
         same(tally, || format!("counts, {name}"), &counts(&model, &options)?, &base)?;
         let mut other = full(&model, &options)?;
-        same(tally, || format!("transition system, {name}"), &sorted_rows(&mut other), &sorted_rows(&mut lts.clone()))?;
+        same(
+            tally,
+            || format!("transition system, {name}"),
+            &sorted_rows(&mut other),
+            &sorted_rows(&mut lts.clone()),
+        )?;
     }
-    let found = explore::explore(&model, &options(1, true), &Budget::default(), &Silent).map_err(said("explore"))?;
+    let found = explore::explore(&model, &options(1, true), &Budget::default(), &Silent)
+        .map_err(said("explore"))?;
     tally.symmetric += u64::from(found.symmetries > 1);
     let plain = compiled(linear(false, false)?, Confluence::None)?;
     alike(tally, "unsimplified", &lts, &full(&plain, &options(1, true))?, Equivalence::Strong)?;
@@ -220,10 +285,18 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
     alike(tally, "one simplification", &lts, &full(&one, &options(1, true))?, Equivalence::Strong)?;
     if let Some(text) = printed {
         tally.printed += 1;
-        let again = parse_specification(&text).map_err(|d| format!("the printed linear process: {}\n{text}", d.message))?;
-        let again = linearise::linearise(&again, &Default::default()).map_err(said("lineariser on the printed linear process"))?;
+        let again = parse_specification(&text)
+            .map_err(|d| format!("the printed linear process: {}\n{text}", d.message))?;
+        let again = linearise::linearise(&again, &Default::default())
+            .map_err(said("lineariser on the printed linear process"))?;
         let again = full(&compiled(again, Confluence::None)?, &options(1, true))?;
-        alike(tally, "printed linear process", &with_sorted_labels(lts.clone()), &with_sorted_labels(again), Equivalence::Strong)?;
+        alike(
+            tally,
+            "printed linear process",
+            &with_sorted_labels(lts.clone()),
+            &with_sorted_labels(again),
+            Equivalence::Strong,
+        )?;
     }
     // Confluence.
     let prioritised = options(1, true).with_confluence_of(&confluent);
@@ -233,7 +306,12 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
         alike(tally, "confluence", &lts, &less, Equivalence::Branching)?;
         let by_threads = explore::Options { threads: 2, cache: false, ..prioritised };
         let (mut a, mut b) = (full(&confluent, &by_threads)?, less);
-        same(tally, || "confluence, 2 threads, cache off".into(), &sorted_rows(&mut a), &sorted_rows(&mut b))?;
+        same(
+            tally,
+            || "confluence, 2 threads, cache off".into(),
+            &sorted_rows(&mut a),
+            &sorted_rows(&mut b),
+        )?;
     }
     // Quotients.
     let mut quotients = Vec::new();
@@ -242,19 +320,28 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
         alike(tally, "quotient", &lts, &quotient, equivalence)?;
         let again = reduce(&quotient, equivalence, 2);
         let sizes = |l: &Lts| (l.state_count(), l.transition_count());
-        same(tally, || format!("quotient of a quotient, {}", equivalence.name()), &sizes(&again), &sizes(&quotient))?;
+        same(
+            tally,
+            || format!("quotient of a quotient, {}", equivalence.name()),
+            &sizes(&again),
+            &sizes(&quotient),
+        )?;
         quotients.push(quotient);
     }
     // Sets of states.
-    let strategy = [Strategy::Saturation, Strategy::Chaining, Strategy::BreadthFirst][(seed % 3) as usize];
-    let found = symbolic::reach(&model, &sets(strategy, seed), &Budget::default()).map_err(said("symbolic"))?;
-    let number = |n: Option<num_bigint::BigUint>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
+    let strategy =
+        [Strategy::Saturation, Strategy::Chaining, Strategy::BreadthFirst][(seed % 3) as usize];
+    let found = symbolic::reach(&model, &sets(strategy, seed), &Budget::default())
+        .map_err(said("symbolic"))?;
+    let number =
+        |n: Option<num_bigint::BigUint>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(u64::MAX);
     let symbolic = (number(Some(found.states)), number(found.transitions), number(found.deadlocks));
     same(tally, || format!("symbolic counts, {strategy:?}"), &symbolic, &base)?;
     // The file.
     let mut bytes = Vec::new();
     aut::write(&lts, &mut bytes).map_err(said("writing the file"))?;
-    let file = aut::read(&bytes[..], &aut::AutOptions::default()).map_err(said("reading the file"))?;
+    let file =
+        aut::read(&bytes[..], &aut::AutOptions::default()).map_err(said("reading the file"))?;
     let shape = |l: &Lts| (l.initial, l.offsets.clone(), l.targets.clone());
     same(tally, || "file".into(), &shape(&file), &shape(&lts))?;
     alike(tally, "file", &lts, &file, Equivalence::Strong)?;
@@ -263,12 +350,26 @@ pub fn subject(seed: u64, texts: &(String, String), tally: &mut Tally) -> Result
     let strong = quotients.next().expect("strong");
     let branching = quotients.nth(1).expect("branching");
     let weak = quotients.next().expect("weak");
-    Ok(Some(Subject { model, plain, confluent, lts: Arc::new(lts), file: Arc::new(file), strong, branching, weak }))
+    Ok(Some(Subject {
+        model,
+        plain,
+        confluent,
+        lts: Arc::new(lts),
+        file: Arc::new(file),
+        strong,
+        branching,
+        weak,
+    }))
 }
 
 fn sets(strategy: Strategy, seed: u64) -> symbolic::Options {
     let threads = [1, 2, 7][(seed / 3 % 3) as usize];
-    let mut options = symbolic::Options { strategy, merge: !seed.is_multiple_of(5), threads, ..Default::default() };
+    let mut options = symbolic::Options {
+        strategy,
+        merge: !seed.is_multiple_of(5),
+        threads,
+        ..Default::default()
+    };
     options.settings.initial_bits = 8;
     options
 }
@@ -277,8 +378,10 @@ fn sets(strategy: Strategy, seed: u64) -> symbolic::Options {
 fn sorted_rows(lts: &mut Lts) -> Vec<Vec<(String, u32)>> {
     (0..lts.state_count())
         .map(|s| {
-            let mut row: Vec<(String, u32)> =
-                lts.successors(StateId::new(s)).map(|(l, t)| (lts.table.texts[l.index()].clone(), t.0)).collect();
+            let mut row: Vec<(String, u32)> = lts
+                .successors(StateId::new(s))
+                .map(|(l, t)| (lts.table.texts[l.index()].clone(), t.0))
+                .collect();
             row.sort();
             row
         })
@@ -287,16 +390,28 @@ fn sorted_rows(lts: &mut Lts) -> Vec<Vec<(String, u32)>> {
 
 /// Fuel of the direct evaluation of a formula.
 const FUEL: u64 = 60_000;
-/// Fuel for the others in comparison: all routes are finite, some formulas have very many obligations.
+/// Fuel for the others in comparison: all routes are finite, some formulas have very many
+/// obligations.
 const MOST_PAIRS: u64 = 30_000;
 
 /// Compares all routes to the verdict of a formula.
-pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mut Tally) -> Result<(), String> {
+pub fn verdicts(
+    seed: u64,
+    subject: &Subject,
+    text: &str,
+    kind: Kind,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let tree = syntax::parse_formula(SourceId(0), text).map_err(said("formula"))?;
-    let typed = |model: &Compiled| check_formula(&tree, &model.process().data, &model.process().actions).map_err(said("formula"));
+    let typed = |model: &Compiled| {
+        check_formula(&tree, &model.process().data, &model.process().actions)
+            .map_err(said("formula"))
+    };
     let formula = typed(&subject.model)?;
     let table = Table::new(&subject.lts.table, &subject.model);
-    let Some(expected) = naive::holds_within(&formula, &subject.lts, &table, FUEL).map_err(said("direct evaluation"))? else {
+    let Some(expected) = naive::holds_within(&formula, &subject.lts, &table, FUEL)
+        .map_err(said("direct evaluation"))?
+    else {
         tally.too_hard += 1;
         return Ok(());
     };
@@ -318,13 +433,19 @@ pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mu
         ("game on a quotient", true, auto, &explore_options[0]),
     ] {
         let quotient_at = (name == "game on a quotient").then_some(0);
-        let options = Options { force_game, quotient_at, solver: Some(solver), ..Options::new(explore) };
+        let options =
+            Options { force_game, quotient_at, solver: Some(solver), ..Options::new(explore) };
         let answer = answer(&subject.model, &subject.model, &formula, options, name)?;
         let Some(answer) = answer else {
             tally.too_hard += 1;
             return Ok(());
         };
-        same(tally, || format!("model, {name} ({})", answer.route.word()), &answer.verdict, &verdict)?;
+        same(
+            tally,
+            || format!("model, {name} ({})", answer.route.word()),
+            &answer.verdict,
+            &verdict,
+        )?;
         match answer.reduced.map(|r| r.equivalence) {
             None => {}
             Some(Equivalence::Strong) => tally.on_strong += 1,
@@ -336,7 +457,8 @@ pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mu
             Route::Game => tally.games += 1,
             Route::Symbolic | Route::SymbolicGame => {}
         }
-        evidence(&answer, &subject.model, &subject.model, &formula, tally).map_err(|e| format!("model, {name}: {e}"))?;
+        evidence(&answer, &subject.model, &subject.model, &formula, tally)
+            .map_err(|e| format!("model, {name}: {e}"))?;
     }
     // On the transition system and its quotients, on the other linear process.
     let mut systems = vec![("file", &subject.file), ("strong quotient", &subject.strong)];
@@ -347,45 +469,76 @@ pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mu
     }
     for (name, lts) in systems {
         let (model, table) = (LtsModel::new(lts.clone()), Table::new(&lts.table, &subject.model));
-        let options = Options { force_game: seed.is_multiple_of(2), ..Options::new(&explore_options[0]) };
+        let options =
+            Options { force_game: seed.is_multiple_of(2), ..Options::new(&explore_options[0]) };
         let Some(answer) = answer(&model, &table, &formula, options, name)? else { continue };
         same(tally, || name.into(), &answer.verdict, &verdict)?;
         evidence(&answer, &model, &table, &formula, tally).map_err(|e| format!("{name}: {e}"))?;
     }
     // The formula on what the file alone says, where it names nothing else.
-    let labels = InferredLabels::new(&subject.file.table.texts).map_err(said("labels of the file"))?;
+    let labels =
+        InferredLabels::new(&subject.file.table.texts).map_err(said("labels of the file"))?;
     if let Ok(formula) = check_formula(&tree, labels.data(), labels.actions()) {
         let model = LtsModel::new(subject.file.clone());
-        if let Some(answer) = answer(&model, &labels, &formula, Options::new(&explore_options[0]), "labels of the file")? {
+        if let Some(answer) = answer(
+            &model,
+            &labels,
+            &formula,
+            Options::new(&explore_options[0]),
+            "labels of the file",
+        )? {
             tally.on_files += 1;
             same(tally, || "labels of the file".into(), &answer.verdict, &verdict)?;
         }
     }
     let other = typed(&subject.plain)?;
-    if let Some(answer) = answer(&subject.plain, &subject.plain, &other, Options::new(&explore_options[3]), "unsimplified")? {
+    if let Some(answer) = answer(
+        &subject.plain,
+        &subject.plain,
+        &other,
+        Options::new(&explore_options[3]),
+        "unsimplified",
+    )? {
         same(tally, || "unsimplified".into(), &answer.verdict, &verdict)?;
     }
     let prioritised = options(1, true).with_confluence_of(&subject.confluent);
     if prioritised.confluent.contains(&true) {
         let formula = typed(&subject.confluent)?;
-        if let Some(answer) = answer(&subject.confluent, &subject.confluent, &formula, Options::new(&prioritised), "confluence")? {
+        if let Some(answer) = answer(
+            &subject.confluent,
+            &subject.confluent,
+            &formula,
+            Options::new(&prioritised),
+            "confluence",
+        )? {
             same(tally, || "confluence".into(), &answer.verdict, &verdict)?;
-            evidence(&answer, &subject.confluent, &subject.confluent, &formula, tally).map_err(|e| format!("confluence: {e}"))?;
+            evidence(&answer, &subject.confluent, &subject.confluent, &formula, tally)
+                .map_err(|e| format!("confluence: {e}"))?;
         }
     }
     // Sets of states.
-    match check_symbolically(&subject.model, &subject.model, &formula, &sets(Strategy::Saturation, seed), &Budget::default()) {
+    match check_symbolically(
+        &subject.model,
+        &subject.model,
+        &formula,
+        &sets(Strategy::Saturation, seed),
+        &Budget::default(),
+    ) {
         Ok(answer) => {
             tally.symbolic += 1;
             same(tally, || "symbolic".into(), &answer.verdict, &verdict)?;
             let answer = answer.into_answer();
-            evidence(&answer, &subject.model, &subject.model, &formula, tally).map_err(|e| format!("symbolic: {e}"))?;
+            evidence(&answer, &subject.model, &subject.model, &formula, tally)
+                .map_err(|e| format!("symbolic: {e}"))?;
         }
         Err(d) => return Err(said("symbolic")(d)),
     }
     // The game in a file, by every solver.
-    let limits = mu_check::base::Limits { timeout: Some(Duration::from_millis(500)), ..Default::default() };
-    if let Ok(built) = game(&subject.model, &subject.model, &formula, &explore_options[0], &Budget::new(limits)).map_err(said("game"))?
+    let limits =
+        mu_check::base::Limits { timeout: Some(Duration::from_millis(500)), ..Default::default() };
+    if let Ok(built) =
+        game(&subject.model, &subject.model, &formula, &explore_options[0], &Budget::new(limits))
+            .map_err(said("game"))?
         && built.vertex_count() < MOST_PAIRS as usize
     {
         let mut bytes = Vec::new();
@@ -393,9 +546,17 @@ pub fn verdicts(seed: u64, subject: &Subject, text: &str, kind: Kind, tally: &mu
         let read = pg::read(&String::from_utf8_lossy(&bytes)).map_err(said("reading the game"))?;
         let mut winners = None;
         for solver in solvers() {
-            let solution = solver.solve(&read, &Budget::default()).map_err(|stop| format!("{}: {stop:?}", solver.name()))?;
-            verify::verify(&read, &solution).map_err(|flaw| format!("game file, {}: {flaw}", solver.name()))?;
-            same(tally, || format!("game file, {}", solver.name()), &(solution.winner(read.initial) == Player::Even), &expected)?;
+            let solution = solver
+                .solve(&read, &Budget::default())
+                .map_err(|stop| format!("{}: {stop:?}", solver.name()))?;
+            verify::verify(&read, &solution)
+                .map_err(|flaw| format!("game file, {}: {flaw}", solver.name()))?;
+            same(
+                tally,
+                || format!("game file, {}", solver.name()),
+                &(solution.winner(read.initial) == Player::Even),
+                &expected,
+            )?;
             let all = winners.get_or_insert_with(|| solution.winners.clone());
             same(tally, || format!("winners, {}", solver.name()), &solution.winners, all)?;
         }
@@ -411,8 +572,10 @@ fn answer(
     options: Options,
     name: &str,
 ) -> Result<Option<Answer>, String> {
-    let limits = mu_check::base::Limits { timeout: Some(Duration::from_secs(2)), ..Default::default() };
-    let answer = check(model, labels, formula, options, &Budget::new(limits)).map_err(said(name))?;
+    let limits =
+        mu_check::base::Limits { timeout: Some(Duration::from_secs(2)), ..Default::default() };
+    let answer =
+        check(model, labels, formula, options, &Budget::new(limits)).map_err(said(name))?;
     Ok((!matches!(answer.verdict, Verdict::Unknown(_))).then_some(answer))
 }
 
@@ -445,27 +608,36 @@ fn case(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> 
             println!("formula {i}: {text}");
         }
         let seed = seed + i as u64;
-        verdicts(seed, &subject, &text, kind, tally).map_err(|e| format!("{e}\nformula {i}: {text}"))?;
+        verdicts(seed, &subject, &text, kind, tally)
+            .map_err(|e| format!("{e}\nformula {i}: {text}"))?;
     }
     Ok(())
 }
 
 fn tapes(seed: u64) -> Vec<Tape> {
-    (0..=FORMULAS as u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
+    (0..=FORMULAS as u64)
+        .map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48)))
+        .collect()
 }
 
 /// The same, a panic being a failure like others.
 fn guarded(seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> Result<(), String> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(seed, tapes, tally))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        Err(format!("panic: {}", text.unwrap_or_default()))
-    })
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| case(seed, tapes, tally)))
+        .unwrap_or_else(|panic| {
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+            Err(format!("panic: {}", text.unwrap_or_default()))
+        })
 }
 
 /// Makes a failure small and tells it.
 fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
     // The formulas before the one that fails are of no interest.
-    let failing = error.rsplit_once("\nformula ").and_then(|(_, rest)| rest.split(':').next()?.parse::<usize>().ok());
+    let failing = error
+        .rsplit_once("\nformula ")
+        .and_then(|(_, rest)| rest.split(':').next()?.parse::<usize>().ok());
     let seed_of = |kept: Option<usize>| kept.map_or(seed, |i| seed + i as u64);
     let mut start = vec![tapes[0].used()];
     start.extend(failing.map(|i| tapes[1 + i].used()));
@@ -479,11 +651,16 @@ fn fail(seed: u64, tapes: &[Tape], error: &str) -> ! {
     let wanted = what(error);
     let deadline = Instant::now() + Duration::from_secs(60);
     let tries = from_environment("AGREEMENT_SHRINK").map_or(5000, |t| t as usize);
-    let small = shrink(start, tries, |tapes| Instant::now() < deadline && run(tapes).is_some_and(|e| what(&e) == wanted));
+    let small = shrink(start, tries, |tapes| {
+        Instant::now() < deadline && run(tapes).is_some_and(|e| what(&e) == wanted)
+    });
     let _ = std::panic::take_hook();
     let error = run(&small).unwrap_or_else(|| error.to_string());
     let text = specification(&mut Tape::replay(small[0].clone())).0;
-    panic!("AGREEMENT_SEED={seed} AGREEMENT_CASES=1 replays this:\n{error}\n{}", &text[text.find("act ").unwrap_or(0)..]);
+    panic!(
+        "AGREEMENT_SEED={seed} AGREEMENT_CASES=1 replays this:\n{error}\n{}",
+        &text[text.find("act ").unwrap_or(0)..]
+    );
 }
 
 /// Whether all that is tried is told.
@@ -500,7 +677,8 @@ fn run(cases: u64, seconds: u64) {
     let first = from_environment("AGREEMENT_SEED");
     let cases = from_environment("AGREEMENT_CASES").unwrap_or(cases);
     let limit = Duration::from_secs(from_environment("AGREEMENT_SECONDS").unwrap_or(seconds));
-    // The rules recurse over terms, which grow with the stack of an infinite process: a large stack.
+    // The rules recurse over terms, which grow with the stack of an infinite process: a large
+    // stack.
     let worker = move || {
         let (start, mut told) = (Instant::now(), Instant::now());
         let mut tally = Tally::default();
@@ -536,7 +714,10 @@ fn run(cases: u64, seconds: u64) {
             tally.missed_no_route();
         }
         if tally.formulas > 100 {
-            assert!(share(tally.truths) > 30.0 && share(tally.truths) < 70.0, "the formulas are nearly all of one kind");
+            assert!(
+                share(tally.truths) > 30.0 && share(tally.truths) < 70.0,
+                "the formulas are nearly all of one kind"
+            );
         }
     };
     let run = std::thread::Builder::new().stack_size(512 << 20).spawn(worker).expect("a thread");
@@ -568,8 +749,12 @@ fn a_tape_replays() {
         assert_eq!(text, formula(&mut Tape::replay(tape.used()), Kind::Any));
     }
     // The smallest tape that makes a formula with a fixed point.
-    let has = |tapes: &[Vec<u32>]| formula(&mut Tape::replay(tapes[0].clone()), Kind::Any).contains("mu ");
-    let seed = (0..).find(|s| formula(&mut Tape::new(*s), Kind::Any).contains("mu ")).expect("one of them");
+    let has = |tapes: &[Vec<u32>]| {
+        formula(&mut Tape::replay(tapes[0].clone()), Kind::Any).contains("mu ")
+    };
+    let seed = (0..)
+        .find(|s| formula(&mut Tape::new(*s), Kind::Any).contains("mu "))
+        .expect("one of them");
     let mut tape = Tape::new(seed);
     let long = formula(&mut tape, Kind::Any);
     let small = shrink(vec![tape.used()], 2000, has);

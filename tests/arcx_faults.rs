@@ -1,7 +1,9 @@
-//! The ARCx formulas hold for a reason: for each there is a fault of the model that makes it false, and no other than those that should be.
+//! The ARCx formulas hold for a reason: for each there is a fault of the model that makes it false,
+//! and no other than those that should be.
 
 use crate::support::faults::{
-    FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, RELEASE_FAULTS, RELEASE_FORMULAS, SMALL, STORED, narrow, patch,
+    FAULTS, FIRST_STORES, FORMULAS, PUBLISHED_CLOSE, RELEASE_FAULTS, RELEASE_FORMULAS, SMALL,
+    STORED, narrow, patch,
 };
 use mu_check::base::SourceMap;
 use mu_check::formula::typecheck::check_formula;
@@ -19,9 +21,15 @@ fn values(changes: &[(&'static str, u32)]) -> Vec<(&'static str, u32)> {
     SMALL.iter().map(|s| *changes.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect()
 }
 
-/// Checks formulas (names under `formulas/`) on a specification text: for each `T`, `F` or `?`. `3.cacheconsistency` is checked for all
-/// stores of defined values, but with three operations or more only for the first stores.
-fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], formulas: &[&str]) -> String {
+/// Checks formulas (names under `formulas/`) on a specification text: for each `T`, `F` or `?`.
+/// `3.cacheconsistency` is checked for all stores of defined values, but with three operations or
+/// more only for the first stores.
+fn verdicts(
+    name: &str,
+    specification: &str,
+    changes: &[(&'static str, u32)],
+    formulas: &[&str],
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: String, text: &str| {
         let path = folder.path().join(name);
@@ -39,7 +47,10 @@ fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], fo
                 return path;
             }
             let text = std::fs::read_to_string(path).unwrap();
-            file("3.cacheconsistency.mcf".into(), &narrow(&text, if large { FIRST_STORES } else { STORED }))
+            file(
+                "3.cacheconsistency.mcf".into(),
+                &narrow(&text, if large { FIRST_STORES } else { STORED }),
+            )
         })
         .collect();
     let mut arguments = vec!["check".to_string(), model];
@@ -49,7 +60,8 @@ fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], fo
         arguments.extend(["-D".to_string(), "release_acquire=true".to_string()]);
     }
     let outcome = mu_check(&arguments);
-    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
+    let results =
+        outcome.json["results"].as_array().unwrap_or_else(|| panic!("{name}: {}", outcome.stderr));
     let mut verdicts = String::new();
     for result in results {
         let verdict = result["verdict"].as_str().unwrap();
@@ -59,10 +71,18 @@ fn verdicts(name: &str, specification: &str, changes: &[(&'static str, u32)], fo
             _ => '?',
         });
         let evidence = result["evidence"].as_array();
-        assert_eq!(verdict == "false", evidence.is_some_and(|e| !e.is_empty()), "{name}: evidence of {result}");
+        assert_eq!(
+            verdict == "false",
+            evidence.is_some_and(|e| !e.is_empty()),
+            "{name}: evidence of {result}"
+        );
     }
     let expected = if verdicts.contains('F') { 1 } else { 0 };
-    assert_eq!(outcome.code, expected, "{name}: exit code with verdicts {verdicts}: {}", outcome.stderr);
+    assert_eq!(
+        outcome.code, expected,
+        "{name}: exit code with verdicts {verdicts}: {}",
+        outcome.stderr
+    );
     verdicts
 }
 
@@ -74,15 +94,29 @@ fn every_edit_fits_and_every_formula_fails_somewhere() {
         assert_eq!(patched == specification, fault.edits.is_empty(), "{}", fault.name);
         assert_eq!(fault.verdicts.len(), FORMULAS.len(), "{}", fault.name);
         assert!(fault.verdicts.bytes().all(|v| b"TF".contains(&v)), "{}", fault.name);
-        assert!(fault.defines.iter().all(|(name, value)| SMALL.iter().any(|s| s.0 == *name && s.1 != *value)), "{}", fault.name);
-        assert!(FAULTS.iter().filter(|f| f.name == fault.name).count() == 1 && !fault.what.is_empty() && !fault.why.is_empty());
+        assert!(
+            fault
+                .defines
+                .iter()
+                .all(|(name, value)| SMALL.iter().any(|s| s.0 == *name && s.1 != *value)),
+            "{}",
+            fault.name
+        );
+        assert!(
+            FAULTS.iter().filter(|f| f.name == fault.name).count() == 1
+                && !fault.what.is_empty()
+                && !fault.why.is_empty()
+        );
         for (name, _) in fault.defines {
             assert!(specification.contains(&format!("$param {name}:")), "{name}");
         }
     }
     patch(&specification, &[PUBLISHED_CLOSE]);
     for (i, formula) in FORMULAS.iter().enumerate() {
-        assert!(FAULTS.iter().any(|f| f.verdicts.as_bytes()[i] == b'F'), "no fault makes {formula} false");
+        assert!(
+            FAULTS.iter().any(|f| f.verdicts.as_bytes()[i] == b'F'),
+            "no fault makes {formula} false"
+        );
     }
 }
 
@@ -93,7 +127,11 @@ fn every_instance_and_every_formula_is_well_typed() {
     let mut typed = None;
     for fault in FAULTS {
         let text = patch(&specification, fault.edits);
-        let defines: Vec<(String, String)> = fault.defines.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let defines: Vec<(String, String)> = fault
+            .defines
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect();
         let checked = template::expand(fault.name, &text, &defines, &mut sources)
             .and_then(|e| check_specification(&parse_specification(e.source, &e.text)?));
         typed = Some(checked.unwrap_or_else(|error| panic!("{}", error.render(&sources))));
@@ -105,7 +143,9 @@ fn every_instance_and_every_formula_is_well_typed() {
             if path.extension().is_some_and(|e| e == "mcf") {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let source = sources.add(path.display().to_string(), text.as_str());
-                if let Err(error) = parse_formula(source, &text).and_then(|f| check_formula(&f, &typed.data, &typed.actions)) {
+                if let Err(error) = parse_formula(source, &text)
+                    .and_then(|f| check_formula(&f, &typed.data, &typed.actions))
+                {
                     panic!("{}", error.render(&sources));
                 }
             }
@@ -118,9 +158,15 @@ fn every_fault_fails_the_formulas_that_it_should() {
     let specification = specification();
     let mut wrong = Vec::new();
     for fault in FAULTS {
-        let found = verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &FORMULAS);
+        let found =
+            verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &FORMULAS);
         if found != fault.verdicts {
-            wrong.push(format!("{}: verdicts {found}, not {}, of {}", fault.name, fault.verdicts, FORMULAS.join(", ")));
+            wrong.push(format!(
+                "{}: verdicts {found}, not {}, of {}",
+                fault.name,
+                fault.verdicts,
+                FORMULAS.join(", ")
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -132,12 +178,14 @@ fn stricter_formulas() {
     let specification = specification();
     let formulas = ["strict/2.selfobserving", "strict/3.cacheconsistency"];
     for fault in FAULTS.iter().filter(|f| f.edits.is_empty() || f.verdicts[4..].contains('F')) {
-        let found = verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &formulas);
+        let found =
+            verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &formulas);
         assert_eq!(found, fault.verdicts[4..], "{}", fault.name);
     }
 }
 
-/// With the published text of `close_observation` the formula of cache consistency sees no order at all.
+/// With the published text of `close_observation` the formula of cache consistency sees no order at
+/// all.
 #[test]
 fn the_published_record_forgets() {
     let specification = specification();
@@ -148,19 +196,33 @@ fn the_published_record_forgets() {
     }
 }
 
-/// Store releases and load acquires: each formula of theirs fails for the faults that break what it asks for.
+/// Store releases and load acquires: each formula of theirs fails for the faults that break what it
+/// asks for.
 #[test]
 fn every_fault_of_release_and_acquire_fails_its_formulas() {
     let specification = specification();
     let mut wrong = Vec::new();
     for fault in RELEASE_FAULTS {
-        let found = verdicts(fault.name, &patch(&specification, fault.edits), fault.defines, &RELEASE_FORMULAS);
+        let found = verdicts(
+            fault.name,
+            &patch(&specification, fault.edits),
+            fault.defines,
+            &RELEASE_FORMULAS,
+        );
         if found != fault.verdicts {
-            wrong.push(format!("{}: verdicts {found}, not {}, of {}", fault.name, fault.verdicts, RELEASE_FORMULAS.join(", ")));
+            wrong.push(format!(
+                "{}: verdicts {found}, not {}, of {}",
+                fault.name,
+                fault.verdicts,
+                RELEASE_FORMULAS.join(", ")
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for (i, formula) in RELEASE_FORMULAS.iter().enumerate() {
-        assert!(RELEASE_FAULTS.iter().any(|f| f.verdicts.as_bytes()[i] == b'F'), "no fault makes {formula} false");
+        assert!(
+            RELEASE_FAULTS.iter().any(|f| f.verdicts.as_bytes()[i] == b'F'),
+            "no fault makes {formula} false"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Sizes of the ARCx model: the published ones, those of an independent program, and the same whatever the number of threads.
+//! Sizes of the ARCx model: the published ones, those of an independent program, and the same
+//! whatever the number of threads.
 
 use crate::support::{defines, explore, package};
 use std::path::PathBuf;
@@ -40,7 +41,10 @@ fn quotients() {
         let mut arguments = defines(values);
         arguments.extend(["--reduce".to_string(), equivalence.to_string()]);
         let (_, _, json) = explore(&model(), &arguments);
-        (json["reduced"]["states"].as_u64().unwrap(), json["reduced"]["transitions"].as_u64().unwrap())
+        (
+            json["reduced"]["states"].as_u64().unwrap(),
+            json["reduced"]["transitions"].as_u64().unwrap(),
+        )
     };
     assert_eq!(reduced(&[("max_operation_id", 0)], "strong").0, 2_797);
     assert_eq!(reduced(&[("max_operation_id", 0)], "branching"), (767, 2_092));
@@ -51,7 +55,14 @@ fn quotients() {
 /// Counts by a program apart, which knows this one model only.
 #[test]
 fn other_parameters() {
-    let names = ["address_size", "byte_size", "num_cores", "memcommands_size", "nr_wb_buffers", "max_operation_id"];
+    let names = [
+        "address_size",
+        "byte_size",
+        "num_cores",
+        "memcommands_size",
+        "nr_wb_buffers",
+        "max_operation_id",
+    ];
     let table = [
         ([1, 1, 1, 1, 1, 0], 25, 32),
         ([2, 2, 1, 1, 1, 2], 3_278, 5_584),
@@ -76,19 +87,29 @@ fn other_parameters() {
 #[test]
 fn threads_do_not_matter() {
     for threads in ["1", "2", "5"] {
-        assert_eq!(sizes(&[("max_operation_id", 1)], &["--threads", threads]), (275_528, 692_652), "{threads} threads");
+        assert_eq!(
+            sizes(&[("max_operation_id", 1)], &["--threads", threads]),
+            (275_528, 692_652),
+            "{threads} threads"
+        );
     }
 }
 
-/// What `expand` prints is plain mCRL2: expanding it again changes nothing, and its state space is the same.
+/// What `expand` prints is plain mCRL2: expanding it again changes nothing, and its state space is
+/// the same.
 #[test]
 fn the_expansion_is_plain() {
     let expand = |path: &str, options: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(["expand", path]).args(options).output().unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(["expand", path])
+            .args(options)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let text = expand(&package("specs/arcx.spec"), &["-D", "max_operation_id=0", "-D", "num_cores=1"]);
+    let text =
+        expand(&package("specs/arcx.spec"), &["-D", "max_operation_id=0", "-D", "num_cores=1"]);
     let code = text.lines().map(|l| l.split('%').next().unwrap_or("")).collect::<String>();
     assert!(!code.contains('$'), "{text}");
     let folder = tempfile::tempdir().unwrap();

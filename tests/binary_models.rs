@@ -1,6 +1,9 @@
-//! Linear processes and equation systems in mCRL2's binary form: what is written is read, and means the same; what is damaged is refused.
+//! Linear processes and equation systems in mCRL2's binary form: what is written is read, and means
+//! the same; what is damaged is refused.
 //!
-//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`, and `twice.pbes` of a text.
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. Files in `tests/files` were
+//! written by the toolset itself: `counter.lps`, `counter.pbes` of `counter.mcrl2`, and
+//! `twice.pbes` of a text.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
@@ -25,9 +28,11 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn linear(seed: u64, text: &str) -> LinearProcess {
-    let tree = syntax::parse_specification(SourceId(0), text).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+    let tree = syntax::parse_specification(SourceId(0), text)
+        .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     let spec = check_specification(&tree).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
-    linearise::linearise(&spec, &Default::default()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))
+    linearise::linearise(&spec, &Default::default())
+        .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))
 }
 
 /// The smallest strongly bisimilar system of a process, if it is small and has values everywhere.
@@ -37,7 +42,9 @@ fn system(process: LinearProcess) -> Option<Lts> {
     let options = explore::Options { threads: 1, ..Default::default() };
     match explore::explore_lts(&model, &options, &budget, &Silent) {
         // A function may be several states, by the expressions that stand for it.
-        Ok((outcome, lts)) if outcome.stop == Stop::Complete => Some(reduce(&lts, Equivalence::Strong, 1)),
+        Ok((outcome, lts)) if outcome.stop == Stop::Complete => {
+            Some(reduce(&lts, Equivalence::Strong, 1))
+        }
         _ => None,
     }
 }
@@ -45,7 +52,9 @@ fn system(process: LinearProcess) -> Option<Lts> {
 /// States, and how often each label occurs.
 fn figures(lts: &Lts) -> (usize, BTreeMap<&str, usize>) {
     let mut labels = BTreeMap::new();
-    lts.labels.iter().for_each(|l| *labels.entry(lts.table.texts[l.index()].as_str()).or_default() += 1);
+    lts.labels
+        .iter()
+        .for_each(|l| *labels.entry(lts.table.texts[l.index()].as_str()).or_default() += 1);
     (lts.state_count(), labels)
 }
 
@@ -56,12 +65,15 @@ fn random_processes_mean_the_same_when_read_again() {
     for seed in first..first + cases {
         let (text, _) = specification(&mut Tape::new(seed));
         let process = linear(seed, &text);
-        let typed = typed_process(&process).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+        let typed =
+            typed_process(&process).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let mut bytes = Vec::new();
         mcrl2::write_process(&typed, &mut bytes).unwrap();
-        let again = mcrl2::read_process(&bytes[..]).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+        let again = mcrl2::read_process(&bytes[..])
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let Some(expected) = system(process) else { continue };
-        let found = system(linear(seed, &again)).unwrap_or_else(|| panic!("seed {seed}: no system\n{text}\n{again}"));
+        let found = system(linear(seed, &again))
+            .unwrap_or_else(|| panic!("seed {seed}: no system\n{text}\n{again}"));
         assert_eq!(figures(&found), figures(&expected), "seed {seed}\n{text}\n{again}");
         compared += 1;
     }
@@ -90,14 +102,28 @@ fn random_formulas_have_the_same_verdict_by_files() {
         if expected.code > 1 {
             continue;
         }
-        assert_eq!(run(&["linearise", &at(folder, "m.mcrl2"), "--out", &at(folder, "m.lps")]).code, 0, "seed {seed}");
+        assert_eq!(
+            run(&["linearise", &at(folder, "m.mcrl2"), "--out", &at(folder, "m.lps")]).code,
+            0,
+            "seed {seed}"
+        );
         let found = run(&["check", &at(folder, "m.lps"), &at(folder, "f.mcf")]);
         assert_eq!(found.code, expected.code, "seed {seed}: {}\n{text}", found.stderr);
-        let written = run(&["pbes", &at(folder, "m.lps"), &at(folder, "f.mcf"), "--out", &at(folder, "m.pbes")]);
+        let written = run(&[
+            "pbes",
+            &at(folder, "m.lps"),
+            &at(folder, "f.mcf"),
+            "--out",
+            &at(folder, "m.pbes"),
+        ]);
         assert_eq!(written.code, 0, "seed {seed}: {}", written.stderr);
         assert_outline_says_what_the_text_says(&std::fs::read(at(folder, "m.pbes")).unwrap());
         let solved = run(&["solve", &at(folder, "m.pbes")]);
-        assert!(solved.code == expected.code || solved.code >= 2, "seed {seed}: {}\n{text}", solved.json);
+        assert!(
+            solved.code == expected.code || solved.code >= 2,
+            "seed {seed}: {}\n{text}",
+            solved.json
+        );
         compared += u64::from(solved.code < 2);
         truths += u64::from(solved.code == 0);
     }
@@ -114,7 +140,8 @@ fn assert_outline_says_what_the_text_says(file: &[u8]) {
             equations::read_outlined(SourceId(0), &outlined, &unrolled).unwrap(),
             equations::read_unrolled(SourceId(0), &outlined.text, &unrolled).unwrap(),
         ];
-        let printed = |system: &equations::System| syntax::print::specification(&system.specification);
+        let printed =
+            |system: &equations::System| syntax::print::specification(&system.specification);
         assert_eq!(printed(&one), printed(&other), "{}", outlined.text);
         assert_eq!(
             (&one.prefix, &one.least, &one.initial, one.start, &one.bare, &one.ranks),
@@ -134,7 +161,10 @@ fn files_of_the_toolset_are_read() {
     };
     // As `lps2lts` counts them.
     assert_eq!(explored("counter.lps"), (Some(136), Some(509)));
-    assert_eq!(mu_check(&["check", &file("counter.lps"), "-f", "<true*.up(2)|half(3 / 2)>true"]).code, 0);
+    assert_eq!(
+        mu_check(&["check", &file("counter.lps"), "-f", "<true*.up(2)|half(3 / 2)>true"]).code,
+        0
+    );
     assert_eq!(mu_check(&["solve", &file("counter.pbes")]).code, 1);
     assert_outline_says_what_the_text_says(&std::fs::read(file("counter.pbes")).unwrap());
     // Variables that two quantifiers have in common, of which one is bounded: each has its place.
@@ -147,14 +177,20 @@ fn files_of_the_toolset_are_read() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(file("counter.lps"), at(folder.path(), "m.pbes")).unwrap();
     let wrong = mu_check(&["solve", &at(folder.path(), "m.pbes")]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("holds no equation system"), "{}", wrong.stderr);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("holds no equation system"),
+        "{}",
+        wrong.stderr
+    );
 }
 
 #[test]
 fn damaged_files_are_refused() {
     type Read = fn(&[u8]) -> Result<String, mu_check::base::Diagnostic>;
-    let kinds: [(&str, Read); 2] =
-        [("counter.lps", |b| mcrl2::read_process(b)), ("counter.pbes", |b| mcrl2::read_equations(b).map(|read| read.text))];
+    let kinds: [(&str, Read); 2] = [
+        ("counter.lps", |b| mcrl2::read_process(b)),
+        ("counter.pbes", |b| mcrl2::read_equations(b).map(|read| read.text)),
+    ];
     let seed = number("MU_CHECK_SEED", 1);
     println!("seed {seed}");
     for (name, read) in kinds {

@@ -1,4 +1,5 @@
-//! The blocks `mcrl2 chance` of `docs/language.md`: counts of probabilistic models and values of formulas on them.
+//! The blocks `mcrl2 chance` of `docs/language.md`: counts of probabilistic models and values of
+//! formulas on them.
 
 use mu_check::base::Budget;
 use mu_check::base::random::Random;
@@ -14,9 +15,11 @@ use std::path::Path;
 
 /// The model of a text, and its system.
 fn explored(text: &str, options: &Options) -> (Compiled, System) {
-    let spec = check_specification(&syntax::parse_specification(Default::default(), text).unwrap()).unwrap();
+    let spec = check_specification(&syntax::parse_specification(Default::default(), text).unwrap())
+        .unwrap();
     let model = Compiled::new(linearise(&spec, options).unwrap(), &Confluence::None).unwrap();
-    let (system, _) = explore::explore(&model, &Budget::default(), &mut |_| {}).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+    let (system, _) = explore::explore(&model, &Budget::default(), &mut |_| {})
+        .unwrap_or_else(|e| panic!("{text}: {e:?}"));
     (model, system)
 }
 
@@ -31,7 +34,9 @@ fn value(model: &Compiled, system: &System, formula: &str) -> String {
 
 #[test]
 fn examples_of_the_document() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md")).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md"))
+            .unwrap();
     let mut found = 0;
     for block in page.split("```mcrl2 chance\n").skip(1) {
         let text = &block[..block.find("```").unwrap()];
@@ -39,11 +44,18 @@ fn examples_of_the_document() {
         for expected in text.lines().filter_map(|l| l.strip_prefix("%% ")) {
             found += 1;
             match expected.strip_prefix("formula ").and_then(|f| f.split_once(" has value ")) {
-                Some((formula, wanted)) => assert_eq!(value(&model, &system, formula), wanted, "{formula}"),
-                None => assert_eq!(format!("states {}, transitions {}", system.state_count(), system.step_count()), expected, "{text}"),
+                Some((formula, wanted)) => {
+                    assert_eq!(value(&model, &system, formula), wanted, "{formula}")
+                }
+                None => assert_eq!(
+                    format!("states {}, transitions {}", system.state_count(), system.step_count()),
+                    expected,
+                    "{text}"
+                ),
             }
         }
-        // Neither simplification nor the form of files changes what it is, nor does printing the linear process.
+        // Neither simplification nor the form of files changes what it is, nor does printing the
+        // linear process.
         for options in [Options::plain(), Options::plain().with_all(true)] {
             assert!(bisimilar(&system, &explored(text, &options).1), "{text}");
         }
@@ -87,11 +99,20 @@ fn chance_below_choices_and_beside_others() {
 
 #[test]
 fn what_adds_up_to_something_else_is_refused() {
-    for (weight, expected) in [("1/3", "add up to 2/3"), ("if(x, 2, -1)", "a probability is `-1`"), ("0", "add up to 0")] {
+    for (weight, expected) in
+        [("1/3", "add up to 2/3"), ("if(x, 2, -1)", "a probability is `-1`"), ("0", "add up to 0")]
+    {
         let text = format!("act a; init a . dist x: Bool[{weight}]. a;");
-        let spec = check_specification(&syntax::parse_specification(Default::default(), &text).unwrap()).unwrap();
-        let model = Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None).unwrap();
-        let error = explore::explore(&model, &Budget::default(), &mut |_| {}).err().map(|e| e.message).unwrap_or_default();
+        let spec =
+            check_specification(&syntax::parse_specification(Default::default(), &text).unwrap())
+                .unwrap();
+        let model =
+            Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None)
+                .unwrap();
+        let error = explore::explore(&model, &Budget::default(), &mut |_| {})
+            .err()
+            .map(|e| e.message)
+            .unwrap_or_default();
         assert!(error.contains(expected), "{weight}: {error}");
     }
 }
@@ -102,7 +123,8 @@ fn conditions_before_weights() {
     let nested = "proc P(n: Nat) = a(n) . dist x: Nat[if(n == 0, if(x < 3, 1/3, 0), if(n == 1 && n < 2, if(x == 1, 1, 0), if(x < 2, 1/2, 0)))]. P(x); init P(0);";
     let apart = "proc P(n: Nat) = (n == 0) -> a(0) . (dist x: Nat[if(x < 3, 1/3, 0)]. P(x)) + (n == 1) -> a(1) . P(1)
         + (n == 2) -> a(2) . (dist x: Nat[if(x < 2, 1/2, 0)]. P(x)); init P(0);";
-    let [a, b] = [nested, apart].map(|t| explored(&format!("act a: Nat; {t}"), &Options::default()).1);
+    let [a, b] =
+        [nested, apart].map(|t| explored(&format!("act a: Nat; {t}"), &Options::default()).1);
     assert!(bisimilar(&a, &b));
     assert_eq!((a.state_count(), b.state_count()), (3, 3));
 }
@@ -111,10 +133,18 @@ fn conditions_before_weights() {
 fn parameters_that_are_only_added_to() {
     let text = "act win, lose, stop; proc P(n: Nat) = (n < 3) -> dist x: Bool[if(x, 1/3, 2/3)]. (x -> win . P(n + 1) <> lose . P(n + 1)) <> stop . delta; init P(0);";
     let (model, system) = explored(text, &Options::default());
-    // The number of wins is not bounded by the formula; without a bound of the model it grows for ever.
-    assert_eq!(value(&model, &system, "mu X(w: Nat = 2). <win>X(w + 1) || <lose>X(w) || <stop>val(w / 2)"), "3/2");
+    // The number of wins is not bounded by the formula; without a bound of the model it grows for
+    // ever.
     assert_eq!(
-        value(&model, &system, "nu X(w: Int = 0, v: Nat = 0). [win]X(w - 5, v) && [lose]X(w, v + 3) && [stop](val(w) + val(2 * v))"),
+        value(&model, &system, "mu X(w: Nat = 2). <win>X(w + 1) || <lose>X(w) || <stop>val(w / 2)"),
+        "3/2"
+    );
+    assert_eq!(
+        value(
+            &model,
+            &system,
+            "nu X(w: Int = 0, v: Nat = 0). [win]X(w - 5, v) && [lose]X(w, v + 3) && [stop](val(w) + val(2 * v))"
+        ),
         "7"
     );
     let (model, system) = explored("act win; proc P = win . P; init P;", &Options::default());
@@ -123,7 +153,8 @@ fn parameters_that_are_only_added_to() {
     assert_eq!(value(&model, &system, "mu X(w: Int = 5). <win>X(w - 1) || val(w)"), "5");
 }
 
-/// Formulas with parameters that are only added to, beside the same with a condition on them, which holds always.
+/// Formulas with parameters that are only added to, beside the same with a condition on them, which
+/// holds always.
 #[test]
 fn parameters_that_are_only_added_to_agree_with_their_instances() {
     let text = "act a, b; proc P(n: Nat) = dist x: Bool[if(x, 1/3, 2/3)]. (x -> (a . P(0) + b . P(1)) <> (b . P(0) + (n == 1) -> b . P(n)));  init P(0);";
@@ -140,10 +171,22 @@ fn parameters_that_are_only_added_to_agree_with_their_instances() {
         let sign = pick(&["mu", "nu"]);
         let mut call = || {
             let modality = pick(&["<a>", "<b>", "[a]", "[b]", "<true>", "[true]"]);
-            format!("{modality}X({}, n + 1)", pick(&["w + 1", "w", "w - 2", "w + n", "2 + w", "1 - w", "w + w"]))
+            format!(
+                "{modality}X({}, n + 1)",
+                pick(&["w + 1", "w", "w - 2", "w + n", "2 + w", "1 - w", "w + w"])
+            )
         };
         let (first, second) = (call(), call());
-        let end = pick(&["val(w)", "val(w / 2)", "val(3 * w - 1)", "val(n - w)", "val(w + n)", "(val(w) + val(w))", "val(0)", "-val(w)"]);
+        let end = pick(&[
+            "val(w)",
+            "val(w / 2)",
+            "val(3 * w - 1)",
+            "val(n - w)",
+            "val(w + n)",
+            "(val(w) + val(w))",
+            "val(0)",
+            "-val(w)",
+        ]);
         let with = pick(&["||", "&&", "+"]);
         let factor = pick(&["", "val(1/2) * "]);
         let formula = |before: &str| {
@@ -152,7 +195,11 @@ fn parameters_that_are_only_added_to_agree_with_their_instances() {
             )
         };
         let (plain, asked) = (formula(""), formula("val(w < 0 || w >= 0) &&"));
-        assert_eq!(value(&model, &system, &plain), value(&model, &system, &asked), "seed {seed}: {plain}");
+        assert_eq!(
+            value(&model, &system, &plain),
+            value(&model, &system, &asked),
+            "seed {seed}: {plain}"
+        );
         smaller += usize::from(equations(&plain) < equations(&asked));
     }
     assert!(smaller > 20, "{smaller}");

@@ -1,4 +1,5 @@
-//! A search that was kept in a folder and taken up again ends as one that was never interrupted; a wrong folder is refused.
+//! A search that was kept in a folder and taken up again ends as one that was never interrupted; a
+//! wrong folder is refused.
 
 use crate::support::{mu_check, package};
 
@@ -22,8 +23,14 @@ fn interrupted_searches_come_to_the_same_end() {
     // Three times a limit ends it, each time later; the first run starts it.
     for (i, limit) in ["1000", "40000", "150000"].iter().enumerate() {
         let way = if i == 0 { "--checkpoint" } else { "--resume" };
-        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
-        assert_eq!((stopped.code, stopped.json["stop"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
+        let stopped =
+            mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
+        assert_eq!(
+            (stopped.code, stopped.json["stop"].as_str()),
+            (3, Some("max-states")),
+            "{}",
+            stopped.stderr
+        );
     }
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
     assert_eq!(end.code, 0, "{}", end.stderr);
@@ -35,7 +42,11 @@ fn interrupted_searches_come_to_the_same_end() {
         words.extend(strings(&change));
         let refused = mu_check(&words);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
-        assert!(refused.stderr.contains("the checkpoint is of another model"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("the checkpoint is of another model"),
+            "{}",
+            refused.stderr
+        );
     }
     // A damaged one.
     let file = folder.path().join("search/search.checkpoint");
@@ -70,7 +81,9 @@ fn values_of_all_sorts_are_kept() {
     let common = strings(&["explore", &model.display().to_string()]);
     let whole = mu_check(&common);
     assert_eq!(whole.code, 0, "{}", whole.stderr);
-    let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat());
+    let stopped = mu_check(
+        &[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat(),
+    );
     assert_eq!(stopped.code, 3, "{}", stopped.stderr);
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
     assert_eq!((end.code, figures(&end.json)), (0, figures(&whole.json)), "{}", end.stderr);
@@ -87,8 +100,10 @@ fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
     let later = "act a: Nat; b; sort S = struct none | some(g: Nat -> Nat);
         proc P(n: Nat, s: S) = (n < 300) -> a(n) . P(n + 1, if(n == 20, some(lambda x: Nat. x + n), s)) <> b . P(0, none);
         init P(0, none);";
-    let warnings =
-        ["the value `lambda x: Nat. x + 1` cannot be stored in a file, so no checkpoint is written", "of sort S may hold functions"];
+    let warnings = [
+        "the value `lambda x: Nat. x + 1` cannot be stored in a file, so no checkpoint is written",
+        "of sort S may hold functions",
+    ];
     for (at, (text, warning)) in [from_the_start, later].into_iter().zip(warnings).enumerate() {
         let model = folder.path().join(format!("functions{at}.mcrl2"));
         std::fs::write(&model, text).unwrap();
@@ -97,12 +112,30 @@ fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
             let mut common: Vec<String> = command.split(' ').map(String::from).collect();
             common.insert(1, model.display().to_string());
             let whole = mu_check(&common);
-            let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "100"])].concat());
+            let stopped = mu_check(
+                &[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "100"])].concat(),
+            );
             assert_eq!(stopped.code, 3, "{command}: {}", stopped.stderr);
-            assert!(stopped.stderr.starts_with("warning: ") && stopped.stderr.contains(warning), "{}", stopped.stderr);
-            assert_eq!(stopped.stderr.matches("cannot be stored in a file, so no checkpoint is written").count(), 1, "{}", stopped.stderr);
+            assert!(
+                stopped.stderr.starts_with("warning: ") && stopped.stderr.contains(warning),
+                "{}",
+                stopped.stderr
+            );
+            assert_eq!(
+                stopped
+                    .stderr
+                    .matches("cannot be stored in a file, so no checkpoint is written")
+                    .count(),
+                1,
+                "{}",
+                stopped.stderr
+            );
             let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
-            assert!(end.code == 0 && end.stderr.contains("it begins again"), "{command}: {}", end.stderr);
+            assert!(
+                end.code == 0 && end.stderr.contains("it begins again"),
+                "{command}: {}",
+                end.stderr
+            );
             assert_eq!(end.json.get("states"), whole.json.get("states"));
         }
     }
@@ -114,18 +147,43 @@ fn functions_are_reported_and_a_limit_ends_the_search_without_a_checkpoint() {
 fn a_game_is_solved_again() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("ring.mcrl2");
-    std::fs::write(&model, "act a, b; proc P(n: Nat) = (n < 6) -> a . P(n + 1) <> b . P(0); init P(2);").unwrap();
-    let common = strings(&["check", &model.display().to_string(), "-f", "[true*]<true*.b>true", "-f", "nu X. mu Y. <a>Y || <b>X"]);
+    std::fs::write(
+        &model,
+        "act a, b; proc P(n: Nat) = (n < 6) -> a . P(n + 1) <> b . P(0); init P(2);",
+    )
+    .unwrap();
+    let common = strings(&[
+        "check",
+        &model.display().to_string(),
+        "-f",
+        "[true*]<true*.b>true",
+        "-f",
+        "nu X. mu Y. <a>Y || <b>X",
+    ]);
     let whole = mu_check(&common);
     assert_eq!(whole.code, 0, "{}", whole.stderr);
     for processes in [&[][..], &strings(&["--processes", "2"])] {
         let kept = folder.path().join(format!("kept{}", processes.len())).display().to_string();
-        let first = mu_check(&[&common[..], processes, &strings(&["--checkpoint", &kept, "--max-states", "4"])].concat());
-        assert!([0, 3].contains(&first.code) && first.stderr.contains("it needs a game"), "{}", first.stderr);
+        let first = mu_check(
+            &[&common[..], processes, &strings(&["--checkpoint", &kept, "--max-states", "4"])]
+                .concat(),
+        );
+        assert!(
+            [0, 3].contains(&first.code) && first.stderr.contains("it needs a game"),
+            "{}",
+            first.stderr
+        );
         let end = mu_check(&[&common[..], processes, &strings(&["--resume", &kept])].concat());
         assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
         assert_eq!(end.stderr.matches("it begins again").count(), 1, "{}", end.stderr);
-        let other = strings(&["check", &package("specs/arcx.spec"), "-f", "[true*]<true>true", "--resume", &kept]);
+        let other = strings(&[
+            "check",
+            &package("specs/arcx.spec"),
+            "-f",
+            "[true*]<true>true",
+            "--resume",
+            &kept,
+        ]);
         let refused = mu_check(&[&other[..], processes].concat());
         assert!(refused.code == 2 && refused.stderr.contains("there is no"), "{}", refused.stderr);
     }
@@ -137,8 +195,18 @@ fn a_formula_given_twice_has_two_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept").display().to_string();
     let formula = package("formulas/2.selfobserving.mcf");
-    let common = strings(&["check", &package("specs/arcx.spec"), &formula, &formula, &formula, "--threads", "3"]);
-    let stopped = mu_check(&[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat());
+    let common = strings(&[
+        "check",
+        &package("specs/arcx.spec"),
+        &formula,
+        &formula,
+        &formula,
+        "--threads",
+        "3",
+    ]);
+    let stopped = mu_check(
+        &[&common[..], &strings(&["--checkpoint", &kept, "--max-states", "700"])].concat(),
+    );
     assert_eq!(stopped.code, 3, "{}", stopped.stderr);
     assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 3);
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept, "-v"])].concat());
@@ -150,7 +218,8 @@ fn a_formula_given_twice_has_two_checkpoints() {
 fn a_folder_in_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("grid.mcrl2");
-    std::fs::write(&model, "act a; proc P(n: Nat) = (n < 9) -> a . P(n + 1); init P(0) || P(0);").unwrap();
+    std::fs::write(&model, "act a; proc P(n: Nat) = (n < 9) -> a . P(n + 1); init P(0) || P(0);")
+        .unwrap();
     let model = model.display().to_string();
     let used = folder.path().join("used");
     std::fs::create_dir(&used).unwrap();
@@ -168,13 +237,18 @@ fn a_folder_in_use_is_refused() {
     lock.lock().unwrap();
     for words in &commands {
         let refused = mu_check(&strings(words));
-        assert!(refused.code == 2 && refused.stderr.contains("is in use by another run"), "{words:?}: {}", refused.stderr);
+        assert!(
+            refused.code == 2 && refused.stderr.contains("is in use by another run"),
+            "{words:?}: {}",
+            refused.stderr
+        );
     }
     drop(lock);
     assert_eq!(std::fs::read_dir(&used).unwrap().count(), 0);
     // A run holds the lock until it ends, however that is.
     let large = folder.path().join("large.mcrl2");
-    std::fs::write(&large, "act a; proc P(n: Nat) = (n < 99999999) -> a . P(n + 1); init P(0);").unwrap();
+    std::fs::write(&large, "act a; proc P(n: Nat) = (n < 99999999) -> a . P(n + 1); init P(0);")
+        .unwrap();
     let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
         .args(["explore", &large.display().to_string(), "--checkpoint", &used, "--timeout", "60s"])
         .stderr(std::process::Stdio::null())
@@ -187,14 +261,20 @@ fn a_folder_in_use_is_refused() {
     let refused = mu_check(&strings(&commands[0]));
     run.kill().unwrap();
     run.wait().unwrap();
-    assert!(refused.code == 2 && refused.stderr.contains("is in use by another run"), "{}", refused.stderr);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("is in use by another run"),
+        "{}",
+        refused.stderr
+    );
     let after = mu_check(&strings(&commands[0]));
     assert_eq!(after.code, 0, "{}", after.stderr);
 }
 
 /// Verdict and equations of each formula.
 fn verdicts(json: &serde_json::Value) -> Vec<(String, u64)> {
-    let one = |r: &serde_json::Value| (r["verdict"].as_str().unwrap().to_string(), r["equations"].as_u64().unwrap());
+    let one = |r: &serde_json::Value| {
+        (r["verdict"].as_str().unwrap().to_string(), r["equations"].as_u64().unwrap())
+    };
     json["results"].as_array().unwrap().iter().map(one).collect()
 }
 
@@ -202,25 +282,41 @@ fn verdicts(json: &serde_json::Value) -> Vec<(String, u64)> {
 fn interrupted_checks_come_to_the_same_end() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("searches").display().to_string();
-    let formulas = ["formulas/1c.gos.mcf", "formulas/2.selfobserving.mcf", "formulas/1a.gos.mcf"].map(package);
+    let formulas =
+        ["formulas/1c.gos.mcf", "formulas/2.selfobserving.mcf", "formulas/1a.gos.mcf"].map(package);
     let common = [&strings(&["check", &package("specs/arcx.spec")])[..], &formulas].concat();
     let whole = mu_check(&common);
     assert_eq!(whole.code, 0, "{}", whole.stderr);
-    assert!(verdicts(&whole.json).iter().all(|(verdict, equations)| verdict == "true" && *equations > 6_000));
+    assert!(
+        verdicts(&whole.json)
+            .iter()
+            .all(|(verdict, equations)| verdict == "true" && *equations > 6_000)
+    );
     for (i, limit) in ["700", "2500", "5000"].iter().enumerate() {
         let way = if i == 0 { "--checkpoint" } else { "--resume" };
-        // The searches take their turns with one thread and with two; all formulas are stopped, each of them is gone on with.
+        // The searches take their turns with one thread and with two; all formulas are stopped,
+        // each of them is gone on with.
         let threads = if i == 1 { "1" } else { "2" };
-        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit, "--threads", threads])].concat());
+        let stopped = mu_check(
+            &[&common[..], &strings(&[way, &kept, "--max-states", limit, "--threads", threads])]
+                .concat(),
+        );
         assert_eq!(stopped.code, 3, "{}", stopped.stderr);
-        assert!(verdicts(&stopped.json).iter().all(|(verdict, _)| verdict == "unknown"), "{}", stopped.json);
+        assert!(
+            verdicts(&stopped.json).iter().all(|(verdict, _)| verdict == "unknown"),
+            "{}",
+            stopped.json
+        );
         assert_eq!(std::fs::read_dir(&kept).unwrap().count(), formulas.len());
     }
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
     assert_eq!((end.code, verdicts(&end.json)), (0, verdicts(&whole.json)), "{}", end.stderr);
     // What is done is kept as well, whatever the order in which it is asked for again.
-    let again =
-        [&strings(&["check", &package("specs/arcx.spec"), &formulas[2], &formulas[0]])[..], &strings(&["--resume", &kept, "-v"])].concat();
+    let again = [
+        &strings(&["check", &package("specs/arcx.spec"), &formulas[2], &formulas[0]])[..],
+        &strings(&["--resume", &kept, "-v"]),
+    ]
+    .concat();
     let again = mu_check(&again);
     let expected: Vec<_> = [2, 0].iter().map(|i| verdicts(&whole.json)[*i].clone()).collect();
     assert_eq!((again.code, verdicts(&again.json)), (0, expected), "{}", again.stderr);
@@ -234,8 +330,14 @@ fn interrupted_checks_come_to_the_same_end() {
     };
     let nothing = folder.path().join("nothing");
     std::fs::create_dir(&nothing).unwrap();
-    assert!(refused(&["--resume", &nothing.display().to_string()]).contains("there is no checkpoint of a formula on this model"));
-    assert!(refused(&["--resume", &kept, "-D", "memcommands_size=2"]).contains("there is no checkpoint of a formula on this model"));
+    assert!(
+        refused(&["--resume", &nothing.display().to_string()])
+            .contains("there is no checkpoint of a formula on this model")
+    );
+    assert!(
+        refused(&["--resume", &kept, "-D", "memcommands_size=2"])
+            .contains("there is no checkpoint of a formula on this model")
+    );
     for entry in std::fs::read_dir(&kept).unwrap() {
         let path = entry.unwrap().path();
         let mut bytes = std::fs::read(&path).unwrap();
@@ -246,7 +348,8 @@ fn interrupted_checks_come_to_the_same_end() {
     assert!(refused(&["--resume", &kept]).contains("cannot read the checkpoint"));
 }
 
-/// A formula that does not hold, with formula states whose values are those of many sorts; the evidence is that of an uninterrupted run.
+/// A formula that does not hold, with formula states whose values are those of many sorts; the
+/// evidence is that of an uninterrupted run.
 #[test]
 fn a_counterexample_is_found_after_an_interruption() {
     let folder = tempfile::tempdir().unwrap();
@@ -271,9 +374,15 @@ fn a_counterexample_is_found_after_an_interruption() {
     assert_eq!(whole.code, 1, "{}", whole.stderr);
     for (i, limit) in ["50", "150"].iter().enumerate() {
         let way = if i == 0 { "--checkpoint" } else { "--resume" };
-        let stopped = mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
+        let stopped =
+            mu_check(&[&common[..], &strings(&[way, &kept, "--max-states", limit])].concat());
         assert_eq!(stopped.code, 3, "{}", stopped.stderr);
     }
     let end = mu_check(&[&common[..], &strings(&["--resume", &kept])].concat());
-    assert_eq!((end.code, &end.json["results"][0]["evidence"]), (1, &whole.json["results"][0]["evidence"]), "{}", end.stderr);
+    assert_eq!(
+        (end.code, &end.json["results"][0]["evidence"]),
+        (1, &whole.json["results"][0]["evidence"]),
+        "{}",
+        end.stderr
+    );
 }

@@ -1,4 +1,5 @@
-//! Counts and verdicts that depend on nothing but the model: not on threads, processes, the engine, limits and resumed checkpoints, or time.
+//! Counts and verdicts that depend on nothing but the model: not on threads, processes, the engine,
+//! limits and resumed checkpoints, or time.
 
 use crate::support::{Outcome, mu_check};
 use mu_check::base::random::Random;
@@ -32,11 +33,17 @@ fn run(words: &[&str], options: &str) -> Outcome {
 /// the equations until then depend on the order in which threads search: they are left out.
 fn verdicts(outcome: &Outcome) -> Vec<(String, u64)> {
     let one = |r: &serde_json::Value| {
-        let decided = r["evidence"].as_array().is_some_and(|steps| !steps.is_empty()) && r["reason"] != "game";
+        let decided = r["evidence"].as_array().is_some_and(|steps| !steps.is_empty())
+            && r["reason"] != "game";
         let equations = if decided { 0 } else { r["equations"].as_u64().unwrap() };
         (r["verdict"].as_str().unwrap().to_string(), equations)
     };
-    outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).iter().map(one).collect()
+    outcome.json["results"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{}", outcome.stderr))
+        .iter()
+        .map(one)
+        .collect()
 }
 
 fn figures(outcome: &Outcome) -> Vec<u64> {
@@ -50,10 +57,18 @@ fn figures(outcome: &Outcome) -> Vec<u64> {
 fn obligations_in_batches_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     let model = written(folder.path(), "many.mcrl2", MANY);
-    let formula = "forall n: Nat. val(n < 70) => nu X(m: Nat = n). ([true]X(m) && [a(m)]mu Y. [c]Y)";
+    let formula =
+        "forall n: Nat. val(n < 70) => nu X(m: Nat = n). ([true]X(m) && [a(m)]mu Y. [c]Y)";
     // For each of 20 states and 70 obligations X(n), and those of Y after a(n) and any number of c.
     let expected = vec![("true".to_string(), 20 * 70 + 20)];
-    for options in ["--threads 1", "--threads 1", "--threads 3", "--processes 2", "--processes 3", "--engine symbolic"] {
+    for options in [
+        "--threads 1",
+        "--threads 1",
+        "--threads 3",
+        "--processes 2",
+        "--processes 3",
+        "--engine symbolic",
+    ] {
         let outcome = run(&["check", &model, "-f", formula], options);
         assert_eq!(verdicts(&outcome), expected, "{options}: {}", outcome.stderr);
     }
@@ -65,13 +80,25 @@ fn obligations_in_batches_are_counted_once() {
 fn searches_that_any_limit_ends_come_to_the_same_figures() {
     let folder = tempfile::tempdir().unwrap();
     let model = written(folder.path(), "parties.mcrl2", PARTIES);
-    let formulas =
-        ["-f", "[true*]<true>true", "-f", "nu X(n: Nat = 0). val(n < 3) && [d]X(n + 1) && [!d]X(n)", "-f", "[true*.b(8)]mu X. [!d]X"];
+    let formulas = [
+        "-f",
+        "[true*]<true>true",
+        "-f",
+        "nu X(n: Nat = 0). val(n < 3) && [d]X(n + 1) && [!d]X(n)",
+        "-f",
+        "[true*.b(8)]mu X. [!d]X",
+    ];
     let explore = vec!["explore", &model[..]];
     let check = [&["check", &model[..]][..], &formulas].concat();
     let mut cuts = 0;
     for (at, words) in [explore, check].into_iter().enumerate() {
-        let told = |outcome: &Outcome| if at == 0 { format!("{:?}", figures(outcome)) } else { format!("{:?}", verdicts(outcome)) };
+        let told = |outcome: &Outcome| {
+            if at == 0 {
+                format!("{:?}", figures(outcome))
+            } else {
+                format!("{:?}", verdicts(outcome))
+            }
+        };
         let whole = run(&words, "--threads 1 --without por");
         assert!([0, 1].contains(&whole.code), "{}", whole.stderr);
         for seed in 0..4 {
@@ -81,7 +108,11 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
             loop {
                 let crew = 1 + random.below(4);
                 // The checkpoints of one process are not those of several.
-                let crew = if seed % 2 == 0 { format!("--threads {crew}") } else { format!("--processes {}", crew + 1) };
+                let crew = if seed % 2 == 0 {
+                    format!("--threads {crew}")
+                } else {
+                    format!("--processes {}", crew + 1)
+                };
                 most += 100 + random.below(300);
                 let limit = match random.below(3) {
                     _ if most > 800 => String::new(),
@@ -90,10 +121,19 @@ fn searches_that_any_limit_ends_come_to_the_same_figures() {
                 };
                 let outcome = run(&words, &format!("--{way} {kept} --without por {crew} {limit}"));
                 if limit.is_empty() {
-                    assert_eq!((outcome.code, told(&outcome)), (whole.code, told(&whole)), "seed {seed}, {crew}: {}", outcome.stderr);
+                    assert_eq!(
+                        (outcome.code, told(&outcome)),
+                        (whole.code, told(&whole)),
+                        "seed {seed}, {crew}: {}",
+                        outcome.stderr
+                    );
                     break;
                 }
-                assert!([0, 1, 3].contains(&outcome.code), "seed {seed}, {crew} {limit}: {}", outcome.stderr);
+                assert!(
+                    [0, 1, 3].contains(&outcome.code),
+                    "seed {seed}, {crew} {limit}: {}",
+                    outcome.stderr
+                );
                 cuts += usize::from(outcome.code == 3);
                 // A limit may come before the folder is made.
                 way = if Path::new(&kept).exists() { "resume" } else { "checkpoint" };

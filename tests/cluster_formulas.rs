@@ -1,4 +1,5 @@
-//! Formulas checked by several processes against the check of one: verdicts, equations, states, evidence, warnings; games; limits, kills, checkpoints.
+//! Formulas checked by several processes against the check of one: verdicts, equations, states,
+//! evidence, warnings; games; limits, kills, checkpoints.
 
 use crate::cluster::newest;
 use crate::support::{Outcome, mu_check, package};
@@ -32,9 +33,11 @@ fn check(model: &str, formulas: &[&str], options: &str) -> Outcome {
     mu_check(&words)
 }
 
-/// What does not depend on how many processes check. Of a search that was decided it does: only the length of the evidence is compared.
+/// What does not depend on how many processes check. Of a search that was decided it does: only the
+/// length of the evidence is compared.
 fn told(result: &Value) -> Vec<Value> {
-    let steps = result["evidence"].as_array().map_or(0, Vec::len) as u64 + result["evidence_left_out"].as_u64().unwrap();
+    let steps = result["evidence"].as_array().map_or(0, Vec::len) as u64
+        + result["evidence_left_out"].as_u64().unwrap();
     let mut out = vec![result["verdict"].clone(), result["reason"].clone(), steps.into()];
     if steps == 0 {
         out.extend(["equations", "states", "vacuous"].map(|key| result[key].clone()));
@@ -43,7 +46,8 @@ fn told(result: &Value) -> Vec<Value> {
 }
 
 fn all(outcome: &Outcome) -> Vec<Vec<Value>> {
-    let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+    let results =
+        outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
     results.iter().map(told).collect()
 }
 
@@ -52,7 +56,9 @@ fn verdicts_equations_and_evidence_are_those_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let queue = written(folder.path(), "queue.mcrl2", QUEUE);
     let arcx = package("specs/arcx.spec");
-    let files = ["1a.gos", "2.selfobserving", "3.cacheconsistency"].map(|f| package(&format!("formulas/{f}.mcf"))).join(" ");
+    let files = ["1a.gos", "2.selfobserving", "3.cacheconsistency"]
+        .map(|f| package(&format!("formulas/{f}.mcf")))
+        .join(" ");
     let formulas = [
         "[true*]<true>true",
         "[true*.gone(a).true*.join(a)]false",
@@ -90,7 +96,8 @@ fn least_fixed_points_need_a_graph_without_cycles() {
     let folder = tempfile::tempdir().unwrap();
     let text = "act a, b: Nat;\nproc P(n: Nat) = (n < 9) -> a(n) . P(n + 1) + (n < 8) -> b(n) . P(n + 2) + (n == 9) -> a(9) . P(10);\n";
     let ends = written(folder.path(), "ends.mcrl2", &format!("{text}init P(0) || P(0) || P(5);\n"));
-    // Something may come to a state from which something had gone on, since ways to a state have several lengths.
+    // Something may come to a state from which something had gone on, since ways to a state have
+    // several lengths.
     let at_last = "[true*.b(0)]mu X. [!a(9)]X";
     let one = check(&ends, &["mu X. [!a(9)]X"], "--without por");
     for count in [1, 2, 3] {
@@ -98,7 +105,8 @@ fn least_fixed_points_need_a_graph_without_cycles() {
         assert_eq!((many.code, all(&many)), (0, all(&one)), "{}", many.stderr);
     }
     // The model turns, but only after what is asked for has happened.
-    let after = text.replace("P(10);", "Q;\nproc Q = b(7) . Q;") + "init allow({a, b}, P(0) || P(0) || P(5));\n";
+    let after = text.replace("P(10);", "Q;\nproc Q = b(7) . Q;")
+        + "init allow({a, b}, P(0) || P(0) || P(5));\n";
     let after = written(folder.path(), "after.mcrl2", &after);
     for formula in ["mu X. [!a(9)]X", "[b(0)]mu X. [!a(9)]X", "mu X. [!a(9) && !b(7)]X"] {
         let one = check(&after, &[formula], "--without por");
@@ -110,27 +118,57 @@ fn least_fixed_points_need_a_graph_without_cycles() {
             assert_eq!((many.code, many_told), (one.code, one_told), "{formula}: {}", many.stderr);
         }
     }
-    let turns = written(folder.path(), "turns.mcrl2", &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"));
+    let turns = written(
+        folder.path(),
+        "turns.mcrl2",
+        &format!("{text}proc Q = b(100) . Q;\ninit P(0) || Q;\n"),
+    );
     // Those that go in a circle, and what no product decides, are left to the first process.
     for formula in ["mu X. [!a(9)]X", at_last, "nu X. mu Y. <true>Y || <a(9)>X"] {
         let one = check(&turns, &[formula], "--without por");
-        assert!([0, 1].contains(&one.code) && one.json["results"][0]["alone"].is_null(), "{}", one.stderr);
+        assert!(
+            [0, 1].contains(&one.code) && one.json["results"][0]["alone"].is_null(),
+            "{}",
+            one.stderr
+        );
         for count in [1, 2, 3] {
             let many = check(&turns, &[formula], &format!("--processes {count}"));
-            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{formula}: {}", many.stderr);
-            assert_eq!((&many.json["results"][0]["reason"], &many.json["results"][0]["alone"]), (&"game".into(), &true.into()));
+            assert_eq!(
+                (many.code, all(&many)),
+                (one.code, all(&one)),
+                "{formula}: {}",
+                many.stderr
+            );
+            assert_eq!(
+                (&many.json["results"][0]["reason"], &many.json["results"][0]["alone"]),
+                (&"game".into(), &true.into())
+            );
         }
     }
     // Others are checked by all, before and after.
-    let formulas = ["[true*]<true>true", "mu X. [!a(9)]X", "[true*.a(9)]false", "nu X. mu Y. <true>Y || <a(9)>X"];
-    let (one, many) = (check(&turns, &formulas, "--without por"), check(&turns, &formulas, "--processes 2"));
+    let formulas = [
+        "[true*]<true>true",
+        "mu X. [!a(9)]X",
+        "[true*.a(9)]false",
+        "nu X. mu Y. <true>Y || <a(9)>X",
+    ];
+    let (one, many) =
+        (check(&turns, &formulas, "--without por"), check(&turns, &formulas, "--processes 2"));
     assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{}", many.stderr);
-    let alone: Vec<bool> = many.json["results"].as_array().unwrap().iter().map(|r| r["alone"] == true).collect();
+    let alone: Vec<bool> =
+        many.json["results"].as_array().unwrap().iter().map(|r| r["alone"] == true).collect();
     assert_eq!(alone, [false, true, false, true]);
-    assert!(many.json["processes"]["each"].as_array().unwrap().iter().all(|p| p["peak_memory_bytes"].as_u64() > Some(1 << 20)));
+    assert!(
+        many.json["processes"]["each"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|p| p["peak_memory_bytes"].as_u64() > Some(1 << 20))
+    );
 }
 
-/// What needs a game is found by the first process, with the value, figures and evidence that one process finds.
+/// What needs a game is found by the first process, with the value, figures and evidence that one
+/// process finds.
 #[test]
 fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,40 +185,81 @@ fn games_have_the_verdicts_equations_and_evidence_of_one_process() {
         "nu X. mu Y. <true>Y || <count(0)>X",
     ];
     let own = ["[true*]mu X. (<true>X || [true]false)", "nu X. mu Y. (<true>Y || <tau>X)"];
-    let cases: [(&str, &[&str], &str); 3] =
-        [(&queue, &formulas, ""), (&queue, &formulas, "--without symmetry,quotient"), (&arcx, &own, "-D max_operation_id=0")];
+    let cases: [(&str, &[&str], &str); 3] = [
+        (&queue, &formulas, ""),
+        (&queue, &formulas, "--without symmetry,quotient"),
+        (&arcx, &own, "-D max_operation_id=0"),
+    ];
     let (mut alone, mut verdicts) = (0, [0, 0]);
     for (model, formulas, options) in cases {
         let apart = options.replace("symmetry,", "por,symmetry,");
-        let one = check(model, formulas, &if options.contains("--without") { apart } else { format!("{options} --without por") });
+        let one = check(
+            model,
+            formulas,
+            &if options.contains("--without") { apart } else { format!("{options} --without por") },
+        );
         assert!([0, 1].contains(&one.code), "{}", one.stderr);
         for told in all(&one) {
             verdicts[usize::from(told[0] == "true")] += 1;
         }
         for count in [1, 2, 3, 5] {
             let many = check(model, formulas, &format!("{options} --processes {count}"));
-            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{model} {options}, {count} processes: {}", many.stderr);
-            alone += many.json["results"].as_array().unwrap().iter().filter(|r| r["alone"] == true).count();
+            assert_eq!(
+                (many.code, all(&many)),
+                (one.code, all(&one)),
+                "{model} {options}, {count} processes: {}",
+                many.stderr
+            );
+            alone += many.json["results"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|r| r["alone"] == true)
+                .count();
         }
     }
     assert!(alone > 30 && verdicts.iter().all(|n| *n > 2), "{alone} alone, {verdicts:?}");
     // Those who waited know the verdict as well.
-    let listeners: Vec<TcpListener> = (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let hosts: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+    let listeners: Vec<TcpListener> =
+        (0..2).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let hosts: Vec<String> =
+        listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     drop(listeners);
-    let (hosts, secret) = (written(folder.path(), "hosts", &hosts.join("\n")), written(folder.path(), "secret", "a secret of these two\n"));
+    let (hosts, secret) = (
+        written(folder.path(), "hosts", &hosts.join("\n")),
+        written(folder.path(), "secret", "a secret of these two\n"),
+    );
     for (formula, code) in [(formulas[7], 0), (formulas[0], 1)] {
         let start = |me: &str| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-            command.args(["check", &queue, "-f", formula, "--cluster", &hosts, "--secret", &secret, "--process", me, "--timeout", "60s"]);
-            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+            command.args([
+                "check",
+                &queue,
+                "-f",
+                formula,
+                "--cluster",
+                &hosts,
+                "--secret",
+                &secret,
+                "--process",
+                me,
+                "--timeout",
+                "60s",
+            ]);
+            command
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
         };
-        let codes: Vec<Option<i32>> = [start("1"), start("0")].into_iter().map(|mut c| c.wait().unwrap().code()).collect();
+        let codes: Vec<Option<i32>> =
+            [start("1"), start("0")].into_iter().map(|mut c| c.wait().unwrap().code()).collect();
         assert_eq!(codes, [Some(code), Some(code)], "{formula}");
     }
 }
 
-/// Process 0 has its part of the memory for a game, and ends if another process is lost while it plays.
+/// Process 0 has its part of the memory for a game, and ends if another process is lost while it
+/// plays.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
@@ -189,14 +268,34 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
     let game = "nu X. mu Y. <true>Y || <a(40)>X";
     let large = check(&model, &[game], "--processes 2 --max-memory 160M");
     let result = &large.json["results"][0];
-    assert_eq!((large.code, result["verdict"].as_str(), result["reason"].as_str()), (3, Some("unknown"), Some("max-memory")), "{result}");
+    assert_eq!(
+        (large.code, result["verdict"].as_str(), result["reason"].as_str()),
+        (3, Some("unknown"), Some("max-memory")),
+        "{result}"
+    );
 
     let mut run = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-    run.args(["check", &model, "-f", game, "--processes", "3", "--format", "json", "--max-memory", "6G"]);
-    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    run.args([
+        "check",
+        &model,
+        "-f",
+        game,
+        "--processes",
+        "3",
+        "--format",
+        "json",
+        "--max-memory",
+        "6G",
+    ]);
+    let run = run
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     let begin = Instant::now();
     let others = loop {
-        let found = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
+        let found = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id()))
+            .unwrap_or_default();
         let others: Vec<String> = found.split_whitespace().map(String::from).collect();
         if others.len() == 2 {
             break others;
@@ -221,24 +320,39 @@ fn a_game_too_large_and_a_process_lost_meanwhile_end_all() {
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["results"][0]["reason"].as_str(), Some("process-lost"), "{json}");
     assert!(json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{json}");
-    assert!(others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()), "they outlive it");
+    assert!(
+        others.iter().all(|p| !Path::new(&format!("/proc/{p}/exe")).exists()),
+        "they outlive it"
+    );
 }
 
-/// A process knows the labels that it met itself. So what no step at all was labelled with is told by one process, and by several only what the model's text says.
+/// A process knows the labels that it met itself. So what no step at all was labelled with is told
+/// by one process, and by several only what the model's text says.
 #[test]
 fn what_was_never_met_is_told_only_by_who_has_met_all() {
     let folder = tempfile::tempdir().unwrap();
     let queue = written(folder.path(), "queue.mcrl2", QUEUE);
     let formulas = ["[true*.count(7)]false", "[true*.leave(a, [])]false"];
     let told = |outcome: &Outcome| {
-        let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr)).clone();
+        let results = outcome.json["results"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{}", outcome.stderr))
+            .clone();
         let has = |n: usize, text: &str| results[n]["notes"].to_string().contains(text);
-        (has(0, "no step that was met is labelled count(7)"), has(1, "no step is ever labelled leave"))
+        (
+            has(0, "no step that was met is labelled count(7)"),
+            has(1, "no step is ever labelled leave"),
+        )
     };
     assert_eq!(told(&check(&queue, &formulas, "--without por")), (true, true));
     for count in [2, 3] {
         let many = check(&queue, &formulas, &format!("--processes {count}"));
-        assert_eq!((many.code, told(&many)), (0, (false, true)), "{count} processes: {}", many.json);
+        assert_eq!(
+            (many.code, told(&many)),
+            (0, (false, true)),
+            "{count} processes: {}",
+            many.json
+        );
     }
 }
 
@@ -272,7 +386,9 @@ fn random_formula(random: &mut Random) -> String {
         2 => format!("<true*.{x}.(!{y})*.{z}>true"),
         3 => format!("[true*.{x}]<true>true"),
         4 => format!("forall m: Nat. val(m > 1) || [true*.a(m).(!{y})*.c(m)]false"),
-        _ => format!("nu X(n: Nat = 0). val(n < 3) && [{x}]X(n + 1) && [{y}]X(0) && [!{x} && !{y}]X(n)"),
+        _ => format!(
+            "nu X(n: Nat = 0). val(n < 3) && [{x}]X(n + 1) && [{y}]X(0) && [!{x} && !{y}]X(n)"
+        ),
     }
 }
 
@@ -297,7 +413,8 @@ fn random_formulas_on_random_models_have_the_same_verdicts() {
     assert!(held > 8 && failed > 8, "{held} hold, {failed} do not");
 }
 
-/// Formulas with least fixed points: what one process checks by product several do as well, and the first one plays the games.
+/// Formulas with least fixed points: what one process checks by product several do as well, and the
+/// first one plays the games.
 #[test]
 fn random_formulas_about_the_end_have_the_same_verdicts() {
     let folder = tempfile::tempdir().unwrap();
@@ -306,7 +423,8 @@ fn random_formulas_about_the_end_have_the_same_verdicts() {
         let mut random = Random::new(900 + seed);
         let model = written(folder.path(), "random.mcrl2", &random_model(&mut random));
         for _ in 0..4 {
-            let mut act = || format!("{}({})", ["a", "b", "c", "t"][random.below(4)], random.below(2));
+            let mut act =
+                || format!("{}({})", ["a", "b", "c", "t"][random.below(4)], random.below(2));
             let (x, y, z) = (act(), act(), act());
             let formula = match random.below(3) {
                 0 => format!("[true*.{x}]mu X. [!{y} && !{z}]X"),
@@ -316,7 +434,12 @@ fn random_formulas_about_the_end_have_the_same_verdicts() {
             let one = check(&model, &[&formula], "--without por");
             assert!([0, 1].contains(&one.code), "seed {seed}: {}", one.stderr);
             let many = check(&model, &[&formula], &format!("--processes {}", 1 + seed % 3));
-            assert_eq!((many.code, all(&many)), (one.code, all(&one)), "seed {seed}, {formula}: {}", many.stderr);
+            assert_eq!(
+                (many.code, all(&many)),
+                (one.code, all(&one)),
+                "seed {seed}, {formula}: {}",
+                many.stderr
+            );
             if many.json["results"][0]["reason"] == "game" { games += 1 } else { by_all += 1 }
         }
     }
@@ -331,14 +454,27 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
     let options = format!("{own} -D max_operation_id=1 --confluence auto");
     let one = check(&arcx, &formulas, &format!("{options} --without por"));
     let told = |outcome: &Outcome| -> Vec<(Value, Value)> {
-        let results = outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
-        results.iter().map(|r| (r["confluence"].clone(), r["partial_order"]["reason"].clone())).collect()
+        let results =
+            outcome.json["results"].as_array().unwrap_or_else(|| panic!("{}", outcome.stderr));
+        results
+            .iter()
+            .map(|r| (r["confluence"].clone(), r["partial_order"]["reason"].clone()))
+            .collect()
     };
-    let words: Vec<(Value, Value)> = told(&one).into_iter().map(|t| (t.0, "processes".into())).collect();
-    assert!(words.iter().any(|w| w.0["used"] == true) && words.iter().any(|w| w.0["used"] == false), "{words:?}");
+    let words: Vec<(Value, Value)> =
+        told(&one).into_iter().map(|t| (t.0, "processes".into())).collect();
+    assert!(
+        words.iter().any(|w| w.0["used"] == true) && words.iter().any(|w| w.0["used"] == false),
+        "{words:?}"
+    );
     for count in [1, 2, 3] {
         let many = check(&arcx, &formulas, &format!("{options} --processes {count}"));
-        assert_eq!((many.code, all(&many)), (one.code, all(&one)), "{count} processes: {}", many.stderr);
+        assert_eq!(
+            (many.code, all(&many)),
+            (one.code, all(&one)),
+            "{count} processes: {}",
+            many.stderr
+        );
         assert_eq!(told(&many), words, "{count} processes");
     }
 }
@@ -346,7 +482,11 @@ fn confluent_steps_are_taken_at_once_where_one_process_does() {
 #[test]
 fn limits_and_what_is_not_done_are_named() {
     let arcx = package("specs/arcx.spec");
-    let few = check(&arcx, &["[true*]<true>true"], "-D max_operation_id=2 --processes 3 --max-states 20000 --without symmetry");
+    let few = check(
+        &arcx,
+        &["[true*]<true>true"],
+        "-D max_operation_id=2 --processes 3 --max-states 20000 --without symmetry",
+    );
     let result = &few.json["results"][0];
     assert_eq!(
         (few.code, result["verdict"].as_str(), result["reason"].as_str()),
@@ -362,7 +502,11 @@ fn limits_and_what_is_not_done_are_named() {
     ] {
         let refused = check(&arcx, &["true"], &format!("--processes 2 {options}"));
         assert_eq!(refused.code, 2, "{}", refused.stderr);
-        assert!(refused.stderr.contains(what) && refused.stderr.contains("--processes"), "{options}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains(what) && refused.stderr.contains("--processes"),
+            "{options}: {}",
+            refused.stderr
+        );
     }
     let alone = check(&arcx, &["true"], "--engine cluster");
     assert!(alone.code == 2 && alone.stderr.contains("add `--processes N`"), "{}", alone.stderr);
@@ -375,16 +519,35 @@ fn a_check_that_ends_early_goes_on() {
     let kept = folder.path().join("kept").display().to_string();
     let formula = package("formulas/1a.gos.mcf");
     let common = format!("check {} {formula} -D max_operation_id=2", package("specs/arcx.spec"));
-    let run = |options: &str| mu_check(&format!("{common} {options}").split_whitespace().map(String::from).collect::<Vec<_>>());
+    let run = |options: &str| {
+        mu_check(
+            &format!("{common} {options}").split_whitespace().map(String::from).collect::<Vec<_>>(),
+        )
+    };
     let whole = run("--without por");
     // A process alone has more states than the limit before the search could end.
-    for (count, way, limit) in [(3, "--checkpoint", 1), (2, "--resume", 30_000), (4, "--resume", 200_000)] {
-        let stopped = run(&format!("--processes {count} {way} {kept} --checkpoint-every 20ms --max-states {limit}"));
-        assert_eq!((stopped.code, stopped.json["results"][0]["reason"].as_str()), (3, Some("max-states")), "{}", stopped.stderr);
-        let command = stopped.json["processes"]["resume"].as_str().unwrap_or_else(|| panic!("{}", stopped.json));
-        assert!(command.starts_with("mu-check check") && command.ends_with(&format!("--resume {kept}")), "{command}");
+    for (count, way, limit) in
+        [(3, "--checkpoint", 1), (2, "--resume", 30_000), (4, "--resume", 200_000)]
+    {
+        let stopped = run(&format!(
+            "--processes {count} {way} {kept} --checkpoint-every 20ms --max-states {limit}"
+        ));
+        assert_eq!(
+            (stopped.code, stopped.json["results"][0]["reason"].as_str()),
+            (3, Some("max-states")),
+            "{}",
+            stopped.stderr
+        );
+        let command = stopped.json["processes"]["resume"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{}", stopped.json));
+        assert!(
+            command.starts_with("mu-check check") && command.ends_with(&format!("--resume {kept}")),
+            "{command}"
+        );
     }
-    // One of the processes is killed, once a checkpoint of this search is whole; should all end before that, again.
+    // One of the processes is killed, once a checkpoint of this search is whole; should all end
+    // before that, again.
     let rounds = || {
         let folders = std::fs::read_dir(&kept).unwrap().map(|f| f.unwrap().path());
         folders.map(|f| newest(&f)).collect::<Vec<_>>()
@@ -392,49 +555,98 @@ fn a_check_that_ends_early_goes_on() {
     let killed = (0..20).find(|_| {
         let before = rounds();
         let mut run = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-        run.args(common.split_whitespace()).args(["--processes", "2", "--resume", &kept, "--checkpoint-every", "0s"]);
-        let mut run = run.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        run.args(common.split_whitespace()).args([
+            "--processes",
+            "2",
+            "--resume",
+            &kept,
+            "--checkpoint-every",
+            "0s",
+        ]);
+        let mut run = run
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let begin = Instant::now();
         while rounds() == before && run.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < Duration::from_secs(90), "no checkpoint");
             std::thread::sleep(Duration::from_millis(2));
         }
-        let others = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap_or_default();
+        let others = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id()))
+            .unwrap_or_default();
         if let Some(other) = others.split_whitespace().next() {
-            Command::new("kill").args(["-9", other]).stderr(std::process::Stdio::null()).status().unwrap();
+            Command::new("kill")
+                .args(["-9", other])
+                .stderr(std::process::Stdio::null())
+                .status()
+                .unwrap();
         }
         let output = run.wait_with_output().unwrap();
-        assert!([Some(3), Some(0)].contains(&output.status.code()), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            [Some(3), Some(0)].contains(&output.status.code()),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         output.status.code() == Some(3)
     });
     assert!(killed.is_some(), "no search was lost");
     let end = run(&format!("--processes 3 --resume {kept}"));
     assert_eq!((end.code, all(&end)), (0, all(&whole)), "{}", end.stderr);
-    let other =
-        check(&package("specs/arcx.spec"), &["[true*]<true>true"], &format!("-D max_operation_id=1 --processes 2 --resume {kept}.none"));
+    let other = check(
+        &package("specs/arcx.spec"),
+        &["[true*]<true>true"],
+        &format!("-D max_operation_id=1 --processes 2 --resume {kept}.none"),
+    );
     assert!(other.code == 2 && other.stderr.contains("cannot read the folder"), "{}", other.stderr);
 }
 
 /// More states than anybody has time for.
 const LARGE: &str = "act a: Nat;\nproc P(i: Nat) = (i < 40) -> a(i) . P(i + 1);\ninit P(0) || P(0) || P(0) || P(0) || P(0);\n";
 
-/// A check of it by three processes, with checkpoints; how it ends once something was done to one of the others, and how many of them outlive it.
+/// A check of it by three processes, with checkpoints; how it ends once something was done to one
+/// of the others, and how many of them outlive it.
 fn disturbed(folder: &Path, signal: Option<&str>, options: &str) -> (Outcome, Duration) {
     let model = written(folder, "large.mcrl2", LARGE);
     let kept = folder.join("kept");
     let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-    command.args(["check", &model, "-f", "[true*.a(40)]false", "--without", "symmetry", "--processes", "3", "--format", "json"]);
-    command.args(["--checkpoint", &kept.display().to_string(), "--checkpoint-every", "20ms"]).args(options.split_whitespace());
-    let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    command.args([
+        "check",
+        &model,
+        "-f",
+        "[true*.a(40)]false",
+        "--without",
+        "symmetry",
+        "--processes",
+        "3",
+        "--format",
+        "json",
+    ]);
+    command
+        .args(["--checkpoint", &kept.display().to_string(), "--checkpoint-every", "20ms"])
+        .args(options.split_whitespace());
+    let run = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     let id = run.id();
     let others = move || {
-        let found = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        let found =
+            std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
         found.split_whitespace().map(String::from).collect::<Vec<String>>()
     };
     let (mut met, mut at) = (Vec::new(), Instant::now());
     if let Some(signal) = signal {
-        let shares =
-            || std::fs::read_dir(&kept).into_iter().flatten().flatten().flat_map(|f| std::fs::read_dir(f.path())).flatten().count();
+        let shares = || {
+            std::fs::read_dir(&kept)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .flat_map(|f| std::fs::read_dir(f.path()))
+                .flatten()
+                .count()
+        };
         // The first round is written, so that there is something to go on from.
         while shares() < 4 || others().len() < 2 {
             assert!(at.elapsed() < Duration::from_secs(90), "no checkpoint");
@@ -464,16 +676,27 @@ fn goes_on(outcome: &Outcome, reason: &str) {
         "{}",
         outcome.stderr
     );
-    let command = outcome.json["processes"]["resume"].as_str().unwrap_or_else(|| panic!("{}{}", outcome.json, outcome.stderr));
+    let command = outcome.json["processes"]["resume"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{}{}", outcome.json, outcome.stderr));
     assert!(outcome.stderr.contains(command), "{}", outcome.stderr);
     let mut words: Vec<String> = Vec::new();
     let mut given = command.split_whitespace().skip(1).map(|w| w.trim_matches('\'').to_string());
     while let Some(word) = given.next() {
         // The bound that it met is lifted, the form is given anew; the formula has spaces nowhere.
-        if ["--max-memory", "--format"].contains(&&word[..]) { drop(given.next()) } else { words.push(word) }
+        if ["--max-memory", "--format"].contains(&&word[..]) {
+            drop(given.next())
+        } else {
+            words.push(word)
+        }
     }
     let on = mu_check(&[words, vec!["--max-states".into(), "1".into()]].concat());
-    assert_eq!((on.code, on.json["results"][0]["reason"].as_str()), (3, Some("max-states")), "{command}: {}", on.stderr);
+    assert_eq!(
+        (on.code, on.json["results"][0]["reason"].as_str()),
+        (3, Some("max-states")),
+        "{command}: {}",
+        on.stderr
+    );
 }
 
 #[test]
@@ -491,7 +714,11 @@ fn a_process_that_is_killed_ends_the_check_of_all() {
     let folder = tempfile::tempdir().unwrap();
     let (outcome, took) = disturbed(folder.path(), Some("-9"), "");
     assert!(took < Duration::from_secs(20), "{took:?}");
-    assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")), "{}", outcome.json);
+    assert!(
+        outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("signal: 9")),
+        "{}",
+        outcome.json
+    );
     goes_on(&outcome, "process-lost");
 }
 
@@ -502,6 +729,10 @@ fn a_process_that_hangs_ends_the_check_of_all() {
     let folder = tempfile::tempdir().unwrap();
     let (outcome, took) = disturbed(folder.path(), Some("-STOP"), "");
     assert!(took < Duration::from_secs(60), "{took:?}");
-    assert!(outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("no sign of life")), "{}", outcome.json);
+    assert!(
+        outcome.json["processes"]["lost"].as_str().is_some_and(|l| l.contains("no sign of life")),
+        "{}",
+        outcome.json
+    );
     goes_on(&outcome, "process-lost");
 }

@@ -40,7 +40,11 @@ fn pump(mut from: TcpStream, mut to: TcpStream, network: &Network, seed: u64) {
                 return;
             }
             Ok(n) => waiting.extend(&buffer[..n]),
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {}
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut
+                ) => {}
             Err(_) => return,
         }
         if network.cut.load(Ordering::Relaxed) {
@@ -83,7 +87,8 @@ fn proxy(listener: TcpListener, to: u16, network: &Arc<Network>, seed: u64) {
 fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>, Arc<Network>) {
     let network = Arc::new(Network { cut: AtomicBool::new(false), bytes: AtomicU64::new(0) });
     let ports: Vec<u16> = (0..count).map(|_| free()).collect();
-    let proxies: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let proxies: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let list: Vec<String> = proxies.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     std::fs::write(folder.join("hosts"), list.join("\n")).unwrap();
     std::fs::write(folder.join("secret"), SECRET).unwrap();
@@ -92,7 +97,11 @@ fn through(count: usize, folder: &Path, options: &str, seed: u64) -> (Vec<Child>
     }
     let start = |me: usize| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-        command.current_dir(folder).arg("explore").arg(package("specs/arcx.spec")).args(options.split_whitespace());
+        command
+            .current_dir(folder)
+            .arg("explore")
+            .arg(package("specs/arcx.spec"))
+            .args(options.split_whitespace());
         command.args(["--cluster", "hosts", "--secret", "secret", "--process", &me.to_string()]);
         command.args(["--listen", &format!("127.0.0.1:{}", ports[me]), "--format", "json"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -113,12 +122,21 @@ fn ended(child: Child) -> Outcome {
 fn networks_that_delay_and_cut_up_change_nothing() {
     for (count, seed) in [(2, 5), (3, 6)] {
         let folder = tempfile::tempdir().unwrap();
-        let (processes, network) = through(count, folder.path(), "-D max_operation_id=1 --confluence auto", seed);
+        let (processes, network) =
+            through(count, folder.path(), "-D max_operation_id=1 --confluence auto", seed);
         let outcomes: Vec<Outcome> = processes.into_iter().map(ended).collect();
-        assert!(outcomes.iter().all(|o| o.code == 0), "seed {seed}: {:?}", outcomes.iter().map(|o| &o.stderr).collect::<Vec<_>>());
-        let figures = ["states", "transitions", "deadlocks"].map(|key| outcomes[0].json[key].as_u64());
+        assert!(
+            outcomes.iter().all(|o| o.code == 0),
+            "seed {seed}: {:?}",
+            outcomes.iter().map(|o| &o.stderr).collect::<Vec<_>>()
+        );
+        let figures =
+            ["states", "transitions", "deadlocks"].map(|key| outcomes[0].json[key].as_u64());
         assert_eq!(figures, [Some(171_413), Some(417_116), Some(1_441)], "seed {seed}");
-        assert!(network.bytes.load(Ordering::Relaxed) > 50_000, "seed {seed}: nothing went through the proxies");
+        assert!(
+            network.bytes.load(Ordering::Relaxed) > 50_000,
+            "seed {seed}: nothing went through the proxies"
+        );
     }
 }
 
@@ -126,7 +144,8 @@ fn networks_that_delay_and_cut_up_change_nothing() {
 #[test]
 fn a_network_that_goes_silent_ends_the_search_with_unknown() {
     let folder = tempfile::tempdir().unwrap();
-    let (processes, network) = through(2, folder.path(), "-D max_operation_id=6 --without symmetry", 9);
+    let (processes, network) =
+        through(2, folder.path(), "-D max_operation_id=6 --without symmetry", 9);
     let begin = Instant::now();
     while network.bytes.load(Ordering::Relaxed) < 100_000 {
         assert!(begin.elapsed() < Duration::from_secs(60));
@@ -144,7 +163,12 @@ fn a_network_that_goes_silent_ends_the_search_with_unknown() {
 
 fn succeeds(words: &str) -> bool {
     let words: Vec<&str> = words.split_whitespace().collect();
-    Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+    Command::new(words[0])
+        .args(&words[1..])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
 }
 
 /// Two hosts of one machine: namespaces joined by a pair of devices. They end with this.
@@ -155,7 +179,9 @@ impl Hosts {
     fn new() -> Option<Self> {
         let hosts = Hosts;
         let made = ["ip netns add mu-check-a", "ip netns add mu-check-b"].into_iter().all(succeeds)
-            && succeeds("ip link add mu-a netns mu-check-a type veth peer name mu-b netns mu-check-b")
+            && succeeds(
+                "ip link add mu-a netns mu-check-a type veth peer name mu-b netns mu-check-b",
+            )
             && succeeds("ip -n mu-check-a addr add 10.77.0.1/24 dev mu-a")
             && succeeds("ip -n mu-check-b addr add 10.77.0.2/24 dev mu-b")
             && succeeds("ip -n mu-check-a link set mu-a up")
@@ -171,7 +197,8 @@ impl Drop for Hosts {
     }
 }
 
-/// `cargo test --release --test suite -- --ignored --nocapture cluster_networks::hosts`, as root, with `ip`.
+/// `cargo test --release --test suite -- --ignored --nocapture cluster_networks::hosts`, as root,
+/// with `ip`.
 #[test]
 #[ignore = "needs root and makes network namespaces"]
 fn hosts_whose_network_is_cut_end_with_unknown() {
@@ -185,14 +212,36 @@ fn hosts_whose_network_is_cut_end_with_unknown() {
     let start = |me: usize, options: &str| {
         let name = ["mu-check-a", "mu-check-b"][me];
         let mut command = Command::new("ip");
-        command.current_dir(folder.path()).args(["netns", "exec", name, env!("CARGO_BIN_EXE_mu-check"), "explore"]);
-        command.arg(package("specs/arcx.spec")).args(options.split_whitespace()).args(["--cluster", "hosts", "--secret", "secret"]);
+        command.current_dir(folder.path()).args([
+            "netns",
+            "exec",
+            name,
+            env!("CARGO_BIN_EXE_mu-check"),
+            "explore",
+        ]);
+        command.arg(package("specs/arcx.spec")).args(options.split_whitespace()).args([
+            "--cluster",
+            "hosts",
+            "--secret",
+            "secret",
+        ]);
         command.args(["--process", &me.to_string(), "--format", "json"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let whole: Vec<Outcome> = [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(ended).collect();
-    assert_eq!((whole[0].code, whole[0].json["states"].as_u64()), (0, Some(275_528)), "{}", whole[0].stderr);
-    let running = [0, 1].map(|me| start(me, "-D max_operation_id=6 --without symmetry --checkpoint kept --checkpoint-every 100ms"));
+    let whole: Vec<Outcome> =
+        [0, 1].map(|me| start(me, "-D max_operation_id=1")).into_iter().map(ended).collect();
+    assert_eq!(
+        (whole[0].code, whole[0].json["states"].as_u64()),
+        (0, Some(275_528)),
+        "{}",
+        whole[0].stderr
+    );
+    let running = [0, 1].map(|me| {
+        start(
+            me,
+            "-D max_operation_id=6 --without symmetry --checkpoint kept --checkpoint-every 100ms",
+        )
+    });
     // They have met, and search.
     let begin = Instant::now();
     while newest(&folder.path().join("kept")).is_none() {
@@ -219,29 +268,54 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
     let (hosts, shell) = (path("hosts"), format!("sh {}", path("here")));
     let run = |options: &[&str], words: &str| {
         let mut command = Command::new(program);
-        command.current_dir(folder.path()).args(["cluster", "run", &hosts]).args(options).arg("--").args(words.split_whitespace());
+        command
+            .current_dir(folder.path())
+            .args(["cluster", "run", &hosts])
+            .args(options)
+            .arg("--")
+            .args(words.split_whitespace());
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let search = format!("explore {} -D max_operation_id=0 --format json", package("specs/arcx.spec"));
+    let search =
+        format!("explore {} -D max_operation_id=0 --format json", package("specs/arcx.spec"));
     let (code, lines, _) = run(&[], &search);
     assert_eq!(code, Some(0));
-    assert_eq!(lines.lines().filter(|l| l.starts_with("ssh 127.0.0.1 ") && l.contains("--process")).count(), 2, "{lines}");
+    assert_eq!(
+        lines
+            .lines()
+            .filter(|l| l.starts_with("ssh 127.0.0.1 ") && l.contains("--process"))
+            .count(),
+        2,
+        "{lines}"
+    );
     // The secret was written, for its owner alone, and stays.
     let secret = std::fs::read_to_string(path("secret")).unwrap();
     assert!(secret.trim().len() >= 64);
-    let (code, result, stderr) = run(&["--start", "--program", program, "--shell", &shell], &search);
+    let (code, result, stderr) =
+        run(&["--start", "--program", program, "--shell", &shell], &search);
     let json: Value = serde_json::from_str(&result).unwrap_or_else(|_| panic!("{result}{stderr}"));
-    assert_eq!((code, json["states"].as_u64(), json["processes"]["count"].as_u64()), (Some(0), Some(6_052), Some(2)));
+    assert_eq!(
+        (code, json["states"].as_u64(), json["processes"]["count"].as_u64()),
+        (Some(0), Some(6_052), Some(2))
+    );
     assert_eq!(std::fs::read_to_string(path("secret")).unwrap(), secret);
-    let (code, _, stderr) = run(&["--start", "--program", program, "--shell", &shell], "explore no.mcrl2");
+    let (code, _, stderr) =
+        run(&["--start", "--program", program, "--shell", &shell], "explore no.mcrl2");
     assert!(code == Some(2) && stderr.contains("cannot read `no.mcrl2`"), "{stderr}");
-    let (code, _, stderr) = run(&["--start", "--program", "/no/program", "--shell", &shell], &search);
-    assert!(code == Some(2) && stderr.contains("process 0 at 127.0.0.1: it ended with"), "{stderr}");
+    let (code, _, stderr) =
+        run(&["--start", "--program", "/no/program", "--shell", &shell], &search);
+    assert!(
+        code == Some(2) && stderr.contains("process 0 at 127.0.0.1: it ended with"),
+        "{stderr}"
+    );
     assert!(stderr.contains("`--program PATH` says where it is"), "{stderr}");
     let (code, _, stderr) = run(&["--start", "--shell", "/no/shell"], &search);
-    assert!(code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"), "{stderr}");
+    assert!(
+        code == Some(2) && stderr.contains("cannot start `/no/shell` for process 0"),
+        "{stderr}"
+    );
     for (words, message) in [
         ("simulate a.mcrl2", "`simulate` is not done by several processes"),
         ("explore a.mcrl2 --processes 2", "`--processes` after `--`"),
@@ -251,14 +325,28 @@ fn one_command_starts_all_hosts_or_says_what_to_start() {
         let (code, _, stderr) = run(&[], words);
         assert!(code == Some(2) && stderr.contains(message), "{words}: {stderr}");
     }
-    assert_eq!(mu_check(&["cluster".into(), "run".into(), path("nothing"), "--".into(), "explore".into(), "a".into()]).code, 2);
+    assert_eq!(
+        mu_check(&[
+            "cluster".into(),
+            "run".into(),
+            path("nothing"),
+            "--".into(),
+            "explore".into(),
+            "a".into()
+        ])
+        .code,
+        2
+    );
 }
 
 /// Whether some process was started with a word that has this text.
 fn is_running(text: &str) -> bool {
     let of = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
     let own = std::process::id().to_string();
-    let others = std::fs::read_dir("/proc").unwrap().flatten().filter(|e| e.file_name().to_string_lossy() != own);
+    let others = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy() != own);
     others.filter_map(of).any(|words| String::from_utf8_lossy(&words).contains(text))
 }
 
@@ -270,8 +358,21 @@ fn without_the_third(folder: &Path, hosts: [&str; 3], shell: &str) {
     std::fs::write(folder.join("hosts"), lines.concat()).unwrap();
     let program = env!("CARGO_BIN_EXE_mu-check");
     let mut command = Command::new(program);
-    command.current_dir(folder).args(["cluster", "run", &folder.join("hosts").display().to_string(), "--start"]);
-    command.args(["--program", program, "--shell", shell, "--", "explore", &package("specs/arcx.spec")]);
+    command.current_dir(folder).args([
+        "cluster",
+        "run",
+        &folder.join("hosts").display().to_string(),
+        "--start",
+    ]);
+    command.args([
+        "--program",
+        program,
+        "--shell",
+        shell,
+        "--",
+        "explore",
+        &package("specs/arcx.spec"),
+    ]);
     let begin = Instant::now();
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -292,13 +393,19 @@ fn without_the_third(folder: &Path, hosts: [&str; 3], shell: &str) {
 fn a_host_that_cannot_be_reached_ends_the_others_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let shell = folder.path().join("shell");
-    // What it starts is no child of the one that it belongs to, as on another host; only the input is handed on.
+    // What it starts is no child of the one that it belongs to, as on another host; only the input
+    // is handed on.
     let text = "#!/bin/sh\n[ $1 = 127.0.0.3 ] && exit 255\nsetsid -w sh -c \"$2\"\n";
     std::fs::write(&shell, text).unwrap();
-    without_the_third(folder.path(), ["127.0.0.1", "127.0.0.2", "127.0.0.3"], &format!("sh {}", shell.display()));
+    without_the_third(
+        folder.path(),
+        ["127.0.0.1", "127.0.0.2", "127.0.0.3"],
+        &format!("sh {}", shell.display()),
+    );
 }
 
-/// Servers of the real kind, each at a host of its own, for whoever has the key; they end with this.
+/// Servers of the real kind, each at a host of its own, for whoever has the key; they end with
+/// this.
 struct Shells {
     servers: Vec<Child>,
     config: String,
@@ -307,10 +414,14 @@ struct Shells {
 impl Shells {
     /// At these addresses. None where there is no such server, or this user may not run one.
     fn new(folder: &Path, hosts: &[&str]) -> Option<Self> {
-        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| Path::new(p).exists())?;
+        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"]
+            .into_iter()
+            .find(|p| Path::new(p).exists())?;
         let path = |name: &str| folder.join(name).display().to_string();
         for name in ["host", "user"] {
-            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &path(name)]).status();
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &path(name)])
+                .status();
             if !made.is_ok_and(|s| s.success()) {
                 return None;
             }
@@ -325,11 +436,17 @@ impl Shells {
         let mut shells = Shells { servers: Vec::new(), config: path("config") };
         for host in hosts {
             std::fs::write(path("server"), format!("{options}ListenAddress {host}\n")).unwrap();
-            let server = Command::new(sshd).args(["-D", "-e", "-f", &path("server")]).stderr(Stdio::null()).spawn().ok()?;
+            let server = Command::new(sshd)
+                .args(["-D", "-e", "-f", &path("server")])
+                .stderr(Stdio::null())
+                .spawn()
+                .ok()?;
             shells.servers.push(server);
             let begin = Instant::now();
             while TcpStream::connect((*host, port)).is_err() {
-                if begin.elapsed() > Duration::from_secs(5) || !matches!(shells.servers.last_mut()?.try_wait(), Ok(None)) {
+                if begin.elapsed() > Duration::from_secs(5)
+                    || !matches!(shells.servers.last_mut()?.try_wait(), Ok(None))
+                {
                     return None;
                 }
                 std::thread::sleep(Duration::from_millis(20));
@@ -370,18 +487,47 @@ fn real_shells_start_all_hosts_and_end_them() {
     let program = env!("CARGO_BIN_EXE_mu-check");
     let run = |program: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-        command.args(["cluster", "run", &list.display().to_string(), "--start", "--program", program, "--shell", &shell, "--"]);
-        command.args(["explore", &package("specs/arcx.spec"), "-D", "max_operation_id=0", "--format", "json"]).output().unwrap()
+        command.args([
+            "cluster",
+            "run",
+            &list.display().to_string(),
+            "--start",
+            "--program",
+            program,
+            "--shell",
+            &shell,
+            "--",
+        ]);
+        command
+            .args([
+                "explore",
+                &package("specs/arcx.spec"),
+                "-D",
+                "max_operation_id=0",
+                "--format",
+                "json",
+            ])
+            .output()
+            .unwrap()
     };
     let output = run(program);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-    assert_eq!((output.status.code(), json["states"].as_u64()), (Some(0), Some(6_052)), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        (output.status.code(), json["states"].as_u64()),
+        (Some(0), Some(6_052)),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let missing = run("no-such-program");
     let stderr = String::from_utf8_lossy(&missing.stderr).into_owned();
-    assert!(missing.status.code() == Some(2) && stderr.contains("`--program PATH` says where it is"), "{stderr}");
+    assert!(
+        missing.status.code() == Some(2) && stderr.contains("`--program PATH` says where it is"),
+        "{stderr}"
+    );
 }
 
-/// Ranks become processes by the line of the documentation, under each launcher that is there, and under one that only sets the variable of OpenMPI's.
+/// Ranks become processes by the line of the documentation, under each launcher that is there, and
+/// under one that only sets the variable of OpenMPI's.
 #[test]
 fn ranks_of_launchers_become_processes() {
     let folder = tempfile::tempdir().unwrap();
@@ -390,7 +536,10 @@ fn ranks_of_launchers_become_processes() {
     let stand_in = "#!/bin/sh\nshift; n=$1; shift; i=0\nwhile [ $i -lt $n ]; do OMPI_COMM_WORLD_RANK=$i \"$@\" & i=$((i+1)); done\nwait\n";
     std::fs::write(folder.path().join("launcher"), stand_in).unwrap();
     let line = std::fs::read_to_string(package("docs/cluster.md")).unwrap();
-    let line = line.lines().find_map(|l| l.strip_prefix("mpiexec -n 3 ")).expect("the line of the documentation");
+    let line = line
+        .lines()
+        .find_map(|l| l.strip_prefix("mpiexec -n 3 "))
+        .expect("the line of the documentation");
     let (mut run, mut missing) = (0, Vec::new());
     for launcher in ["sh launcher", "mpiexec.openmpi", "mpiexec.hydra"] {
         let there = launcher.starts_with("sh") || succeeds(&format!("{launcher} --version"));
@@ -400,20 +549,29 @@ fn ranks_of_launchers_become_processes() {
         }
         let hosts: Vec<String> = (0..3).map(|_| format!("127.0.0.1:{}\n", free())).collect();
         std::fs::write(folder.path().join("hosts"), hosts.concat()).unwrap();
-        let words = format!("{} explore model.spec -D max_operation_id=0 --format json --timeout 60s", env!("CARGO_BIN_EXE_mu-check"));
+        let words = format!(
+            "{} explore model.spec -D max_operation_id=0 --format json --timeout 60s",
+            env!("CARGO_BIN_EXE_mu-check")
+        );
         let line = line.replace("mu-check explore model.mcrl2", &words);
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{launcher} -n 3 {line}")]).current_dir(folder.path());
         // As root, and on fewer cores than ranks.
-        for (key, value) in
-            [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"), ("OMPI_MCA_rmaps_base_oversubscribe", "1")]
-        {
+        for (key, value) in [
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ] {
             command.env(key, value);
         }
         let output = command.output().unwrap();
         let json: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), json["states"].as_u64()), (Some(0), Some(6_052)), "{launcher}: {json} {stderr}");
+        assert_eq!(
+            (output.status.code(), json["states"].as_u64()),
+            (Some(0), Some(6_052)),
+            "{launcher}: {json} {stderr}"
+        );
         assert_eq!(json["processes"]["count"], 3, "{launcher}");
         run += 1;
     }

@@ -1,4 +1,5 @@
-//! What the program is to a shell, a terminal and a script: completions, manual pages, colours, timings.
+//! What the program is to a shell, a terminal and a script: completions, manual pages, colours,
+//! timings.
 
 use crate::support::package;
 use serde_json::Value;
@@ -6,7 +7,11 @@ use std::process::{Command, Output};
 
 fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-    command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(environment.iter().copied());
+    command
+        .args(arguments)
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .envs(environment.iter().copied());
     command.output().unwrap()
 }
 
@@ -75,26 +80,51 @@ fn bash_completes() {
         file.display()
     );
     let Ok(output) = Command::new("bash").args(["--norc", "-c", &ask]).output() else { return };
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--reduce", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "--reduce",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
 fn manual_pages() {
     let page = text(&run(&["manual"], &[]));
-    assert!(page.contains(".TH mu-check 1") && page.contains("mu\\-check\\-explore(1)") && page.contains("Exit codes"), "{page}");
+    assert!(
+        page.contains(".TH mu-check 1")
+            && page.contains("mu\\-check\\-explore(1)")
+            && page.contains("Exit codes"),
+        "{page}"
+    );
     // Command lines stand as they are.
-    assert!(page.contains("Examples:\n.nf\n  mu\\-check specs/arcx.spec ") && page.contains("\n.fi\n\nExit codes"), "{page}");
+    assert!(
+        page.contains("Examples:\n.nf\n  mu\\-check specs/arcx.spec ")
+            && page.contains("\n.fi\n\nExit codes"),
+        "{page}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("man/man1");
     text(&run(&["manual", "--out", &out.display().to_string()], &[]));
-    for name in COMMANDS.iter().filter(|c| **c != "help").map(|c| format!("mu-check-{c}.1")).chain(["mu-check.1".into()]) {
-        let page = std::fs::read_to_string(out.join(&name)).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert!(page.contains(&format!(".TH {} 1", name.trim_end_matches(".1"))) && page.contains("Example"), "{name}: {page}");
+    for name in COMMANDS
+        .iter()
+        .filter(|c| **c != "help")
+        .map(|c| format!("mu-check-{c}.1"))
+        .chain(["mu-check.1".into()])
+    {
+        let page =
+            std::fs::read_to_string(out.join(&name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(
+            page.contains(&format!(".TH {} 1", name.trim_end_matches(".1")))
+                && page.contains("Example"),
+            "{name}: {page}"
+        );
     }
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), COMMANDS.len());
 }
 
-/// Neither results nor errors nor help have escape sequences on a pipe, and none anywhere with `NO_COLOR`.
+/// Neither results nor errors nor help have escape sequences on a pipe, and none anywhere with
+/// `NO_COLOR`.
 #[test]
 fn colours_are_for_terminals() {
     let model = package("specs/arcx.spec");
@@ -107,7 +137,9 @@ fn colours_are_for_terminals() {
     ];
     let escapes = |o: &Output| o.stdout.iter().chain(&o.stderr).filter(|b| **b == 0x1b).count();
     for (arguments, code) in lines {
-        for environment in [&[][..], &[("NO_COLOR", "1")], &[("NO_COLOR", "1"), ("TERM", "xterm-256color")]] {
+        for environment in
+            [&[][..], &[("NO_COLOR", "1")], &[("NO_COLOR", "1"), ("TERM", "xterm-256color")]]
+        {
             let output = run(arguments, environment);
             assert_eq!(output.status.code(), Some(code), "{arguments:?}");
             assert_eq!(escapes(&output), 0, "{arguments:?} {environment:?}");
@@ -124,34 +156,75 @@ fn timings_tell_stages() {
     let file = folder.path().join("timings.json").display().to_string();
     let read = || serde_json::from_str::<Value>(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let stages = |timings: &Value| -> Vec<(String, f64)> {
-        let of = |s: &Value| (s["stage"].as_str().unwrap().to_string(), s["seconds"].as_f64().unwrap());
+        let of =
+            |s: &Value| (s["stage"].as_str().unwrap().to_string(), s["seconds"].as_f64().unwrap());
         timings["stages"].as_array().unwrap().iter().map(of).collect()
     };
     let arcx = package("specs/arcx.spec");
     let formulas = [package("formulas/1a.gos.mcf"), package("formulas/1b.gos.mcf")];
-    text(&run(&["check", &arcx, &formulas[0], &formulas[1], "-D", "max_operation_id=0", "--timings", &file], &[]));
+    text(&run(
+        &[
+            "check",
+            &arcx,
+            &formulas[0],
+            &formulas[1],
+            "-D",
+            "max_operation_id=0",
+            "--timings",
+            &file,
+        ],
+        &[],
+    ));
     let timings = read();
     let list = stages(&timings);
     let names: Vec<&str> = list.iter().map(|s| s.0.as_str()).collect();
-    for name in ["reading the specification", "linearising", "compiling the linear process", "reading the formulas"] {
+    for name in [
+        "reading the specification",
+        "linearising",
+        "compiling the linear process",
+        "reading the formulas",
+    ] {
         assert!(names.contains(&name), "{timings}");
     }
-    let checked: Vec<&Value> =
-        timings["stages"].as_array().unwrap().iter().filter(|s| s["stage"] == "checking a formula").map(|s| &s["file"]).collect();
+    let checked: Vec<&Value> = timings["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|s| s["stage"] == "checking a formula")
+        .map(|s| &s["file"])
+        .collect();
     assert_eq!(checked, formulas.iter().collect::<Vec<_>>(), "{timings}");
     // The stages are all of the run, but for the time before the arguments were read.
     let (sum, all) = (list.iter().map(|s| s.1).sum::<f64>(), timings["seconds"].as_f64().unwrap());
     assert!(all > 0.0 && (sum - all).abs() < 0.1, "{timings}");
     // A run that a limit ends has its timings too.
-    let args = ["explore", &arcx, "-D", "max_operation_id=9", "--timeout", "700ms", "--timings", &file];
+    let args =
+        ["explore", &arcx, "-D", "max_operation_id=9", "--timeout", "700ms", "--timings", &file];
     assert_eq!(run(&args, &[]).status.code(), Some(3));
     assert!(stages(&read()).iter().any(|s| s.0 == "searching"), "{}", read());
     let aut = folder.path().join("a.aut").display().to_string();
-    text(&run(&["explore", &arcx, "-D", "max_operation_id=0", "--reduce", "strong", "--out", &aut, "--timings", &file], &[]));
+    text(&run(
+        &[
+            "explore",
+            &arcx,
+            "-D",
+            "max_operation_id=0",
+            "--reduce",
+            "strong",
+            "--out",
+            &aut,
+            "--timings",
+            &file,
+        ],
+        &[],
+    ));
     let names: Vec<String> = stages(&read()).into_iter().map(|s| s.0).collect();
     assert_eq!(names[names.len() - 3..], ["searching", "reducing", "writing"], "{names:?}");
     // A file that cannot be written is refused before any work.
-    assert_eq!(run(&["explore", &arcx, "--timings", "/no/such/folder/t.json"], &[]).status.code(), Some(2));
+    assert_eq!(
+        run(&["explore", &arcx, "--timings", "/no/such/folder/t.json"], &[]).status.code(),
+        Some(2)
+    );
 }
 
 #[test]
@@ -160,19 +233,34 @@ fn executions_tell_fences_and_what_happens_before() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let text = "X86 SB+mfences\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MFENCE      | MFENCE      ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
     std::fs::write(path("SB.litmus"), text).unwrap();
-    let output = run(&["litmus", &path("SB.litmus"), "--by", "axioms", "--model", "tso", "--evidence", &path("SB.json")], &[]);
+    let output = run(
+        &[
+            "litmus",
+            &path("SB.litmus"),
+            "--by",
+            "axioms",
+            "--model",
+            "tso",
+            "--evidence",
+            &path("SB.json"),
+        ],
+        &[],
+    );
     assert_eq!(output.status.code(), Some(1), "the condition is not met");
-    let graph: Value = serde_json::from_str(&std::fs::read_to_string(path("SB.json")).unwrap()).unwrap();
+    let graph: Value =
+        serde_json::from_str(&std::fs::read_to_string(path("SB.json")).unwrap()).unwrap();
     let event = |text: &str, thread: u64| {
         let found = |e: &Value| e["text"] == text && e["thread"].as_u64() == Some(thread);
         graph["events"].as_array().unwrap().iter().position(found).unwrap() as u64
     };
     let has = |name: &str, from: u64, to: u64| {
-        let relation = graph["relations"].as_array().unwrap().iter().find(|r| r["name"] == name).unwrap();
+        let relation =
+            graph["relations"].as_array().unwrap().iter().find(|r| r["name"] == name).unwrap();
         relation["pairs"].as_array().unwrap().contains(&serde_json::json!([from, to]))
     };
     let (x, y) = ((event("W x=1", 0), event("R y=0", 0)), (event("W y=1", 1), event("R x=0", 1)));
-    // The fences order each thread, and the reads come before the writes that they do not see: a cycle.
+    // The fences order each thread, and the reads come before the writes that they do not see: a
+    // cycle.
     for name in ["fence", "ghb"] {
         assert!(has(name, x.0, x.1) && has(name, y.0, y.1), "{name}: {graph}");
     }
@@ -196,12 +284,17 @@ fn models_answer_as_machines_and_by_axioms() {
             let said: Value = serde_json::from_slice(&output.stdout).unwrap();
             let test = &said["tests"][0];
             assert!(test.get(unit).is_some(), "{model} by {by}: {said}");
-            assert_eq!(test["positive"].as_u64(), Some(u64::from(allowed)), "{model} by {by}: {said}");
+            assert_eq!(
+                test["positive"].as_u64(),
+                Some(u64::from(allowed)),
+                "{model} by {by}: {said}"
+            );
         }
     }
 }
 
-/// Runs with an option that has no effect on them. The option is the last word that begins with a dash.
+/// Runs with an option that has no effect on them. The option is the last word that begins with a
+/// dash.
 const WITHOUT_EFFECT: [&str; 32] = [
     "program specs/x86/spinlock.asm --split-xchg",
     "program specs/x86/spinlock.asm --threads-of 3 --initial any",
@@ -245,10 +338,16 @@ fn options_without_effect_are_rejected() {
         let output = run(&words, &[]);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {message}");
-        assert!(message.contains(&format!("`{option}` has no effect on this run: it is for ")), "{line}: {message}");
+        assert!(
+            message.contains(&format!("`{option}` has no effect on this run: it is for ")),
+            "{line}: {message}"
+        );
     }
     // A default value is none that the line names.
-    for line in ["program specs/x86/spinlock.asm --threads-of 2", "expand specs/x86/spinlock.asm --to cubicle --split-xchg"] {
+    for line in [
+        "program specs/x86/spinlock.asm --threads-of 2",
+        "expand specs/x86/spinlock.asm --to cubicle --split-xchg",
+    ] {
         text(&run(&line.split(' ').collect::<Vec<_>>(), &[]));
     }
 }

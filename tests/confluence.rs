@@ -1,8 +1,9 @@
-//! Confluence on random linear processes: few parameters, many hidden steps, so that steps often touch each other's parameters.
+//! Confluence on random linear processes: few parameters, many hidden steps, so that steps often
+//! touch each other's parameters.
 //!
-//! What is explored with priority for the steps that are proven confluent must be branching bisimilar to the whole system. A failure
-//! prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test confluence` replays it, `MU_CHECK_CASES=n` runs
-//! more of them.
+//! What is explored with priority for the steps that are proven confluent must be branching
+//! bisimilar to the whole system. A failure prints the seed and the specification; `MU_CHECK_SEED=n
+//! cargo test --release --test confluence` replays it, `MU_CHECK_CASES=n` runs more of them.
 
 use mu_check::base::ids::{LabelId, StateId};
 use mu_check::base::random::Random;
@@ -20,12 +21,14 @@ use mu_check::syntax;
 const VARS: [&str; 5] = ["x", "y", "z", "v", "w"];
 const VALUES: [&str; 3] = ["d1", "d2", "d3"];
 
-/// A process of summands that each look at one or two of the parameters they name and set one or two.
+/// A process of summands that each look at one or two of the parameters they name and set one or
+/// two.
 fn specification(random: &mut Random) -> String {
     let parameters = &VARS[..3 + random.below(3)];
     // Often one parameter tells where the process is, so that steps of different places never meet.
     let control = random.chance(1, 2);
-    let summands: Vec<String> = (0..5 + random.below(8)).map(|_| summand(random, parameters, control)).collect();
+    let summands: Vec<String> =
+        (0..5 + random.below(8)).map(|_| summand(random, parameters, control)).collect();
     let typed: Vec<String> = parameters.iter().map(|v| format!("{v}: D")).collect();
     let initial: Vec<&str> = parameters.iter().map(|_| *random.choose(&VALUES)).collect();
     format!(
@@ -80,12 +83,18 @@ fn summand(random: &mut Random, parameters: &[&str], control: bool) -> String {
 }
 
 /// The whole system, the one with priority for confluent steps, and whether there were such steps.
-fn both(text: &str, confluence: &Confluence, sources: &mut SourceMap) -> Result<(Lts, Lts, bool), Diagnostic> {
+fn both(
+    text: &str,
+    confluence: &Confluence,
+    sources: &mut SourceMap,
+) -> Result<(Lts, Lts, bool), Diagnostic> {
     let tree = syntax::parse_specification(sources.add("random", text), text)?;
     let spec = typecheck::check_specification(&tree)?;
     let process = linearise::linearise(&spec, &linearise::Options::default())?;
     let options = Options { threads: 1, ..Options::default() };
-    let explored = |model: &Compiled, options: &Options| Ok(explore::explore_lts(model, options, &Budget::default(), &Silent)?.1);
+    let explored = |model: &Compiled, options: &Options| {
+        Ok(explore::explore_lts(model, options, &Budget::default(), &Silent)?.1)
+    };
     let whole = explored(&Compiled::new(process.clone(), &Confluence::None)?, &options)?;
     let confluent = Compiled::new(process, confluence)?;
     let options = options.with_confluence_of(&confluent);
@@ -98,7 +107,12 @@ fn without_b(mut lts: Lts) -> (Lts, bool) {
     let b = lts.table.texts.iter().position(|t| t == "b");
     let Some(b) = b.map(|i| LabelId(i as u32)) else { return (lts, false) };
     let steps: Vec<Vec<usize>> = (0..lts.state_count())
-        .map(|s| lts.successors(StateId(s as u32)).filter(|(l, _)| *l == b).map(|(_, t)| t.index()).collect())
+        .map(|s| {
+            lts.successors(StateId(s as u32))
+                .filter(|(l, _)| *l == b)
+                .map(|(_, t)| t.index())
+                .collect()
+        })
         .collect();
     let mut left: Vec<bool> = vec![true; steps.len()];
     while let Some(s) = (0..steps.len()).find(|&s| left[s] && steps[s].iter().all(|&t| !left[t])) {
@@ -108,7 +122,8 @@ fn without_b(mut lts: Lts) -> (Lts, bool) {
     (lts, left.contains(&true))
 }
 
-/// Compares what is explored with priority with the whole; `also`: what is made of both before, and whether the case does not count.
+/// Compares what is explored with priority with the whole; `also`: what is made of both before, and
+/// whether the case does not count.
 fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|c| c.parse().ok());
     let (cases, one) = (number("MU_CHECK_CASES").unwrap_or(1500u64), number("MU_CHECK_SEED"));
@@ -117,8 +132,8 @@ fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
     for seed in seeds {
         let text = specification(&mut Random::new(seed));
         let mut sources = SourceMap::new();
-        let (whole, less, prioritised) =
-            both(&text, confluence, &mut sources).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.render(&sources)));
+        let (whole, less, prioritised) = both(&text, confluence, &mut sources)
+            .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d.render(&sources)));
         let ((whole, _), (less, skipped)) = (also(whole), also(less));
         if skipped {
             continue;
@@ -134,7 +149,10 @@ fn compare(confluence: &Confluence, also: &dyn Fn(Lts) -> (Lts, bool)) {
         kept += less.state_count();
     }
     println!("{applied} of {cases} processes have confluent steps; {kept} of {all} states kept");
-    assert!(one.is_some() || (applied > cases / 20 && kept < all), "{applied} processes, {kept} of {all} states");
+    assert!(
+        one.is_some() || (applied > cases / 20 && kept < all),
+        "{applied} processes, {kept} of {all} states"
+    );
 }
 
 #[test]
@@ -142,14 +160,16 @@ fn priority_of_confluent_steps_keeps_branching_bisimilarity() {
     compare(&Confluence::Auto, &|lts| (lts, false));
 }
 
-/// The sharper analysis; and visible steps `b` that come first, where they do not go in a circle: hidden, they are confluent.
+/// The sharper analysis; and visible steps `b` that come first, where they do not go in a circle:
+/// hidden, they are confluent.
 #[test]
 fn priority_of_commuting_steps_keeps_branching_bisimilarity() {
     compare(&Confluence::Commuting(Vec::new()), &|lts| (lts, false));
     compare(&Confluence::Commuting(vec!["b".into()]), &without_b);
 }
 
-/// A formula that tells tau from nothing must not be asked of the system without it, be it true or false.
+/// A formula that tells tau from nothing must not be asked of the system without it, be it true or
+/// false.
 #[test]
 fn formulas_that_see_silence_are_checked_on_the_whole_system() {
     let silent = "act a; init tau . a . delta;";
@@ -169,16 +189,31 @@ fn formulas_that_see_silence_are_checked_on_the_whole_system() {
     ];
     let mut applied = 0;
     for (model, text, expected) in cases {
-        let spec = typecheck::check_specification(&syntax::parse_specification(SourceId(0), model).unwrap()).unwrap();
+        let spec = typecheck::check_specification(
+            &syntax::parse_specification(SourceId(0), model).unwrap(),
+        )
+        .unwrap();
         let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
         let tree = syntax::parse_formula(SourceId(0), text).unwrap();
         for confluence in [Confluence::None, Confluence::Auto] {
             let model = Compiled::new(process.clone(), &confluence).unwrap();
-            let formula = check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
+            let formula =
+                check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
             let options = Options { threads: 1, ..Options::default() }.with_confluence_of(&model);
             applied += usize::from(options.confluent.contains(&true));
-            let answer = pbes::check(&model, &model, &formula, pbes::Options::new(&options), &Budget::default()).unwrap();
-            assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{text} on {spec:?}, {confluence:?}");
+            let answer = pbes::check(
+                &model,
+                &model,
+                &formula,
+                pbes::Options::new(&options),
+                &Budget::default(),
+            )
+            .unwrap();
+            assert_eq!(
+                answer.verdict,
+                if expected { Verdict::True } else { Verdict::False },
+                "{text} on {spec:?}, {confluence:?}"
+            );
         }
     }
     assert_eq!(applied, cases.len());

@@ -33,14 +33,26 @@ struct Style {
 }
 
 const STYLES: [Style; 4] = [
-    Style { sorts: ["struct P1 | P0", "struct y | x", "struct v1 | v0"], names: [["P1", "P0"], ["y", "x"], ["v1", "v0"]], initial: "v1" },
+    Style {
+        sorts: ["struct P1 | P0", "struct y | x", "struct v1 | v0"],
+        names: [["P1", "P0"], ["y", "x"], ["v1", "v0"]],
+        initial: "v1",
+    },
     Style {
         sorts: ["struct left | right", "struct B | A", "struct one | zero"],
         names: [["left", "right"], ["B", "A"], ["zero", "one"]],
         initial: "\"if(true, zero, one)\"",
     },
-    Style { sorts: ["Pos", "Nat", "Int"], names: [["1", "2"], ["0", "1"], ["0", "1"]], initial: "\"1 - 1\"" },
-    Style { sorts: ["Nat", "Pos", "Bool"], names: [["1", "0"], ["2", "1"], ["false", "true"]], initial: "false" },
+    Style {
+        sorts: ["Pos", "Nat", "Int"],
+        names: [["1", "2"], ["0", "1"], ["0", "1"]],
+        initial: "\"1 - 1\"",
+    },
+    Style {
+        sorts: ["Nat", "Pos", "Bool"],
+        names: [["1", "0"], ["2", "1"], ["false", "true"]],
+        initial: "false",
+    },
 ];
 
 /// A machine.
@@ -107,15 +119,16 @@ impl Design {
         }
     }
     fn sorts(&self, of: &str) -> String {
-        let all: Vec<&str> = of.chars().map(|c| ["Core", "Addr", "Data"]["cad".find(c).unwrap()]).collect();
+        let all: Vec<&str> =
+            of.chars().map(|c| ["Core", "Addr", "Data"]["cad".find(c).unwrap()]).collect();
         self.ordered(all).join(" # ")
     }
 
     fn specification(&self) -> String {
         let [core, addr, data] = self.style().sorts;
         let initial = self.style().names[2][0];
-        let [all_c, all_a, all_d]: [Vec<String>; 3] =
-            [("c", 0), ("a", 1), ("d", 2)].map(|(v, at)| self.style().names[at].iter().map(|n| format!("{v} == {n}")).collect());
+        let [all_c, all_a, all_d]: [Vec<String>; 3] = [("c", 0), ("a", 1), ("d", 2)]
+            .map(|(v, at)| self.style().names[at].iter().map(|n| format!("{v} == {n}")).collect());
         let some = |all: &[String]| format!("({})", all.join(" || "));
         let (c, a, d) = (some(&all_c), some(&all_a), some(&all_d));
         let waits = if self.waits { "m_" } else { "" };
@@ -124,36 +137,75 @@ impl Design {
             let guard = guard.replace("C,", &c).replace("A,", &a).replace("D,", &d);
             steps.push(format!("(sum {sums} . ({guard}) -> {label} . M({next}))"));
         };
-        let act = |action: &str, arguments: &[&str]| format!("{waits}{}", self.label(action, arguments));
+        let act =
+            |action: &str, arguments: &[&str]| format!("{waits}{}", self.label(action, arguments));
         let (room, kept) = match self.slots {
             0 => ("true".to_string(), "m = m[a -> d]"),
             n => (format!("#b(c) < {n}"), "b = b[c -> b(c) <| ent(a, d)]"),
         };
         let stores = format!("C, && A, && D, && d != {initial} && w(c) == idle");
         if self.split[1] {
-            add("c: Core, a: Addr, d: Data", stores, act("bs", &["c", "a", "d"]), "w = w[c -> storing(a, d)]");
+            add(
+                "c: Core, a: Addr, d: Data",
+                stores,
+                act("bs", &["c", "a", "d"]),
+                "w = w[c -> storing(a, d)]",
+            );
             let next = format!("{kept}, w = w[c -> idle]");
-            add("c: Core, a: Addr, d: Data", format!("C, && A, && D, && w(c) == storing(a, d) && {room}"), act("es", &["c"]), &next);
+            add(
+                "c: Core, a: Addr, d: Data",
+                format!("C, && A, && D, && w(c) == storing(a, d) && {room}"),
+                act("es", &["c"]),
+                &next,
+            );
         } else {
-            add("c: Core, a: Addr, d: Data", format!("{stores} && {room}"), act("st", &["c", "a", "d"]), kept);
+            add(
+                "c: Core, a: Addr, d: Data",
+                format!("{stores} && {room}"),
+                act("st", &["c", "a", "d"]),
+                kept,
+            );
         }
-        let found = if self.forward { "if(inside(a, b(c)), youngest(a, b(c)), m(a))" } else { "m(a)" };
+        let found =
+            if self.forward { "if(inside(a, b(c)), youngest(a, b(c)), m(a))" } else { "m(a)" };
         let stale = if self.stale { format!(" || d == {initial}") } else { String::new() };
         let value = format!("(d == {found}{stale})");
         if self.split[0] {
-            add("c: Core, a: Addr", "C, && A, && w(c) == idle".into(), act("bl", &["c", "a"]), "w = w[c -> loading(a)]");
+            add(
+                "c: Core, a: Addr",
+                "C, && A, && w(c) == idle".into(),
+                act("bl", &["c", "a"]),
+                "w = w[c -> loading(a)]",
+            );
             let guard = format!("C, && A, && D, && w(c) == loading(a) && {value}");
             add("c: Core, a: Addr, d: Data", guard, act("el", &["c", "d"]), "w = w[c -> idle]");
         } else {
-            add("c: Core, a: Addr, d: Data", format!("C, && A, && D, && w(c) == idle && {value}"), act("ld", &["c", "a", "d"]), "");
+            add(
+                "c: Core, a: Addr, d: Data",
+                format!("C, && A, && D, && w(c) == idle && {value}"),
+                act("ld", &["c", "a", "d"]),
+                "",
+            );
         }
         if self.slots > 0 {
             let drained = self.label("drain", &["c", "a", "d"]);
             let first = "C, && A, && D, && b(c) != [] && head(b(c)) == ent(a, d)".to_string();
-            add("c: Core, a: Addr, d: Data", first, drained.clone(), "m = m[a -> d], b = b[c -> tail(b(c))]");
+            add(
+                "c: Core, a: Addr, d: Data",
+                first,
+                drained.clone(),
+                "m = m[a -> d], b = b[c -> tail(b(c))]",
+            );
             if !self.fifo && self.slots > 1 {
-                let second = "C, && A, && D, && #b(c) == 2 && b(c) . 1 == ent(a, d) && adr(head(b(c))) != a".to_string();
-                add("c: Core, a: Addr, d: Data", second, drained, "m = m[a -> d], b = b[c -> [head(b(c))]]");
+                let second =
+                    "C, && A, && D, && #b(c) == 2 && b(c) . 1 == ent(a, d) && adr(head(b(c))) != a"
+                        .to_string();
+                add(
+                    "c: Core, a: Addr, d: Data",
+                    second,
+                    drained,
+                    "m = m[a -> d], b = b[c -> [head(b(c))]]",
+                );
             }
         }
         if let Some(waiting) = self.fence {
@@ -163,11 +215,24 @@ impl Design {
         if self.update {
             let guard = format!("C, && A, && D, && d != {initial} && w(c) == idle && b(c) == []");
             let arguments = self.ordered(vec!["c", "a", "m(a)", "d"]).join(", ");
-            add("c: Core, a: Addr, d: Data", guard, format!("{waits}xchg({arguments})"), "m = m[a -> d]");
+            add(
+                "c: Core, a: Addr, d: Data",
+                guard,
+                format!("{waits}xchg({arguments})"),
+                "m = m[a -> d]",
+            );
         }
         let hidden = if self.drain == 0 { "drain" } else { "mark" };
-        let mut actions =
-            vec![("bs", "cad"), ("es", "c"), ("st", "cad"), ("bl", "ca"), ("el", "cd"), ("ld", "cad"), ("fence", "c"), ("xchg", "cadd")];
+        let mut actions = vec![
+            ("bs", "cad"),
+            ("es", "c"),
+            ("st", "cad"),
+            ("bl", "ca"),
+            ("el", "cd"),
+            ("ld", "cad"),
+            ("fence", "c"),
+            ("xchg", "cadd"),
+        ];
         if self.single {
             actions.retain(|x| !["ld", "st"].contains(&x.0));
         }
@@ -175,10 +240,16 @@ impl Design {
         for (name, sorts) in &actions {
             declared += &format!("act {name}, m_{name}, do_{name}: {};\n", self.sorts(sorts));
         }
-        declared += &format!("act drain: {};\nact access: Kind # {};\nact mark: Bool # Kind;\n", self.sorts("cad"), self.sorts("cad"));
-        let init = format!("M(lambda a: Addr . {initial}, lambda c: Core . [], lambda c: Core . idle)");
+        declared += &format!(
+            "act drain: {};\nact access: Kind # {};\nact mark: Bool # Kind;\n",
+            self.sorts("cad"),
+            self.sorts("cad")
+        );
+        let init =
+            format!("M(lambda a: Addr . {initial}, lambda c: Core . [], lambda c: Core . idle)");
         let init = if self.waits {
-            let comm: Vec<String> = actions.iter().map(|(n, _)| format!("m_{n} | do_{n} -> {n}")).collect();
+            let comm: Vec<String> =
+                actions.iter().map(|(n, _)| format!("m_{n} | do_{n} -> {n}")).collect();
             let allowed: Vec<&str> = actions.iter().map(|a| a.0).chain(["drain"]).collect();
             format!("allow({{{}}}, comm({{{}}}, {init}))", allowed.join(", "), comm.join(", "))
         } else {
@@ -206,14 +277,21 @@ impl Design {
                 format!("{action}({letters})")
             }
         };
-        let (load, store) = if self.marks { ("load acquire", "store release") } else { ("load", "store") };
+        let (load, store) =
+            if self.marks { ("load acquire", "store release") } else { ("load", "store") };
         let mut lines = vec![("initial", format!("initial {};", self.style().initial))];
         lines.push(match self.split[1] {
-            true => ("store begin -> end", format!("{store} {} -> {};", text("bs", "pav"), text("es", "p"))),
+            true => (
+                "store begin -> end",
+                format!("{store} {} -> {};", text("bs", "pav"), text("es", "p")),
+            ),
             false => ("store", format!("{store} {};", text("st", "pav"))),
         });
         lines.push(match self.split[0] {
-            true => ("load begin -> end", format!("{load} {} -> {};  // begins, ends", text("bl", "pa"), text("el", "pv"))),
+            true => (
+                "load begin -> end",
+                format!("{load} {} -> {};  // begins, ends", text("bl", "pa"), text("el", "pv")),
+            ),
             false => ("load", format!("{load} {};", text("ld", "pav"))),
         });
         if self.marks {
@@ -236,7 +314,10 @@ impl Design {
         });
         if self.waits {
             let does = |action: &str, letters: &str| text(&format!("do_{action}"), letters);
-            lines.push(("program", format!("program load {}; program store {};", does("ld", "pa_"), does("st", "pav"))));
+            lines.push((
+                "program",
+                format!("program load {}; program store {};", does("ld", "pa_"), does("st", "pav")),
+            ));
             if self.fence.is_some() {
                 lines.push(("program", "program fence do_fence(p);".into()));
             }
@@ -245,7 +326,15 @@ impl Design {
             }
             let [cores, addresses, values] = self.style().names;
             if self.is_numeric() {
-                lines.push(("used", format!("processors {}; addresses {}; values {};", cores.join(", "), addresses.join(", "), values[1])));
+                lines.push((
+                    "used",
+                    format!(
+                        "processors {}; addresses {}; values {};",
+                        cores.join(", "),
+                        addresses.join(", "),
+                        values[1]
+                    ),
+                ));
             }
         }
         if self.style == 0 {
@@ -268,7 +357,12 @@ struct State {
 /// Simulates all histories of at most two operations of each processor in which all operations have
 /// ended.
 fn simulated(design: &Design) -> BTreeSet<History> {
-    let start = State { memory: [0; 2], buffers: Default::default(), at: [None; 2], did: Default::default() };
+    let start = State {
+        memory: [0; 2],
+        buffers: Default::default(),
+        at: [None; 2],
+        did: Default::default(),
+    };
     let (mut met, mut open) = (HashSet::from([start.clone()]), vec![start]);
     let mut out = BTreeSet::new();
     let mark = |kind| match kind {
@@ -276,7 +370,8 @@ fn simulated(design: &Design) -> BTreeSet<History> {
         Kind::Write if design.marks => Mark::Release,
         _ => Mark::Plain,
     };
-    let operation = |kind, location, value, read| Operation { kind, location, value, read, mark: mark(kind) };
+    let operation =
+        |kind, location, value, read| Operation { kind, location, value, read, mark: mark(kind) };
     while let Some(s) = open.pop() {
         if s.at == [None; 2] && s.did.iter().any(|d| !d.is_empty()) {
             out.insert(History { threads: s.did.to_vec(), last: vec![] }.canonical());
@@ -329,7 +424,9 @@ fn simulated(design: &Design) -> BTreeSet<History> {
                         }
                         match design.split[0] {
                             true => go(&|t| t.at[c] = Some(operation(Kind::Read, a, 0, 0))),
-                            false => values(a).into_iter().for_each(|v| go(&|t| t.did[c].push(operation(Kind::Read, a, v, 0)))),
+                            false => values(a).into_iter().for_each(|v| {
+                                go(&|t| t.did[c].push(operation(Kind::Read, a, v, 0)))
+                            }),
                         }
                         if design.update && s.buffers[c].is_empty() {
                             go(&|t| {
@@ -393,14 +490,24 @@ fn letters(d: &Design, all: &[&str]) -> String {
 }
 
 const WRONG: [Wrong; 37] = [
-    ("initial: outside of the sort", always, |_, l| l[0] = "initial §nonsense;".into(), "`nonsense` is no value of the sort"),
+    (
+        "initial: outside of the sort",
+        always,
+        |_, l| l[0] = "initial §nonsense;".into(),
+        "`nonsense` is no value of the sort",
+    ),
     (
         "initial: another sort",
         |d| !d.is_numeric(),
         |d, l| l[0] = format!("initial §{};", d.style().names[1][0]),
         "is no value of the sort Data",
     ),
-    ("initial: no expression", always, |_, l| l[0] = "initial §\"((\";".into(), "is no value of the sort"),
+    (
+        "initial: no expression",
+        always,
+        |_, l| l[0] = "initial §\"((\";".into(),
+        "is no value of the sort",
+    ),
     (
         "initial: missing",
         always,
@@ -411,30 +518,71 @@ const WRONG: [Wrong; 37] = [
         "nothing says what memory holds at first",
     ),
     ("initial: twice", always, |_, l| add(l, "§initial zero;"), "a second initial value"),
-    ("line: unknown word", always, |_, l| add(l, "§lode ld(p, a, v);"), "`lode` begins no line of an interface"),
+    (
+        "line: unknown word",
+        always,
+        |_, l| add(l, "§lode ld(p, a, v);"),
+        "`lode` begins no line of an interface",
+    ),
     ("line: no end", always, |_, l| add(l, "fence fence(p) §"), "expected `;`"),
     ("line: no action", always, |_, l| add(l, "load §(p, a, v);"), "expected an action"),
     ("line: no bracket", always, |_, l| add(l, "load ld(p, a, v§;"), "expected `)`"),
-    ("line: twice", plain, |d, l| l.push(format!("store §st({});", letters(d, &["p", "a", "v"]))), "a label can match"),
+    (
+        "line: twice",
+        plain,
+        |d, l| l.push(format!("store §st({});", letters(d, &["p", "a", "v"]))),
+        "a label can match",
+    ),
     (
         "line: overlap",
         plain,
-        |d, l| l.push(format!("update §st({});", letters(d, &["p", "a", "v"]).replace('v', "v, w"))),
+        |d, l| {
+            l.push(format!("update §st({});", letters(d, &["p", "a", "v"]).replace('v', "v, w")))
+        },
         "`st` has 3 arguments in the model, 4 here",
     ),
-    ("action: unknown", always, |_, l| add(l, "load §nothing(p, a, v);"), "the model has no action `nothing`"),
-    ("action: arity", always, |_, l| add(l, "load §es(p, a, v);"), "`es` has 1 arguments in the model, 3 here"),
-    ("letter: unknown", always, |_, l| add(l, "load ld(p, §x, v);"), "`x` does not say what the argument is"),
+    (
+        "action: unknown",
+        always,
+        |_, l| add(l, "load §nothing(p, a, v);"),
+        "the model has no action `nothing`",
+    ),
+    (
+        "action: arity",
+        always,
+        |_, l| add(l, "load §es(p, a, v);"),
+        "`es` has 1 arguments in the model, 3 here",
+    ),
+    (
+        "letter: unknown",
+        always,
+        |_, l| add(l, "load ld(p, §x, v);"),
+        "`x` does not say what the argument is",
+    ),
     ("letter: twice", always, |_, l| add(l, "load ld(p, §p, v);"), "`p` twice in one label"),
-    ("letter: missing", always, |_, l| add(l, "load §ld(p, a, _);"), "no argument of this load is `v`"),
-    ("letter: no processor", always, |_, l| add(l, "store §st(_, a, v);"), "no argument of this store is `p`"),
+    (
+        "letter: missing",
+        always,
+        |_, l| add(l, "load §ld(p, a, _);"),
+        "no argument of this load is `v`",
+    ),
+    (
+        "letter: no processor",
+        always,
+        |_, l| add(l, "store §st(_, a, v);"),
+        "no argument of this store is `p`",
+    ),
     (
         "letter: another sort",
         always,
         |d, l| {
             l.push(format!(
                 "observe do_bs({});",
-                d.ordered(vec!["v", "a", "p"]).join(", ").replacen(if d.turned { "p" } else { "v" }, if d.turned { "§p" } else { "§v" }, 1)
+                d.ordered(vec!["v", "a", "p"]).join(", ").replacen(
+                    if d.turned { "p" } else { "v" },
+                    if d.turned { "§p" } else { "§v" },
+                    1
+                )
             ))
         },
         "in another line",
@@ -445,25 +593,80 @@ const WRONG: [Wrong; 37] = [
         |d, l| l.push(format!("observe do_bs({});", letters(d, &["p", "a", "§n"]))),
         "operations are counted by numbers",
     ),
-    ("letter: q in a load", always, |_, l| add(l, "load §ld(p, a, v, q);"), "`q` is for observations"),
+    (
+        "letter: q in a load",
+        always,
+        |_, l| add(l, "load §ld(p, a, v, q);"),
+        "`q` is for observations",
+    ),
     ("store: w", always, |_, l| add(l, "store §st(p, a, v, w);"), "`w` is for updates"),
-    ("update: no w", always, |_, l| add(l, "update §xchg(p, a, v, _);"), "no argument of this update is `w`"),
-    ("fence: address", always, |_, l| add(l, "fence §fence(p, a);"), "a fence has neither address nor value"),
-    ("begin -> end: numbers", always, |_, l| add(l, "load §bl(p, n) -> el(p, a, v);"), "the number of a load must stand both"),
+    (
+        "update: no w",
+        always,
+        |_, l| add(l, "update §xchg(p, a, v, _);"),
+        "no argument of this update is `w`",
+    ),
+    (
+        "fence: address",
+        always,
+        |_, l| add(l, "fence §fence(p, a);"),
+        "a fence has neither address nor value",
+    ),
+    (
+        "begin -> end: numbers",
+        always,
+        |_, l| add(l, "load §bl(p, n) -> el(p, a, v);"),
+        "the number of a load must stand both",
+    ),
     (
         "text: outside of the sort",
         |d| !d.single,
         |d, l| l.push(format!("load access(§\"k_lode\", {});", letters(d, &["p", "a", "v"]))),
         "`k_lode` is no value of the sort Kind",
     ),
-    ("numbers: no from", |d| d.style != 0, |_, l| add(l, "numbers §form 1;"), "expected `from` and a number"),
-    ("numbers: twice", |d| d.style == 0, |_, l| add(l, "§numbers from 0;"), "a second `numbers` line"),
-    ("observe: no processor", always, |_, l| add(l, "observe §drain(_, a, v);"), "no argument of this observation is `p`"),
-    ("internal: unknown", always, |_, l| add(l, "internal §nothing;"), "the model has no action `nothing`"),
-    ("internal: arity", always, |_, l| add(l, "internal §es(_, _);"), "`es` has 1 arguments in the model, 2 here"),
+    (
+        "numbers: no from",
+        |d| d.style != 0,
+        |_, l| add(l, "numbers §form 1;"),
+        "expected `from` and a number",
+    ),
+    (
+        "numbers: twice",
+        |d| d.style == 0,
+        |_, l| add(l, "§numbers from 0;"),
+        "a second `numbers` line",
+    ),
+    (
+        "observe: no processor",
+        always,
+        |_, l| add(l, "observe §drain(_, a, v);"),
+        "no argument of this observation is `p`",
+    ),
+    (
+        "internal: unknown",
+        always,
+        |_, l| add(l, "internal §nothing;"),
+        "the model has no action `nothing`",
+    ),
+    (
+        "internal: arity",
+        always,
+        |_, l| add(l, "internal §es(_, _);"),
+        "`es` has 1 arguments in the model, 2 here",
+    ),
     ("internal: an operation", plain, |_, l| add(l, "internal §st;"), "`st` is internal here"),
-    ("internal: twice", |d| ![1, 2].contains(&d.drain), |_, l| add(l, "internal mark(_, _), §mark(_, _);"), "is internal twice"),
-    ("program: no kind", always, |_, l| add(l, "program §read ld(p);"), "`read` is no kind of operation"),
+    (
+        "internal: twice",
+        |d| ![1, 2].contains(&d.drain),
+        |_, l| add(l, "internal mark(_, _), §mark(_, _);"),
+        "is internal twice",
+    ),
+    (
+        "program: no kind",
+        always,
+        |_, l| add(l, "program §read ld(p);"),
+        "`read` is no kind of operation",
+    ),
     (
         "program: done by the machine",
         |d| plain(d) && !d.waits,
@@ -473,10 +676,17 @@ const WRONG: [Wrong; 37] = [
     (
         "program: no expression",
         |d| plain(d) && !d.waits,
-        |d, l| l.push(format!("program store do_st({});", letters(d, &["p", "a", "§\"wrong(v)\""]))),
+        |d, l| {
+            l.push(format!("program store do_st({});", letters(d, &["p", "a", "§\"wrong(v)\""])))
+        },
         "is no expression of the sort",
     ),
-    ("used: outside of the sort", |d| !d.waits, |_, l| add(l, "addresses §nonsense;"), "`nonsense` is no value of the sort"),
+    (
+        "used: outside of the sort",
+        |d| !d.waits,
+        |_, l| add(l, "addresses §nonsense;"),
+        "`nonsense` is no value of the sort",
+    ),
     (
         "used: twice",
         |d| !d.waits,
@@ -507,8 +717,12 @@ fn wrong_forms(
         std::fs::write(path, &text).unwrap();
         let outcome = mu_check(&["conform", machine, "--interface", &file, "--against", "sc"]);
         let expected = format!("machine.interface:{place}error: ");
-        if outcome.code != 2 || !outcome.stderr.contains(&expected) || !outcome.stderr.contains(message) {
-            faults.push(format!("{name}: expected {expected}{message}\n{text}\n{}", outcome.stderr));
+        if outcome.code != 2
+            || !outcome.stderr.contains(&expected)
+            || !outcome.stderr.contains(message)
+        {
+            faults
+                .push(format!("{name}: expected {expected}{message}\n{text}\n{}", outcome.stderr));
         }
         *made.entry(name).or_default() += 1;
     }
@@ -518,19 +732,26 @@ fn wrong_forms(
 fn check_names(design: &Design, one: &Value) {
     let names = &one["names"];
     let list = |v: &Value| v.as_array().unwrap().clone();
-    let machine_of = |all: &[Value], test: &str| all.iter().find(|m| m["test"] == test).map(|m| m["machine"].as_str().unwrap().to_string());
-    let run: Vec<String> = list(&one["run"]).iter().map(|l| l.as_str().unwrap().to_string()).collect();
+    let machine_of = |all: &[Value], test: &str| {
+        all.iter().find(|m| m["test"] == test).map(|m| m["machine"].as_str().unwrap().to_string())
+    };
+    let run: Vec<String> =
+        list(&one["run"]).iter().map(|l| l.as_str().unwrap().to_string()).collect();
     for (t, thread) in one["test"].as_str().unwrap().split("||").enumerate() {
         let p = machine_of(&list(&names["processors"]), &format!("P{t}")).unwrap();
         let mut from = 0;
         for operation in thread.split(';').map(str::trim) {
             let words: Vec<&str> = operation.split_whitespace().collect();
-            let address = |x: &str| list(&names["addresses"]).into_iter().find(|a| a["test"] == x).unwrap();
+            let address =
+                |x: &str| list(&names["addresses"]).into_iter().find(|a| a["test"] == x).unwrap();
             let (a, v) = match words.get(1) {
                 Some(x) => {
                     let a = address(x);
                     let value = |v: &str| machine_of(&list(&a["values"]), v).unwrap();
-                    (a["machine"].as_str().unwrap().to_string(), words[2..].iter().map(|v| value(v)).collect::<Vec<_>>())
+                    (
+                        a["machine"].as_str().unwrap().to_string(),
+                        words[2..].iter().map(|v| value(v)).collect::<Vec<_>>(),
+                    )
                 }
                 None => (String::new(), Vec::new()),
             };
@@ -542,7 +763,9 @@ fn check_names(design: &Design, one: &Value) {
                 _ => design.label("fence", &[&p]),
             };
             let at = run[from..].iter().position(|l| *l == label);
-            from += at.unwrap_or_else(|| panic!("{operation} of P{t}: no {label} in {run:?}\n{names}")) + 1;
+            from += at
+                .unwrap_or_else(|| panic!("{operation} of P{t}: no {label} in {run:?}\n{names}"))
+                + 1;
         }
     }
 }
@@ -558,7 +781,8 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
     let machine = path("machine.mcrl2").display().to_string();
     let interface = path("machine.interface").display().to_string();
     let mut sources = SourceMap::new();
-    let models = MODELS.map(|m| (by_name(m).unwrap(), by_name(m).unwrap().compile(&mut sources).unwrap()));
+    let models =
+        MODELS.map(|m| (by_name(m).unwrap(), by_name(m).unwrap().compile(&mut sources).unwrap()));
     let mut made: BTreeMap<&'static str, usize> = BTreeMap::new();
     let (mut conform, mut differ, mut endless, mut faults) = (0, 0, 0, Vec::new());
     for seed in first..first + cases {
@@ -567,11 +791,16 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         std::fs::write(&machine, design.specification()).unwrap();
         let lines = design.interface();
         lines.iter().for_each(|l| *made.entry(l.0).or_default() += 1);
-        std::fs::write(&interface, lines.iter().map(|l| l.1.as_str()).collect::<Vec<_>>().join("\n")).unwrap();
+        std::fs::write(
+            &interface,
+            lines.iter().map(|l| l.1.as_str()).collect::<Vec<_>>().join("\n"),
+        )
+        .unwrap();
         let mut words = vec!["conform", &machine, "--interface", &interface];
         MODELS.iter().for_each(|m| words.extend(["--against", m]));
         let outcome = mu_check(&words);
-        let said = format!("seed {seed}, {design:?}: {}\n{}", outcome.stderr, design.specification());
+        let said =
+            format!("seed {seed}, {design:?}: {}\n{}", outcome.stderr, design.specification());
         assert!(outcome.code < 2, "{said}");
         let histories = simulated(&design);
         // The search ends with the level in which the last model forbids something.
@@ -582,9 +811,20 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         }
         for ((known, model), one) in models.iter().zip(outcome.json["models"].as_array().unwrap()) {
             let mut judge = Judge::new(model, known.dialect);
-            let least = histories.iter().filter(|h| !judge.allows(h).unwrap()).map(History::len).min();
-            assert_eq!(one["operations"].as_u64().map(|n| n as usize), least, "{said}, {}", known.name);
-            assert_eq!(one["verdict"], if least.is_some() { "false" } else { "true" }, "{said}, {}", known.name);
+            let least =
+                histories.iter().filter(|h| !judge.allows(h).unwrap()).map(History::len).min();
+            assert_eq!(
+                one["operations"].as_u64().map(|n| n as usize),
+                least,
+                "{said}, {}",
+                known.name
+            );
+            assert_eq!(
+                one["verdict"],
+                if least.is_some() { "false" } else { "true" },
+                "{said}, {}",
+                known.name
+            );
             if least.is_none() {
                 conform += 1;
                 continue;
@@ -594,27 +834,62 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
             std::fs::write(&test, one["litmus"].as_str().unwrap()).unwrap();
             // Acquires and releases are written in RISC-V, which only models of axioms take.
             let model = crate::support::package(&format!("specs/memory/{}.cat", known.name));
-            let judged = mu_check(&["litmus", &test.display().to_string(), "--model", if design.marks { &model } else { known.name }]);
-            assert_eq!(judged.code, 1, "{said}, {}: {}\n{}", known.name, judged.stderr, one["litmus"]);
+            let judged = mu_check(&[
+                "litmus",
+                &test.display().to_string(),
+                "--model",
+                if design.marks { &model } else { known.name },
+            ]);
+            assert_eq!(
+                judged.code, 1,
+                "{said}, {}: {}\n{}",
+                known.name, judged.stderr, one["litmus"]
+            );
             check_names(&design, one);
         }
         // Without a line whose labels occur the interface is incomplete.
-        let kept: Vec<&str> = lines.iter().filter(|l| !l.0.starts_with("load") && l.0 != "program").map(|l| l.1.as_str()).collect();
+        let kept: Vec<&str> = lines
+            .iter()
+            .filter(|l| !l.0.starts_with("load") && l.0 != "program")
+            .map(|l| l.1.as_str())
+            .collect();
         std::fs::write(&interface, kept.join("\n")).unwrap();
-        let outcome = mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
+        let outcome =
+            mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
         let incomplete = outcome.stderr.contains("matches no line of the interface, and carries a");
-        // The program that is read off a machine does what lines speak of: no load, nothing to judge.
+        // The program that is read off a machine does what lines speak of: no load, nothing to
+        // judge.
         if !(outcome.code == 2 && incomplete || design.waits && outcome.code == 3) {
-            faults.push(format!("{said}: exit {} without the loads: {}", outcome.code, outcome.stderr));
+            faults.push(format!(
+                "{said}: exit {} without the loads: {}",
+                outcome.code, outcome.stderr
+            ));
         }
-        wrong_forms(&design, &machine, &path("machine.interface"), &mut made, &mut random, &mut faults);
-        // An operation that begins and never ends leaves the answer open: what it would return is not
-        // judged.
-        let ends = [(design.split[0], "w(c) == loading(a)"), (design.split[1], "w(c) == storing(a, d)")];
+        wrong_forms(
+            &design,
+            &machine,
+            &path("machine.interface"),
+            &mut made,
+            &mut random,
+            &mut faults,
+        );
+        // An operation that begins and never ends leaves the answer open: what it would return is
+        // not judged.
+        let ends =
+            [(design.split[0], "w(c) == loading(a)"), (design.split[1], "w(c) == storing(a, d)")];
         for end in ends.into_iter().filter(|e| e.0).map(|e| e.1) {
-            std::fs::write(&machine, design.specification().replace(end, &format!("false && {end}"))).unwrap();
-            std::fs::write(&interface, lines.iter().map(|l| l.1.as_str()).collect::<Vec<_>>().join("\n")).unwrap();
-            let outcome = mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
+            std::fs::write(
+                &machine,
+                design.specification().replace(end, &format!("false && {end}")),
+            )
+            .unwrap();
+            std::fs::write(
+                &interface,
+                lines.iter().map(|l| l.1.as_str()).collect::<Vec<_>>().join("\n"),
+            )
+            .unwrap();
+            let outcome =
+                mu_check(&["conform", &machine, "--interface", &interface, "--against", "sc"]);
             endless += usize::from(outcome.code == 3);
             if outcome.code == 0 {
                 faults.push(format!("{said}: conforms, but no operation ends where {end}"));
@@ -639,7 +914,16 @@ fn answers_are_those_of_a_simulation_and_errors_have_places() {
         "used",
     ];
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let missing: Vec<&str> = productions.into_iter().chain(WRONG.iter().map(|w| w.0)).filter(|p| !made.contains_key(p)).collect();
-    println!("{cases} machines: {conform} times conforms, {differ} times not, {endless} times an operation never ends; {made:?}");
-    assert!(missing.is_empty() && conform > 0 && differ > 0 && endless > 0 || first > 0 || cases < 14, "never made: {missing:?}");
+    let missing: Vec<&str> = productions
+        .into_iter()
+        .chain(WRONG.iter().map(|w| w.0))
+        .filter(|p| !made.contains_key(p))
+        .collect();
+    println!(
+        "{cases} machines: {conform} times conforms, {differ} times not, {endless} times an operation never ends; {made:?}"
+    );
+    assert!(
+        missing.is_empty() && conform > 0 && differ > 0 && endless > 0 || first > 0 || cases < 14,
+        "never made: {missing:?}"
+    );
 }

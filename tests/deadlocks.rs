@@ -1,5 +1,6 @@
-//! Deadlocks explained, end to end: three broken models with what is expected to be said of each, written down from the models, before any
-//! output was looked at; clean ends told from hangs; paths that `simulate` walks again.
+//! Deadlocks explained, end to end: three broken models with what is expected to be said of each,
+//! written down from the models, before any output was looked at; clean ends told from hangs; paths
+//! that `simulate` walks again.
 
 use crate::support::package;
 use serde_json::Value;
@@ -61,20 +62,35 @@ fn locks_in_opposite_orders() {
     let output = run(&["explore", &broken("locks.mcrl2"), "--deadlock", "--format", "json"]);
     assert_eq!(output.status.code(), Some(1));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let steps: Vec<&str> = json["ways"][0]["steps"].as_array().unwrap().iter().map(|s| s["action"].as_str().unwrap()).collect();
-    assert!(steps == ["locked(w0, left)", "locked(w1, right)"] || steps == ["locked(w1, right)", "locked(w0, left)"], "{steps:?}");
+    let steps: Vec<&str> = json["ways"][0]["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["action"].as_str().unwrap())
+        .collect();
+    assert!(
+        steps == ["locked(w0, left)", "locked(w1, right)"]
+            || steps == ["locked(w1, right)", "locked(w0, left)"],
+        "{steps:?}"
+    );
     let ending = &json["ways"][0]["ending"];
     assert_eq!(ending["kind"], "hang");
     let of = |name: &str| {
         let all = ending["components"].as_array().unwrap();
-        all.iter().find(|c| c["component"] == name).unwrap_or_else(|| panic!("{name} in {ending}")).clone()
+        all.iter()
+            .find(|c| c["component"] == name)
+            .unwrap_or_else(|| panic!("{name} in {ending}"))
+            .clone()
     };
     // Each worker wants the lock that the other has; the locks wait for their owners.
     let worker = of("Worker(w0)");
     assert_eq!((worker["posture"].as_str(), worker["line"].as_u64()), (Some("waits"), Some(9)));
     assert_eq!(worker["offers"][0]["action"], "lock(w0, right)");
     let why = worker["offers"][0]["why_not"][0].as_str().unwrap();
-    assert!(why.contains("lacks take, which Mutex(left) or Mutex(right) could do, but not now"), "{why}");
+    assert!(
+        why.contains("lacks take, which Mutex(left) or Mutex(right) could do, but not now"),
+        "{why}"
+    );
     assert_eq!(of("Worker(w1)")["offers"][0]["action"], "lock(w1, left)");
     let left = of("Mutex(left)");
     assert_eq!(left["offers"][0]["action"], "give(w0, left)");
@@ -97,22 +113,28 @@ fn values_that_differ_and_an_allow_that_forgets() {
             "Memory: waits at line 18",
         ],
     );
-    // Core c0 went first: its write-back has a partner, and what comes of it is not allowed. Then the memory takes no part in anything else
-    // but the request of core c1.
-    let output = run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9", "--format", "json"]);
+    // Core c0 went first: its write-back has a partner, and what comes of it is not allowed. Then
+    // the memory takes no part in anything else but the request of core c1.
+    let output =
+        run(&["explore", &broken("bus.mcrl2"), "--deadlock", "--all", "9", "--format", "json"]);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["found"], 2, "one before and one after core c0 has read");
     let last = &json["ways"][1]["ending"]["components"];
     let core = last.as_array().unwrap().iter().find(|c| c["component"] == "Core(c0)").unwrap();
     assert_eq!(core["offers"][0]["action"], "send_back(c0)");
     let why = core["offers"][0]["why_not"][0].as_str().unwrap();
-    assert!(why.contains("`send_back|take_back -> write_back` in line 26 lacks take_back"), "{why}");
+    assert!(
+        why.contains("`send_back|take_back -> write_back` in line 26 lacks take_back"),
+        "{why}"
+    );
 }
 
 /// The same with a memory that is never in the middle of something: the write-back is what is left.
 #[test]
 fn an_allow_that_forgets() {
-    let model = std::fs::read_to_string(broken("bus.mcrl2")).unwrap().replace("Core(c1, a1, a0)", "Core(c1, a1, a1)");
+    let model = std::fs::read_to_string(broken("bus.mcrl2"))
+        .unwrap()
+        .replace("Core(c1, a1, a0)", "Core(c1, a1, a1)");
     let (_folder, path) = scratch(&model);
     let output = run(&["explore", &path, "--deadlock"]);
     expect(
@@ -141,7 +163,10 @@ fn a_deadlock_that_looks_like_an_end_is_annotated() {
     expect(&text(&output), &["deadlocks    1\n", "1 look like a normal end"]);
     let output = run(&["explore", &path, "--deadlock"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    expect(&text(&output), &["a deadlock after 3 steps", "a deadlock that looks like a normal end"]);
+    expect(
+        &text(&output),
+        &["a deadlock after 3 steps", "a deadlock that looks like a normal end"],
+    );
     let output = run(&["explore", &path, "--deadlock", "--terminal", "done"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     expect(&text(&output), &["no way to a deadlock: all 4 states were seen, one terminated"]);
@@ -152,7 +177,8 @@ fn a_deadlock_that_looks_like_an_end_is_annotated() {
     assert_eq!(json["ends"]["hang"], 1, "{json}");
     // Successful termination is one; an end that is declared is one as well.
     let (_folder, path) = scratch("act a, b; init a . b;");
-    let json: Value = serde_json::from_slice(&run(&["explore", &path, "--format", "json"]).stdout).unwrap();
+    let json: Value =
+        serde_json::from_slice(&run(&["explore", &path, "--format", "json"]).stdout).unwrap();
     assert_eq!(json["ends"], serde_json::json!({ "terminated": 1, "finished": 0, "hang": 0 }));
 }
 
@@ -163,7 +189,14 @@ fn states_without_steps_are_deadlocks() {
         let (_folder, path) = scratch(&format!("act a, b: Nat; init {behaviour};"));
         run(&["explore", &path, "--deadlock"]).status.code()
     };
-    for deadlock in ["a(0) . delta", "delta", "a(0) . false -> b(0)", "a(0) . delta + b(0)", "block({b}, a(0) . b(0))", "delta || delta"] {
+    for deadlock in [
+        "a(0) . delta",
+        "delta",
+        "a(0) . false -> b(0)",
+        "a(0) . delta + b(0)",
+        "block({b}, a(0) . b(0))",
+        "delta || delta",
+    ] {
         assert_eq!(code(deadlock), Some(1), "{deadlock}");
     }
     for none in ["a(0)", "a(0) . b(1)", "a(0) || b(0)", "(true -> a(0)) . tau"] {
@@ -174,9 +207,12 @@ fn states_without_steps_are_deadlocks() {
 #[test]
 fn what_counts_as_an_end_can_be_said() {
     // Both wait for what never comes, each after its last action.
-    let model = "act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);";
+    let model =
+        "act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);";
     let (_folder, path) = scratch(model);
-    let code = |more: &[&str]| run(&[&["explore", path.as_str(), "--deadlock"], more].concat()).status.code();
+    let code = |more: &[&str]| {
+        run(&[&["explore", path.as_str(), "--deadlock"], more].concat()).status.code()
+    };
     assert_eq!(code(&[]), Some(1));
     assert_eq!(code(&["--terminal", "a"]), Some(1));
     assert_eq!(code(&["--terminal", "a", "--terminal", "b"]), Some(0));
@@ -191,7 +227,10 @@ init allow({c, c2, d}, comm({s|r -> c, s2|r2 -> c2}, P || Q || R));
     let (_folder, path) = scratch(model);
     let output = run(&["explore", &path, "--deadlock"]);
     assert_eq!(output.status.code(), Some(1));
-    expect(&text(&output), &["a deadlock after 1 step", "P: waits at line 2", "Q: waits at line 2", "R: has stopped"]);
+    expect(
+        &text(&output),
+        &["a deadlock after 1 step", "P: waits at line 2", "Q: waits at line 2", "R: has stopped"],
+    );
 }
 
 #[test]
@@ -200,9 +239,20 @@ fn paths_are_walked_again() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let model = broken("locks.mcrl2");
     let picture = at("why.svg");
-    let output = run(&["explore", &model, "--deadlock", "--all", "3", "--trace-dir", &at("traces"), "--evidence", &picture]);
+    let output = run(&[
+        "explore",
+        &model,
+        "--deadlock",
+        "--all",
+        "3",
+        "--trace-dir",
+        &at("traces"),
+        "--evidence",
+        &picture,
+    ]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    let traces: Vec<PathBuf> = std::fs::read_dir(Path::new(&at("traces"))).unwrap().map(|e| e.unwrap().path()).collect();
+    let traces: Vec<PathBuf> =
+        std::fs::read_dir(Path::new(&at("traces"))).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(!traces.is_empty());
     for trace in traces {
         let script = at("script.txt");
@@ -222,19 +272,27 @@ fn paths_are_walked_again() {
 /// A path in the form that holds data is checked with its data.
 #[test]
 fn paths_hold_their_data() {
-    let (folder, path) =
-        scratch("sort S = struct x | y; act a, b: S; c; proc P = sum s: S. a(s) . b(s) . c . delta; init allow({a, b}, P);");
+    let (folder, path) = scratch(
+        "sort S = struct x | y; act a, b: S; c; proc P = sum s: S. a(s) . b(s) . c . delta; init allow({a, b}, P);",
+    );
     let stored = folder.path().join("path.lts").display().to_string();
-    assert_eq!(run(&["explore", &path, "--deadlock", "--evidence", &stored]).status.code(), Some(1));
-    let output = run(&[&stored, "-f", "exists s: S. val(s == x) && <a(s)><b(s)>true", "-f", "<a(y)>true"]);
+    assert_eq!(
+        run(&["explore", &path, "--deadlock", "--evidence", &stored]).status.code(),
+        Some(1)
+    );
+    let output =
+        run(&[&stored, "-f", "exists s: S. val(s == x) && <a(s)><b(s)>true", "-f", "<a(y)>true"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     expect(&text(&output), &["true", "false"]);
 }
 
-/// A model without a formula is told what an end is, as `explore` is; with one the option says nothing.
+/// A model without a formula is told what an end is, as `explore` is; with one the option says
+/// nothing.
 #[test]
 fn ends_of_a_model_alone() {
-    let (_folder, path) = scratch("act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);");
+    let (_folder, path) = scratch(
+        "act a, b, c, d; proc P = a . c . delta; Q = b . d . delta; init allow({a, b}, P || Q);",
+    );
     expect(&text(&run(&[&path])), &["deadlocks    1", "a deadlock after"]);
     let output = run(&[&path, "--terminal", "a", "--terminal", "b"]);
     assert_eq!(output.status.code(), Some(0));
@@ -252,11 +310,17 @@ fn actions_and_divergence() {
     assert_eq!(output.status.code(), Some(1));
     expect(&text(&output), &["`b` after 2 steps", "1  a", "2  b"]);
     // Hidden actions are found by their names as well.
-    expect(&text(&run(&["explore", &path, "--action", "i"])), &["`i` after 2 steps", "1  a", "2  tau  (hidden: i)"]);
+    expect(
+        &text(&run(&["explore", &path, "--action", "i"])),
+        &["`i` after 2 steps", "1  a", "2  tau  (hidden: i)"],
+    );
     assert_eq!(run(&["explore", &path, "--action", "c"]).status.code(), Some(0));
     let output = run(&["explore", &path, "--divergence"]);
     assert_eq!(output.status.code(), Some(1));
-    expect(&text(&output), &["a divergence after", "a", "tau  (hidden: i)", "and again from after step"]);
+    expect(
+        &text(&output),
+        &["a divergence after", "a", "tau  (hidden: i)", "and again from after step"],
+    );
     let (_folder, path) = scratch("act a, i; proc P = a . i . P; init hide({i}, P);");
     let output = run(&["explore", &path, "--divergence"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -286,7 +350,8 @@ init allow({c}, comm({s|r -> c}, P(0) || Q(0, false)));
     let (_folder, path) = scratch(model);
     let ends = |more: &[&str]| {
         let output = run(&[&["explore", path.as_str(), "--format", "json"], more].concat());
-        let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+        let json: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
         if json["ends"].is_object() { json["ends"].clone() } else { json["error"].clone() }
     };
     let none = |terminated, finished, hang| serde_json::json!({ "terminated": terminated, "finished": finished, "hang": hang });
@@ -295,11 +360,18 @@ init allow({c}, comm({s|r -> c}, P(0) || Q(0, false)));
     assert_eq!(ends(&["--terminal", "n == 3"]), none(1, 0, 0));
     assert_eq!(ends(&["--terminal", "n == 3 && m == 3 && odd"]), none(1, 0, 0));
     assert_eq!(ends(&["--terminal", "n == 3 && m == 4"]), none(0, 0, 1));
-    assert_eq!(run(&["explore", &path, "--deadlock", "--terminal", "n == 3"]).status.code(), Some(0));
+    assert_eq!(
+        run(&["explore", &path, "--deadlock", "--terminal", "n == 3"]).status.code(),
+        Some(0)
+    );
     // Neither an action nor a condition.
-    for (wrong, why) in
-        [("cc", "cc"), ("n + 1", "Bool"), ("1 < 2", "speaks of no parameter"), ("n ==", "unexpected end"), ("k == 1", "`k`")]
-    {
+    for (wrong, why) in [
+        ("cc", "cc"),
+        ("n + 1", "Bool"),
+        ("1 < 2", "speaks of no parameter"),
+        ("n ==", "unexpected end"),
+        ("k == 1", "`k`"),
+    ] {
         let error = ends(&["--terminal", wrong]);
         assert!(error["message"].as_str().unwrap().contains(why), "{wrong}: {error}");
         assert_eq!(error["exit_code"], 2, "{error}");
@@ -325,7 +397,10 @@ fn a_litmus_test_is_a_model_whose_threads_end() {
     let path = at("SB.litmus", STORE_BUFFERING);
     let output = run(&["explore", &path]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    expect(&text(&output), &["states       25", "deadlocks    1", "1 terminated", "mu-check litmus"]);
+    expect(
+        &text(&output),
+        &["states       25", "deadlocks    1", "1 terminated", "mu-check litmus"],
+    );
     // Without a formula the same; there is no hang to show.
     let output = run(&[&path]);
     assert!(!text(&output).contains("a deadlock"), "{}", text(&output));
@@ -334,18 +409,28 @@ fn a_litmus_test_is_a_model_whose_threads_end() {
     for command in ["explore", "litmus"] {
         let output = run(&[command, &riscv]);
         assert_eq!(output.status.code(), Some(2));
-        expect(&text(&output), &["architecture `RISCV`", "`mu-check litmus --model specs/memory/rvwmo.cat`"]);
+        expect(
+            &text(&output),
+            &["architecture `RISCV`", "`mu-check litmus --model specs/memory/rvwmo.cat`"],
+        );
     }
 }
 
-/// The ends of a model are those of each file that it is written to, and of the linear process as text.
+/// The ends of a model are those of each file that it is written to, and of the linear process as
+/// text.
 #[test]
 fn terminations_survive_files() {
     let models = [
-        ("act a, b: Nat; d; proc P(n: Nat) = (n < 2) -> a(n) . P(n + 1) + (n == 2) -> d; init P(0);", [1, 0]),
+        (
+            "act a, b: Nat; d; proc P(n: Nat) = (n < 2) -> a(n) . P(n + 1) + (n == 2) -> d; init P(0);",
+            [1, 0],
+        ),
         ("act a, b; init a . b || b . a;", [1, 0]),
         ("act a, b; init (a + b . delta) || b;", [1, 1]),
-        ("act a, b: Nat; proc P(n: Nat) = sum m: Nat. (m < 3) -> a(m) . Q(m); Q(n: Nat) = (n > 0) -> b(n); init P(0) . b(7);", [1, 1]),
+        (
+            "act a, b: Nat; proc P(n: Nat) = sum m: Nat. (m < 3) -> a(m) . Q(m); Q(n: Nat) = (n > 0) -> b(n); init P(0) . b(7);",
+            [1, 1],
+        ),
         ("act a, b; proc P = a . P + b; init P . a || delta;", [0, 1]),
         ("act a, b; proc P = a . P + b; init P . a || P;", [1, 0]),
         ("act a, Terminate; init a . Terminate . delta;", [1, 0]),
@@ -358,19 +443,30 @@ fn terminations_survive_files() {
         let (max, texts) = ("--max-states", file("text.mcrl2"));
         let found = |path: &str, more: &[&str]| {
             let output = run(&[&["explore", path, "--format", "json", max, "40"], more].concat());
-            let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{path}: {}", text(&output)));
-            let of = |kind: &str| json["ends"][kind].as_u64().unwrap_or_else(|| panic!("{model}, {path}: {json}"));
+            let json: Value = serde_json::from_slice(&output.stdout)
+                .unwrap_or_else(|_| panic!("{path}: {}", text(&output)));
+            let of = |kind: &str| {
+                json["ends"][kind].as_u64().unwrap_or_else(|| panic!("{model}, {path}: {json}"))
+            };
             [of("terminated"), of("finished") + of("hang")]
         };
         let linear = run(&["linearise", &path]);
         std::fs::write(&texts, &linear.stdout).unwrap();
         assert!(linear.status.success(), "{}", text(&linear));
         for name in ["x.lps", "x.aut", "x.lts"] {
-            let (word, option) = if name == "x.lps" { ("linearise", "--out") } else { ("explore", "--out") };
+            let (word, option) =
+                if name == "x.lps" { ("linearise", "--out") } else { ("explore", "--out") };
             run(&[word, &path, option, &file(name)]);
         }
         for simplify in ["none", "all"] {
-            run(&["linearise", &path, "--simplify", simplify, "--out", &file(&format!("{simplify}.lps"))]);
+            run(&[
+                "linearise",
+                &path,
+                "--simplify",
+                simplify,
+                "--out",
+                &file(&format!("{simplify}.lps")),
+            ]);
         }
         assert_eq!(found(&path, &[]), ends, "{model}");
         assert_eq!(found(&path, &["--out", &file("y.aut")]), ends, "{model}");
@@ -378,7 +474,12 @@ fn terminations_survive_files() {
             assert_eq!(found(&file(name), &[]), ends, "{model}, {name}");
         }
         let sought = run(&["explore", &file("x.lps"), "--deadlock"]);
-        assert_eq!(sought.status.code(), Some(i32::from(ends[1] > 0)), "{model}: {}", text(&sought));
+        assert_eq!(
+            sought.status.code(),
+            Some(i32::from(ends[1] > 0)),
+            "{model}: {}",
+            text(&sought)
+        );
     }
 }
 
@@ -391,6 +492,12 @@ fn a_terminal_action_has_no_arguments() {
     for path in [&path, &stored] {
         let output = run(&["explore", path, "--deadlock", "--terminal", "a(1)"]);
         assert_eq!(output.status.code(), Some(2), "{path}");
-        expect(&text(&output), &["`a(1)` says of no state that it is an end", "expected the name of an action without arguments, `a`"]);
+        expect(
+            &text(&output),
+            &[
+                "`a(1)` says of no state that it is an end",
+                "expected the name of an action without arguments, `a`",
+            ],
+        );
     }
 }

@@ -1,5 +1,7 @@
-//! The editors as `editors/README.md` sets them up: its lines stand word for word in the editor's own file, and a script opens the tutorial's model, breaks
-//! it, sees why, and mends it. `language_server` tests what the server answers; this tests that whoever copies the page gets as far as that.
+//! The editors as `editors/README.md` sets them up: its lines stand word for word in the editor's
+//! own file, and a script opens the tutorial's model, breaks it, sees why, and mends it.
+//! `language_server` tests what the server answers; this tests that whoever copies the page gets as
+//! far as that.
 //!
 //! Each test costs a second, and says that it is skipped where the editor is not installed.
 
@@ -11,7 +13,10 @@ use std::process::{Command, Stdio};
 fn block(page: &str, language: &str) -> String {
     let text = std::fs::read_to_string(package(page)).unwrap();
     let head = format!("\n```{language}\n");
-    let mut blocks = text.split(&head).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_string() + "\n");
+    let mut blocks = text
+        .split(&head)
+        .skip(1)
+        .map(|rest| rest.split("\n```").next().unwrap().to_string() + "\n");
     let found = blocks.next().unwrap_or_else(|| panic!("{page} has no block of {language}"));
     assert_eq!(blocks.next(), None, "{page} has two blocks of {language}");
     found
@@ -21,11 +26,15 @@ fn block(page: &str, language: &str) -> String {
 fn tutorial(name: &str) -> String {
     let text = std::fs::read_to_string(package("docs/tutorial.md")).unwrap();
     let extension = Path::new(name).extension().unwrap().to_str().unwrap();
-    let rest = text.split(&format!("\n```{extension} {name}\n")).nth(1).unwrap_or_else(|| panic!("{name} is no file of the tutorial"));
+    let rest = text
+        .split(&format!("\n```{extension} {name}\n"))
+        .nth(1)
+        .unwrap_or_else(|| panic!("{name} is no file of the tutorial"));
     rest.split("\n```").next().unwrap().to_string() + "\n"
 }
 
-/// Runs an editor in a home of its own: `settings` is the file that the page says to write, and what stands in it.
+/// Runs an editor in a home of its own: `settings` is the file that the page says to write, and
+/// what stands in it.
 fn edit(program: &str, settings: (&str, &str), arguments: &[&str]) {
     if Command::new(program).arg("--version").output().is_err() {
         println!("skipped: `{program}` is not installed");
@@ -49,7 +58,8 @@ fn edit(program: &str, settings: (&str, &str), arguments: &[&str]) {
         .stdin(Stdio::null())
         .output()
         .expect("the editor runs");
-    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{program}: {out}{error}");
     match out.lines().find(|l| l.starts_with("skipped")) {
         Some(line) => println!("{line}"),
@@ -60,19 +70,29 @@ fn edit(program: &str, settings: (&str, &str), arguments: &[&str]) {
 #[test]
 fn neovim() {
     let script = format!("luafile {}", package("tests/editors/tutorial.lua"));
-    edit("nvim", (".config/nvim/init.lua", &block("editors/README.md", "lua")), &["--headless", "-n", "-c", &script]);
+    edit(
+        "nvim",
+        (".config/nvim/init.lua", &block("editors/README.md", "lua")),
+        &["--headless", "-n", "-c", &script],
+    );
 }
 
 #[test]
 fn emacs() {
     let script = package("tests/editors/tutorial.el");
-    edit("emacs", ("init.el", &block("editors/README.md", "elisp")), &["--batch", "-l", "{settings}", "-l", &script]);
+    edit(
+        "emacs",
+        ("init.el", &block("editors/README.md", "elisp")),
+        &["--batch", "-l", "{settings}", "-l", &script],
+    );
 }
 
 /// Every path of an extension's description, wherever it stands.
 fn paths(value: &serde_json::Value, out: &mut Vec<String>) {
     match value {
-        serde_json::Value::String(text) if text.starts_with("./") => out.push(text[2..].to_string()),
+        serde_json::Value::String(text) if text.starts_with("./") => {
+            out.push(text[2..].to_string())
+        }
         serde_json::Value::Array(parts) => parts.iter().for_each(|p| paths(p, out)),
         serde_json::Value::Object(parts) => parts.values().for_each(|p| paths(p, out)),
         _ => {}
@@ -82,35 +102,50 @@ fn paths(value: &serde_json::Value, out: &mut Vec<String>) {
 /// What the extension of Visual Studio Code names goes into its package.
 #[test]
 fn visual_studio_code_packs_what_it_names() {
-    let read = |name: &str| std::fs::read_to_string(package(&format!("editors/vscode/{name}"))).unwrap();
+    let read =
+        |name: &str| std::fs::read_to_string(package(&format!("editors/vscode/{name}"))).unwrap();
     let mut named = Vec::new();
     paths(&serde_json::from_str(&read("package.json")).unwrap(), &mut named);
     assert!(named.iter().any(|n| n == "nested-comments.json"), "{named:?}");
     let ignore = read(".vscodeignore");
     for name in named {
         let folder = name.split_once('/').map_or("", |n| n.0);
-        let kept =
-            ignore.lines().filter_map(|l| l.strip_prefix('!')).any(|l| l == name || !folder.is_empty() && l == format!("{folder}/*.json"));
+        let kept = ignore
+            .lines()
+            .filter_map(|l| l.strip_prefix('!'))
+            .any(|l| l == name || !folder.is_empty() && l == format!("{folder}/*.json"));
         assert!(kept, "{name} is left out of the package");
-        assert!(name.starts_with("out/") || Path::new(&package(&format!("editors/vscode/{name}"))).exists(), "{name} is missing");
+        assert!(
+            name.starts_with("out/")
+                || Path::new(&package(&format!("editors/vscode/{name}"))).exists(),
+            "{name} is missing"
+        );
     }
 }
 
-/// A snippet comes before the word of the language that it begins with, else the word is inserted and the snippet never; and what it inserts can be parsed.
+/// A snippet comes before the word of the language that it begins with, else the word is inserted
+/// and the snippet never; and what it inserts can be parsed.
 #[test]
 fn visual_studio_code_inserts_snippets() {
     let read = |name: &str| -> serde_json::Value {
-        serde_json::from_str(&std::fs::read_to_string(package(&format!("editors/vscode/{name}"))).unwrap()).unwrap()
+        serde_json::from_str(
+            &std::fs::read_to_string(package(&format!("editors/vscode/{name}"))).unwrap(),
+        )
+        .unwrap()
     };
     let description = read("package.json");
     let mut parsed = 0;
     for of in description["contributes"]["snippets"].as_array().unwrap() {
         let language = of["language"].as_str().unwrap();
-        let defaults = &description["contributes"]["configurationDefaults"][format!("[{language}]")];
+        let defaults =
+            &description["contributes"]["configurationDefaults"][format!("[{language}]")];
         assert_eq!(defaults["editor.snippetSuggestions"], "top", "{language}");
         for (name, snippet) in read(of["path"].as_str().unwrap()).as_object().unwrap() {
             // What a placeholder suggests stands in its place; where one goes on typing, `true`.
-            let mut text = snippet["body"].as_str().unwrap().replace("$0", if language == "mcf" { "true" } else { "" });
+            let mut text = snippet["body"]
+                .as_str()
+                .unwrap()
+                .replace("$0", if language == "mcf" { "true" } else { "" });
             while let Some(start) = text.find("${") {
                 let end = start + text[start..].find('}').unwrap();
                 let default = text[start + 2..end].split_once(':').map_or("a", |d| d.1).to_string();
@@ -135,14 +170,18 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a command line in a folder, with a home and with the program of these tests on the path.
+    /// Starts a command line in a folder, with a home and with the program of these tests on the
+    /// path.
     fn start(command: &str, home: &Path, folder: &Path) -> Self {
         let terminal = Self { socket: home.join("terminal").display().to_string() };
         let program = Path::new(env!("CARGO_BIN_EXE_mu-check")).parent().unwrap();
         let started = terminal
             .command()
             .args(["-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "40", command])
-            .env("PATH", format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default()))
+            .env(
+                "PATH",
+                format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default()),
+            )
             .env("HOME", home)
             .env_remove("XDG_CONFIG_HOME")
             .current_dir(folder)
@@ -161,11 +200,13 @@ impl Terminal {
     /// Types a text, then a key that has a name.
     fn keys(&self, text: &str, key: Option<&str>) {
         let typed = self.command().args(["send-keys", "-l", text]).status().unwrap();
-        let pressed = key.is_none_or(|k| self.command().args(["send-keys", k]).status().unwrap().success());
+        let pressed =
+            key.is_none_or(|k| self.command().args(["send-keys", k]).status().unwrap().success());
         assert!(typed.success() && pressed);
     }
 
-    /// Waits until what is on the screen passes a test; `again` is done before the first look and each twentieth.
+    /// Waits until what is on the screen passes a test; `again` is done before the first look and
+    /// each twentieth.
     fn wait(&self, what: &str, again: impl Fn(), test: impl Fn(&str) -> bool) {
         let begin = std::time::Instant::now();
         for look in 0.. {
@@ -173,7 +214,10 @@ impl Terminal {
                 again();
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
-            let screen = String::from_utf8_lossy(&self.command().args(["capture-pane", "-p"]).output().unwrap().stdout).into_owned();
+            let screen = String::from_utf8_lossy(
+                &self.command().args(["capture-pane", "-p"]).output().unwrap().stdout,
+            )
+            .into_owned();
             if test(&screen) {
                 return;
             }
@@ -199,18 +243,24 @@ fn helix() {
         }
     }
     let home = tempfile::tempdir().unwrap();
-    let (settings, models) = (home.path().join(".config/helix/languages.toml"), home.path().join("models"));
+    let (settings, models) =
+        (home.path().join(".config/helix/languages.toml"), home.path().join("models"));
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::create_dir(&models).unwrap();
     std::fs::write(&settings, block("editors/README.md", "toml")).unwrap();
     for name in ["banks.mcrl2", "order.mcf"] {
         std::fs::write(models.join(name), tutorial(name)).unwrap();
     }
-    std::fs::write(models.join("parameters.spec"), "$param n: Pos = 2;\nact a: Pos;\ninit a(${n});\n").unwrap();
+    std::fs::write(
+        models.join("parameters.spec"),
+        "$param n: Pos = 2;\nact a: Pos;\ninit a(${n});\n",
+    )
+    .unwrap();
     let good = tutorial("banks.mcrl2");
     let screen = Terminal::start("hx banks.mcrl2", home.path(), &models);
     screen.wait("the model", || (), |s| s.contains("init allow"));
-    // Before the server is there, keys can be lost to it. It is when there is an outline. A key right behind Escape would be another key.
+    // Before the server is there, keys can be lost to it. It is when there is an outline. A key
+    // right behind Escape would be another key.
     let outline = || {
         screen.keys("", Some("Escape"));
         std::thread::sleep(std::time::Duration::from_millis(500));

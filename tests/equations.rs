@@ -1,4 +1,5 @@
-//! Equation systems as text: random formulas on random specifications, written out, read back, instantiated and solved, against the check.
+//! Equation systems as text: random formulas on random specifications, written out, read back,
+//! instantiated and solved, against the check.
 //!
 //! `MU_CHECK_CASES` formulas from `MU_CHECK_SEED` on.
 
@@ -20,16 +21,26 @@ use mu_check::syntax;
 const MOST: u64 = 20_000;
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
-    linearise::linearise(&check_specification(&syntax::parse_specification(SourceId(0), text)?)?, &Default::default())
+    linearise::linearise(
+        &check_specification(&syntax::parse_specification(SourceId(0), text)?)?,
+        &Default::default(),
+    )
 }
 
 /// Whether the first player wins the game of a system; none if it has too many states.
 fn solved(text: &str, which: usize) -> Result<Option<bool>, Diagnostic> {
     let system = equations::read(SourceId(0), text)?;
-    let process = linearise::linearise(&check_specification(&system.specification)?, &Default::default())?;
+    let process =
+        linearise::linearise(&check_specification(&system.specification)?, &Default::default())?;
     let model = Compiled::new(process, &Confluence::None)?;
-    let budget = Budget::new(mu_check::base::Limits { max_states: Some(MOST), ..Default::default() });
-    let (outcome, lts) = explore::explore_lts(&model, &explore::Options { threads: 1, ..Default::default() }, &budget, &Silent)?;
+    let budget =
+        Budget::new(mu_check::base::Limits { max_states: Some(MOST), ..Default::default() });
+    let (outcome, lts) = explore::explore_lts(
+        &model,
+        &explore::Options { threads: 1, ..Default::default() },
+        &budget,
+        &Silent,
+    )?;
     if outcome.stop != Stop::Complete {
         return Ok(None);
     }
@@ -53,29 +64,45 @@ fn systems_have_the_values_of_their_formulas() {
         let (text, _) = specification(&mut tape);
         let process = process(&text).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
         let model = Compiled::new(process.clone(), &Confluence::None).unwrap();
-        let budget = Budget::new(mu_check::base::Limits { max_states: Some(60), ..Default::default() });
+        let budget =
+            Budget::new(mu_check::base::Limits { max_states: Some(60), ..Default::default() });
         let options = explore::Options { threads: 1, ..Default::default() };
         match explore::explore(&model, &options, &budget, &Silent) {
             Ok(outcome) if outcome.stop == Stop::Complete => {}
             _ => continue,
         }
         let asked = formula(&mut tape, Kind::Any);
-        let typed = check_formula(&syntax::parse_formula(SourceId(0), &asked).unwrap(), &process.data, &process.actions).unwrap();
-        let Ok(answer) = check(&model, &model, &typed, Options::new(&options), &Budget::default()) else { continue };
+        let typed = check_formula(
+            &syntax::parse_formula(SourceId(0), &asked).unwrap(),
+            &process.data,
+            &process.actions,
+        )
+        .unwrap();
+        let Ok(answer) = check(&model, &model, &typed, Options::new(&options), &Budget::default())
+        else {
+            continue;
+        };
         let system = print::pbes(&typed, &process).unwrap();
         let found = match solved(&system, seed as usize) {
             Ok(Some(found)) => found,
             Ok(None) => continue,
             Err(e) => panic!("seed {seed}: {e:?}\n{asked}\n{system}"),
         };
-        assert_eq!(found, answer.verdict == Verdict::True, "seed {seed}\n{asked}\n{text}\n{system}");
+        assert_eq!(
+            found,
+            answer.verdict == Verdict::True,
+            "seed {seed}\n{asked}\n{text}\n{system}"
+        );
         compared += 1;
         truths += u64::from(found);
         alternating += u64::from(system.contains("\n  mu ") && system.contains("\n  nu "));
     }
     println!("{compared} systems compared, {truths} true, {alternating} with both fixed points");
     assert!(
-        compared * 3 > cases && truths * 5 > compared && (compared - truths) * 5 > compared && alternating > 0,
+        compared * 3 > cases
+            && truths * 5 > compared
+            && (compared - truths) * 5 > compared
+            && alternating > 0,
         "{compared} {truths} {alternating}"
     );
 }
@@ -83,21 +110,29 @@ fn systems_have_the_values_of_their_formulas() {
 #[test]
 fn all_that_the_language_has() {
     let text = |body: &str| {
-        format!("% data\nsort D = struct d1 | d2;\nmap f: D -> D; some_0: Nat;\neqn f(d1) = d2; f(d2) = d1; some_0 = 3;\npbes\n{body}")
+        format!(
+            "% data\nsort D = struct d1 | d2;\nmap f: D -> D; some_0: Nat;\neqn f(d1) = d2; f(d2) = d1; some_0 = 3;\npbes\n{body}"
+        )
     };
     for (expected, body) in [
         (
             true,
             "nu X(n: Nat, d: D) = % a remark; with a semicolon\n (val(n < 3) => X(n + 1, f(d))) && (val(n >= 3) => val(d == f(d1))); init X(0, d1);",
         ),
-        (false, "nu X(n: Nat, d: D) = (val(n < 3) => X(n + 1, f(d))) && (val(n >= 3) => val(d == d1)); init X(0, d1);"),
+        (
+            false,
+            "nu X(n: Nat, d: D) = (val(n < 3) => X(n + 1, f(d))) && (val(n >= 3) => val(d == d1)); init X(0, d1);",
+        ),
         (false, "mu X = X; init X;"),
         (true, "nu X = X; init X;"),
         (false, "mu X = Y; nu Y = X; init Y;"),
         (true, "nu Y = X; mu X = Y; init X;"),
         (true, "nu X = !(!X || false) && !!true; init X;"),
         (false, "nu X = forall n: Nat. val(n < 5) => (val(n < 4) && X); init X;"),
-        (true, "mu yes = exists n: Nat. val(n < some_0) && (forall m: Nat. val(m < n) => yes) && true; init yes;"),
+        (
+            true,
+            "mu yes = exists n: Nat. val(n < some_0) && (forall m: Nat. val(m < n) => yes) && true; init yes;",
+        ),
         (
             true,
             "nu some_1(n: Nat) = all_0(n) || val(n == 7); mu all_0(n: Nat) = val(n > 0) && all_0(Int2Nat(n - 1)) || val(n == 0) && some_1(2); init some_1(9);",
@@ -106,19 +141,33 @@ fn all_that_the_language_has() {
         (false, "nu X = false; init X;"),
     ] {
         for which in 0..solvers().len() {
-            assert_eq!(solved(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")), Some(expected), "{body}");
+            assert_eq!(
+                solved(&text(body), which).unwrap_or_else(|e| panic!("{body}: {e:?}")),
+                Some(expected),
+                "{body}"
+            );
         }
     }
 }
 
-/// Systems of infinitely many instances, of which no finite part decides; whatever the data are, the answer is the same.
+/// Systems of infinitely many instances, of which no finite part decides; whatever the data are,
+/// the answer is the same.
 #[test]
 fn what_data_has_no_say_in_is_decided() {
     for (expected, body) in [
-        ("true", "nu X(m: Nat, n: Nat) = X(m + 1, n + 1) || val(n > 1) && Y(m + 1); mu Y(m: Nat) = Y(m + 1); init X(0, 0);"),
-        ("true", "nu X(m: Nat, n: Nat) = X(n + 1, 1) && X(m + 1, m + 1) || val(m == n) && X(1, n + 1); init X(0, 0);"),
+        (
+            "true",
+            "nu X(m: Nat, n: Nat) = X(m + 1, n + 1) || val(n > 1) && Y(m + 1); mu Y(m: Nat) = Y(m + 1); init X(0, 0);",
+        ),
+        (
+            "true",
+            "nu X(m: Nat, n: Nat) = X(n + 1, 1) && X(m + 1, m + 1) || val(m == n) && X(1, n + 1); init X(0, 0);",
+        ),
         ("false", "mu X(n: Nat) = (val(n > 3) || X(n + 2)) && X(n + 1); init X(0);"),
-        ("false", "mu X(n: Nat) = !(val(n > 5)) && Y(n); nu Y(n: Nat) = X(n + 1) || (exists b: Bool. val(b) && X(n + 2)); init Y(0);"),
+        (
+            "false",
+            "mu X(n: Nat) = !(val(n > 5)) && Y(n); nu Y(n: Nat) = X(n + 1) || (exists b: Bool. val(b) && X(n + 2)); init Y(0);",
+        ),
         // Here data decides, after as many instances.
         ("false", "nu X(n: Nat) = val(n < 9000) && X(n + 1); init X(0);"),
         ("true", "mu X(n: Nat) = val(n == 9000) || X(n + 1); init X(0);"),
@@ -142,12 +191,18 @@ fn bare_systems_are_right() {
         let mut text = String::from("pbes\n");
         for i in 0..count {
             let sign = *tape.choose(&["mu", "nu"]);
-            text += &format!("  {sign} X{i}(b: Bool, c: Bool) = {};\n", right_hand_side(&mut tape, count, 4));
+            text += &format!(
+                "  {sign} X{i}(b: Bool, c: Bool) = {};\n",
+                right_hand_side(&mut tape, count, 4)
+            );
         }
         text += "init X0(true, false);\n";
         let system = equations::read(SourceId(0), &text).unwrap();
         let solver = solvers()[seed as usize % solvers().len()];
-        let Some(bare) = mu_check::pbes::bare::decide(&system, solver, &Budget::default()).unwrap() else { continue };
+        let Some(bare) = mu_check::pbes::bare::decide(&system, solver, &Budget::default()).unwrap()
+        else {
+            continue;
+        };
         let solution = solver.solve(&bare.game, &Budget::default()).unwrap();
         verify::verify(&bare.game, &solution).unwrap();
         assert_eq!(solution.winner(bare.game.initial) == Player::Even, bare.value);
@@ -156,11 +211,16 @@ fn bare_systems_are_right() {
         truths += u64::from(bare.value);
     }
     println!("{decided} of {cases} systems decided without their data, {truths} true");
-    assert!(decided * 5 > cases && truths * 5 > decided && (decided - truths) * 5 > decided, "{decided} {truths}");
+    assert!(
+        decided * 5 > cases && truths * 5 > decided && (decided - truths) * 5 > decided,
+        "{decided} {truths}"
+    );
 }
 
 fn right_hand_side(tape: &mut Tape, count: usize, depth: usize) -> String {
-    let data = |tape: &mut Tape| (*tape.choose(&["b", "!b", "c", "b && c", "b == c", "true", "!true"])).to_string();
+    let data = |tape: &mut Tape| {
+        (*tape.choose(&["b", "!b", "c", "b && c", "b == c", "true", "!true"])).to_string()
+    };
     if depth == 0 || tape.chance(1, 5) {
         return match tape.below(6) {
             0 => format!("val({})", data(tape)),
@@ -204,7 +264,11 @@ fn refusals_have_places() {
         let place = match text {
             "nu X = X; init X;" => 0,
             "pbes nu X = X;" => 13,
-            _ => text.rfind(at).filter(|_| !["two equations", ""].contains(&message)).or(text.find(at)).unwrap(),
+            _ => text
+                .rfind(at)
+                .filter(|_| !["two equations", ""].contains(&message))
+                .or(text.find(at))
+                .unwrap(),
         };
         assert_eq!(span.start as usize, place, "{text}: {error:?}");
     }

@@ -1,6 +1,8 @@
-//! Wrong input of every stage, run through the command: the whole text of standard error, the exit code, and standard output.
+//! Wrong input of every stage, run through the command: the whole text of standard error, the exit
+//! code, and standard output.
 //!
-//! In: the files `tests/errors/*.cases`. A case is a title, input files, one command line, and what it must give:
+//! In: the files `tests/errors/*.cases`. A case is a title, input files, one command line, and what
+//! it must give:
 //!
 //! ```text
 //! === a number where Bool is expected
@@ -12,9 +14,10 @@
 //! m.mcrl2:2:6: error: …
 //! ```
 //!
-//! Each case runs in a folder of its own with `--format json`, so standard output must be empty or one JSON object. With `MU_CHECK_BLESS=1`
-//! the files are rewritten to what the command gives now; the difference is then for a person to read.
-//! Inputs that are too large or too odd for a text file are made by the functions at the end.
+//! Each case runs in a folder of its own with `--format json`, so standard output must be empty or
+//! one JSON object. With `MU_CHECK_BLESS=1` the files are rewritten to what the command gives now;
+//! the difference is then for a person to read. Inputs that are too large or too odd for a text
+//! file are made by the functions at the end.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +25,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest time that a refusal may take, on a machine that is slow and busy with other tests. What hangs takes longer.
+/// Longest time that a refusal may take, on a machine that is slow and busy with other tests. What
+/// hangs takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One case of a file.
@@ -152,23 +156,29 @@ fn run(case: &Case) -> (i32, String) {
     }
 }
 
-/// Where standard output is an error as JSON, it says what standard error says: message, place, exit code.
+/// Where standard output is an error as JSON, it says what standard error says: message, place,
+/// exit code.
 fn assert_same_error(outcome: &Outcome, title: &str) {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(&outcome.stdout) else { return };
     let Some(error) = value.get("error") else { return };
     let message = error["message"].as_str().unwrap_or_else(|| panic!("{title}: {value}"));
-    assert!(!message.is_empty() && outcome.stderr.contains(message), "{title}: {value}\n{}", outcome.stderr);
+    assert!(
+        !message.is_empty() && outcome.stderr.contains(message),
+        "{title}: {value}\n{}",
+        outcome.stderr
+    );
     assert_eq!(error["exit_code"].as_i64(), outcome.code.map(i64::from), "{title}");
     if let Some(place) = error["place"].as_object() {
-        let place = format!("{}:{}:{}: ", place["file"].as_str().unwrap(), place["line"], place["column"]);
+        let place =
+            format!("{}:{}:{}: ", place["file"].as_str().unwrap(), place["line"], place["column"]);
         assert!(outcome.stderr.starts_with(&place), "{title}: {place}\n{}", outcome.stderr);
     }
 }
 
 fn assert_empty_or_object(stdout: &[u8], title: &str) {
     if !stdout.is_empty() {
-        let value: serde_json::Value =
-            serde_json::from_slice(stdout).unwrap_or_else(|e| panic!("{title}: {e}: {}", String::from_utf8_lossy(stdout)));
+        let value: serde_json::Value = serde_json::from_slice(stdout)
+            .unwrap_or_else(|e| panic!("{title}: {e}: {}", String::from_utf8_lossy(stdout)));
         assert!(value.is_object(), "{title}: {value}");
     }
 }
@@ -186,8 +196,11 @@ fn check(file: &str) {
         if bless {
             (case.code, case.stderr) = (code, stderr);
         } else if (code, stderr.as_str()) != (case.code, case.stderr.as_str()) {
-            let _ =
-                write!(wrong, "=== {}\n--- expected exit {}\n{}\n--- found exit {code}\n{stderr}\n\n", case.title, case.code, case.stderr);
+            let _ = write!(
+                wrong,
+                "=== {}\n--- expected exit {}\n{}\n--- found exit {code}\n{stderr}\n\n",
+                case.title, case.code, case.stderr
+            );
         }
     }
     if bless {
@@ -251,17 +264,28 @@ fn bytes_that_are_no_text() {
     );
     assert!(outcome.stdout.is_empty() && outcome.time < PATIENCE);
     // With JSON a refusal is an object too, whatever the stage.
-    for (arguments, stage) in
-        [(&["explore", "m.mcrl2"][..], "file"), (&["explore", "none.mcrl2"], "file"), (&["explore", "m.mcrl2", "--no"], "usage")]
-    {
+    for (arguments, stage) in [
+        (&["explore", "m.mcrl2"][..], "file"),
+        (&["explore", "none.mcrl2"], "file"),
+        (&["explore", "m.mcrl2", "--no"], "usage"),
+    ] {
         let outcome = mu_check(folder.path(), &[arguments, &["--format", "json"]].concat());
         let value: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
-        assert_eq!((outcome.code, value["error"]["stage"].as_str()), (Some(2), Some(stage)), "{value}");
+        assert_eq!(
+            (outcome.code, value["error"]["stage"].as_str()),
+            (Some(2), Some(stage)),
+            "{value}"
+        );
     }
 }
 
-/// Runs a case under a limit of one second: exit code, what the object on standard output says, the time.
-fn limited(model: &str, formula: Option<&str>, engine: &str) -> (Option<i32>, serde_json::Value, Duration) {
+/// Runs a case under a limit of one second: exit code, what the object on standard output says, the
+/// time.
+fn limited(
+    model: &str,
+    formula: Option<&str>,
+    engine: &str,
+) -> (Option<i32>, serde_json::Value, Duration) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.mcrl2"), model).unwrap();
     let mut arguments = vec![if formula.is_some() { "check" } else { "explore" }, "m.mcrl2"];
@@ -275,10 +299,12 @@ fn limited(model: &str, formula: Option<&str>, engine: &str) -> (Option<i32>, se
     (outcome.code, serde_json::from_slice(&outcome.stdout).unwrap(), outcome.time)
 }
 
-/// A single evaluation or enumeration without end does not outlast the limit: the answer is what was found so far, and unknown.
+/// A single evaluation or enumeration without end does not outlast the limit: the answer is what
+/// was found so far, and unknown.
 #[test]
 fn limits_hold_inside_an_evaluation() {
-    let diverging = "act a: Nat; map f: Nat -> Nat; var n: Nat; eqn f(n) = if(n == n + 1, n, f(n));\n";
+    let diverging =
+        "act a: Nat; map f: Nat -> Nat; var n: Nat; eqn f(n) = if(n == n + 1, n, f(n));\n";
     let models = [
         (format!("{diverging} proc P(n: Nat) = a(n) . P(if(n < 5, n + 1, f(n))); init P(0);"), true),
         (format!("{diverging} proc P(n: Nat) = a(n) . P(n + 1); init P(f(0));"), false),
@@ -291,14 +317,23 @@ fn limits_hold_inside_an_evaluation() {
             assert!(!begins || object["states"].as_u64() >= Some(1), "{model}: {object}");
             assert!(time < PATIENCE, "{model}: {time:?}");
             let (code, object, time) = limited(model, Some("[true*]<true>true"), "explicit");
-            assert_eq!((code, &object["results"][0]["verdict"]), (Some(3), &"unknown".into()), "{model}: {object}");
+            assert_eq!(
+                (code, &object["results"][0]["verdict"]),
+                (Some(3), &"unknown".into()),
+                "{model}: {object}"
+            );
             assert!(time < PATIENCE, "{model}: {time:?}");
         }
     }
     let quiet = format!("{diverging} proc P(n: Nat) = a(n) . P((n + 1) mod 3); init P(0);");
     for engine in ["explicit", "symbolic"] {
-        let (code, object, time) = limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
-        assert_eq!((code, &object["results"][0]["reason"]), (Some(3), &"timeout".into()), "{object}");
+        let (code, object, time) =
+            limited(&quiet, Some("[true*]forall x: Nat. [a(x)]val(f(x) > 2)"), engine);
+        assert_eq!(
+            (code, &object["results"][0]["reason"]),
+            (Some(3), &"timeout".into()),
+            "{object}"
+        );
         assert!(time < PATIENCE, "{time:?}");
     }
 }

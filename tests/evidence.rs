@@ -1,4 +1,5 @@
-//! Evidence in all its forms: what a counterexample says of its steps, the files, the charts of the gallery.
+//! Evidence in all its forms: what a counterexample says of its steps, the files, the charts of the
+//! gallery.
 
 use crate::support::faults::{FAULTS, FORMULAS, SMALL, narrow, patch};
 use crate::support::{defines, mu_check, package};
@@ -13,12 +14,15 @@ fn evidence_of(folder: &Path, fault: &str, formula: &str, evidence: &Path) -> Va
     std::fs::write(&model, patch(&specification, fault.edits)).unwrap();
     let mut path = PathBuf::from(package(&format!("formulas/{formula}.mcf")));
     if formula.starts_with('3') {
-        let text = narrow(&std::fs::read_to_string(&path).unwrap(), crate::support::faults::FIRST_STORES);
+        let text =
+            narrow(&std::fs::read_to_string(&path).unwrap(), crate::support::faults::FIRST_STORES);
         path = folder.join(format!("{formula}.mcf"));
         std::fs::write(&path, text).unwrap();
     }
-    let values: Vec<(&str, u32)> = SMALL.iter().map(|s| *fault.defines.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect();
-    let mut arguments = vec!["check".to_string(), model.display().to_string(), path.display().to_string()];
+    let values: Vec<(&str, u32)> =
+        SMALL.iter().map(|s| *fault.defines.iter().find(|c| c.0 == s.0).unwrap_or(s)).collect();
+    let mut arguments =
+        vec!["check".to_string(), model.display().to_string(), path.display().to_string()];
     arguments.extend(["--evidence".to_string(), evidence.display().to_string()]);
     arguments.extend(defines(&values));
     let outcome = mu_check(&arguments);
@@ -27,10 +31,14 @@ fn evidence_of(folder: &Path, fault: &str, formula: &str, evidence: &Path) -> Va
 }
 
 /// The charts that the gallery shows: fault, formula.
-const GALLERY: [(&str, &str); 3] =
-    [("load_passes_buffer", "2.selfobserving"), ("own_observation_late", "1a.gos"), ("addresses_alias", "1b.gos")];
+const GALLERY: [(&str, &str); 3] = [
+    ("load_passes_buffer", "2.selfobserving"),
+    ("own_observation_late", "1a.gos"),
+    ("addresses_alias", "1b.gos"),
+];
 
-/// The pictures in `docs/gallery` are what the command draws now; `MU_CHECK_WRITE=1` draws them anew.
+/// The pictures in `docs/gallery` are what the command draws now; `MU_CHECK_WRITE=1` draws them
+/// anew.
 #[test]
 fn the_gallery_is_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
@@ -39,17 +47,26 @@ fn the_gallery_is_up_to_date() {
     for (fault, formula) in GALLERY {
         let drawn = folder.path().join(format!("{fault}.svg"));
         evidence_of(folder.path(), fault, formula, &drawn);
-        let (drawn, kept) = (std::fs::read_to_string(drawn).unwrap(), gallery.join(format!("{fault}.svg")));
+        let (drawn, kept) =
+            (std::fs::read_to_string(drawn).unwrap(), gallery.join(format!("{fault}.svg")));
         if std::env::var_os("MU_CHECK_WRITE").is_some() {
             std::fs::create_dir_all(&gallery).unwrap();
             std::fs::write(&kept, &drawn).unwrap();
         }
-        assert!(std::fs::read_to_string(&kept).unwrap_or_default() == drawn, "{} is not what is drawn now", kept.display());
-        assert!(index.contains(&format!("{fault}.svg")), "docs/gallery/README.md does not show {fault}");
+        assert!(
+            std::fs::read_to_string(&kept).unwrap_or_default() == drawn,
+            "{} is not what is drawn now",
+            kept.display()
+        );
+        assert!(
+            index.contains(&format!("{fault}.svg")),
+            "docs/gallery/README.md does not show {fault}"
+        );
     }
 }
 
-/// The execution of a litmus test in `docs/gallery` is what the command draws now; `MU_CHECK_WRITE=1` draws it anew.
+/// The execution of a litmus test in `docs/gallery` is what the command draws now;
+/// `MU_CHECK_WRITE=1` draws it anew.
 #[test]
 fn the_execution_in_the_gallery_is_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,25 +76,44 @@ fn the_execution_in_the_gallery_is_up_to_date() {
         mu_check(&["litmus", &test, "--model", model, "--evidence", &out.display().to_string()])
     };
     let outcome = run(&drawn, "tso");
-    assert_eq!((outcome.code, outcome.json["tests"][0]["verdict"].as_str()), (0, Some("true")), "{}", outcome.stderr);
+    assert_eq!(
+        (outcome.code, outcome.json["tests"][0]["verdict"].as_str()),
+        (0, Some("true")),
+        "{}",
+        outcome.stderr
+    );
     let kept = PathBuf::from(package("docs/gallery/read_to_write_causality.svg"));
     let drawn = std::fs::read_to_string(drawn).unwrap();
     if std::env::var_os("MU_CHECK_WRITE").is_some() {
         std::fs::write(&kept, &drawn).unwrap();
     }
-    assert!(std::fs::read_to_string(&kept).unwrap_or_default() == drawn, "{} is not what is drawn now", kept.display());
+    assert!(
+        std::fs::read_to_string(&kept).unwrap_or_default() == drawn,
+        "{} is not what is drawn now",
+        kept.display()
+    );
     // Graphviz has the same arrows.
     let graph = folder.path().join("drawn.dot");
     assert_eq!(run(&graph, "tso").code, 0);
     let graph = std::fs::read_to_string(graph).unwrap();
-    for arrow in ["a -> b [label=\"rf\"", "b -> c [label=\"po\"", "c -> d [label=\"fr\"", "d -> e [label=\"po\"", "e -> a [label=\"fr\""] {
+    for arrow in [
+        "a -> b [label=\"rf\"",
+        "b -> c [label=\"po\"",
+        "c -> d [label=\"fr\"",
+        "d -> e [label=\"po\"",
+        "e -> a [label=\"fr\"",
+    ] {
         assert!(graph.contains(arrow), "{arrow}\n{graph}");
     }
     // Nothing is written of what there is not.
     let none = folder.path().join("none.svg");
     let outcome = run(&none, "sc");
     assert_eq!(outcome.code, 1);
-    assert!(outcome.stderr.contains("no execution decides it") && !none.exists(), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("no execution decides it") && !none.exists(),
+        "{}",
+        outcome.stderr
+    );
 }
 
 /// The story of a load that passes the write buffer, step by step.
@@ -89,24 +125,42 @@ fn steps_say_what_was_hidden_and_who_did_it() {
     let steps = json["results"][0]["evidence"].as_array().unwrap();
     let told: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(told["steps"].as_array().unwrap(), steps);
-    assert_eq!((&told["kind"], &told["linear"], &told["back_to"]), (&"counterexample".into(), &true.into(), &Value::Null));
+    assert_eq!(
+        (&told["kind"], &told["linear"], &told["back_to"]),
+        (&"counterexample".into(), &true.into(), &Value::Null)
+    );
     let step = |hidden: &str| {
-        let found = steps.iter().find(|s| s["hidden"].as_array().unwrap().iter().any(|h| h.as_str().unwrap().starts_with(hidden)));
+        let found = steps.iter().find(|s| {
+            s["hidden"].as_array().unwrap().iter().any(|h| h.as_str().unwrap().starts_with(hidden))
+        });
         found.unwrap_or_else(|| panic!("no step hides {hidden}: {steps:?}"))
     };
     // A hidden communication: its values, the two sides, what changed in either.
     let store = step("ip_wb_sync_store");
     assert_eq!(store["action"], "tau");
-    assert_eq!(store["hidden"][0], "ip_wb_sync_store(c_processor_core_0_id, c_addr_0, c_data_0, 0)");
+    assert_eq!(
+        store["hidden"][0],
+        "ip_wb_sync_store(c_processor_core_0_id, c_addr_0, c_data_0, 0)"
+    );
     let from: Vec<(&str, &str)> = store["parts"][0]["from"]
         .as_array()
         .unwrap()
         .iter()
         .map(|f| (f["component"].as_str().unwrap(), f["action"].as_str().unwrap()))
         .collect();
-    assert_eq!(from, [("P_IP(c_processor_core_0_id)", "ip_sync_store"), ("P_WB(c_processor_core_0_id)", "wb_sync_store")]);
+    assert_eq!(
+        from,
+        [
+            ("P_IP(c_processor_core_0_id)", "ip_sync_store"),
+            ("P_WB(c_processor_core_0_id)", "wb_sync_store")
+        ]
+    );
     assert!(
-        store["changed"].as_object().unwrap().values().any(|v| v.as_str().unwrap().contains("c_occupied(c_addr_0, c_data_0, 0)")),
+        store["changed"]
+            .as_object()
+            .unwrap()
+            .values()
+            .any(|v| v.as_str().unwrap().contains("c_occupied(c_addr_0, c_data_0, 0)")),
         "{store}"
     );
     // What the memory alone did, with the value that no communication shows.
@@ -115,9 +169,18 @@ fn steps_say_what_was_hidden_and_who_did_it() {
     assert_eq!(read["parts"][0]["from"][0]["component"], "P_Memory");
     // The last step is visible, and no part of it hidden.
     let last = steps.last().unwrap();
-    assert!(last["action"].as_str().unwrap().starts_with("end_load(") && last["parts"][0]["hidden"] == false, "{last}");
+    assert!(
+        last["action"].as_str().unwrap().starts_with("end_load(")
+            && last["parts"][0]["hidden"] == false,
+        "{last}"
+    );
     // Each parameter has a name of its own.
-    let mut names: Vec<&str> = told["parameters"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    let mut names: Vec<&str> = told["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();
@@ -146,13 +209,17 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
         let out = f.join(format!("e.{ending}")).display().to_string();
         let outcome = mu_check(&["check", &model, &never, &always, "--evidence", &out]);
         assert_eq!(outcome.code, 1, "{}", outcome.stderr);
-        let read = |name: &str| std::fs::read_to_string(f.join(format!("e.{name}.{ending}"))).unwrap();
+        let read =
+            |name: &str| std::fs::read_to_string(f.join(format!("e.{name}.{ending}"))).unwrap();
         (read("never"), read("always"))
     };
     let (path, cycle) = both("svg");
     // Lanes P and Q, an arrow from the one that knows the value to the one that learns it.
     assert!(
-        path.contains(">P</text>") && path.contains(">Q</text>") && path.contains("head-arrow-hidden") && path.contains("c(1)"),
+        path.contains(">P</text>")
+            && path.contains(">Q</text>")
+            && path.contains("head-arrow-hidden")
+            && path.contains("c(1)"),
         "{path}"
     );
     assert!(!path.contains("class=\"loop\"") && cycle.contains("and again from step"), "{cycle}");
@@ -169,17 +236,26 @@ fn a_file_for_each_formula_in_the_form_of_its_ending() {
     let known = |s: &Value| s["state"].as_object().unwrap().len();
     assert!(steps.iter().all(|s| known(s) >= 2), "{steps:?}");
     let wrong = mu_check(&["check", &model, &never, "--evidence", "e.pdf"]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("e.pdf") && wrong.stderr.contains(".svg"), "{}", wrong.stderr);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("e.pdf") && wrong.stderr.contains(".svg"),
+        "{}",
+        wrong.stderr
+    );
 }
 
-/// What is printed for people: a witness where the outer operator asks for one, and below each step what it changed and whose that is.
+/// What is printed for people: a witness where the outer operator asks for one, and below each step
+/// what it changed and whose that is.
 #[test]
 fn text_shows_witnesses_and_what_each_step_changed() {
     let folder = tempfile::tempdir().unwrap();
     let model = write(folder.path(), "model.mcrl2", MODEL);
     let printed = |formula: &str, more: &[&str]| {
         let formula = write(folder.path(), "f.mcf", formula);
-        let run = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(["check", &model, &formula]).args(more).output().unwrap();
+        let run = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(["check", &model, &formula])
+            .args(more)
+            .output()
+            .unwrap();
         String::from_utf8(run.stdout).unwrap()
     };
     for asks in [
@@ -190,9 +266,15 @@ fn text_shows_witnesses_and_what_each_step_changed() {
         "nu X. <true>X",
     ] {
         let text = printed(asks, &[]);
-        assert!(text.contains(": true") && text.contains("witness, a path") && text.contains("1  tau  (hidden: c(0))"), "{asks}: {text}");
+        assert!(
+            text.contains(": true")
+                && text.contains("witness, a path")
+                && text.contains("1  tau  (hidden: c(0))"),
+            "{asks}: {text}"
+        );
     }
-    for everywhere in ["[true*]<true>true", "nu X. ([true]X && <true>true)", "!<true* . a(8)>true"] {
+    for everywhere in ["[true*]<true>true", "nu X. ([true]X && <true>true)", "!<true* . a(8)>true"]
+    {
         let text = printed(everywhere, &[]);
         assert!(text.contains(": true") && !text.contains("witness"), "{everywhere}: {text}");
     }
@@ -211,13 +293,24 @@ fn text_shows_witnesses_and_what_each_step_changed() {
 #[test]
 fn evidence_that_branches_is_drawn() {
     let folder = tempfile::tempdir().unwrap();
-    let model = write(folder.path(), "model.mcrl2", "act a, b: Nat; proc P(n: Nat) = a(n) . P(0) + (n == 0) -> b(n) . P(1); init P(0);");
-    let formula = write(folder.path(), "f.mcf", "nu X. (<exists n: Nat. a(n)>X && (<b(0)>X || <a(1)>X))");
+    let model = write(
+        folder.path(),
+        "model.mcrl2",
+        "act a, b: Nat; proc P(n: Nat) = a(n) . P(0) + (n == 0) -> b(n) . P(1); init P(0);",
+    );
+    let formula =
+        write(folder.path(), "f.mcf", "nu X. (<exists n: Nat. a(n)>X && (<b(0)>X || <a(1)>X))");
     let out = folder.path().join("why.svg");
     let outcome = mu_check(&["check", &model, &formula, "--evidence", &out.display().to_string()]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let drawn = std::fs::read_to_string(out).unwrap();
-    for text in ["holds; a witness of 3 steps", ">a(0)</text>", ">b(0)</text>", ">a(1)</text>", "to state 0"] {
+    for text in [
+        "holds; a witness of 3 steps",
+        ">a(0)</text>",
+        ">b(0)</text>",
+        ">a(1)</text>",
+        "to state 0",
+    ] {
         assert!(drawn.contains(text), "{text}: {drawn}");
     }
 }
@@ -231,13 +324,22 @@ fn what_was_never_tested_is_told() {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let vacuous = outcome.json["results"][0]["vacuous"].as_array().unwrap();
     assert!(vacuous.len() == 1 && vacuous[0]["line"] == 1, "{}", outcome.json);
-    assert!(outcome.stderr.contains("f.mcf:1:") && outcome.stderr.contains("warning"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("f.mcf:1:") && outcome.stderr.contains("warning"),
+        "{}",
+        outcome.stderr
+    );
     // What has a witness was tested.
     let model = write(folder.path(), "short.mcrl2", "act a: Nat; init a(1) . delta;");
     for text in ["<true* . a(1)>true", "exists n: Nat. <true* . a(n)>true"] {
         let formula = write(folder.path(), "w.mcf", text);
         let outcome = mu_check(&["check", &model, &formula]);
-        assert_eq!((outcome.code, outcome.stderr.contains("warning")), (0, false), "{}", outcome.stderr);
+        assert_eq!(
+            (outcome.code, outcome.stderr.contains("warning")),
+            (0, false),
+            "{}",
+            outcome.stderr
+        );
     }
 }
 
@@ -245,7 +347,11 @@ fn what_was_never_tested_is_told() {
 #[test]
 fn labels_without_a_value_have_evidence() {
     let folder = tempfile::tempdir().unwrap();
-    let model = write(folder.path(), "model.mcrl2", "sort D = struct d1 | d2; act a: D; map f: D -> D; init a(f(d2)) . delta;");
+    let model = write(
+        folder.path(),
+        "model.mcrl2",
+        "sort D = struct d1 | d2; act a: D; map f: D -> D; init a(f(d2)) . delta;",
+    );
     for (text, code) in [("exists d: D. <a(d)>true", 0), ("forall d: D. [a(d)]false", 1)] {
         let formula = write(folder.path(), "f.mcf", text);
         let outcome = mu_check(&["check", &model, &formula]);
@@ -253,15 +359,22 @@ fn labels_without_a_value_have_evidence() {
     }
 }
 
-/// For looking: charts of all faults, in `target/charts`. `cargo test --release --test evidence -- --ignored`
+/// For looking: charts of all faults, in `target/charts`. `cargo test --release --test evidence --
+/// --ignored`
 #[test]
 #[ignore = "draws all charts"]
 fn all_charts() {
     let folder = PathBuf::from(package("target/charts"));
     std::fs::create_dir_all(&folder).unwrap();
     for fault in FAULTS {
-        for (formula, _) in FORMULAS.iter().zip(fault.verdicts.bytes()).filter(|(_, v)| *v == b'F') {
-            evidence_of(&folder, fault.name, formula, &folder.join(format!("{}.{formula}.svg", fault.name)));
+        for (formula, _) in FORMULAS.iter().zip(fault.verdicts.bytes()).filter(|(_, v)| *v == b'F')
+        {
+            evidence_of(
+                &folder,
+                fault.name,
+                formula,
+                &folder.join(format!("{}.{formula}.svg", fault.name)),
+            );
         }
     }
 }

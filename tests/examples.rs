@@ -14,10 +14,13 @@ use mu_check::explore::Visited;
 #[test]
 fn parse_and_check() {
     let buffer = "act enter, leave: Nat;\nproc Buffer = sum n: Nat. (n < 3) -> enter(n) . leave(n) . Buffer;\ninit Buffer;\n";
-    let (verdict, evidence) = parse_and_check::check(buffer, "[true* . enter(2)] <leave(1)> true").unwrap();
+    let (verdict, evidence) =
+        parse_and_check::check(buffer, "[true* . enter(2)] <leave(1)> true").unwrap();
     assert!(verdict == Verdict::False && evidence.contains("enter(2)"), "{evidence}");
     assert_eq!(parse_and_check::check(buffer, "[true*] <true> true").unwrap().0, Verdict::True);
-    assert!(parse_and_check::check("act a; init b;", "true").unwrap_err().message().contains("`b`"));
+    assert!(
+        parse_and_check::check("act a; init b;", "true").unwrap_err().message().contains("`b`")
+    );
 }
 
 #[test]
@@ -28,14 +31,16 @@ fn explore_with_visitor() {
 
 #[test]
 fn own_model() {
-    let (exclusive, lively) = ("[true* . enter(0) . (!leave(0))* . enter(1)] false", "[true*] <true> true");
+    let (exclusive, lively) =
+        ("[true* . enter(0) . (!leave(0))* . enter(1)] false", "[true*] <true> true");
     let of = |careful, formula| own_model::check(careful, formula).unwrap();
     assert_eq!((of(false, exclusive).1, of(false, lively)), (Verdict::False, (9, Verdict::True)));
     // Both flags set: neither goes in.
     assert_eq!((of(true, exclusive).1, of(true, lively).1), (Verdict::True, Verdict::False));
 }
 
-/// The commands of the workflow in `examples/ci`, as its steps have them, on models in the folders that it names.
+/// The commands of the workflow in `examples/ci`, as its steps have them, on models in the folders
+/// that it names.
 #[cfg(unix)]
 #[test]
 fn commands_of_the_workflow() {
@@ -56,7 +61,11 @@ fn commands_of_the_workflow() {
         .collect();
     assert_eq!(steps.len(), 3, "{steps:?}");
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_mu-check"));
-    let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     let run = || -> Vec<i32> {
         let one = |step: &&str| {
             std::process::Command::new("sh")
@@ -73,8 +82,15 @@ fn commands_of_the_workflow() {
     };
     assert_eq!(run(), [0, 0, 0]);
     let report = std::fs::read_to_string(folder.path().join("results/models.xml")).unwrap();
-    assert!(report.contains("good.mcf") && folder.path().join("results/models.html").is_file(), "{report}");
+    assert!(
+        report.contains("good.mcf") && folder.path().join("results/models.html").is_file(),
+        "{report}"
+    );
     write("formulas/bad.mcf", "[true*]<a>false\n");
     assert_eq!(run(), [0, 0, 1]);
-    assert!(std::fs::read_to_string(folder.path().join("results/models.xml")).unwrap().contains("<failure"));
+    assert!(
+        std::fs::read_to_string(folder.path().join("results/models.xml"))
+            .unwrap()
+            .contains("<failure")
+    );
 }

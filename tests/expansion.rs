@@ -1,7 +1,8 @@
-//! Programs told again as mCRL2 specifications behave as their machines: strong bisimilarity of the two transition systems.
+//! Programs told again as mCRL2 specifications behave as their machines: strong bisimilarity of the
+//! two transition systems.
 //!
-//! A failure prints the seed and the program; `MU_CHECK_SEED=n cargo test --release --test expansion` begins there, `MU_CHECK_CASES=n` runs
-//! more.
+//! A failure prints the seed and the program; `MU_CHECK_SEED=n cargo test --release --test
+//! expansion` begins there, `MU_CHECK_CASES=n` runs more.
 
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Limits, SourceId, Span, Stop};
@@ -16,7 +17,10 @@ use mu_check::program::expr::{BinOp, Expr, Test, TestKind, Width};
 use mu_check::program::generate::{Shape, litmus};
 use mu_check::program::machine::Machine;
 use mu_check::program::model::ProgramModel;
-use mu_check::program::{Access, Cell, Instruction, Next, Program, Step, Thread, axiomatic, litmus as tests, memory, nasm, outcomes};
+use mu_check::program::{
+    Access, Cell, Instruction, Next, Program, Step, Thread, axiomatic, litmus as tests, memory,
+    nasm, outcomes,
+};
 use mu_check::syntax;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -24,7 +28,9 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn system(model: &dyn mu_check::model::Model) -> Lts {
-    explore_lts(model, &Options { threads: 1, ..Options::default() }, &Budget::default(), &Silent).unwrap().1
+    explore_lts(model, &Options { threads: 1, ..Options::default() }, &Budget::default(), &Silent)
+        .unwrap()
+        .1
 }
 
 /// How many transitions each label has.
@@ -35,17 +41,28 @@ fn labels(lts: &Lts) -> String {
 }
 
 /// The number of states of the machine, after the comparison.
-fn compare(program: &Program, memory: &'static dyn memory::MemoryModel, bound: Option<u32>, what: &str) -> usize {
+fn compare(
+    program: &Program,
+    memory: &'static dyn memory::MemoryModel,
+    bound: Option<u32>,
+    what: &str,
+) -> usize {
     let machine = || Machine::new(program.clone(), memory, program.buffer_bound(bound), &[]);
     let text = mcrl2(&machine());
     let fail = |why: &str| -> ! { panic!("{what}, {}: {why}\n{text}", memory.name()) };
     let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
     let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
-    let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap_or_else(|d| fail(&d.message));
-    let told = system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
+    let process = linearise::linearise(&spec, &linearise::Options::default())
+        .unwrap_or_else(|d| fail(&d.message));
+    let told =
+        system(&Compiled::new(process, &Confluence::None).unwrap_or_else(|d| fail(&d.message)));
     let own = system(&ProgramModel::new(machine(), None));
     if !equivalent(&own, &told, Equivalence::Strong, 1) {
-        fail(&format!("not bisimilar:\nthe machine\n{}the specification\n{}", labels(&own), labels(&told)));
+        fail(&format!(
+            "not bisimilar:\nthe machine\n{}the specification\n{}",
+            labels(&own),
+            labels(&told)
+        ));
     }
     own.state_count()
 }
@@ -65,14 +82,19 @@ fn random_programs_are_bisimilar() {
     assert!(states as u64 > cases * 30, "{states}");
 }
 
-/// Machines, axioms and the specification told as mCRL2 on the same programs, of up to 4 threads and 4 instructions:
-/// `MU_CHECK_SEED=1 MU_CHECK_CASES=10000 cargo test --release --test expansion three_routes -- --ignored --nocapture`. Systems of more than
-/// `MU_CHECK_STATES` states are left to machines and axioms.
+/// Machines, axioms and the specification told as mCRL2 on the same programs, of up to 4 threads
+/// and 4 instructions: `MU_CHECK_SEED=1 MU_CHECK_CASES=10000 cargo test --release --test expansion
+/// three_routes -- --ignored --nocapture`. Systems of more than `MU_CHECK_STATES` states are left
+/// to machines and axioms.
 #[test]
 #[ignore = "minutes"]
 fn three_routes_at_length() {
     use rayon::prelude::*;
-    let (first, cases, most) = (number("MU_CHECK_SEED", 1), number("MU_CHECK_CASES", 1000), number("MU_CHECK_STATES", 20_000));
+    let (first, cases, most) = (
+        number("MU_CHECK_SEED", 1),
+        number("MU_CHECK_CASES", 1000),
+        number("MU_CHECK_STATES", 20_000),
+    );
     let (threads, budget) = (number("MU_CHECK_THREADS", 4) as usize, Budget::default());
     let sums = (first..first + cases).into_par_iter().map(|seed| {
         let text = litmus(seed, Shape { threads, instructions: 4, rich: seed % 2 == 0 });
@@ -81,15 +103,20 @@ fn three_routes_at_length() {
         let registers = outcomes::observed_registers(&observables, test.program.threads.len());
         let mut sums = [0usize; 4];
         for memory in memory::ALL {
-            let machine = |observed: &[_]| Machine::new(test.program.clone(), memory, None, observed);
+            let machine =
+                |observed: &[_]| Machine::new(test.program.clone(), memory, None, observed);
             let axioms = axiomatic::Axioms::by_name(memory.name()).unwrap();
-            let by_axioms = axiomatic::outcomes(&test.program, axioms, &observables, &budget).unwrap();
-            let by_machine = outcomes::outcomes(&machine(&registers), &observables, true, &budget).unwrap();
+            let by_axioms =
+                axiomatic::outcomes(&test.program, axioms, &observables, &budget).unwrap();
+            let by_machine =
+                outcomes::outcomes(&machine(&registers), &observables, true, &budget).unwrap();
             assert_eq!(by_axioms.set, by_machine.set, "seed {seed}, {}\n{text}", memory.name());
             sums[0] += by_machine.set.len();
             let size = Budget::new(Limits { max_states: Some(most), ..Limits::default() });
             let options = Options { threads: 1, ..Options::default() };
-            let (own, _) = explore_lts(&ProgramModel::new(machine(&[]), None), &options, &size, &Silent).unwrap();
+            let (own, _) =
+                explore_lts(&ProgramModel::new(machine(&[]), None), &options, &size, &Silent)
+                    .unwrap();
             if own.stop != Stop::Complete {
                 sums[3] += 1;
                 continue;
@@ -113,8 +140,19 @@ fn three_routes_at_length() {
 
 #[test]
 fn programs_with_loops_are_bisimilar() {
-    for name in ["spinlock", "spinlock_unsafe", "mutex_xchg", "mutex_cmpxchg", "naive_mutex", "barrier_single", "dekker", "bakery"] {
-        let text = std::fs::read_to_string(format!("{}/specs/x86/{name}.asm", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    for name in [
+        "spinlock",
+        "spinlock_unsafe",
+        "mutex_xchg",
+        "mutex_cmpxchg",
+        "naive_mutex",
+        "barrier_single",
+        "dekker",
+        "bakery",
+    ] {
+        let text =
+            std::fs::read_to_string(format!("{}/specs/x86/{name}.asm", env!("CARGO_MANIFEST_DIR")))
+                .unwrap();
         let program = nasm::parse(SourceId(0), &text, 2).unwrap().program;
         for memory in memory::ALL {
             assert!(compare(&program, memory, Some(2), name) > 10, "{name}");
@@ -122,7 +160,8 @@ fn programs_with_loops_are_bisimilar() {
     }
 }
 
-/// Jumps, conditional moves and bytes by the parity: the lowest byte of 259 has two ones, that of 263 three.
+/// Jumps, conditional moves and bytes by the parity: the lowest byte of 259 has two ones, that of
+/// 263 three.
 #[test]
 fn the_parity_is_that_of_the_lowest_byte() {
     let program = |test: &str, n: u32| {
@@ -140,11 +179,13 @@ fn the_parity_is_that_of_the_lowest_byte() {
     ];
     for (test, n, reached) in cases {
         let text = program(test, n);
-        let program = nasm::parse(SourceId(0), &text, 2).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        let program =
+            nasm::parse(SourceId(0), &text, 2).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
         for memory in [memory::SC, memory::TSO] {
             assert!(compare(&program, memory, Some(2), &text) > 5, "{test}");
         }
-        let program = nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
+        let program =
+            nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{test}: {}", d)).program;
         let machine = Machine::new(program.clone(), memory::SC, None, &[]);
         let (_, bad) = program.threads[0]
             .instructions
@@ -157,7 +198,8 @@ fn the_parity_is_that_of_the_lowest_byte() {
         let model = ProgramModel::new(machine, None);
         let lts = system(&model);
         // The lines after `bad` are a loop without stores; those after the test write.
-        let stores = lts.labels.iter().filter(|l| lts.table.texts[l.index()].contains("write")).count();
+        let stores =
+            lts.labels.iter().filter(|l| lts.table.texts[l.index()].contains("write")).count();
         assert_eq!(stores == 0, reached, "{test}: {}", labels(&lts));
     }
 }
@@ -169,7 +211,12 @@ fn arithmetic_is_that_of_the_machine() {
     let seed = number("MU_CHECK_SEED", 1);
     let mut random = Random::new(seed);
     let mut thread = Thread::new("P0");
-    thread.instructions.push(Instruction { text: "store".into(), span: Span::default(), first: 0, locked: None });
+    thread.instructions.push(Instruction {
+        text: "store".into(),
+        span: Span::default(),
+        first: 0,
+        locked: None,
+    });
     for _ in 0..1200 {
         let width = *random.choose(&[Width::W8, Width::W16, Width::W32, Width::W64]);
         let mut operand = |few: u64| -> Box<Expr> {
@@ -181,7 +228,8 @@ fn arithmetic_is_that_of_the_machine() {
             };
             Box::new(Expr::Const(v & width.mask()))
         };
-        let (a, b, before) = (operand(3), operand(70), Box::new(Expr::Const(u64::from(random.below(32) as u32))));
+        let (a, b, before) =
+            (operand(3), operand(70), Box::new(Expr::Const(u64::from(random.below(32) as u32))));
         let op = *random.choose(&[Add, Sub, And, Or, Xor, Shl, Shr, Sar, Inc, Dec, Mul]);
         let value = match random.below(6) {
             0 | 1 => Expr::Op(op, width, a, b),
@@ -189,16 +237,33 @@ fn arithmetic_is_that_of_the_machine() {
             3 => Expr::Flags(op, width, a, b, before).with_parity(),
             4 => Expr::Merge(a, b, 8, *random.choose(&[Width::W8, Width::W16])),
             _ => {
-                use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
-                let kind = *random.choose(&[Equal, Sign, Below, Overflow, BelowOrEqual, Less, LessOrEqual, Parity]);
+                use TestKind::{
+                    Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign,
+                };
+                let kind = *random.choose(&[
+                    Equal,
+                    Sign,
+                    Below,
+                    Overflow,
+                    BelowOrEqual,
+                    Less,
+                    LessOrEqual,
+                    Parity,
+                ]);
                 let test = Expr::Test(Test { kind, negated: random.chance(1, 2) }, before);
-                Expr::If(Box::new(test), Box::new(Expr::SignExtend(width, a)), Box::new(Expr::Part(b, 8, Width::W8)))
+                Expr::If(
+                    Box::new(test),
+                    Box::new(Expr::SignExtend(width, a)),
+                    Box::new(Expr::Part(b, 8, Width::W8)),
+                )
             }
         };
-        let access = Access::Write { address: Expr::Const(16), width: Width::W64, value, when: None };
+        let access =
+            Access::Write { address: Expr::Const(16), width: Width::W64, value, when: None };
         thread.steps.push(Step { access, assigns: Vec::new(), next: Next::Fall, instruction: 0 });
     }
-    let cell = Cell { name: "x".into(), address: 16, width: Width::W64, access: Width::W64, initial: 0 };
+    let cell =
+        Cell { name: "x".into(), address: 16, width: Width::W64, access: Width::W64, initial: 0 };
     let program = Program { cells: vec![cell], threads: vec![thread] };
     assert_eq!(compare(&program, memory::SC, None, &format!("seed {seed}")), 1201);
 }

@@ -1,12 +1,16 @@
-//! The first hour of a user: projects to begin with, whose mistake is found and corrected as their README says; parameters listed; expressions
-//! evaluated; a slip in a command's name.
+//! The first hour of a user: projects to begin with, whose mistake is found and corrected as their
+//! README says; parameters listed; expressions evaluated; a slip in a command's name.
 
 use crate::support::{mu_check, package};
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_mu-check")).args(arguments).current_dir(folder).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -16,13 +20,22 @@ fn text(bytes: &[u8]) -> String {
 /// Checks formulas in a folder: the verdicts in their order.
 fn verdicts(folder: &Path, arguments: &[&str]) -> Vec<String> {
     let output = run(folder, &[&["check", "--format", "json"], arguments].concat());
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
-    value["results"].as_array().unwrap().iter().map(|r| r["verdict"].as_str().unwrap().to_string()).collect()
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)));
+    value["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["verdict"].as_str().unwrap().to_string())
+        .collect()
 }
 
 /// Project, verdicts before the correction, in the order of the README's command.
-const PROJECTS: &[(&str, &[&str])] =
-    &[("cpu", &["false", "true", "true"]), ("protocol", &["false", "false", "true"]), ("mutex", &["false", "true", "true"])];
+const PROJECTS: &[(&str, &[&str])] = &[
+    ("cpu", &["false", "true", "true"]),
+    ("protocol", &["false", "false", "true"]),
+    ("mutex", &["false", "true", "true"]),
+];
 
 #[test]
 fn projects_have_one_mistake_that_their_readme_corrects() {
@@ -33,13 +46,25 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
         let folder = scratch.path().join("mine");
         let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
         // All commands that the README names do what it says; the first is the check.
-        let commands: Vec<Vec<&str>> = readme.lines().filter(|l| l.starts_with(|c: char| c.is_ascii_digit())).map(words).collect();
+        let commands: Vec<Vec<&str>> = readme
+            .lines()
+            .filter(|l| l.starts_with(|c: char| c.is_ascii_digit()))
+            .map(words)
+            .collect();
         assert_eq!(commands.len(), 3, "{project}");
         assert_eq!(verdicts(&folder, &commands[0]), *wanted, "{project}");
-        assert!(text(&output.stdout).contains(&format!("mu-check {}", commands[0].join(" "))), "{project}");
+        assert!(
+            text(&output.stdout).contains(&format!("mu-check {}", commands[0].join(" "))),
+            "{project}"
+        );
         for command in commands.iter().filter(|c| c[0] != "simulate") {
             let output = run(&folder, command);
-            assert_eq!(output.status.code(), Some(1), "{project}: {command:?}: {}", text(&output.stderr));
+            assert_eq!(
+                output.status.code(),
+                Some(1),
+                "{project}: {command:?}: {}",
+                text(&output.stderr)
+            );
         }
         let line = |sign: &str| readme.lines().find_map(|l| l.strip_prefix(sign)).unwrap().trim();
         let path = folder.join(commands[0][0]);
@@ -52,7 +77,10 @@ fn projects_have_one_mistake_that_their_readme_corrects() {
 
 /// The words of the command in back quotes that a line holds, without the program's name.
 fn words(line: &str) -> Vec<&str> {
-    let command = line.split('`').find_map(|part| part.strip_prefix("mu-check ")).unwrap_or_else(|| panic!("{line}"));
+    let command = line
+        .split('`')
+        .find_map(|part| part.strip_prefix("mu-check "))
+        .unwrap_or_else(|| panic!("{line}"));
     command.split(' ').collect()
 }
 
@@ -62,11 +90,18 @@ fn the_readme_of_the_processor_says_from_which_size_on_it_fails() {
     assert!(run(scratch.path(), &["new", "cpu", "mine"]).status.success());
     let folder = scratch.path().join("mine");
     let at = |size: &str| verdicts(&folder, &["cpu.mcrl2", "own_stores.mcf", "-D", size]);
-    assert_eq!([at("buffer_size=1"), at("buffer_size=2"), at("buffer_size=3")], [["true"], ["false"], ["false"]]);
+    assert_eq!(
+        [at("buffer_size=1"), at("buffer_size=2"), at("buffer_size=3")],
+        [["true"], ["false"], ["false"]]
+    );
     // Nothing that is there is written over.
     let again = run(scratch.path(), &["new", "mutex", "mine"]);
     assert_eq!(again.status.code(), Some(2));
-    assert!(text(&again.stderr).contains("the folder `mine` is not empty"), "{}", text(&again.stderr));
+    assert!(
+        text(&again.stderr).contains("the folder `mine` is not empty"),
+        "{}",
+        text(&again.stderr)
+    );
     assert!(!folder.join("mutex.mcrl2").exists());
 }
 
@@ -90,9 +125,20 @@ fn expressions_are_evaluated() {
     }
     let output = run(scratch.path(), &["eval", "twice(x)", &model]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("EXPRESSION:1:7: error: `x` is not declared"), "{}", text(&output.stderr));
-    let output = run(scratch.path(), &["eval", "exp(2, exp(10, 12)) > 0", "--timeout", "1s", "--max-memory", "500M"]);
-    assert!([Some(0), Some(2), Some(3)].contains(&output.status.code()), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).starts_with("EXPRESSION:1:7: error: `x` is not declared"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = run(
+        scratch.path(),
+        &["eval", "exp(2, exp(10, 12)) > 0", "--timeout", "1s", "--max-memory", "500M"],
+    );
+    assert!(
+        [Some(0), Some(2), Some(3)].contains(&output.status.code()),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -102,24 +148,44 @@ fn parameters_are_listed() {
     let spec = "$param cores: Pos = 2 where cores <= 4;  % how many there are\n$param fast: Bool = true;\nact a: Nat;\ninit a(${cores});\n";
     std::fs::write(&model, spec).unwrap();
     let listed = "cores: Pos = 2 where cores <= 4  how many there are\nfast: Bool = true\n";
-    for command in [&["explore", "m.mcrl2", "-D", "help"][..], &["check", "m.mcrl2", "no.mcf", "-D", "help"]] {
+    for command in
+        [&["explore", "m.mcrl2", "-D", "help"][..], &["check", "m.mcrl2", "no.mcf", "-D", "help"]]
+    {
         let output = run(scratch.path(), command);
-        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), listed), "{}", text(&output.stderr));
+        assert_eq!(
+            (output.status.code(), text(&output.stdout).as_str()),
+            (Some(0), listed),
+            "{}",
+            text(&output.stderr)
+        );
     }
     let output = run(scratch.path(), &["info", "m.mcrl2", "-D", "cores=3"]);
     let shown = text(&output.stdout);
-    assert!(shown.contains("parameters     cores: Pos = 2 where cores <= 4  how many there are\n"), "{shown}");
-    let json = mu_check(&["info".to_string(), model.display().to_string(), "-D".into(), "cores=3".into()]).json;
-    assert_eq!((json["declared"][0]["value"].as_str(), json["parameters"]["cores"].as_str()), (Some("3"), Some("3")), "{json}");
+    assert!(
+        shown.contains("parameters     cores: Pos = 2 where cores <= 4  how many there are\n"),
+        "{shown}"
+    );
+    let json =
+        mu_check(&["info".to_string(), model.display().to_string(), "-D".into(), "cores=3".into()])
+            .json;
+    assert_eq!(
+        (json["declared"][0]["value"].as_str(), json["parameters"]["cores"].as_str()),
+        (Some("3"), Some("3")),
+        "{json}"
+    );
 }
 
 #[test]
 fn a_slip_in_a_command() {
     let folder = tempfile::tempdir().unwrap();
-    for (word, wanted) in [("explor", "explore"), ("chekc", "check"), ("symulate", "simulate"), ("inof", "info")] {
+    for (word, wanted) in
+        [("explor", "explore"), ("chekc", "check"), ("symulate", "simulate"), ("inof", "info")]
+    {
         let output = run(folder.path(), &[word, "m.mcrl2"]);
         assert_eq!(output.status.code(), Some(2), "{word}");
-        let expected = format!("error: there is no command and no file `{word}`\n  note: did you mean `mu-check {wanted}`?\n");
+        let expected = format!(
+            "error: there is no command and no file `{word}`\n  note: did you mean `mu-check {wanted}`?\n"
+        );
         assert_eq!(text(&output.stderr), expected);
     }
     // A file of that name is a model.
@@ -129,14 +195,23 @@ fn a_slip_in_a_command() {
     assert!(Path::new(&package("README.md")).exists());
 }
 
-/// A file with a byte order mark, as editors under Windows write it, is read as one without; places do not move.
+/// A file with a byte order mark, as editors under Windows write it, is read as one without; places
+/// do not move.
 #[test]
 fn byte_order_marks() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("m.mcrl2"), "\u{feff}$param n: Nat = 1;\nact a: Nat; init a(${n});").unwrap();
+    std::fs::write(
+        folder.path().join("m.mcrl2"),
+        "\u{feff}$param n: Nat = 1;\nact a: Nat; init a(${n});",
+    )
+    .unwrap();
     std::fs::write(folder.path().join("f.mcf"), "\u{feff}<a(1)>true").unwrap();
     std::fs::write(folder.path().join("bad.mcrl2"), "\u{feff}act a; init b;").unwrap();
     assert_eq!(run(folder.path(), &["m.mcrl2", "f.mcf"]).status.code(), Some(0));
     let output = run(folder.path(), &["explore", "bad.mcrl2"]);
-    assert!(text(&output.stderr).starts_with("bad.mcrl2:1:13: error: "), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).starts_with("bad.mcrl2:1:13: error: "),
+        "{}",
+        text(&output.stderr)
+    );
 }

@@ -1,5 +1,6 @@
-//! `mu-check fmt` over all models and formulas of the project, and of the folder that `MU_CHECK_MODELS` names: nothing but white space changes, the
-//! tree is the same, and formatting twice is formatting once.
+//! `mu-check fmt` over all models and formulas of the project, and of the folder that
+//! `MU_CHECK_MODELS` names: nothing but white space changes, the tree is the same, and formatting
+//! twice is formatting once.
 
 use crate::support::{package, reference_models};
 use mu_check::syntax::format::{Options, format, is_same};
@@ -54,7 +55,10 @@ fn the_command() {
     assert_eq!(run(&["fmt", "--stdin"], "[ a ]false"), (0, "[a]false\n".into(), String::new()));
     assert_eq!(run(&["fmt", "--stdin", "--check", "--format", "json"], "[ a ]false").0, 1);
     let (code, out, error) = run(&["fmt", "--stdin"], "act a;\ninit a b;");
-    assert!(code == 2 && out.is_empty() && error.contains("standard input:2:8: error: unexpected `b`"), "{code} {out} {error}");
+    assert!(
+        code == 2 && out.is_empty() && error.contains("standard input:2:8: error: unexpected `b`"),
+        "{code} {out} {error}"
+    );
     assert_eq!(run(&["fmt"], "").0, 2);
     let (code, _, error) = run(&["fmt", &package("specs/cubicle/spinlock.cub")], "");
     assert!(code == 2 && error.contains("error: "), "{error}");

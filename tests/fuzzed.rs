@@ -1,7 +1,9 @@
-//! A short deterministic run of every fuzz target: the corpus in `fuzz/corpus`, then changed copies of it.
+//! A short deterministic run of every fuzz target: the corpus in `fuzz/corpus`, then changed copies
+//! of it.
 //!
-//! `FUZZ_CASES=n` runs more changed copies for each target, `FUZZ_SEED=n` others; a failure prints both the seed and the input. With a
-//! nightly toolchain and cargo-fuzz, `cargo fuzz run TARGET` goes on from the same corpus by coverage.
+//! `FUZZ_CASES=n` runs more changed copies for each target, `FUZZ_SEED=n` others; a failure prints
+//! both the seed and the input. With a nightly toolchain and cargo-fuzz, `cargo fuzz run TARGET`
+//! goes on from the same corpus by coverage.
 
 use mu_check::base::random::Random;
 use std::path::PathBuf;
@@ -80,9 +82,14 @@ fn changed(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn short(target: &str, cases: u64) {
-    let run = crate::support::targets::TARGETS.iter().find(|t| t.0 == target).expect("a target of that name").1;
+    let run = crate::support::targets::TARGETS
+        .iter()
+        .find(|t| t.0 == target)
+        .expect("a target of that name")
+        .1;
     let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "fuzz", "corpus", target].iter().collect();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("a corpus").map(|e| e.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&folder).expect("a corpus").map(|e| e.unwrap().path()).collect();
     files.sort();
     let corpus: Vec<Vec<u8>> = files.iter().map(|f| std::fs::read(f).unwrap()).collect();
     assert!(corpus.len() > 1, "{target} has no corpus");
@@ -92,8 +99,16 @@ fn short(target: &str, cases: u64) {
         let start = Instant::now();
         let ended = std::panic::catch_unwind(|| run(data));
         let text = String::from_utf8_lossy(data);
-        assert!(ended.is_ok(), "{target}, {what} panics on {} bytes:\n{text}\n{data:?}", data.len());
-        assert!(start.elapsed() < Duration::from_secs(20), "{target}, {what}: {:?} on\n{text}", start.elapsed());
+        assert!(
+            ended.is_ok(),
+            "{target}, {what} panics on {} bytes:\n{text}\n{data:?}",
+            data.len()
+        );
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{target}, {what}: {:?} on\n{text}",
+            start.elapsed()
+        );
     };
     // The main thread of a program has this stack; test threads have less.
     let work = || {
@@ -106,7 +121,10 @@ fn short(target: &str, cases: u64) {
         }
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, work).expect("a thread");
+        let thread = std::thread::Builder::new()
+            .stack_size(8 << 20)
+            .spawn_scoped(scope, work)
+            .expect("a thread");
         if let Err(panic) = thread.join() {
             std::panic::resume_unwind(panic);
         }

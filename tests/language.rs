@@ -1,7 +1,9 @@
-//! The language, construct by construct: the examples of `docs/language.md` and the cases of `tests/language/*.mcrl2`.
+//! The language, construct by construct: the examples of `docs/language.md` and the cases of
+//! `tests/language/*.mcrl2`.
 //!
-//! In a document each block fenced as `mcrl2` is a case; in a file of cases a line `%% case TITLE` begins one. Lines of a case that
-//! begin with `%%` say what it must give, the others are the specification (`init delta;` is added where there is no `init`):
+//! In a document each block fenced as `mcrl2` is a case; in a file of cases a line `%% case TITLE`
+//! begins one. Lines of a case that begin with `%%` say what it must give, the others are the
+//! specification (`init delta;` is added where there is no `init`):
 //!
 //! ```text
 //! %% states 4, transitions 5       what the explorer counts
@@ -13,9 +15,11 @@
 //! %% refused TEXT                  parsing, type checking, linearisation or exploration is refused with this text in the message
 //! ```
 //!
-//! Expectations were worked out by hand; each answer is computed by a second route as well where one applies: values by the naive
-//! rewriter, transition systems by the operational rules on process terms and without simplification, verdicts by direct evaluation on
-//! the transition system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and prints all that is found.
+//! Expectations were worked out by hand; each answer is computed by a second route as well where
+//! one applies: values by the naive rewriter, transition systems by the operational rules on
+//! process terms and without simplification, verdicts by direct evaluation on the transition
+//! system. `MU_CHECK_CASES=FILE cargo test --test language -- --nocapture` runs another file and
+//! prints all that is found.
 
 use crate::support::rules::{by_rules, with_sorted_labels};
 use mu_check::base::ids::LabelId;
@@ -74,7 +78,12 @@ fn cases(path: &Path) -> Vec<Case> {
     let document = path.extension().is_some_and(|e| e == "md");
     let (mut out, mut title, mut open) = (Vec::<Case>::new(), String::new(), false);
     for (i, line) in text.lines().enumerate() {
-        let mut begin = |title: String| out.push(Case { title: format!("{}:{}: {title}", path.display(), i + 1), ..Case::default() });
+        let mut begin = |title: String| {
+            out.push(Case {
+                title: format!("{}:{}: {title}", path.display(), i + 1),
+                ..Case::default()
+            })
+        };
         if document {
             match line {
                 "```mcrl2" => {
@@ -106,7 +115,11 @@ fn parsed(source: SourceId, text: &str) -> Result<ProcSpec, Diagnostic> {
 }
 
 fn budget() -> Budget {
-    Budget::new(Limits { max_states: Some(MOST_STATES), timeout: Some(Duration::from_secs(20)), ..Default::default() })
+    Budget::new(Limits {
+        max_states: Some(MOST_STATES),
+        timeout: Some(Duration::from_secs(20)),
+        ..Default::default()
+    })
 }
 
 /// A transition system with its model.
@@ -121,7 +134,8 @@ fn explored(spec: &ProcSpec, options: &linearise::Options) -> Result<(Compiled, 
     }
 }
 
-/// The normal form by the engine; and by the naive rewriter, if it finds one built like the engine's.
+/// The normal form by the engine; and by the naive rewriter, if it finds one built like the
+/// engine's.
 fn value(spec: &ProcSpec, text: &str) -> Result<(String, Option<String>), Diagnostic> {
     let mut data: DataSpec = spec.data.clone();
     let e = check_expression(&syntax::parse_data(SourceId(0), text)?, &mut data, None)?;
@@ -130,7 +144,8 @@ fn value(spec: &ProcSpec, text: &str) -> Result<(String, Option<String>), Diagno
     let found = engine.from_expr(&e)?;
     let shown = engine.text(&found, 2000);
     let mut naive = Naive::new(&data, 50_000);
-    // What the naive rewriter gives is read back by printing it; terms that it does not know stay longer than the engine's.
+    // What the naive rewriter gives is read back by printing it; terms that it does not know stay
+    // longer than the engine's.
     let second = naive.normal(&e).map(|n| expression(naive.signature(), &n));
     Ok((shown, second))
 }
@@ -161,21 +176,33 @@ impl ActionLabels for Table {
     }
 }
 
-fn verdict(model: &Compiled, lts: &Lts, text: &str, tally: &mut Tally) -> Result<String, Diagnostic> {
+fn verdict(
+    model: &Compiled,
+    lts: &Lts,
+    text: &str,
+    tally: &mut Tally,
+) -> Result<String, Diagnostic> {
     use mu_check::model::Model;
     let tree = syntax::parse_formula(SourceId(0), text)?;
     let formula = check_formula(&tree, &model.process().data, &model.process().actions)?;
     let explore = explore::Options { threads: 1, ..Default::default() };
     let mut answers = Vec::new();
     for force_game in [false, true] {
-        let found = check(model, model, &formula, Options { force_game, ..Options::new(&explore) }, &budget())?;
+        let found = check(
+            model,
+            model,
+            &formula,
+            Options { force_game, ..Options::new(&explore) },
+            &budget(),
+        )?;
         answers.push(match found.verdict {
             Verdict::True => "true",
             Verdict::False => "false",
             Verdict::Unknown(_) => "unknown",
         });
     }
-    let known: HashMap<String, LabelId> = (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
+    let known: HashMap<String, LabelId> =
+        (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
     let of = |text: &String| known.get(text).map_or_else(Arc::default, |l| model.multi_action(*l));
     let table = Table(lts.table.texts.iter().map(of).collect());
     if let Ok(Some(holds)) = naive::holds_within(&formula, lts, &table, 100_000) {
@@ -198,11 +225,16 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
     let source = sources.add("case", text.as_str());
     tally.cases += 1;
     let spec = parsed(source, &text);
-    let system = spec.as_ref().map_err(Clone::clone).and_then(|spec| explored(spec, &linearise::Options::default()));
+    let system = spec
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|spec| explored(spec, &linearise::Options::default()));
     let told = |d: &Diagnostic| d.render(&sources);
     if show {
         match &system {
-            Ok((_, lts)) => println!("  states {}, transitions {}", lts.state_count(), lts.transition_count()),
+            Ok((_, lts)) => {
+                println!("  states {}, transitions {}", lts.state_count(), lts.transition_count())
+            }
             Err(d) => println!("  refused {}", told(d)),
         }
     }
@@ -248,10 +280,15 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
             match explored(&spec, &options) {
                 Ok((_, other)) => {
                     let counts = |l: &Lts| (l.state_count(), l.transition_count());
-                    if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::Strong, 1) {
+                    if !equivalent(&with_sorted_labels(other.clone()), &own, Equivalence::Strong, 1)
+                    {
                         wrong.push(format!("simplification {name} changes the transition system"));
                     } else if !options.dead && counts(&other) != counts(lts) {
-                        wrong.push(format!("simplification {name} changes the counts: {:?}, {:?}", counts(lts), counts(&other)));
+                        wrong.push(format!(
+                            "simplification {name} changes the counts: {:?}, {:?}",
+                            counts(lts),
+                            counts(&other)
+                        ));
                     }
                 }
                 Err(d) => wrong.push(format!("simplification {name}: {}", told(&d))),
@@ -263,7 +300,8 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
         match word {
             "states" => {
                 let Ok((_, lts)) = &system else { continue };
-                let found = format!("states {}, transitions {}", lts.state_count(), lts.transition_count());
+                let found =
+                    format!("states {}, transitions {}", lts.state_count(), lts.transition_count());
                 if *expected != found {
                     wrong.push(format!("expected {expected}, found {found}"));
                 }
@@ -273,7 +311,8 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 let found = value(&spec, expression);
                 tally.values += 1;
                 if let Ok((engine, Some(naive))) = &found {
-                    // Shorter is more evaluated: the naive rewriter leaves alone what it does not know.
+                    // Shorter is more evaluated: the naive rewriter leaves alone what it does not
+                    // know.
                     let agrees = engine == naive;
                     tally.values_twice += usize::from(agrees);
                     if show && !agrees {
@@ -282,7 +321,10 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 }
                 let found = found.map(|f| f.0);
                 if !fits(wanted, &found) {
-                    wrong.push(format!("value {expression}: expected {wanted}, found {}", found.unwrap_or_else(|d| told(&d))));
+                    wrong.push(format!(
+                        "value {expression}: expected {wanted}, found {}",
+                        found.unwrap_or_else(|d| told(&d))
+                    ));
                 }
             }
             "formula" => {
@@ -295,7 +337,10 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                     println!("  {formula} took {:.1?}", start.elapsed());
                 }
                 if !fits(wanted, &found) {
-                    wrong.push(format!("formula {formula}: expected {wanted}, found {}", found.unwrap_or_else(|d| d.message)));
+                    wrong.push(format!(
+                        "formula {formula}: expected {wanted}, found {}",
+                        found.unwrap_or_else(|d| d.message)
+                    ));
                 }
             }
             "like" => {
@@ -303,9 +348,16 @@ fn run(case: &Case, tally: &mut Tally, show: bool) -> Vec<String> {
                 tally.likenesses += 1;
                 let at = text.rfind("init").expect("an initial process");
                 let other = format!("{}init {rest};\n", &text[..at]);
-                match parsed(source, &other).and_then(|s| explored(&s, &linearise::Options::default())) {
+                match parsed(source, &other)
+                    .and_then(|s| explored(&s, &linearise::Options::default()))
+                {
                     Ok((_, other)) => {
-                        if !equivalent(&with_sorted_labels(other), &with_sorted_labels(lts.clone()), Equivalence::Strong, 1) {
+                        if !equivalent(
+                            &with_sorted_labels(other),
+                            &with_sorted_labels(lts.clone()),
+                            Equivalence::Strong,
+                            1,
+                        ) {
                             wrong.push(format!("not strongly bisimilar to {rest}"));
                         }
                     }
@@ -345,14 +397,18 @@ fn run_all(paths: &[PathBuf]) -> Tally {
     tally
 }
 
-/// Parameters, summands and sum variables of a linear process, and states and transitions if they are few.
+/// Parameters, summands and sum variables of a linear process, and states and transitions if they
+/// are few.
 fn figures(text: &str, simplifications: &[&str]) -> ([usize; 3], Option<(usize, usize)>) {
     let spec = parsed(SourceId(0), text).expect("a specification");
     let mut options = linearise::Options::plain();
-    simplifications.iter().for_each(|name| *options.simplification(name).expect("a simplification") = true);
+    simplifications
+        .iter()
+        .for_each(|name| *options.simplification(name).expect("a simplification") = true);
     let process = linearise::linearise(&spec, &options).expect("a linear process");
     let sums = process.summands.iter().map(|s| s.sum_vars.len()).sum();
-    let lts = explored(&spec, &options).ok().map(|(_, lts)| (lts.state_count(), lts.transition_count()));
+    let lts =
+        explored(&spec, &options).ok().map(|(_, lts)| (lts.state_count(), lts.transition_count()));
     ([process.params.len(), process.summands.len(), sums], lts)
 }
 
@@ -366,10 +422,12 @@ fn simplifications_by_name() {
     assert_eq!(figures(dead, &[]), ([3, 3, 1], None));
     assert_eq!(figures(dead, &["dead"]), ([2, 3, 1], Some((4, 7))));
     assert_eq!(figures(dead, &["dead", "instantiate"]), ([2, 4, 0], Some((4, 7))));
-    let constant = "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m); init P(0, 7);";
+    let constant =
+        "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m); init P(0, 7);";
     assert_eq!(figures(constant, &[]), ([2, 1, 0], Some((4, 3))));
     assert_eq!(figures(constant, &["constants"]), ([1, 1, 0], Some((4, 3))));
-    let duplicate = "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m + 1); init P(0, 0);";
+    let duplicate =
+        "act a: Nat # Nat; proc P(n, m: Nat) = (n < 3) -> a(n, m) . P(n + 1, m + 1); init P(0, 0);";
     assert_eq!(figures(duplicate, &[]), ([2, 1, 0], Some((4, 3))));
     assert_eq!(figures(duplicate, &["duplicates"]), ([1, 1, 0], Some((4, 3))));
     let determined = "act a: Nat; init sum n, m: Nat. (n == m + 1 && m == 2) -> a(n) . delta;";
@@ -401,7 +459,8 @@ fn simplifications_by_name() {
         init X(board(pin, pin, empty, empty));";
     assert_eq!(figures(board, &[]), ([1, 1, 2], Some((6, 24))));
     assert_eq!(figures(board, &["unfold"]), ([4, 16, 0], Some((6, 24))));
-    // The same as a list of rows, and three pins in a row or a column end the game: a summand for each line of the board.
+    // The same as a list of rows, and three pins in a row or a column end the game: a summand for
+    // each line of the board.
     let rows = "sort Piece = struct pin | empty; Row = List(Piece);
         map at: Pos # Pos # List(Row) -> Piece; at: Pos # Row -> Piece; put: Pos # Pos # Piece # List(Row) -> List(Row); put: Pos # Piece # Row -> Row;
             line, column, full: List(Row) -> Bool; column: Pos # List(Row) -> Bool;
@@ -421,14 +480,16 @@ fn simplifications_by_name() {
     assert_eq!(plain.0, [2, 2, 2]);
     // Six places, two rows, three columns.
     assert_eq!(figures(rows, &["unfold"]), ([7, 11, 0], plain.1));
-    // Queues in a list that keeps its length, whose lengths are not kept; a list that grows stays whole.
+    // Queues in a list that keeps its length, whose lengths are not kept; a list that grows stays
+    // whole.
     let queues = "map push: Pos # Nat # List(List(Nat)) -> List(List(Nat)); var x: Pos; n: Nat; q: List(Nat); l: List(List(Nat));
         eqn push(1, n, q |> l) = (q <| n) |> l; x > 1 -> push(x, n, q |> l) = q |> push(Int2Pos(x - 1), n, l);
         act a: Pos; proc P(l: List(List(Nat))) = sum x: Pos. (x <= 4 && #(l . Int2Nat(x - 1)) < 3) -> a(x) . P(push(x, x, l)); init P([[7], [7], [7], [7]]);";
     assert_eq!(figures(queues, &["unfold"]), ([4, 4, 0], Some((81, 216))));
     let grows = "act a: Nat; proc P(l: List(Nat)) = (#l < 5) -> a(#l) . P(l <| 1) + (#l > 4) -> a(0) . P(tail(l)); init P([1, 2]);";
     assert_eq!(figures(grows, &["unfold"]), ([1, 2, 0], figures(grows, &[]).1));
-    // A board as a function of functions: three in a row are asked for row by row, and no move goes on after that. At the end the board is not live.
+    // A board as a function of functions: three in a row are asked for row by row, and no move goes
+    // on after that. At the end the board is not live.
     let function = "sort Piece = struct none | pin; map start: Pos -> Pos -> Piece; full: (Pos -> Pos -> Piece) -> Bool;
         var x, y: Pos; b: Pos -> Pos -> Piece;
         eqn start(x)(y) = none; full(b) = exists i: Pos. i <= 3 && b(i)(1) == pin && b(i)(2) == pin && b(i)(3) == pin;
@@ -440,8 +501,7 @@ fn simplifications_by_name() {
     assert_eq!(plain, ([2, 2, 2], Some((491, 3 * 12 * 49 + 147))));
     assert_eq!(figures(function, &["unfold"]), ([10, 12, 0], plain.1));
     // One that is changed where a parameter says, that takes few values, is told apart by them.
-    let somewhere =
-        "act a: Nat; proc P(f: Nat -> Bool, n: Nat) = (n < 3) -> a(n) . P(f[n -> !f(n)], n + 1); init P(lambda x: Nat. x > 1, 0);";
+    let somewhere = "act a: Nat; proc P(f: Nat -> Bool, n: Nat) = (n < 3) -> a(n) . P(f[n -> !f(n)], n + 1); init P(lambda x: Nat. x > 1, 0);";
     assert_eq!(figures(somewhere, &["unfold"]), ([4, 3, 0], figures(somewhere, &[]).1));
     let walk = "sort Field = struct free | trodden; Side = struct up | down | left | right; Row = List(Field);
         map at: Pos # Pos # List(Row) -> Field; at: Pos # Row -> Field; tread: Pos # Pos # List(Row) -> List(Row); tread: Pos # Row -> Row;
@@ -463,8 +523,7 @@ fn simplifications_by_name() {
     assert_eq!(plain.0, [4, 2, 1]);
     assert_eq!(figures(walk, &["unfold"]), ([12, 33, 0], plain.1));
     // What all actions tell, or what only a function gives that nobody knows, stays whole.
-    let told =
-        "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";
+    let told = "sort R = struct r(x: Nat, y: Bool); act a: R; proc P(p: R) = (x(p) < 3) -> a(p) . P(r(x(p) + 1, !y(p))); init P(r(0, true));";
     assert_eq!(figures(told, &["unfold"]), ([1, 1, 0], Some((4, 3))));
     let unknown =
         "sort R = struct r(Bool, Bool); map f: Bool # R -> R; var b, c: Bool; eqn f(true, r(b, c)) = r(c, !b); f(false, r(b, c)) = r(b, c);
@@ -490,7 +549,8 @@ fn simplifications_by_name() {
         proc Y(k: Nat) = m(k) . Z(g(k)); Z(r: Bool) = r -> x(r) . Z(r) <> tau . Z(r => r);
         init Y(1);";
     assert_eq!(figures(stuck, &["control"]), ([3, 3, 0], None));
-    // What comes after a process that never ends needs no stack, also behind one alternative of several.
+    // What comes after a process that never ends needs no stack, also behind one alternative of
+    // several.
     let never_done = "act a, b, c; proc V = a . V . b; init V;";
     assert_eq!(figures(never_done, &[]), ([0, 1, 0], Some((1, 1))));
     let one_ends = "act a, b, c, d; proc W = a . (V + c) . b . delta; V = d . V . b; init W;";
@@ -500,7 +560,10 @@ fn simplifications_by_name() {
     // A name for an instance of a process is no place of its own.
     let named = "act a: Nat; proc Cell(n: Nat) = (n < 2) -> a(n) . Cell(n + 1); New = Cell(0); Other(n: Nat) = Again(n + 1); Again(n: Nat) = Cell(n);
         init New || Other(0);";
-    assert_eq!(figures(named, &[]).1, figures(&named.replace("init New || Other(0)", "init Cell(0) || Cell(1)"), &[]).1);
+    assert_eq!(
+        figures(named, &[]).1,
+        figures(&named.replace("init New || Other(0)", "init Cell(0) || Cell(1)"), &[]).1
+    );
     // A stack without end, of one kind of frames and two places.
     let growing = "act a, b, c; proc Z = a . (b . Z + Z) . Z + c; init Z;";
     assert_eq!(figures(growing, &[]), ([2, 7, 0], None));
@@ -510,16 +573,20 @@ fn simplifications_by_name() {
 
 fn with_room(f: impl FnOnce() + Send + 'static) {
     // The operational rules recurse over terms.
-    if let Err(panic) = std::thread::Builder::new().stack_size(256 << 20).spawn(f).expect("a thread").join() {
+    if let Err(panic) =
+        std::thread::Builder::new().stack_size(256 << 20).spawn(f).expect("a thread").join()
+    {
         std::panic::resume_unwind(panic);
     }
 }
 
 #[test]
 fn labels_show_times_as_the_language_writes_them() {
-    let spec = parsed(SourceId(0), "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;").unwrap();
+    let spec =
+        parsed(SourceId(0), "act a, b: Nat; init b(1)@3 . delta + a(0)@(5/2) . delta;").unwrap();
     let (_, lts) = explored(&spec, &Default::default()).unwrap();
-    let mut texts: Vec<String> = lts.table.texts.iter().filter(|t| t.contains('@')).cloned().collect();
+    let mut texts: Vec<String> =
+        lts.table.texts.iter().filter(|t| t.contains('@')).cloned().collect();
     texts.sort();
     assert_eq!(texts, ["a(0) @ (5 / 2)", "b(1) @ 3"]);
     for text in texts {
@@ -543,7 +610,11 @@ fn cases_of_each_construct() {
             Some(path) => vec![path.into()],
             None => {
                 let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
-                folder.read_dir().expect("the folder of cases").map(|f| f.expect("a file").path()).collect()
+                folder
+                    .read_dir()
+                    .expect("the folder of cases")
+                    .map(|f| f.expect("a file").path())
+                    .collect()
             }
         };
         paths.sort();

@@ -1,9 +1,10 @@
-//! Names in texts of other front ends as an editor sees them: hover, definition, references, completion, outline, colours, folds, and renaming that keeps what a
-//! text means.
+//! Names in texts of other front ends as an editor sees them: hover, definition, references,
+//! completion, outline, colours, folds, and renaming that keeps what a text means.
 //!
-//! A renamed text is held against the original by the readers of the command line, which know nothing of names for editors: the parsed and resolved form is the
-//! same, or the verdicts are. A new name has as many letters as the old one and the same place in the alphabet, so that nothing but the name may differ. With
-//! `MU_CHECK_MODELS` the files of that folder are tested too.
+//! A renamed text is held against the original by the readers of the command line, which know
+//! nothing of names for editors: the parsed and resolved form is the same, or the verdicts are. A
+//! new name has as many letters as the old one and the same place in the alphabet, so that nothing
+//! but the name may differ. With `MU_CHECK_MODELS` the files of that folder are tested too.
 
 use crate::language_server::{Client, edited, uri};
 use crate::support::{package, reference_models};
@@ -116,19 +117,34 @@ impl Asked<'_> {
         lines.iter().map(|l| l["range"]["start"]["line"].as_u64().unwrap()).collect()
     }
     fn completion(&mut self, mark: &str) -> Vec<String> {
-        self.at("completion", mark).as_array().unwrap().iter().map(|i| i["label"].as_str().unwrap().to_string()).collect()
+        self.at("completion", mark)
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|i| i["label"].as_str().unwrap().to_string())
+            .collect()
     }
     fn whole(&mut self, method: &str) -> Value {
         let document = json!({ "textDocument": { "uri": uri(self.path) } });
         self.client.ask(&format!("textDocument/{method}"), document)["result"].clone()
     }
     fn outline(&mut self) -> Vec<String> {
-        self.whole("documentSymbol").as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap().to_string()).collect()
+        self.whole("documentSymbol")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["name"].as_str().unwrap().to_string())
+            .collect()
     }
     /// Folds as pairs of lines.
     fn folds(&mut self) -> Vec<(u64, u64)> {
         let line = |f: &Value, key: &str| f[key].as_u64().unwrap();
-        self.whole("foldingRange").as_array().unwrap().iter().map(|f| (line(f, "startLine"), line(f, "endLine"))).collect()
+        self.whole("foldingRange")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| (line(f, "startLine"), line(f, "endLine")))
+            .collect()
     }
     /// Words with their colours' numbers.
     fn colours(&mut self) -> Vec<(String, u64)> {
@@ -147,7 +163,13 @@ impl Asked<'_> {
     }
     fn rename(&mut self, mark: &str, new: &str) -> Result<Value, String> {
         let offset = self.text.find(mark).unwrap_or_else(|| panic!("{mark}"));
-        let answer = self.client.at("textDocument/rename", self.path, self.text, offset, json!({ "newName": new }));
+        let answer = self.client.at(
+            "textDocument/rename",
+            self.path,
+            self.text,
+            offset,
+            json!({ "newName": new }),
+        );
         match answer["error"]["message"].as_str() {
             Some(message) => Err(message.to_string()),
             None => Ok(answer["result"]["changes"].clone()),
@@ -171,7 +193,12 @@ fn a_system() {
     let found = asked.hover("Busy }");
     assert!(found.contains("Busy: place") && found.contains("value"), "{found}");
     let found = asked.hover("Turn = p");
-    assert!(found.contains("weak var Turn : proc") && found.contains("buffer") && found.contains("who may go"), "{found}");
+    assert!(
+        found.contains("weak var Turn : proc")
+            && found.contains("buffer")
+            && found.contains("who may go"),
+        "{found}"
+    );
     assert!(asked.hover("place\n(*").contains("the places of a process"));
     assert!(asked.hover("proc] :").contains("given by the language"));
     assert_eq!(asked.lines("definition", "busy(q)"), [5]);
@@ -180,19 +207,36 @@ fn a_system() {
     assert_eq!(asked.lines("references", "q. (At"), [10, 10]);
     assert_eq!(asked.lines("documentHighlight", "x) { At"), [5, 5]);
     let found = asked.completion("Turn = p");
-    assert!(["p", "q", "At", "busy", "Idle", "requires", "bool"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    assert!(
+        ["p", "q", "At", "busy", "Idle", "requires", "bool"]
+            .iter()
+            .all(|w| found.iter().any(|f| f == w)),
+        "{found:?}"
+    );
     let found = asked.completion("At[p] = Idle }");
     assert!(found.contains(&"p".to_string()) && !found.contains(&"x".to_string()), "{found:?}");
     assert_eq!(asked.outline(), ["place", "At", "Turn", "busy", "init", "unsafe", "go"]);
     assert!(asked.folds().contains(&(9, 12)), "{:?}", asked.folds());
     let colours = asked.colours();
-    let of = |word: &str| colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1;
-    assert!(of("type") == 0 && of("place") == 6 && of("Idle") == 7 && of("busy") == 8 && of("At") == 9 && of("go") == 11);
+    let of = |word: &str| {
+        colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
+    };
+    assert!(
+        of("type") == 0
+            && of("place") == 6
+            && of("Idle") == 7
+            && of("busy") == 8
+            && of("At") == 9
+            && of("go") == 11
+    );
     // Renaming: all places, nothing captured, names of the language stay.
     assert_eq!(asked.renamed("At[p]", "Where"), SYSTEM.replace("At", "Where"));
     assert_eq!(
         asked.renamed("p])", "self"),
-        SYSTEM.replace("([p])", "([self])").replace("Turn = p", "Turn = self").replace("At[p] = Idle)", "At[self] = Idle)")
+        SYSTEM
+            .replace("([p])", "([self])")
+            .replace("Turn = p", "Turn = self")
+            .replace("At[p] = Idle)", "At[self] = Idle)")
     );
     for (mark, new, message) in [
         ("q. (At", "p", "would mean something else"),
@@ -229,7 +273,9 @@ fn a_memory_model() {
     let mut asked = Asked { client: &mut client, path: &path, text: MODEL };
     let found = asked.hover("step)");
     assert!(
-        found.contains("let step = rf | co") && found.contains("a relation, declared in `base.cat`") && found.contains("a step"),
+        found.contains("let step = rf | co")
+            && found.contains("a relation, declared in `base.cat`")
+            && found.contains("a step"),
         "{found}"
     );
     assert!(asked.hover("po |").contains("program order"));
@@ -240,13 +286,30 @@ fn a_memory_model() {
     // Both branches bind it.
     assert_eq!(asked.lines("definition", "far, rf"), [5, 5]);
     let found = asked.completion("x &");
-    assert!(["x", "y", "step", "reach", "fr", "domain", "acyclic"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    assert!(
+        ["x", "y", "step", "reach", "fr", "domain", "acyclic"]
+            .iter()
+            .all(|w| found.iter().any(|f| f == w)),
+        "{found:?}"
+    );
     assert_eq!(asked.outline(), ["reach", "pair", "order", "far", "claim", "claim2"]);
     let colours = asked.colours();
-    let of = |word: &str| colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1;
-    assert!(of("let") == 0 && of("pair") == 8 && of("order") == 11 && of("x") == 12 && of("rf") == 13 && of("claim") == 10);
+    let of = |word: &str| {
+        colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
+    };
+    assert!(
+        of("let") == 0
+            && of("pair") == 8
+            && of("order") == 11
+            && of("x") == 12
+            && of("rf") == 13
+            && of("claim") == 10
+    );
     assert_eq!(asked.renamed("far, rf", "away"), MODEL.replace("far", "away"));
-    assert_eq!(asked.renamed("x &", "first"), MODEL.replace("pair(x, y) = x", "pair(first, y) = first"));
+    assert_eq!(
+        asked.renamed("x &", "first"),
+        MODEL.replace("pair(x, y) = x", "pair(first, y) = first")
+    );
     // Across files, from either of them.
     let changes = asked.rename("step)", "one").unwrap();
     assert_eq!(edited(BASE, &changes[uri(&base)]), BASE.replace("let step", "let one"));
@@ -254,8 +317,13 @@ fn a_memory_model() {
     client.open(&base, BASE);
     let mut asked = Asked { client: &mut client, path: &base, text: BASE };
     assert_eq!(asked.rename("step =", "one").unwrap(), changes);
-    assert!(asked.rename("step =", "pair").unwrap().as_object().unwrap().len() == 2, "hidden later, and not used then");
-    assert!(asked.rename("step =", "reach").is_err_and(|m| m.contains("would mean something else")));
+    assert!(
+        asked.rename("step =", "pair").unwrap().as_object().unwrap().len() == 2,
+        "hidden later, and not used then"
+    );
+    assert!(
+        asked.rename("step =", "reach").is_err_and(|m| m.contains("would mean something else"))
+    );
     let mut asked = Asked { client: &mut client, path: &path, text: MODEL };
     for (mark, new, message) in [
         ("reach =", "rf", "a name that the language gives"),
@@ -289,8 +357,14 @@ fn litmus_tests() {
     assert_eq!(asked.lines("references", "EAX=0 /"), [5, 9]);
     assert_eq!(asked.lines("references", "L: MOV"), [4, 7]);
     assert_eq!(asked.outline(), ["x", "y", "P0", "P1", "L", "locations"]);
-    assert_eq!(asked.renamed("x],$1", "flag"), TEST.replace("int x", "int flag").replace("[x]", "[flag]").replace("[x;]", "[flag;]"));
-    assert_eq!(asked.renamed("L: MOV", "again"), TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again "));
+    assert_eq!(
+        asked.renamed("x],$1", "flag"),
+        TEST.replace("int x", "int flag").replace("[x]", "[flag]").replace("[x;]", "[flag;]")
+    );
+    assert_eq!(
+        asked.renamed("L: MOV", "again"),
+        TEST.replace("L: MOV", "again: MOV").replace("JE L ", "JE again ")
+    );
     for (mark, new, message) in [
         ("EAX,[y]", "EBX", "the architecture has this register"),
         ("x],$1", "y", "the variable `y` is initialised twice"),
@@ -303,7 +377,11 @@ fn litmus_tests() {
     let wrong = "RISCV A\n{ 0:x5=x; }\n P0 ;\n lw x6,0(y9) ;\nexists (0:x6=0)\n";
     client.open(&path, wrong);
     let found = client.diagnostics_that(&path, |d| !d.is_empty());
-    assert!(found[0]["message"].as_str().unwrap().contains("`y9`") && found[0]["range"]["start"]["line"] == 3, "{found:?}");
+    assert!(
+        found[0]["message"].as_str().unwrap().contains("`y9`")
+            && found[0]["range"]["start"]["line"] == 3,
+        "{found:?}"
+    );
     let c = "C MP\n{}\nP0 (atomic_int* x, int* y) {\n  *y = 1;\n  atomic_store_explicit(x, 1, memory_order_release);\n}\nP1 (atomic_int* x, int* y) {\n  int r0 = atomic_load_explicit(x, memory_order_acquire), r1 = 5;\n  if (r0) { r1 = *y; }\n}\nexists (1:r0=1 /\\ 1:r1=0)\n";
     let path = folder.path().join("mp.litmus");
     client.open(&path, c);
@@ -325,7 +403,12 @@ fn an_equation_system() {
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
     let mut asked = Asked { client: &mut client, path: &path, text: EQUATIONS };
     let found = asked.hover("X(twice");
-    assert!(found.contains("nu X(n: Nat, d: D)") && found.contains("greatest") && found.contains("The first of them"), "{found}");
+    assert!(
+        found.contains("nu X(n: Nat, d: D)")
+            && found.contains("greatest")
+            && found.contains("The first of them"),
+        "{found}"
+    );
     let found = asked.hover("n(d) ==");
     assert!(found.contains("n: D -> Nat") && found.contains("how deep"), "{found}");
     let found = asked.hover("n < 3");
@@ -340,7 +423,12 @@ fn an_equation_system() {
     assert_eq!(asked.lines("documentHighlight", "d: D) =\n    val"), [12, 13, 13]);
     assert_eq!(asked.lines("references", "X(n, red)"), [10, 13, 13, 14]);
     let found = asked.completion("m < n");
-    assert!(["n", "d", "m", "X", "Y", "twice", "red", "D", "forall", "Nat"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    assert!(
+        ["n", "d", "m", "X", "Y", "twice", "red", "D", "forall", "Nat"]
+            .iter()
+            .all(|w| found.iter().any(|f| f == w)),
+        "{found:?}"
+    );
     let found = asked.completion("n(d) ==");
     assert!(found.contains(&"d".to_string()) && !found.contains(&"m".to_string()), "{found:?}");
     let items = asked.at("completion", "n(d) ==");
@@ -349,11 +437,19 @@ fn an_equation_system() {
     assert_eq!(asked.outline(), ["D", "n", "twice", "eqn", "X", "Y", "init"]);
     assert!(asked.folds().contains(&(10, 11)), "{:?}", asked.folds());
     let colours = asked.colours();
-    let of = |word: &str| colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1;
-    assert!(of("forall") == 0 && of("D") == 6 && of("red") == 7 && of("twice") == 8 && of("X") == 11, "{colours:?}");
+    let of = |word: &str| {
+        colours.iter().find(|c| c.0 == word).unwrap_or_else(|| panic!("{word}: {colours:?}")).1
+    };
+    assert!(
+        of("forall") == 0 && of("D") == 6 && of("red") == 7 && of("twice") == 8 && of("X") == 11,
+        "{colours:?}"
+    );
     assert_eq!(
         asked.renamed("n < 3", "many"),
-        EQUATIONS.replace("X(n: Nat", "X(many: Nat").replace("m < n)", "m < many)").replace("n < 3", "many < 3")
+        EQUATIONS
+            .replace("X(n: Nat", "X(many: Nat")
+            .replace("m < n)", "m < many)")
+            .replace("n < 3", "many < 3")
     );
     assert_eq!(asked.renamed("Y(d)", "Other"), EQUATIONS.replace('Y', "Other"));
     for (mark, new, message) in [
@@ -384,7 +480,12 @@ fn an_x86_program() {
     assert_eq!(client.diagnostics(&path, 1), Vec::<Value>::new());
     let mut asked = Asked { client: &mut client, path: &path, text: PROGRAM };
     let found = asked.hover("count]");
-    assert!(found.contains("count dd N ! as counter") && found.contains("shared by all") && found.contains("how many are out"), "{found}");
+    assert!(
+        found.contains("count dd N ! as counter")
+            && found.contains("shared by all")
+            && found.contains("how many are out"),
+        "{found}"
+    );
     assert!(asked.hover("mine +").contains("each thread has an element"));
     assert!(asked.hover("next]").contains("round robin"));
     assert!(asked.hover("again\n  dec").contains("comes back"));
@@ -395,12 +496,23 @@ fn an_x86_program() {
     assert_eq!(asked.lines("documentHighlight", "al, 1"), [9, 16, 17, 18, 19]);
     assert_eq!(asked.lines("references", "a] = crit"), [9, 9, 9]);
     let found = asked.completion("again\n  dec");
-    assert!(["flag", "mine", "again", "crit", "dword", "al"].iter().all(|w| found.iter().any(|f| f == w)), "{found:?}");
+    assert!(
+        ["flag", "mine", "again", "crit", "dword", "al"]
+            .iter()
+            .all(|w| found.iter().any(|f| f == w)),
+        "{found:?}"
+    );
     assert!(!found.contains(&"a".to_string()), "{found:?}");
     assert!(asked.completion("flag = 1").contains(&"a".to_string()));
     let sections = ["shared_data", "thread_data", "unsafe_prop", "init_code", "thread_code"];
     let outline = asked.outline();
-    assert!(sections.iter().chain(&["flag", "count", "mine", "again", "crit"]).all(|w| outline.iter().any(|f| f == w)), "{outline:?}");
+    assert!(
+        sections
+            .iter()
+            .chain(&["flag", "count", "mine", "again", "crit"])
+            .all(|w| outline.iter().any(|f| f == w)),
+        "{outline:?}"
+    );
     assert!(asked.folds().contains(&(14, 24)), "{:?}", asked.folds());
     assert_eq!(asked.renamed("crit:", "inside"), PROGRAM.replace("crit", "inside"));
     assert_eq!(asked.renamed("flag], eax", "lock_word"), PROGRAM.replace("flag", "lock_word"));
@@ -420,26 +532,33 @@ fn an_x86_program() {
     client.end();
 }
 
-/// A word with as many letters as the old one that stands nowhere in the text and has its place in the alphabet among the words of the text.
+/// A word with as many letters as the old one that stands nowhere in the text and has its place in
+/// the alphabet among the words of the text.
 fn other_word(text: &str, old: &str) -> Option<String> {
     let inside = |c: char| c.is_ascii_alphanumeric() || "_-.'".contains(c);
     let words: Vec<&str> = text.split(|c: char| !inside(c)).filter(|w| !w.is_empty()).collect();
     let (stem, last) = old.split_at(old.len() - 1);
     let mut letters: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
     letters.sort_by_key(|c| (*c as i32 - last.chars().next().unwrap() as i32).abs());
-    letters.into_iter().filter(|c| !stem.is_empty() || c.is_ascii_alphabetic()).map(|c| format!("{stem}{c}")).find(|new| {
-        let fits = |w: &&str| w.cmp(&old) == w.cmp(&new.as_str()) || **w == *old;
-        new != old && !text.contains(new.as_str()) && words.iter().all(fits)
-    })
+    letters
+        .into_iter()
+        .filter(|c| !stem.is_empty() || c.is_ascii_alphabetic())
+        .map(|c| format!("{stem}{c}"))
+        .find(|new| {
+            let fits = |w: &&str| w.cmp(&old) == w.cmp(&new.as_str()) || **w == *old;
+            new != old && !text.contains(new.as_str()) && words.iter().all(fits)
+        })
 }
 
 /// A text with each word of one name replaced.
 fn reworded(text: &str, from: &str, to: &str) -> String {
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || "_-.'".contains(c));
+    let inside =
+        |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || "_-.'".contains(c));
     let mut out = String::new();
     let mut at = 0;
     while let Some(i) = text[at..].find(from).map(|i| at + i) {
-        let whole = !inside(text[..i].chars().next_back()) && !inside(text[i + from.len()..].chars().next());
+        let whole = !inside(text[..i].chars().next_back())
+            && !inside(text[i + from.len()..].chars().next());
         out += &text[at..i];
         out += if whole { to } else { from };
         at = i + from.len();
@@ -452,7 +571,8 @@ pub fn resolved(path: &Path, text: &str) -> Option<String> {
     match path.extension()?.to_str()? {
         "asm" => {
             let fixed = program::nasm::parse(SourceId(0), text, 2).ok().map(|p| {
-                let labels: Vec<std::collections::BTreeMap<_, _>> = p.labels.into_iter().map(|l| l.into_iter().collect()).collect();
+                let labels: Vec<std::collections::BTreeMap<_, _>> =
+                    p.labels.into_iter().map(|l| l.into_iter().collect()).collect();
                 format!("{:?} {:?} {labels:?} {:?}", p.program, p.variables.list(), p.unsafe_states)
             });
             let any = program::parametric::parse(SourceId(0), text).ok().map(|p| format!("{p:?}"));
@@ -464,25 +584,36 @@ pub fn resolved(path: &Path, text: &str) -> Option<String> {
             let typed = process::typecheck::check_specification(&system.specification).ok()?;
             Some(format!("{:?} {:?} {:?}", system.specification, system.least, typed.procs))
         }
-        "cub" => Some(format!("{:?}", cubicle::check(&cubicle::parse(SourceId(0), text).ok()?).ok()?)),
+        "cub" => {
+            Some(format!("{:?}", cubicle::check(&cubicle::parse(SourceId(0), text).ok()?).ok()?))
+        }
         _ => match litmus::parse(SourceId(0), text, Default::default()) {
             Ok(test) => Some(format!("{test:?}")),
-            Err(_) => Some(format!("{:?}", program::litmus::parse(SourceId(0), text).ok()?.question)),
+            Err(_) => {
+                Some(format!("{:?}", program::litmus::parse(SourceId(0), text).ok()?.question))
+            }
         },
     }
 }
 
-/// All files with an ending: those of the project that its tests read, and those of the folder that `MU_CHECK_MODELS` names.
+/// All files with an ending: those of the project that its tests read, and those of the folder that
+/// `MU_CHECK_MODELS` names.
 fn all(ending: &str) -> Vec<PathBuf> {
     let mut found = reference_models(&[ending]);
     for corpus in ["fuzz/corpus/litmus", "fuzz/corpus/bes"] {
-        found.extend(std::fs::read_dir(package(corpus)).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())));
+        found.extend(
+            std::fs::read_dir(package(corpus))
+                .into_iter()
+                .flatten()
+                .filter_map(|e| Some(e.ok()?.path())),
+        );
     }
     found.retain(|p| p.extension().is_some_and(|e| e == ending));
     found
 }
 
-/// Names at random places of every file are renamed, and the resolved form is that of the original with the other name.
+/// Names at random places of every file are renamed, and the resolved form is that of the original
+/// with the other name.
 fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize) {
     let seed = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0xCAB);
     println!("replay with MU_CHECK_SEED={seed}");
@@ -497,7 +628,10 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
         read += 1;
         let starts: Vec<usize> = text
             .char_indices()
-            .filter(|(i, c)| c.is_ascii_alphabetic() && !text[..*i].ends_with(|p: char| p.is_ascii_alphanumeric() || p == '_'))
+            .filter(|(i, c)| {
+                c.is_ascii_alphabetic()
+                    && !text[..*i].ends_with(|p: char| p.is_ascii_alphanumeric() || p == '_')
+            })
             .map(|c| c.0)
             .collect();
         let goal = renamed + a_file;
@@ -514,7 +648,8 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
                 continue;
             };
             let Some(new) = other_word(&text, &old) else { continue };
-            let answer = client.at("textDocument/rename", path, &text, at, json!({ "newName": new }));
+            let answer =
+                client.at("textDocument/rename", path, &text, at, json!({ "newName": new }));
             let Some(edits) = answer["result"]["changes"].get(uri(path)) else {
                 // A name of one letter may become one of the language.
                 assert!(answer["error"]["message"].is_string(), "{what}: {answer}");
@@ -523,12 +658,19 @@ fn renaming_keeps_what_is_parsed(files: &[PathBuf], a_file: usize, least: usize)
             };
             let after = edited(&text, edits);
             assert_ne!(after, text, "{what}");
-            let found = resolved(path, &after).unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
+            let found = resolved(path, &after)
+                .unwrap_or_else(|| panic!("{what}: `{old}` -> `{new}`: {after}"));
             let (found, wanted) = (reworded(&found, &new, &old), reworded(&before, &new, &old));
             if found != wanted {
                 let at = found.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-                let near = |s: &str| s.get(at.saturating_sub(80)..(at + 80).min(s.len())).map(String::from);
-                panic!("{what}: `{old}` -> `{new}`: {:?}, not {:?}\n{after}", near(&found), near(&wanted));
+                let near = |s: &str| {
+                    s.get(at.saturating_sub(80)..(at + 80).min(s.len())).map(String::from)
+                };
+                panic!(
+                    "{what}: `{old}` -> `{new}`: {:?}, not {:?}\n{after}",
+                    near(&found),
+                    near(&wanted)
+                );
             }
             renamed += 1;
         }
@@ -554,7 +696,8 @@ fn renaming_keeps_programs() {
     renaming_keeps_what_is_parsed(&all("asm"), 8, 100);
 }
 
-/// Equation systems: those of the project, those that it makes of models and formulas, and one with a name for three things. What is solved has the same answer.
+/// Equation systems: those of the project, those that it makes of models and formulas, and one with
+/// a name for three things. What is solved has the same answer.
 #[test]
 fn renaming_keeps_equation_systems() {
     let folder = tempfile::tempdir().unwrap();
@@ -566,9 +709,14 @@ fn renaming_keeps_equation_systems() {
         ("cpu", "cpu/cpu", "cpu/own_stores"),
     ];
     for (name, model, formula) in made {
-        let [model, formula] = [format!("{model}.mcrl2"), format!("{formula}.mcf")].map(|f| package(&format!("src/cli/projects/{f}")));
+        let [model, formula] = [format!("{model}.mcrl2"), format!("{formula}.mcf")]
+            .map(|f| package(&format!("src/cli/projects/{f}")));
         let text = folder.path().join(format!("{name}.pbes.txt"));
-        let status = std::process::Command::new(program).args(["pbes", &model, &formula, "-o"]).arg(&text).status().unwrap();
+        let status = std::process::Command::new(program)
+            .args(["pbes", &model, &formula, "-o"])
+            .arg(&text)
+            .status()
+            .unwrap();
         assert!(status.success(), "{name}");
         files.push(folder.path().join(format!("{name}.pbes")));
         std::fs::rename(&text, files.last().unwrap()).unwrap();
@@ -580,7 +728,10 @@ fn renaming_keeps_equation_systems() {
         let path = folder.path().join("solved.pbes");
         std::fs::write(&path, text).unwrap();
         let output = std::process::Command::new(program).arg("solve").arg(&path).output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("").to_string())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("").to_string(),
+        )
     };
     let mut client = Client::start(Some(folder.path()));
     for path in &files {
@@ -598,10 +749,16 @@ fn renaming_keeps_equation_systems() {
             .collect();
         let mut renamed = 0;
         for at in names {
-            let answer = client.at("textDocument/rename", path, &text, at, json!({ "newName": "fresh" }));
+            let answer =
+                client.at("textDocument/rename", path, &text, at, json!({ "newName": "fresh" }));
             let Some(edits) = answer["result"]["changes"].get(uri(path)) else { continue };
             let (code, line) = solved(&edited(&text, edits));
-            assert_eq!((code, reworded(&line, "fresh", &answered_name(&text, at))), before, "{}:{at}", path.display());
+            assert_eq!(
+                (code, reworded(&line, "fresh", &answered_name(&text, at))),
+                before,
+                "{}:{at}",
+                path.display()
+            );
             renamed += 1;
         }
         assert!(renamed > 5, "{}: {renamed}", path.display());
@@ -609,13 +766,16 @@ fn renaming_keeps_equation_systems() {
     client.end();
 }
 
-/// The verdicts of a model on tests of every architecture: in the words of the herd tools, without times. Errors count as answers.
+/// The verdicts of a model on tests of every architecture: in the words of the herd tools, without
+/// times. Errors count as answers.
 fn verdicts(model: &Path, tests: &[PathBuf]) -> Vec<String> {
     let text = std::fs::read_to_string(model).unwrap();
     let folder = model.parent().unwrap();
     let name = model.file_name().unwrap().to_string_lossy().into_owned();
     let mut sources = mu_check::base::SourceMap::new();
-    let beside = |name: &str| std::fs::read_to_string(folder.join(name)).ok().or_else(|| axioms::models::file(name));
+    let beside = |name: &str| {
+        std::fs::read_to_string(folder.join(name)).ok().or_else(|| axioms::models::file(name))
+    };
     let compiled = axioms::models::Dialect::compile(&mut sources, &name, &text, &beside);
     let Ok((compiled, _)) = compiled else { return vec!["refused".into()] };
     let mut out: Vec<String> = compiled.axioms().map(String::from).collect();
@@ -629,10 +789,12 @@ fn verdicts(model: &Path, tests: &[PathBuf]) -> Vec<String> {
             .arg(path)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let told = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
         // Of an error the message, without the place, which moves.
         let error = told.split(": error: ").nth(1).and_then(|e| e.lines().next()).map(String::from);
-        let lines = || told.lines().filter(|l| !l.starts_with("Time")).collect::<Vec<_>>().join("\n");
+        let lines =
+            || told.lines().filter(|l| !l.starts_with("Time")).collect::<Vec<_>>().join("\n");
         out.push(error.unwrap_or_else(lines));
     }
     out
@@ -645,8 +807,10 @@ fn renaming_keeps_memory_models() {
     println!("replay with MU_CHECK_SEED={seed}");
     let mut random = Random::new(seed);
     let own = tempfile::tempdir().unwrap();
-    let mut tests: Vec<PathBuf> =
-        ["docs/gallery/rwc.litmus", "fuzz/corpus/litmus/sb.litmus"].iter().map(|t| PathBuf::from(package(t))).collect();
+    let mut tests: Vec<PathBuf> = ["docs/gallery/rwc.litmus", "fuzz/corpus/litmus/sb.litmus"]
+        .iter()
+        .map(|t| PathBuf::from(package(t)))
+        .collect();
     for (name, text) in [
         (
             "riscv",
@@ -664,14 +828,17 @@ fn renaming_keeps_memory_models() {
         tests.push(own.path().join(format!("{name}.litmus")));
         std::fs::write(tests.last().unwrap(), text).unwrap();
     }
-    let mut folders: Vec<PathBuf> = all("cat").iter().map(|p| p.parent().unwrap().to_path_buf()).collect();
+    let mut folders: Vec<PathBuf> =
+        all("cat").iter().map(|p| p.parent().unwrap().to_path_buf()).collect();
     folders.dedup();
     let (mut renamed, mut refused) = (0, 0);
     for original in folders {
         // A copy of the folder: models include each other.
         let copy = tempfile::tempdir().unwrap();
-        let models: Vec<PathBuf> = std::fs::read_dir(&original).unwrap().filter_map(|e| Some(e.ok()?.path())).collect();
-        let mut models: Vec<PathBuf> = models.into_iter().filter(|p| p.extension().is_some_and(|e| e == "cat")).collect();
+        let models: Vec<PathBuf> =
+            std::fs::read_dir(&original).unwrap().filter_map(|e| Some(e.ok()?.path())).collect();
+        let mut models: Vec<PathBuf> =
+            models.into_iter().filter(|p| p.extension().is_some_and(|e| e == "cat")).collect();
         models.sort();
         for model in &mut models {
             let to = copy.path().join(model.file_name().unwrap());
@@ -686,7 +853,9 @@ fn renaming_keeps_memory_models() {
             let starts: Vec<usize> = text
                 .char_indices()
                 .filter(|(i, c)| {
-                    c.is_ascii_alphabetic() && !text[..*i].ends_with(|p: char| p.is_ascii_alphanumeric() || "_-.'".contains(p))
+                    c.is_ascii_alphabetic()
+                        && !text[..*i]
+                            .ends_with(|p: char| p.is_ascii_alphanumeric() || "_-.'".contains(p))
                 })
                 .map(|c| c.0)
                 .collect();
@@ -697,20 +866,32 @@ fn renaming_keeps_memory_models() {
                 }
                 let at = *random.choose(&starts);
                 let what = format!("{}:{at}", model.display());
-                let answer = client.at("textDocument/rename", model, &text, at, json!({ "newName": "fresh-name" }));
+                let answer = client.at(
+                    "textDocument/rename",
+                    model,
+                    &text,
+                    at,
+                    json!({ "newName": "fresh-name" }),
+                );
                 let Some(changes) = answer["result"]["changes"].as_object() else {
                     refused += 1;
                     continue;
                 };
-                let saved: Vec<(PathBuf, String)> = models.iter().map(|m| (m.clone(), std::fs::read_to_string(m).unwrap())).collect();
+                let saved: Vec<(PathBuf, String)> = models
+                    .iter()
+                    .map(|m| (m.clone(), std::fs::read_to_string(m).unwrap()))
+                    .collect();
                 for (file, text) in saved.iter().filter(|s| changes.contains_key(&uri(&s.0))) {
                     std::fs::write(file, edited(text, &changes[&uri(file)])).unwrap();
                 }
-                for (m, wanted) in
-                    models.iter().zip(&before).filter(|m| saved.iter().any(|s| s.0 == *m.0 && changes.contains_key(&uri(m.0))))
-                {
+                for (m, wanted) in models.iter().zip(&before).filter(|m| {
+                    saved.iter().any(|s| s.0 == *m.0 && changes.contains_key(&uri(m.0)))
+                }) {
                     let old = answered_name(&text, at);
-                    let found: Vec<String> = verdicts(m, &tests).iter().map(|v| reworded(v, "fresh-name", &old)).collect();
+                    let found: Vec<String> = verdicts(m, &tests)
+                        .iter()
+                        .map(|v| reworded(v, "fresh-name", &old))
+                        .collect();
                     assert_eq!(&found, wanted, "{what}: `{old}`");
                 }
                 for (file, text) in &saved {

@@ -1,4 +1,5 @@
-//! What programs call: parameters, counts, verdicts with evidence, walks, errors with places, limits.
+//! What programs call: parameters, counts, verdicts with evidence, walks, errors with places,
+//! limits.
 
 use mu_check::base::Limits;
 use mu_check::{Priority, Run, Specification, Stop, Verdict};
@@ -15,7 +16,11 @@ fn parameters_have_values() {
     assert_eq!(model.parameters().collect::<Vec<_>>(), [("max", "5".to_string())]);
     for engine in ["explicit", "symbolic", "auto"] {
         let counts = model.explore(&Run::new().engine(engine).unwrap()).unwrap();
-        assert_eq!((counts.states, counts.transitions, counts.stop), (6u32.into(), Some(10u32.into()), Stop::Complete), "{engine}");
+        assert_eq!(
+            (counts.states, counts.transitions, counts.stop),
+            (6u32.into(), Some(10u32.into()), Stop::Complete),
+            "{engine}"
+        );
     }
     let lts = model.transition_system(&Run::new()).unwrap();
     assert_eq!((lts.state_count(), lts.transition_count()), (6, 10));
@@ -26,10 +31,15 @@ fn steps_are_taken_at_once_only_where_asked() {
     let text = "act a, b, i; init hide({i}, allow({i, a, b}, i . a . delta || i . b . delta));";
     let of = |priority| Specification::new("two.mcrl2", text).priority(priority).model().unwrap();
     let (plain, proven) = (of(Priority::None), of(Priority::Proven));
-    let states = |model: &mu_check::Model, engine| model.explore(&Run::new().engine(engine).unwrap()).map(|c| c.states);
+    let states = |model: &mu_check::Model, engine| {
+        model.explore(&Run::new().engine(engine).unwrap()).map(|c| c.states)
+    };
     assert_eq!(states(&plain, "explicit").unwrap(), states(&plain, "symbolic").unwrap());
     assert!(states(&proven, "explicit").unwrap() < states(&plain, "explicit").unwrap());
-    assert!(states(&proven, "symbolic").unwrap_err().message().contains("--confluence"), "it has no priority");
+    assert!(
+        states(&proven, "symbolic").unwrap_err().message().contains("--confluence"),
+        "it has no priority"
+    );
 }
 
 #[test]
@@ -39,7 +49,11 @@ fn verdicts_bring_evidence() {
     assert_eq!(judgement.verdict, Verdict::False);
     let evidence = judgement.evidence.unwrap();
     assert_eq!(evidence.actions(), ["up(1)", "up(2)", "up(3)"]);
-    assert!(!evidence.is_witness() && evidence.text().contains("up(3)") && evidence.svg().contains("<svg"));
+    assert!(
+        !evidence.is_witness()
+            && evidence.text().contains("up(3)")
+            && evidence.svg().contains("<svg")
+    );
     let json: serde_json::Value = serde_json::from_str(&evidence.json()).unwrap();
     assert_eq!(json["steps"].as_array().map(Vec::len), Some(3), "{json}");
     assert_eq!(model.check("[true*]<true>true", &Run::new()).unwrap().verdict, Verdict::True);
@@ -49,7 +63,10 @@ fn verdicts_bring_evidence() {
 fn errors_have_places() {
     let error = Specification::new("wrong.mcrl2", "act a;\ninit b;\n").model().unwrap_err();
     let place = error.place().unwrap();
-    assert_eq!((place.name.as_str(), place.line, place.column, place.text.as_str()), ("wrong.mcrl2", 2, 6, "b"));
+    assert_eq!(
+        (place.name.as_str(), place.line, place.column, place.text.as_str()),
+        ("wrong.mcrl2", 2, 6, "b")
+    );
     assert!(error.to_string().contains("wrong.mcrl2:2:6"), "{error}");
     let error = counter().model().unwrap().check("[true*", &Run::new()).unwrap_err();
     assert_eq!(error.place().map(|p| p.name.as_str()), Some("formula"));
@@ -61,11 +78,16 @@ fn errors_have_places() {
 #[test]
 fn limits_and_interrupts_leave_it_unknown() {
     let model = counter().with("max", 100_000).model().unwrap();
-    let counts = model.explore(&Run::limited(Limits { max_states: Some(1000), ..Limits::default() })).unwrap();
+    let counts = model
+        .explore(&Run::limited(Limits { max_states: Some(1000), ..Limits::default() }))
+        .unwrap();
     assert_eq!(counts.stop, Stop::States);
     let run = Run::new();
     run.interrupt().store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(model.check("[true*]<true>true", &run).unwrap().verdict, Verdict::Unknown(Stop::Interrupted));
+    assert_eq!(
+        model.check("[true*]<true>true", &run).unwrap().verdict,
+        Verdict::Unknown(Stop::Interrupted)
+    );
 }
 
 #[test]
@@ -75,7 +97,11 @@ fn walks_go_back_and_forth() {
     assert_eq!(walk.enabled().iter().map(|e| e.action.as_str()).collect::<Vec<_>>(), ["up(1)"]);
     assert!(walk.take(0).unwrap() && !walk.take(9).unwrap());
     assert_eq!(walk.taken(), ["up(1)"]);
-    assert!(walk.state().iter().any(|(_, value)| value.as_deref() == Some("1")), "{:?}", walk.state());
+    assert!(
+        walk.state().iter().any(|(_, value)| value.as_deref() == Some("1")),
+        "{:?}",
+        walk.state()
+    );
     assert!(walk.back().unwrap() && !walk.back().unwrap() && walk.taken().is_empty());
     let random = |seed| {
         let mut walk = model.walk(seed).unwrap();

@@ -1,7 +1,9 @@
-//! Two routes to one transition system: the lineariser with the engine, and the operational rules applied to process terms.
+//! Two routes to one transition system: the lineariser with the engine, and the operational rules
+//! applied to process terms.
 //!
-//! Random small specifications are explored both ways; the results must be strongly bisimilar. A failure prints the seed and the
-//! specification; `MU_CHECK_SEED=n cargo test --release --test linearise_random` replays it, `MU_CHECK_CASES=n` runs more of them.
+//! Random small specifications are explored both ways; the results must be strongly bisimilar. A
+//! failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test
+//! linearise_random` replays it, `MU_CHECK_CASES=n` runs more of them.
 
 use crate::support::rules::{by_rules, with_sorted_labels};
 use mu_check::base::random::Random;
@@ -55,7 +57,11 @@ impl Writer<'_> {
                 let action = self.action(vars);
                 format!("{action} . {}", self.rest(depth, vars, level))
             }
-            2 => format!("({} + {})", self.process(depth - 1, vars, level), self.process(depth - 1, vars, level)),
+            2 => format!(
+                "({} + {})",
+                self.process(depth - 1, vars, level),
+                self.process(depth - 1, vars, level)
+            ),
             3 => {
                 let fresh = format!("v{depth}");
                 let mut inner: Vec<&str> = vars.to_vec();
@@ -71,14 +77,19 @@ impl Writer<'_> {
                     format!("({c} -> {p} <> {})", self.process(depth - 1, vars, level))
                 }
             }
-            5 => format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level)),
+            5 => format!(
+                "({} . {})",
+                self.process(depth - 1, vars, level),
+                self.rest(depth - 1, vars, level)
+            ),
             _ => self.action(vars),
         }
     }
     /// What may follow an action: conditionals and calls too.
     fn rest(&mut self, depth: u32, vars: &[&str], level: usize) -> String {
         match self.random.below(9) {
-            // Goes on within the scope of what was summed over, by a step or by an equation, whose own sums may be the same.
+            // Goes on within the scope of what was summed over, by a step or by an equation, whose
+            // own sums may be the same.
             8 if depth > 0 => {
                 let callee = level + self.random.below(3 - level);
                 format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
@@ -87,13 +98,25 @@ impl Writer<'_> {
             1 => self.action(vars),
             2 if depth > 0 => {
                 let c = self.condition(vars);
-                format!("({c} -> {} <> {})", self.rest(depth - 1, vars, level), self.rest(depth - 1, vars, level))
+                format!(
+                    "({c} -> {} <> {})",
+                    self.rest(depth - 1, vars, level),
+                    self.rest(depth - 1, vars, level)
+                )
             }
             3 if depth > 0 => format!("({})", self.process(depth - 1, vars, level)),
             // A call that is not the last: of a later equation (no recursion), or of any (a stack).
             4 if level < 2 || self.stack => {
-                let callee = if self.stack { self.random.below(3) } else { level + 1 + self.random.below(2 - level) };
-                format!("{} . {}", self.call(callee, vars), self.rest(depth.saturating_sub(1), vars, level))
+                let callee = if self.stack {
+                    self.random.below(3)
+                } else {
+                    level + 1 + self.random.below(2 - level)
+                };
+                format!(
+                    "{} . {}",
+                    self.call(callee, vars),
+                    self.rest(depth.saturating_sub(1), vars, level)
+                )
             }
             _ => {
                 let callee = self.random.below(3);
@@ -128,8 +151,12 @@ impl Writer<'_> {
                 1 => format!("block({{b}}, {init})"),
                 2 => format!("rename({{a -> g, e -> h}}, {init})"),
                 3 | 4 => format!("comm({{a|b -> g, c|e -> h}}, {init})"),
-                5 => format!("allow({{g, h, f, a, b|f, e, a|b}}, comm({{c|e -> h, a|b -> g}}, {init}))"),
-                6 => format!("hide({{g}}, allow({{g, h, f, c|f, b}}, comm({{a|b -> g, c|e|e -> h}}, {init})))"),
+                5 => format!(
+                    "allow({{g, h, f, a, b|f, e, a|b}}, comm({{c|e -> h, a|b -> g}}, {init}))"
+                ),
+                6 => format!(
+                    "hide({{g}}, allow({{g, h, f, c|f, b}}, comm({{a|b -> g, c|e|e -> h}}, {init})))"
+                ),
                 _ => init,
             };
         }
@@ -140,21 +167,29 @@ impl Writer<'_> {
 fn by_lineariser(spec: &ProcSpec, options: &linearise::Options) -> Result<Lts, Diagnostic> {
     let process = linearise::linearise(spec, options)?;
     let model = Compiled::new(process, &Confluence::None)?;
-    let (_, lts) = explore::explore_lts(&model, &explore::Options::default(), &Budget::default(), &explore::Silent)?;
+    let (_, lts) = explore::explore_lts(
+        &model,
+        &explore::Options::default(),
+        &Budget::default(),
+        &explore::Silent,
+    )?;
     Ok(with_sorted_labels(lts))
 }
 
-/// The rules recurse over terms, which grow with the stack of an infinite process: a large stack, and a limit on states.
+/// The rules recurse over terms, which grow with the stack of an infinite process: a large stack,
+/// and a limit on states.
 #[test]
 fn lineariser_agrees_with_the_operational_rules() {
-    let run = std::thread::Builder::new().stack_size(512 << 20).spawn(compare_all).expect("a thread");
+    let run =
+        std::thread::Builder::new().stack_size(512 << 20).spawn(compare_all).expect("a thread");
     if let Err(panic) = run.join() {
         std::panic::resume_unwind(panic);
     }
 }
 
 fn compare_all() {
-    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(400);
+    let cases: u64 =
+        std::env::var("MU_CHECK_CASES").ok().and_then(|c| c.parse().ok()).unwrap_or(400);
     let seeds: Vec<u64> = match std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()) {
         Some(seed) => vec![seed],
         // Seeds that found something once come first.
@@ -165,13 +200,19 @@ fn compare_all() {
         let mut random = Random::new(seed);
         let stack = seed % 4 == 0;
         if std::env::var_os("MU_CHECK_TRACE").is_some() {
-            eprintln!("seed {seed}\n{}", Writer { random: &mut Random::new(seed), stack }.specification());
+            eprintln!(
+                "seed {seed}\n{}",
+                Writer { random: &mut Random::new(seed), stack }.specification()
+            );
         }
         let text = Writer { random: &mut random, stack }.specification();
         let mut sources = SourceMap::new();
         let source = sources.add("random", text.as_str());
-        let fail = |what: &str, d: &Diagnostic| -> ! { panic!("seed {seed}: {what}: {}\n{text}", d.render(&sources)) };
-        let tree = syntax::parse_specification(source, &text).unwrap_or_else(|d| fail("syntax", &d));
+        let fail = |what: &str, d: &Diagnostic| -> ! {
+            panic!("seed {seed}: {what}: {}\n{text}", d.render(&sources))
+        };
+        let tree =
+            syntax::parse_specification(source, &text).unwrap_or_else(|d| fail("syntax", &d));
         let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail("types", &d));
         let expected = match by_rules(&spec, 600) {
             Ok(lts) => lts,
@@ -183,9 +224,12 @@ fn compare_all() {
         };
         let all = linearise::Options::default().with_all(true);
         let folded = linearise::Options::default().with_all_folded();
-        for (simplify, options) in
-            [("default", linearise::Options::default()), ("none", linearise::Options::plain()), ("all", all), ("folded", folded)]
-        {
+        for (simplify, options) in [
+            ("default", linearise::Options::default()),
+            ("none", linearise::Options::plain()),
+            ("all", all),
+            ("folded", folded),
+        ] {
             let got = by_lineariser(&spec, &options).unwrap_or_else(|d| fail("lineariser", &d));
             assert!(
                 equivalent(&expected, &got, Equivalence::Strong, 1),
@@ -202,7 +246,8 @@ fn compare_all() {
     assert!(compared > 0);
 }
 
-/// Elements that sums put in front of lists of any content, whatever else they rest on; two equations have a say in what such a list is.
+/// Elements that sums put in front of lists of any content, whatever else they rest on; two
+/// equations have a say in what such a list is.
 #[test]
 fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
     let data = "sort D = struct d1 | d2 | d3(of: D2)?is_d3; D2 = struct e1 | e2;
@@ -223,14 +268,21 @@ fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
     let once = "var x: D; l: List(D); eqn x |> x |> l = x |> l;\n";
     let run = move || {
         let mut counts = Vec::new();
-        for (name, text) in [("queues", queues), ("sets", sets), ("numbers", numbers), ("queues without repetition", queues)] {
+        for (name, text) in [
+            ("queues", queues),
+            ("sets", sets),
+            ("numbers", numbers),
+            ("queues without repetition", queues),
+        ] {
             let equation = if name.ends_with("repetition") { once } else { "" };
             let text = format!("{data}{equation}{text}");
-            let spec = syntax::parse_specification(Default::default(), &text).and_then(|tree| typecheck::check_specification(&tree));
+            let spec = syntax::parse_specification(Default::default(), &text)
+                .and_then(|tree| typecheck::check_specification(&tree));
             let spec = spec.unwrap_or_else(|d| panic!("{name}: {d:?}"));
             let expected = by_rules(&spec, 5000).unwrap_or_else(|d| panic!("{name}: {d:?}"));
             for options in [linearise::Options::default(), linearise::Options::plain()] {
-                let got = by_lineariser(&spec, &options).unwrap_or_else(|d| panic!("{name}: {d:?}"));
+                let got =
+                    by_lineariser(&spec, &options).unwrap_or_else(|d| panic!("{name}: {d:?}"));
                 assert!(
                     equivalent(&expected, &got, Equivalence::Strong, 1),
                     "{name}: {} and {} states",
@@ -240,7 +292,10 @@ fn lists_that_sums_make_longer_agree_with_the_operational_rules() {
             }
             counts.push(expected.state_count());
         }
-        assert!(counts[..3].iter().all(|n| *n > 50) && counts[3] > 50 && counts[3] < counts[0], "{counts:?}");
+        assert!(
+            counts[..3].iter().all(|n| *n > 50) && counts[3] > 50 && counts[3] < counts[0],
+            "{counts:?}"
+        );
     };
     let run = std::thread::Builder::new().stack_size(512 << 20).spawn(run).expect("a thread");
     if let Err(panic) = run.join() {

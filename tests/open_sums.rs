@@ -30,7 +30,8 @@ fn modalities_supply_the_values_of_sums() {
         assert_eq!(code(model, formula), expected, "{formula}");
     }
     // All successors are needed, of which there are infinitely many.
-    let upwards = "act pick: Nat; proc Q(last: Nat) = sum k: Nat. (k > last) -> pick(k) . Q(k); init Q(7);";
+    let upwards =
+        "act pick: Nat; proc Q(last: Nat) = sum k: Nat. (k > last) -> pick(k) . Q(k); init Q(7);";
     assert_eq!(code(upwards, "mu X. [true]X"), 2);
     assert_eq!(code(upwards, "<pick(8)>[pick(8)]false"), 0);
 }

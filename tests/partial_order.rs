@@ -1,8 +1,8 @@
-//! Partial-order reduction changes no verdict and no distance: random specifications of components that meet now and then, searched and checked with
-//! and without, by one thread and by several.
+//! Partial-order reduction changes no verdict and no distance: random specifications of components
+//! that meet now and then, searched and checked with and without, by one thread and by several.
 //!
-//! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test suite partial_order` replays it, `MU_CHECK_CASES=n` runs
-//! more of them.
+//! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test
+//! suite partial_order` replays it, `MU_CHECK_CASES=n` runs more of them.
 
 use mu_check::base::random::Random;
 use mu_check::base::{Budget, Limits, SourceId, Stop};
@@ -19,7 +19,8 @@ fn run(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap()
 }
 
-/// Components with two to four places, a counter, steps of their own and steps together; some end, some go round for ever.
+/// Components with two to four places, a counter, steps of their own and steps together; some end,
+/// some go round for ever.
 fn specification(random: &mut Random) -> String {
     let components = 2 + random.below(3);
     let mut text = String::from("act a, b, c, d, e, s, r, t, u, v, w: Nat;\n");
@@ -29,7 +30,13 @@ fn specification(random: &mut Random) -> String {
             let steps: Vec<String> = (0..random.below(3) + usize::from(at == 0))
                 .map(|_| {
                     let to = random.below(places);
-                    let n = random.choose(&["n", "n", "0", "(if(n < 2, n + 1, 0))", "(if(n < 1, n + 1, n))"]);
+                    let n = random.choose(&[
+                        "n",
+                        "n",
+                        "0",
+                        "(if(n < 2, n + 1, 0))",
+                        "(if(n < 1, n + 1, n))",
+                    ]);
                     let condition = random.choose(&["", "", "(n < 1) -> ", "(n > 0) -> "]);
                     let action = match random.below(9) {
                         0 => "a(n)".to_string(),
@@ -51,7 +58,10 @@ fn specification(random: &mut Random) -> String {
     }
     let all: Vec<String> = (0..components).map(|i| format!("P{i}_0(0)")).collect();
     let hidden = random.choose(&["d", "e", "t", "d, e"]);
-    format!("{text}init hide({{{hidden}}}, allow({{a, b, c, d, e, t, w}}, comm({{s|r -> t, u|v -> w}}, {})));\n", all.join(" || "))
+    format!(
+        "{text}init hide({{{hidden}}}, allow({{a, b, c, d, e, t, w}}, comm({{s|r -> t, u|v -> w}}, {})));\n",
+        all.join(" || ")
+    )
 }
 
 /// Formulas that do not tell steps that they do not name, and some that do.
@@ -78,11 +88,18 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Deadlocks and actions are met by runs as short as without reduction.
 fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
-    let options = |threads: usize, partial_order: bool| explore::Options { threads, partial_order, ..explore::Options::default() };
+    let options = |threads: usize, partial_order: bool| explore::Options {
+        threads,
+        partial_order,
+        ..explore::Options::default()
+    };
     for action in ["", "a", "b", "w", "d"] {
         let aim = Aim::action(model, action);
-        let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(|h| h == action)).collect();
-        let test = |group: usize, label| hidden[group] || model.label_text(label).split('(').next() == Some(action);
+        let hidden: Vec<bool> =
+            model.groups().iter().map(|g| g.hidden.iter().any(|h| h == action)).collect();
+        let test = |group: usize, label| {
+            hidden[group] || model.label_text(label).split('(').next() == Some(action)
+        };
         let target = if action.is_empty() { Target::Deadlock } else { Target::Among(&aim, &test) };
         let length = |options: &explore::Options| {
             let found = explore::find(model, options, budget, &Silent, target).unwrap();
@@ -90,7 +107,11 @@ fn same_distances(model: &Compiled, budget: &Budget, seed: u64, text: &str) {
         };
         let full = length(&options(1, false));
         for threads in [1, 3] {
-            assert_eq!(length(&options(threads, true)), full, "seed {seed}, `{action}`, {threads} threads\n{text}");
+            assert_eq!(
+                length(&options(threads, true)),
+                full,
+                "seed {seed}, `{action}`, {threads} threads\n{text}"
+            );
         }
     }
 }
@@ -102,33 +123,55 @@ fn verdicts_and_distances_are_those_without() {
     for seed in seed..seed + cases {
         let text = specification(&mut Random::new(seed));
         let fail = |what: &str| -> ! { panic!("seed {seed}: {what}\n{text}") };
-        let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
+        let tree =
+            syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(&d.message));
         let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(&d.message));
-        let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap_or_else(|d| fail(&d.message));
+        let process = linearise::linearise(&spec, &linearise::Options::default())
+            .unwrap_or_else(|d| fail(&d.message));
         let model = Compiled::new(process, &Confluence::None).unwrap();
         let budget = Budget::new(Limits { max_states: Some(50_000), ..Limits::default() });
-        let whole = explore::explore(&model, &explore::Options::default(), &budget, &Silent).unwrap();
+        let whole =
+            explore::explore(&model, &explore::Options::default(), &budget, &Silent).unwrap();
         if whole.stop != Stop::Complete {
             continue;
         }
         same_distances(&model, &budget, seed, &text);
         for formula in FORMULAS {
             let tree = syntax::parse_formula(SourceId(0), formula).unwrap();
-            let typed = check_formula(&tree, &model.process().data, &model.process().actions).unwrap_or_else(|d| fail(&d.message));
+            let typed = check_formula(&tree, &model.process().data, &model.process().actions)
+                .unwrap_or_else(|d| fail(&d.message));
             let answer = |threads: usize, symmetry: bool, partial_order: bool| {
-                let explore = explore::Options { threads, symmetry, partial_order, ..explore::Options::default() };
+                let explore = explore::Options {
+                    threads,
+                    symmetry,
+                    partial_order,
+                    ..explore::Options::default()
+                };
                 let options = Options { evidence: false, ..Options::new(&explore) };
                 check(&model, &model, &typed, options, &budget).unwrap_or_else(|d| fail(&d.message))
             };
             let full = answer(1, false, false);
             let one = answer(1, false, true);
-            for (other, how) in [(&one, "one thread"), (&answer(3, false, true), "three"), (&answer(2, true, true), "symmetries")] {
+            for (other, how) in [
+                (&one, "one thread"),
+                (&answer(3, false, true), "three"),
+                (&answer(2, true, true), "symmetries"),
+            ] {
                 if other.verdict != full.verdict {
-                    fail(&format!("{formula}, {how}: {:?}, without reduction {:?}", other.verdict, full.verdict));
+                    fail(&format!(
+                        "{formula}, {how}: {:?}, without reduction {:?}",
+                        other.verdict, full.verdict
+                    ));
                 }
                 // A search that ends early may have met more or less.
-                if how == "three" && full.verdict == Verdict::True && (other.states, other.equations) != (one.states, one.equations) {
-                    fail(&format!("{formula}: {} states, with three threads {}", one.states, other.states));
+                if how == "three"
+                    && full.verdict == Verdict::True
+                    && (other.states, other.equations) != (one.states, one.equations)
+                {
+                    fail(&format!(
+                        "{formula}: {} states, with three threads {}",
+                        one.states, other.states
+                    ));
                 }
             }
             if let Order::Used(saved) = one.order {
@@ -138,8 +181,14 @@ fn verdicts_and_distances_are_those_without() {
             verdicts[usize::from(full.verdict == Verdict::True)] += 1;
         }
     }
-    println!("steps were left out in {reduced} checks, {fewer} with fewer equations; {} true, {} false", verdicts[1], verdicts[0]);
-    assert!(cases < 50 || reduced > 50 && fewer > 50 && verdicts.iter().all(|v| *v > 100), "{reduced} {fewer} {verdicts:?}");
+    println!(
+        "steps were left out in {reduced} checks, {fewer} with fewer equations; {} true, {} false",
+        verdicts[1], verdicts[0]
+    );
+    assert!(
+        cases < 50 || reduced > 50 && fewer > 50 && verdicts.iter().all(|v| *v > 100),
+        "{reduced} {fewer} {verdicts:?}"
+    );
 }
 
 #[test]
@@ -160,7 +209,11 @@ fn what_was_left_out_is_told() {
     };
     let found = json(&["explore", &model, "--deadlock"]);
     assert_eq!(
-        (&found["states"], &found["partial_order"]["used"], &found["ways"][0]["steps"].as_array().map(Vec::len)),
+        (
+            &found["states"],
+            &found["partial_order"]["used"],
+            &found["ways"][0]["steps"].as_array().map(Vec::len)
+        ),
         (&19.into(), &true.into(), &Some(18))
     );
     let all = json(&["explore", &model, "--deadlock", "--without", "por"]);
@@ -170,9 +223,11 @@ fn what_was_left_out_is_told() {
     let text = run(&["explore", &model, "--action", "nothing", "--no-progress"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.contains("the others do not matter"), "{text}");
-    for (formula, reason) in
-        [("[true*.b(9)]false", None), ("[true*]<a(0)>true", Some("next steps")), ("mu X. [true]X", Some("least fixed point"))]
-    {
+    for (formula, reason) in [
+        ("[true*.b(9)]false", None),
+        ("[true*]<a(0)>true", Some("next steps")),
+        ("mu X. [true]X", Some("least fixed point")),
+    ] {
         let formula = path("formula.mcf", formula);
         let told = json(&["check", &model, &formula])["results"][0]["partial_order"].clone();
         assert_eq!(told["reason"].as_str(), reason, "{told}");

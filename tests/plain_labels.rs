@@ -1,12 +1,17 @@
-//! Transition systems without declarations, as other tools write them: labels that do not occur, the internal action, long chains.
+//! Transition systems without declarations, as other tools write them: labels that do not occur,
+//! the internal action, long chains.
 
 use crate::support::{Outcome, mu_check};
 use std::fmt::Write;
 use std::path::Path;
 
 fn run(folder: &Path, command: &str) -> Outcome {
-    let words: Vec<String> =
-        (command.split(' ')).map(|w| w.strip_prefix('@').map_or(w.to_string(), |name| folder.join(name).display().to_string())).collect();
+    let words: Vec<String> = (command.split(' '))
+        .map(|w| {
+            w.strip_prefix('@')
+                .map_or(w.to_string(), |name| folder.join(name).display().to_string())
+        })
+        .collect();
     mu_check(&words)
 }
 
@@ -28,10 +33,14 @@ fn chain(steps: usize, last: &str) -> String {
     text
 }
 
-/// A label that no transition has matches nothing: `<x>` is false, `[x]` is true. Only a formula that is no formula is refused.
+/// A label that no transition has matches nothing: `<x>` is false, `[x]` is true. Only a formula
+/// that is no formula is refused.
 #[test]
 fn labels_that_do_not_occur_match_nothing() {
-    let folder = folder(&[("one.aut", "des (0,3,2)\n(0,\"left\",1)\n(0,\"say(3)\",1)\n(1,\"say(far)\",0)\n")]);
+    let folder = folder(&[(
+        "one.aut",
+        "des (0,3,2)\n(0,\"left\",1)\n(0,\"say(3)\",1)\n(1,\"say(far)\",0)\n",
+    )]);
     for (formula, code, reason) in [
         ("<right>true", 1, Some("no label of the transition system has an action `right`")),
         ("[right]false", 0, Some("has an action `right`")),
@@ -43,25 +52,41 @@ fn labels_that_do_not_occur_match_nothing() {
         ("<left>true", 0, None),
         ("<left . say(far)>true", 0, None),
     ] {
-        let outcome = run(folder.path(), &format!("check @one.aut --formula {}", formula.replace(' ', "")));
+        let outcome =
+            run(folder.path(), &format!("check @one.aut --formula {}", formula.replace(' ', "")));
         assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
         match reason {
-            Some(reason) => assert!(outcome.stderr.contains("warning") && outcome.stderr.contains(reason), "{formula}: {}", outcome.stderr),
+            Some(reason) => assert!(
+                outcome.stderr.contains("warning") && outcome.stderr.contains(reason),
+                "{formula}: {}",
+                outcome.stderr
+            ),
             None => assert!(!outcome.stderr.contains("no label"), "{formula}: {}", outcome.stderr),
         }
     }
     for formula in ["<say(3&&true)>true", "[left]X", "<left>"] {
-        assert_eq!(run(folder.path(), &format!("check @one.aut --formula {formula}")).code, 2, "{formula}");
+        assert_eq!(
+            run(folder.path(), &format!("check @one.aut --formula {formula}")).code,
+            2,
+            "{formula}"
+        );
     }
 }
 
 /// Where actions are declared, a name that is not is a misspelling.
 #[test]
 fn declared_actions_are_spelled_right() {
-    let folder = folder(&[("m.mcrl2", "act left, right; init left;\n"), ("m.aut", "des (0,1,2)\n(0,\"left\",1)\n")]);
+    let folder = folder(&[
+        ("m.mcrl2", "act left, right; init left;\n"),
+        ("m.aut", "des (0,1,2)\n(0,\"left\",1)\n"),
+    ]);
     for model in ["@m.mcrl2", "@m.aut --data @m.mcrl2"] {
         let wrong = run(folder.path(), &format!("check {model} --formula <rigth>true"));
-        assert!(wrong.code == 2 && wrong.stderr.contains("action `rigth` is not declared"), "{model}: {}", wrong.stderr);
+        assert!(
+            wrong.code == 2 && wrong.stderr.contains("action `rigth` is not declared"),
+            "{model}: {}",
+            wrong.stderr
+        );
         let never = run(folder.path(), &format!("check {model} --formula <right>true"));
         assert!(never.code == 1 && !never.stderr.contains("no label"), "{model}: {}", never.stderr);
     }
@@ -78,10 +103,18 @@ fn a_distinguishing_formula_is_checked_on_both_systems() {
     assert!(plain.code == 1 && !plain.stderr.contains("warning"), "{}", plain.stderr);
     assert_eq!(run(folder.path(), "check @x.aut @why.mcf").code, 0);
     let other = run(folder.path(), "check @y.aut @why.mcf");
-    assert!(other.code == 1 && other.stderr.contains("no label of the transition system"), "{}", other.stderr);
+    assert!(
+        other.code == 1 && other.stderr.contains("no label of the transition system"),
+        "{}",
+        other.stderr
+    );
     // A label of another language cannot stand in a formula.
     let foreign = run(folder.path(), "compare @p.aut @y.aut --out @why.mcf");
-    assert!(foreign.code == 1 && foreign.stderr.contains("`PUT !1` cannot be written as an action"), "{}", foreign.stderr);
+    assert!(
+        foreign.code == 1 && foreign.stderr.contains("`PUT !1` cannot be written as an action"),
+        "{}",
+        foreign.stderr
+    );
 }
 
 /// `i` is a label like others, unless it is said to be the internal action.
@@ -95,7 +128,10 @@ fn the_internal_action_of_other_tools() {
     ]);
     let visible = run(folder.path(), "compare @i.aut @plain.aut -e branching");
     assert!(visible.code == 1 && visible.stderr.contains("`--internal i`"), "{}", visible.stderr);
-    assert!(!run(folder.path(), "compare @i.aut @plain.aut").stderr.contains("--internal"), "strong bisimulation counts internal steps");
+    assert!(
+        !run(folder.path(), "compare @i.aut @plain.aut").stderr.contains("--internal"),
+        "strong bisimulation counts internal steps"
+    );
     for command in [
         "compare @i.aut @plain.aut -e branching --internal i",
         "compare @i.aut @skip.aut --internal i,skip",
@@ -103,10 +139,18 @@ fn the_internal_action_of_other_tools() {
         "check @i.aut --formula <tau.work>true --internal i",
     ] {
         let outcome = run(folder.path(), command);
-        assert!(outcome.code == 0 && !outcome.stderr.contains("note"), "{command}: {} {}", outcome.json, outcome.stderr);
+        assert!(
+            outcome.code == 0 && !outcome.stderr.contains("note"),
+            "{command}: {} {}",
+            outcome.json,
+            outcome.stderr
+        );
     }
     let reduced = run(folder.path(), "reduce @i.aut -e branching --internal i");
-    assert_eq!((&reduced.json["reduced"]["states"], &reduced.json["reduced"]["transitions"]), (&2.into(), &1.into()));
+    assert_eq!(
+        (&reduced.json["reduced"]["states"], &reduced.json["reduced"]["transitions"]),
+        (&2.into(), &1.into())
+    );
     let info = run(folder.path(), "info @i.aut --internal i");
     assert_eq!((&info.json["transitions"], &info.json["taus"]), (&2.into(), &1.into()));
 }
@@ -118,7 +162,12 @@ fn long_chains() {
     for how in ["-e strong", "-e branching", "-e weak", "-p impossible-futures"] {
         assert_eq!(run(folder.path(), &format!("compare @a.aut @a.aut {how}")).code, 0, "{how}");
         let differ = run(folder.path(), &format!("compare @a.aut @b.aut {how}"));
-        assert_eq!((differ.code, &differ.json["difference"]["kind"]), (1, &"formula".into()), "{how}: {}", differ.stderr);
+        assert_eq!(
+            (differ.code, &differ.json["difference"]["kind"]),
+            (1, &"formula".into()),
+            "{how}: {}",
+            differ.stderr
+        );
     }
     assert_eq!(run(folder.path(), "reduce @a.aut -e weak").json["reduced"]["states"], 20_001);
 }

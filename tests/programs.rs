@@ -1,4 +1,5 @@
-//! x86 programs end to end: names of files, names of variables, assertions on memory beside robustness.
+//! x86 programs end to end: names of files, names of variables, assertions on memory beside
+//! robustness.
 
 use crate::support::{mu_check, package};
 use std::fs;
@@ -28,18 +29,39 @@ fn endings_in_capital_letters() {
     let large = file(folder.path(), "LOCK.ASM", &spinlock);
     let test = "X86 T\n{ }\n P0 | P1 ;\n MOV [x],$1 | MOV EAX,[x] ;\nexists (1:EAX=1)\n";
     let litmus = file(folder.path(), "T.LITMUS", test);
-    let system = file(folder.path(), "S.CUB", "array A[proc]: bool\ninit (p) { A[p] = False }\nunsafe (p) { A[p] = True }\n");
-    let commands: [&[&str]; 6] = [&["explore"], &["expand"], &["robust"], &["program"], &["program", "--threads-of", "any"], &["prove"]];
+    let system = file(
+        folder.path(),
+        "S.CUB",
+        "array A[proc]: bool\ninit (p) { A[p] = False }\nunsafe (p) { A[p] = True }\n",
+    );
+    let commands: [&[&str]; 6] = [
+        &["explore"],
+        &["expand"],
+        &["robust"],
+        &["program"],
+        &["program", "--threads-of", "any"],
+        &["prove"],
+    ];
     for command in commands {
         let run = |file: &str| {
             let outcome = mu_check(&[command, &[file]].concat());
-            (outcome.code, outcome.json["states"].clone(), outcome.json["property"].clone(), outcome.json["specification"].clone())
+            (
+                outcome.code,
+                outcome.json["states"].clone(),
+                outcome.json["property"].clone(),
+                outcome.json["specification"].clone(),
+            )
         };
         assert_eq!(run(&small), run(&large), "{command:?}");
     }
     for file in [litmus.as_str(), folder.path().to_str().unwrap()] {
         let outcome = mu_check(&["litmus", file]);
-        assert_eq!((outcome.code, &outcome.json["tests"][0]["name"]), (0, &"T".into()), "{file}: {}", outcome.stderr);
+        assert_eq!(
+            (outcome.code, &outcome.json["tests"][0]["name"]),
+            (0, &"T".into()),
+            "{file}: {}",
+            outcome.stderr
+        );
     }
     for command in ["explore", "expand"] {
         assert_eq!(mu_check(&[command, &litmus]).code, 0, "{command}");
@@ -47,7 +69,8 @@ fn endings_in_capital_letters() {
     assert_eq!(mu_check(&["prove", &system]).json["property"], "safe");
 }
 
-/// A thread's store waits in its buffer while the thread is past it: robust, and unsafe under total store order.
+/// A thread's store waits in its buffer while the thread is past it: robust, and unsafe under total
+/// store order.
 #[test]
 fn assertions_on_memory_are_searched_with_buffers() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +79,11 @@ fn assertions_on_memory_are_searched_with_buffers() {
         let both = mu_check(&["robust", "--assert", "--threads-of", threads, &path]);
         let alone = mu_check(&["program", "--threads-of", threads, &path]);
         assert_eq!(both.json["property"], "robust", "{claim}: {}", both.stderr);
-        assert_eq!((&both.json["assertions"]["property"], both.code), (&alone.json["property"], alone.code), "{claim}");
+        assert_eq!(
+            (&both.json["assertions"]["property"], both.code),
+            (&alone.json["property"], alone.code),
+            "{claim}"
+        );
         assert_eq!(both.json["assertions"]["model"], "tso");
         both.code
     };
@@ -64,7 +91,10 @@ fn assertions_on_memory_are_searched_with_buffers() {
     assert_eq!(robust("eip[$t] = past && flag = 0", code, "1"), 1);
     assert_eq!(robust("eip[$t] = past && $u:flag = 0", code, "2"), 1);
     assert_eq!(robust("eip[$t] = past && $t:flag = 0", code, "2"), 0);
-    assert_eq!(robust("eip[$t] = past && flag = 0", " mov dword [flag], 1\n mfence\npast: nop", "2"), 0);
+    assert_eq!(
+        robust("eip[$t] = past && flag = 0", " mov dword [flag], 1\n mfence\npast: nop", "2"),
+        0
+    );
     // Registers and places are the same once the buffers are empty.
     assert_eq!(robust("eax[$t] = 2", " mov dword [flag], 1\n mov eax, [flag]", "2"), 0);
 }
@@ -90,7 +120,8 @@ fn variables_may_be_called_next_and_self() {
 fn words_wrap_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let text = |initial: &str, claim: &str, code: &str| {
-        program(claim, &format!("{code}\nend: jmp end\nbad: jmp bad")).replace("flag dd 0", &format!("flag dd {initial}"))
+        program(claim, &format!("{code}\nend: jmp end\nbad: jmp bad"))
+            .replace("flag dd 0", &format!("flag dd {initial}"))
     };
     let rows = [
         // The literal 2^32 - 1 is -1, in data, in code and in claims.
@@ -113,7 +144,11 @@ fn words_wrap_for_any_number_of_threads() {
         let path = file(folder.path(), "p.asm", &text(initial, claim, code));
         for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
             let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
-            assert_eq!(outcome.json["property"], wanted, "{arguments:?} {code}: {}", outcome.stderr);
+            assert_eq!(
+                outcome.json["property"], wanted,
+                "{arguments:?} {code}: {}",
+                outcome.stderr
+            );
             if wanted == "safe" {
                 assert_eq!(outcome.json["threads"]["word_bits"], 32);
             }
@@ -136,36 +171,58 @@ fn claims_on_memory_for_any_number_of_threads() {
         let path = file(folder.path(), "p.asm", &program(claim, code));
         for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
             let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
-            assert_eq!(outcome.json["property"], wanted, "{arguments:?} {claim}: {}", outcome.stderr);
+            assert_eq!(
+                outcome.json["property"], wanted,
+                "{arguments:?} {claim}: {}",
+                outcome.stderr
+            );
         }
     }
 }
 
-/// The answer says for how many threads it is, and a certificate is verified with the same assumption.
+/// The answer says for how many threads it is, and a certificate is verified with the same
+/// assumption.
 #[test]
 fn assumptions_are_part_of_the_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let (lock, proof) = (package("specs/x86/spinlock.asm"), folder.path().join("lock.proof").display().to_string());
+    let (lock, proof) =
+        (package("specs/x86/spinlock.asm"), folder.path().join("lock.proof").display().to_string());
     let proved = mu_check(&["prove", &lock, "--certificate", &proof]);
-    assert_eq!((&proved.json["property"], &proved.json["threads"]["most"]), (&"safe".into(), &2_147_483_649u64.into()));
+    assert_eq!(
+        (&proved.json["property"], &proved.json["threads"]["most"]),
+        (&"safe".into(), &2_147_483_649u64.into())
+    );
     let verified = mu_check(&["verify", &lock, &proof]);
-    assert_eq!((&verified.json["certificate"], &verified.json["threads"]["most"]), (&"proved".into(), &2_147_483_649u64.into()));
-    assert_eq!(mu_check(&["prove", &package("specs/x86/mutex_xchg.asm")]).json["threads"]["most"], serde_json::Value::Null);
+    assert_eq!(
+        (&verified.json["certificate"], &verified.json["threads"]["most"]),
+        (&"proved".into(), &2_147_483_649u64.into())
+    );
+    assert_eq!(
+        mu_check(&["prove", &package("specs/x86/mutex_xchg.asm")]).json["threads"]["most"],
+        serde_json::Value::Null
+    );
 }
 
-/// Words that count without bound keep the search backward from finding a run; a few threads have it.
+/// Words that count without bound keep the search backward from finding a run; a few threads have
+/// it.
 #[test]
 fn runs_of_programs_that_count_are_found() {
     for name in ["naive_mutex_count.asm", "naive_mutex_count_lock.asm"] {
         let path = package(&format!("specs/x86/{name}"));
         for arguments in [&["program", "--threads-of", "any"][..], &["prove"]] {
             let outcome = mu_check(&[arguments, &[path.as_str()]].concat());
-            assert_eq!((outcome.code, &outcome.json["threads"]), (1, &2.into()), "{arguments:?} {name}: {}", outcome.stderr);
+            assert_eq!(
+                (outcome.code, &outcome.json["threads"]),
+                (1, &2.into()),
+                "{arguments:?} {name}: {}",
+                outcome.stderr
+            );
         }
     }
 }
 
-/// What has no counterpart for any number of threads is unknown, with its place; what no number of threads has is bad input.
+/// What has no counterpart for any number of threads is unknown, with its place; what no number of
+/// threads has is bad input.
 #[test]
 fn programs_without_a_counterpart_are_unknown() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,30 +240,48 @@ fn programs_without_a_counterpart_are_unknown() {
         let path = file(
             folder.path(),
             "p.asm",
-            &program("eax[$t] = 77", code).replace("flag dd 0", if code.contains("byte") { "flag db 0" } else { "flag dd 0" }),
+            &program("eax[$t] = 77", code).replace(
+                "flag dd 0",
+                if code.contains("byte") { "flag db 0" } else { "flag dd 0" },
+            ),
         );
         let outcome = mu_check(&["program", "--threads-of", "any", &path]);
         assert_eq!(outcome.code, exit, "{code}: {}", outcome.stderr);
-        assert!(outcome.json["why"].as_str().unwrap_or_default().contains(place), "{code}: {}", outcome.json);
+        assert!(
+            outcome.json["why"].as_str().unwrap_or_default().contains(place),
+            "{code}: {}",
+            outcome.json
+        );
         let single = mu_check(&["program", "--threads-of", "1", &path]);
         assert_eq!(single.code, if exit == 3 { 0 } else { 2 }, "{code}: {}", single.stderr);
     }
 }
 
-/// Store buffering with `extra` more stores of each thread, in a loop, so that buffers have a bound.
+/// Store buffering with `extra` more stores of each thread, in a loop, so that buffers have a
+/// bound.
 fn buffering(extra: usize) -> String {
     let code = |own: &str, other: &str| {
         let stores = "mov dword [Z], 1\n".repeat(extra);
-        format!("begin thread_code\nmov dword [{own}], 1\n{stores}mov eax, [{other}]\nfin: jmp fin\nend thread_code\n")
+        format!(
+            "begin thread_code\nmov dword [{own}], 1\n{stores}mov eax, [{other}]\nfin: jmp fin\nend thread_code\n"
+        )
     };
-    format!("begin shared_data\nX dd 0\nY dd 0\nZ dd 0\nend shared_data\n{}{}", code("X", "Y"), code("Y", "X"))
+    format!(
+        "begin shared_data\nX dd 0\nY dd 0\nZ dd 0\nend shared_data\n{}{}",
+        code("X", "Y"),
+        code("Y", "X")
+    )
 }
 
-/// A bound on store buffers leaves steps out: a verdict stands only if the steps that are left decide it.
+/// A bound on store buffers leaves steps out: a verdict stands only if the steps that are left
+/// decide it.
 #[test]
 fn a_full_store_buffer_makes_verdicts_unknown() {
     let folder = tempfile::tempdir().unwrap();
-    let (small, large) = (file(folder.path(), "small.asm", &buffering(1)), file(folder.path(), "large.asm", &buffering(4)));
+    let (small, large) = (
+        file(folder.path(), "small.asm", &buffering(1)),
+        file(folder.path(), "large.asm", &buffering(4)),
+    );
     let system = file(
         folder.path(),
         "two.cub",
@@ -221,7 +296,10 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
     let reached = "<true* . read(0,Y,0) . true* . read(1,X,0)>true";
     let run = |arguments: &[&str]| {
         let outcome = mu_check(arguments);
-        (outcome.code, outcome.json["results"][0]["verdict"].as_str().unwrap_or_default().to_string())
+        (
+            outcome.code,
+            outcome.json["results"][0]["verdict"].as_str().unwrap_or_default().to_string(),
+        )
     };
     let verdict = |word: &str, code| (code, word.to_string());
     // Two stores fit into the default bound, five do not.
@@ -235,7 +313,9 @@ transition c ([p]) requires { At[p] = 2 && forall_other q. X[q] = False } { S[p]
     assert_eq!(run(&["check", &large, "-f", "<true* . write(0,Z,1)>true"]), verdict("true", 0));
     let explored = mu_check(&["explore", &large]);
     assert_eq!((explored.code, explored.json["stop"].as_str()), (3, Some("buffer-bound")));
-    for (formula, bounded, all) in [("[true* . unsafe]false", "unknown", "false"), ("<true* . unsafe>true", "unknown", "true")] {
+    for (formula, bounded, all) in
+        [("[true* . unsafe]false", "unknown", "false"), ("<true* . unsafe>true", "unknown", "true")]
+    {
         let arguments = ["check", &system, "-D", "processes=2", "-f", formula];
         assert_eq!(run(&[&arguments[..], &["--buffer", "1"]].concat()).1, bounded, "{formula}");
         assert_eq!(run(&arguments).1, all, "{formula}");

@@ -1,4 +1,5 @@
-//! `prove` and `verify` as their users run them: verdicts of the systems of `specs/cubicle`, certificates, obligations for solvers, errors.
+//! `prove` and `verify` as their users run them: verdicts of the systems of `specs/cubicle`,
+//! certificates, obligations for solvers, errors.
 
 use crate::support::{mu_check, package};
 use std::io::Write;
@@ -26,7 +27,12 @@ fn systems_are_proved_for_every_number_and_certificates_are_confirmed_or_refused
     for (name, safe) in ROWS {
         let proved = mu_check(&["prove", &file(name), "--certificate", &certificate]);
         let (code, verdict) = if safe { (0, "safe") } else { (1, "unsafe") };
-        assert_eq!((proved.code, proved.json["property"].as_str()), (code, Some(verdict)), "{name}: {}", proved.stderr);
+        assert_eq!(
+            (proved.code, proved.json["property"].as_str()),
+            (code, Some(verdict)),
+            "{name}: {}",
+            proved.stderr
+        );
         if !safe {
             let run = &proved.json["run"];
             assert!(run["processes"].as_u64().is_some_and(|n| n >= 2), "{name}: {run}");
@@ -37,7 +43,12 @@ fn systems_are_proved_for_every_number_and_certificates_are_confirmed_or_refused
         }
         assert_eq!(proved.json["processes"], "any", "{name}");
         let verified = mu_check(&["verify", &file(name), &certificate]);
-        assert_eq!((verified.code, verified.json["certificate"].as_str()), (0, Some("proved")), "{name}: {}", verified.stderr);
+        assert_eq!(
+            (verified.code, verified.json["certificate"].as_str()),
+            (0, Some("proved")),
+            "{name}: {}",
+            verified.stderr
+        );
         assert_eq!(verified.json["verified"], proved.json["verified"], "{name}");
         // Without its first cube, which is the unsafe one or stands for it, it shows nothing.
         let text = std::fs::read_to_string(&certificate).unwrap();
@@ -57,11 +68,21 @@ fn a_certificate_of_another_system_and_broken_systems_are_refused_with_a_place()
     let other = mu_check(&["verify", &file("lamport"), &path("c")]);
     assert_eq!(other.code, 2);
     assert!(other.stderr.contains("is no value of type"), "{}", other.stderr);
-    std::fs::write(path("broken.cub"), "array A[proc] : bool\ninit (p) { A[p] = Flase }\nunsafe (p) { A[p] = True }\n").unwrap();
+    std::fs::write(
+        path("broken.cub"),
+        "array A[proc] : bool\ninit (p) { A[p] = Flase }\nunsafe (p) { A[p] = True }\n",
+    )
+    .unwrap();
     let broken = mu_check(&["prove", &path("broken.cub")]);
     assert_eq!(broken.code, 2);
     let place = &broken.json["error"]["place"];
-    assert_eq!((place["line"].as_u64(), place["column"].as_u64()), (Some(2), Some(19)), "{}{}", broken.json, broken.stderr);
+    assert_eq!(
+        (place["line"].as_u64(), place["column"].as_u64()),
+        (Some(2), Some(19)),
+        "{}{}",
+        broken.json,
+        broken.stderr
+    );
 }
 
 #[test]
@@ -69,10 +90,18 @@ fn verify_reports_the_memory_model_the_processes_and_what_the_proof_assumes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     assert_eq!(mu_check(&["prove", &file("spinlock"), "--certificate", &path("tso")]).code, 0);
-    assert_eq!(mu_check(&["prove", &file("spinlock"), "--model", "sc", "--certificate", &path("sc")]).code, 0);
+    assert_eq!(
+        mu_check(&["prove", &file("spinlock"), "--model", "sc", "--certificate", &path("sc")]).code,
+        0
+    );
     for model in ["tso", "sc"] {
         let verified = mu_check(&["verify", &file("spinlock"), &path(model), "--model", model]);
-        assert_eq!((verified.code, &verified.json["model"]), (0, &model.into()), "{}", verified.json);
+        assert_eq!(
+            (verified.code, &verified.json["model"]),
+            (0, &model.into()),
+            "{}",
+            verified.json
+        );
         assert_eq!(verified.json["processes"], "any");
         let list = verified.json["assumptions"].as_array().expect("a list");
         let lists = |text: &str| list.iter().any(|a| a.as_str().is_some_and(|a| a.contains(text)));
@@ -82,14 +111,32 @@ fn verify_reports_the_memory_model_the_processes_and_what_the_proof_assumes() {
         );
         let other = if model == "tso" { "sc" } else { "tso" };
         let refused = mu_check(&["verify", &file("spinlock"), &path(model), "--model", other]);
-        assert_eq!((refused.code, refused.json["certificate"].as_str()), (1, Some("refused")), "{}", refused.json);
+        assert_eq!(
+            (refused.code, refused.json["certificate"].as_str()),
+            (1, Some("refused")),
+            "{}",
+            refused.json
+        );
     }
     // Neither the proof nor its check has a system without initial states.
     std::fs::write(path("none.cub"), "array A[proc] : bool\ninit (p) { A[p] = True && A[p] = False }\nunsafe (p) { A[p] = True }\n")
         .unwrap();
-    std::fs::write(path("none"), "mu-check certificate 1\nmemory sc\nnever p1\n  A[p1] in {True}\n").unwrap();
-    for run in [mu_check(&["prove", &path("none.cub")]), mu_check(&["verify", &path("none.cub"), &path("none")])] {
-        assert_eq!((run.code, run.json["error"]["place"]["line"].as_u64()), (2, Some(2)), "{}{}", run.json, run.stderr);
+    std::fs::write(
+        path("none"),
+        "mu-check certificate 1\nmemory sc\nnever p1\n  A[p1] in {True}\n",
+    )
+    .unwrap();
+    for run in [
+        mu_check(&["prove", &path("none.cub")]),
+        mu_check(&["verify", &path("none.cub"), &path("none")]),
+    ] {
+        assert_eq!(
+            (run.code, run.json["error"]["place"]["line"].as_u64()),
+            (2, Some(2)),
+            "{}{}",
+            run.json,
+            run.stderr
+        );
         assert!(run.stderr.contains("no initial state"), "{}", run.stderr);
     }
 }
@@ -99,20 +146,41 @@ fn answers_are_checked_by_samples_of_machine_states() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = folder.path().join("certificate").display().to_string();
     let mutex = file("naive_mutex");
-    let proved = mu_check(&["prove", &mutex, "--certificate", &certificate, "--check-samples", "40"]);
+    let proved =
+        mu_check(&["prove", &mutex, "--certificate", &certificate, "--check-samples", "40"]);
     let checked = &proved.json["checked"];
-    assert_eq!((proved.code, &checked["unchecked"], &checked["walked"]), (0, &serde_json::Value::Null, &serde_json::Value::Null));
-    assert!(checked["samples"].as_u64().is_some_and(|n| (40..60).contains(&n)) && checked["seed"].is_u64(), "{checked}");
+    assert_eq!(
+        (proved.code, &checked["unchecked"], &checked["walked"]),
+        (0, &serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    assert!(
+        checked["samples"].as_u64().is_some_and(|n| (40..60).contains(&n))
+            && checked["seed"].is_u64(),
+        "{checked}"
+    );
     let verified = mu_check(&["verify", &mutex, &certificate]);
     let checked = &verified.json["checked"];
-    assert!(checked["initial"].as_u64().is_some_and(|n| n > 0) && checked["buffered"].as_u64().is_some_and(|n| n > 0), "{checked}");
+    assert!(
+        checked["initial"].as_u64().is_some_and(|n| n > 0)
+            && checked["buffered"].as_u64().is_some_and(|n| n > 0),
+        "{checked}"
+    );
     for arguments in [vec!["prove", &mutex], vec!["verify", &mutex, &certificate]] {
         let off = mu_check(&[&arguments[..], &["--check-samples", "0"]].concat());
-        assert_eq!((off.code, off.json["checked"]["unchecked"].as_str()), (0, Some("`--check-samples 0`")), "{}", off.json);
+        assert_eq!(
+            (off.code, off.json["checked"]["unchecked"].as_str()),
+            (0, Some("`--check-samples 0`")),
+            "{}",
+            off.json
+        );
     }
     let program = package("specs/x86/mutex_xchg.asm");
     let program = mu_check(&["program", &program, "--threads-of", "any"]);
-    assert!(program.json["checked"]["walked"].as_u64().is_some_and(|n| n > 100), "{}", program.json);
+    assert!(
+        program.json["checked"]["walked"].as_u64().is_some_and(|n| n > 100),
+        "{}",
+        program.json
+    );
 }
 
 #[test]
@@ -126,7 +194,12 @@ fn a_solver_by_others_confirms_each_obligation() {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(mu_check(&["prove", &file(name), "--smt-lib", &folder.path().display().to_string()]).code, 0, "{name}");
+        assert_eq!(
+            mu_check(&["prove", &file(name), "--smt-lib", &folder.path().display().to_string()])
+                .code,
+            0,
+            "{name}"
+        );
         let mut all = String::new();
         let mut count = 0;
         for entry in std::fs::read_dir(folder.path()).unwrap() {
@@ -134,13 +207,21 @@ fn a_solver_by_others_confirms_each_obligation() {
             all += "(reset)\n";
             count += 1;
         }
-        let mut solver = Command::new("z3").args(["-in", "-T:60"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut solver = Command::new("z3")
+            .args(["-in", "-T:60"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut input = solver.stdin.take().unwrap();
         let writer = std::thread::spawn(move || input.write_all(all.as_bytes()));
         let said = solver.wait_with_output().unwrap();
         writer.join().unwrap().unwrap();
         let said = String::from_utf8_lossy(&said.stdout);
-        assert!(count > 5 && said.lines().count() == count && said.lines().all(|l| l == "unsat"), "{name}, {count} obligations: {said}");
+        assert!(
+            count > 5 && said.lines().count() == count && said.lines().all(|l| l == "unsat"),
+            "{name}, {count} obligations: {said}"
+        );
     }
 }
 
@@ -155,7 +236,8 @@ fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
             let text = std::fs::read_to_string(&drawn).unwrap();
             assert!(text.contains("unsafe"), "{name}, {form}: {text}");
         }
-        let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path("why.json")).unwrap()).unwrap();
+        let told: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path("why.json")).unwrap()).unwrap();
         let steps = told["steps"].as_array().unwrap();
         assert!(steps.len() > 3, "{name}: {told}");
     }
@@ -166,11 +248,16 @@ fn the_run_of_an_unsafe_system_is_drawn_and_is_one_of_its_model() {
     let refuted = mu_check(&["prove", &path("open.cub"), "--evidence", &path("open.aut")]);
     assert_eq!(refuted.code, 1, "{}", refuted.stderr);
     let drawn = std::fs::read_to_string(path("open.aut")).unwrap();
-    assert_eq!((drawn.matches("\"go(").count(), drawn.matches("\"unsafe\"").count()), (2, 1), "{drawn}");
+    assert_eq!(
+        (drawn.matches("\"go(").count(), drawn.matches("\"unsafe\"").count()),
+        (2, 1),
+        "{drawn}"
+    );
     assert_eq!(mu_check(&["prove", &path("open.cub"), "--evidence", &path("why.xyz")]).code, 2);
 }
 
-/// A system with so many transitions, or so many branches of a case, or so many processes in what is unsafe.
+/// A system with so many transitions, or so many branches of a case, or so many processes in what
+/// is unsafe.
 fn large(transitions: usize, branches: usize, processes: usize) -> String {
     let branch = |i: usize| format!("| A[j] = {i} : {}\n", i + 1);
     let names: Vec<String> = (1..=processes).map(|i| format!("p{i}")).collect();
@@ -186,7 +273,8 @@ fn large(transitions: usize, branches: usize, processes: usize) -> String {
         (1..=branches).map(branch).collect::<String>()
     );
     for i in 0..transitions {
-        text += &format!("transition t{i} (p)\nrequires {{ C[p] = {i} }}\n{{ C[p] := {} }}\n", i + 1);
+        text +=
+            &format!("transition t{i} (p)\nrequires {{ C[p] = {i} }}\n{{ C[p] := {} }}\n", i + 1);
     }
     text
 }
@@ -195,9 +283,12 @@ fn large(transitions: usize, branches: usize, processes: usize) -> String {
 fn large_systems_are_proved_or_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.cub").display().to_string();
-    for (transitions, branches, processes, code, why) in
-        [(10_000, 1, 2, 0, ""), (1, 200, 2, 0, ""), (1, 1, 8, 0, ""), (1, 1, 30, 3, "a cube needs more than 24 processes")]
-    {
+    for (transitions, branches, processes, code, why) in [
+        (10_000, 1, 2, 0, ""),
+        (1, 200, 2, 0, ""),
+        (1, 1, 8, 0, ""),
+        (1, 1, 30, 3, "a cube needs more than 24 processes"),
+    ] {
         std::fs::write(&path, large(transitions, branches, processes)).unwrap();
         let proved = mu_check(&["prove", &path, "--model", "sc", "--timeout", "1m"]);
         let told = proved.json["why"].as_str().unwrap_or_default();
@@ -211,7 +302,11 @@ fn large_systems_are_proved_or_refused_by_name() {
     // Too deep to be read.
     std::fs::write(
         &path,
-        format!("var X : bool\ninit () {{ X = False }}\nunsafe () {{ {}X = True{} }}\n", "(".repeat(600), ")".repeat(600)),
+        format!(
+            "var X : bool\ninit () {{ X = False }}\nunsafe () {{ {}X = True{} }}\n",
+            "(".repeat(600),
+            ")".repeat(600)
+        ),
     )
     .unwrap();
     let nested = mu_check(&["prove", &path]);

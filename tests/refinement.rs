@@ -1,4 +1,5 @@
-//! What tells two systems apart, for each preorder: the formula holds in the first and not in the second, by the model checker, which knows nothing of preorders.
+//! What tells two systems apart, for each preorder: the formula holds in the first and not in the
+//! second, by the model checker, which knows nothing of preorders.
 //!
 //! `MU_CHECK_CASES` pairs of random systems from `MU_CHECK_SEED` on.
 
@@ -31,16 +32,34 @@ fn number(name: &str, default: u64) -> u64 {
 
 fn system(random: &mut Random) -> Lts {
     let (states, texts) = (1 + random.below(5), ["tau", "a", "b"].map(String::from).to_vec());
-    let mut step = || (StateId::new(random.below(states)), LabelId::new(random.below(3)), StateId::new(random.below(states)));
+    let mut step = || {
+        (
+            StateId::new(random.below(states)),
+            LabelId::new(random.below(3)),
+            StateId::new(random.below(states)),
+        )
+    };
     let edges: Vec<_> = (0..2 * states).map(|_| step()).collect();
     Lts::from_edges(StateId(0), states, &edges, Labels { texts })
 }
 
 fn holds(lts: &Lts, formula: &str) -> bool {
     let labels = InferredLabels::new(&lts.table.texts).unwrap();
-    let typed = check_formula(&syntax::parse_formula(Default::default(), formula).unwrap(), labels.data(), labels.actions()).unwrap();
+    let typed = check_formula(
+        &syntax::parse_formula(Default::default(), formula).unwrap(),
+        labels.data(),
+        labels.actions(),
+    )
+    .unwrap();
     let explore = explore::Options { threads: 1, ..Default::default() };
-    let answer = check(&LtsModel::new(Arc::new(lts.clone())), &labels, &typed, Options::new(&explore), &Budget::default()).unwrap();
+    let answer = check(
+        &LtsModel::new(Arc::new(lts.clone())),
+        &labels,
+        &typed,
+        Options::new(&explore),
+        &Budget::default(),
+    )
+    .unwrap();
     answer.verdict == Verdict::True
 }
 
@@ -57,7 +76,11 @@ fn differences_are_confirmed_by_the_checker() {
             figures.entry(preorder.name()).or_default()[usize::from(found.is_some())] += 1;
             related.push(found.is_none());
             let Some(Difference::Formula(text)) = found else { continue };
-            assert!(holds(&a, &text) && !holds(&b, &text), "seed {seed}: {}: {text}\n{a:?}\n{b:?}", preorder.name());
+            assert!(
+                holds(&a, &text) && !holds(&b, &text),
+                "seed {seed}: {}: {text}\n{a:?}\n{b:?}",
+                preorder.name()
+            );
         }
         // Ready simulation implies simulation and failures.
         assert!(!related[1] || related[0] && related[3], "seed {seed}");

@@ -1,7 +1,9 @@
-//! What one state of each orbit costs as a set, beside all states: why the symbolic engine uses no symmetries ([results](../results/symbolic.md)).
+//! What one state of each orbit costs as a set, beside all states: why the symbolic engine uses no
+//! symmetries ([results](../results/symbolic.md)).
 //!
-//! The orbits are found apart from the search's own reduction, by closing under the generators that map reachable states to reachable ones. Other instances:
-//! `MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0 cargo test --release --test suite representatives -- --nocapture`.
+//! The orbits are found apart from the search's own reduction, by closing under the generators that
+//! map reachable states to reachable ones. Other instances: `MU_CHECK_CORES=3 MU_CHECK_OPERATIONS=0
+//! cargo test --release --test suite representatives -- --nocapture`.
 
 use crate::support::package;
 use mu_check::base::Budget;
@@ -28,10 +30,15 @@ impl Visitor for All {
 
 fn arcx(cores: &str, operations: &str) -> Compiled {
     let text = std::fs::read_to_string(package("specs/arcx.spec")).unwrap();
-    let defines = [("num_cores", cores), ("max_operation_id", operations)].map(|(k, v)| (k.to_string(), v.to_string()));
-    let expanded = template::expand("arcx.spec", &text, &defines, &mut mu_check::base::SourceMap::new()).unwrap();
+    let defines = [("num_cores", cores), ("max_operation_id", operations)]
+        .map(|(k, v)| (k.to_string(), v.to_string()));
+    let expanded =
+        template::expand("arcx.spec", &text, &defines, &mut mu_check::base::SourceMap::new())
+            .unwrap();
     let tree = parse_specification(expanded.source, &expanded.text).unwrap();
-    let process = linearise::linearise(&check_specification(&tree).unwrap(), &linearise::Options::default()).unwrap();
+    let process =
+        linearise::linearise(&check_specification(&tree).unwrap(), &linearise::Options::default())
+            .unwrap();
     Compiled::new(process, &Confluence::None).unwrap()
 }
 
@@ -44,7 +51,9 @@ fn images(model: &Compiled, states: &[Vec<u32>]) -> Vec<Vec<Option<Vec<u32>>>> {
         let mut image = |state: &Vec<u32>| {
             let mut to = vec![0; state.len()];
             for (slot, &value) in (0u32..).zip(state) {
-                let image = *known.entry((number, slot, value)).or_insert_with(|| worker.image(number, slot, value).unwrap());
+                let image = *known
+                    .entry((number, slot, value))
+                    .or_insert_with(|| worker.image(number, slot, value).unwrap());
                 to[symmetry.slots[slot as usize] as usize] = image?;
             }
             Some(to)
@@ -84,14 +93,24 @@ fn an_eighth_of_the_states_needs_most_of_the_nodes() {
     let (cores, operations) = (of("MU_CHECK_CORES", "2"), of("MU_CHECK_OPERATIONS", "0"));
     let model = arcx(&cores, &operations);
     let mut all = All::default();
-    assert_eq!(visit(&model, &Options::default(), &Budget::default(), &mut all).unwrap(), Visited::All);
-    // Vectors in the order in which diagrams have them, so that the least is the one that diagrams would compare first.
+    assert_eq!(
+        visit(&model, &Options::default(), &Budget::default(), &mut all).unwrap(),
+        Visited::All
+    );
+    // Vectors in the order in which diagrams have them, so that the least is the one that diagrams
+    // would compare first.
     let order = candidate_orders(&model).swap_remove(0);
-    let places: HashMap<&[u32], usize> = all.0.iter().enumerate().map(|(at, state)| (state.as_slice(), at)).collect();
-    let whole =
-        |images: &Vec<Option<Vec<u32>>>| images.iter().map(|i| places.get(i.as_ref()?.as_slice()).copied()).collect::<Option<Vec<_>>>();
+    let places: HashMap<&[u32], usize> =
+        all.0.iter().enumerate().map(|(at, state)| (state.as_slice(), at)).collect();
+    let whole = |images: &Vec<Option<Vec<u32>>>| {
+        images
+            .iter()
+            .map(|i| places.get(i.as_ref()?.as_slice()).copied())
+            .collect::<Option<Vec<_>>>()
+    };
     let generators: Vec<Vec<usize>> = images(&model, &all.0).iter().filter_map(whole).collect();
-    let vectors: Vec<Vec<u32>> = all.0.iter().map(|s| order.iter().map(|&slot| s[slot as usize]).collect()).collect();
+    let vectors: Vec<Vec<u32>> =
+        all.0.iter().map(|s| order.iter().map(|&slot| s[slot as usize]).collect()).collect();
     let least = least(&vectors, &generators);
     let kept: Vec<usize> = (0..vectors.len()).filter(|&at| least[at] == at).collect();
 
@@ -113,7 +132,11 @@ fn an_eighth_of_the_states_needs_most_of_the_nodes() {
     );
     assert!(!generators.is_empty() && reduced.0 < full.0);
     if (cores.as_str(), operations.as_str()) == ("2", "0") {
-        assert_eq!((full.0, reduced.0), (6052, 797), "as the search that stores representatives counts them");
+        assert_eq!(
+            (full.0, reduced.0),
+            (6052, 797),
+            "as the search that stores representatives counts them"
+        );
         assert!(reduced.1 * 2 > full.1, "{full:?} {reduced:?}: use them then");
     }
 }

@@ -1,6 +1,8 @@
-//! Outputs of real runs are what `docs/schema/*.json` says, and the schemas are strict: a key more or less does not pass.
+//! Outputs of real runs are what `docs/schema/*.json` says, and the schemas are strict: a key more
+//! or less does not pass.
 //!
-//! The validator (`report::schema`) knows just the keywords of JSON Schema (draft 2020-12) that these schemas use; a schema with any other is refused here.
+//! The validator (`report::schema`) knows just the keywords of JSON Schema (draft 2020-12) that
+//! these schemas use; a schema with any other is refused here.
 
 use crate::support::package;
 use mu_check::report::schema::Schema;
@@ -16,17 +18,21 @@ proc Second = sum n: Nat. take(n) . leave(n) . Second;
 init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second)));
 ";
 /// As many states as one likes.
-const LARGE: &str =
-    "$param n: Nat = 3;\nact a, leave: Nat;\nproc P(i: Nat) = (i < 1000000000) -> a(i) . P(i + 1);\ninit P(0) || P(${n});\n";
+const LARGE: &str = "$param n: Nat = 3;\nact a, leave: Nat;\nproc P(i: Nat) = (i < 1000000000) -> a(i) . P(i + 1);\ninit P(0) || P(${n});\n";
 const LITMUS: &str = "X86 SB\n{ x=0; y=0; }\n P0          | P1          ;\n MOV [x],$1  | MOV [y],$1  ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
 
-/// Schema, command line (files of the run's folder after `@`, of the package after `^`), exit code, the file that is checked if it is not
-/// standard output.
+/// Schema, command line (files of the run's folder after `@`, of the package after `^`), exit code,
+/// the file that is checked if it is not standard output.
 const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2", 0, None),
     ("explore", "explore @chain.mcrl2 --action leave --all 2 --trace-dir @traces", 1, None),
     ("explore", "explore ^tests/broken/locks.mcrl2 --deadlock", 1, None),
-    ("evidence", "explore ^tests/broken/locks.mcrl2 --deadlock --evidence @why.json", 1, Some("why.json")),
+    (
+        "evidence",
+        "explore ^tests/broken/locks.mcrl2 --deadlock --evidence @why.json",
+        1,
+        Some("why.json"),
+    ),
     ("explore", "explore ^tests/broken/bus.mcrl2", 0, None),
     ("explore", "explore @chain.mcrl2 --divergence", 0, None),
     ("check", "check ^tests/broken/bus.mcrl2 @absent.mcf @always.mcf", 1, None),
@@ -37,7 +43,12 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("explore", "explore @chain.mcrl2 --engine auto --reduce branching", 0, None),
     ("explore", "explore @large.mcrl2 --max-states 100", 3, None),
     ("explore", "explore @large.mcrl2 --timeout 0s", 3, None),
-    ("check", "check @chain.mcrl2 @never.mcf @always.mcf @live.mcf --evidence @why.json --timings @timings.json", 1, None),
+    (
+        "check",
+        "check @chain.mcrl2 @never.mcf @always.mcf @live.mcf --evidence @why.json --timings @timings.json",
+        1,
+        None,
+    ),
     ("evidence", "check @chain.mcrl2 @never.mcf --evidence @why.json", 1, Some("why.json")),
     ("evidence", "check @chain.mcrl2 @live.mcf --evidence @why.json", 1, Some("why.json")),
     ("evidence", "check @chain.mcrl2 @some.mcf --evidence @why.json", 0, Some("why.json")),
@@ -47,18 +58,43 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("check", "check @large.mcrl2 @never.mcf --timeout 0s", 3, None),
     ("check", "check @chain.mcrl2 @never.mcf @bad.mcf -f [true*]<true>true", 2, None),
     ("check", "check @large.mcrl2 @never.mcf @vacuous.mcf --max-states 50", 3, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=2 -D max_operation_id=1 --confluence auto", 1, None),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=2 -D max_operation_id=1 --confluence auto",
+        1,
+        None,
+    ),
     ("timings", "check @chain.mcrl2 @never.mcf --timings @timings.json", 1, Some("timings.json")),
-    ("timings", "explore @large.mcrl2 --max-states 9 --timings @timings.json", 3, Some("timings.json")),
+    (
+        "timings",
+        "explore @large.mcrl2 --max-states 9 --timings @timings.json",
+        3,
+        Some("timings.json"),
+    ),
     ("sweep", "sweep @large.mcrl2 @vacuous.mcf -D n=0..3 --max-states 50 --out @sweep", 3, None),
-    ("sweep", "sweep ^specs/arcx.spec -D max_operation_id=0 --out @sweep2", 0, Some("sweep2/sweep.json")),
+    (
+        "sweep",
+        "sweep ^specs/arcx.spec -D max_operation_id=0 --out @sweep2",
+        0,
+        Some("sweep2/sweep.json"),
+    ),
     ("litmus", "litmus @SB.litmus", 0, None),
     ("litmus", "litmus @SB.litmus @bad.litmus --model sc", 2, None),
     ("litmus", "litmus @SB.litmus --expected @wanted.txt", 1, None),
-    ("litmus", "litmus @SB.litmus @bad.litmus --model ^specs/memory/tso.cat --expected @wanted.txt", 2, None),
+    (
+        "litmus",
+        "litmus @SB.litmus @bad.litmus --model ^specs/memory/tso.cat --expected @wanted.txt",
+        2,
+        None,
+    ),
     ("prove", "prove ^specs/cubicle/naive_mutex.cub --certificate @mutex.proof", 0, None),
     ("prove", "prove ^specs/cubicle/naive_mutex_unsafe.cub", 1, None),
-    ("evidence", "prove ^specs/cubicle/naive_mutex_unsafe.cub --evidence @why.json", 1, Some("why.json")),
+    (
+        "evidence",
+        "prove ^specs/cubicle/naive_mutex_unsafe.cub --evidence @why.json",
+        1,
+        Some("why.json"),
+    ),
     ("prove", "prove ^specs/cubicle/arbiter_v2.cub --max-states 3", 3, None),
     ("prove", "program ^specs/x86/spinlock.asm --threads-of any", 0, None),
     ("verify", "verify ^specs/cubicle/naive_mutex.cub @mutex.proof", 0, None),
@@ -68,9 +104,24 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("program", "program ^specs/x86/spinlock.asm --max-states 5", 3, None),
     ("models", "models sc tso pc --operations 3 --plain 4", 0, None),
     ("models", "models sc tso --timeout 0s", 3, None),
-    ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface", 0, None),
-    ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --against sc --operations 3", 1, None),
-    ("conform", "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --max-states 200", 3, None),
+    (
+        "conform",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface",
+        0,
+        None,
+    ),
+    (
+        "conform",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --against sc --operations 3",
+        1,
+        None,
+    ),
+    (
+        "conform",
+        "conform ^specs/machines/tso.spec --interface ^specs/machines/machine.interface --max-states 200",
+        3,
+        None,
+    ),
     (
         "conform",
         "conform ^specs/machines/sc.spec --interface ^specs/machines/machine.interface --against sc --fault ^specs/machines/sc.faults --suite @tests",
@@ -89,12 +140,42 @@ const RUNS: &[(&str, &str, i32, Option<&str>)] = &[
     ("robust", "robust ^specs/x86/dekker.asm --count --preemptions 1", 1, None),
     ("robust", "robust @inc.litmus --fences", 0, None),
     ("robust", "robust ^specs/x86/naive_mutex.asm --assert", 1, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1b.gos.mcf -f [true*]<true>true -D max_operation_id=0 --confluence auto", 1, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D max_operation_id=any -D address_size=1 -D byte_size=1", 0, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D max_operation_id=any --max-states 9", 3, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D num_cores=any -D max_operation_id=0", 0, None),
-    ("check", "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=any -D max_operation_id=0", 3, None),
-    ("sweep", "sweep ^specs/arcx.spec -D max_operation_id=0 --confluence auto --confluence reset --out @sweep3", 0, None),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1b.gos.mcf -f [true*]<true>true -D max_operation_id=0 --confluence auto",
+        1,
+        None,
+    ),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D max_operation_id=any -D address_size=1 -D byte_size=1",
+        0,
+        None,
+    ),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D max_operation_id=any --max-states 9",
+        3,
+        None,
+    ),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1c.gos.mcf -D num_cores=any -D max_operation_id=0",
+        0,
+        None,
+    ),
+    (
+        "check",
+        "check ^specs/arcx.spec ^formulas/1a.gos.mcf -D memcommands_size=any -D max_operation_id=0",
+        3,
+        None,
+    ),
+    (
+        "sweep",
+        "sweep ^specs/arcx.spec -D max_operation_id=0 --confluence auto --confluence reset --out @sweep3",
+        0,
+        None,
+    ),
     ("info", "info @chain.mcrl2", 0, None),
     ("info", "info @game.pg", 0, None),
     ("info", "info @large.mcrl2 --max-states 100", 3, None),
@@ -140,12 +221,19 @@ fn known(schema: &Value, root: &Value) {
     for (keyword, value) in object {
         match keyword.as_str() {
             "$schema" => assert_eq!(value, "https://json-schema.org/draft/2020-12/schema"),
-            "title" | "description" | "type" | "required" | "enum" | "const" | "minimum" | "minItems" | "maxItems" => {}
+            "title" | "description" | "type" | "required" | "enum" | "const" | "minimum"
+            | "minItems" | "maxItems" => {}
             "pattern" => assert_eq!(value, LARGE_NUMBER),
-            "$ref" => assert!(root.pointer(&value.as_str().unwrap()[1..]).is_some(), "{value} is nothing"),
-            "properties" | "$defs" => value.as_object().unwrap().values().for_each(|v| known(v, root)),
+            "$ref" => {
+                assert!(root.pointer(&value.as_str().unwrap()[1..]).is_some(), "{value} is nothing")
+            }
+            "properties" | "$defs" => {
+                value.as_object().unwrap().values().for_each(|v| known(v, root))
+            }
             "additionalProperties" | "items" => known(value, root),
-            "anyOf" | "prefixItems" => value.as_array().unwrap().iter().for_each(|v| known(v, root)),
+            "anyOf" | "prefixItems" => {
+                value.as_array().unwrap().iter().for_each(|v| known(v, root))
+            }
             _ => panic!("the validator does not know `{keyword}`"),
         }
     }
@@ -215,7 +303,10 @@ fn prepare(folder: &Path) {
         ("bad.aut", "des (0, 1, 1)\n(0, \"a\", 7)\n"),
         ("game.pg", "parity 3;\n0 1 0 1,2;\n1 0 1 0;\n2 1 0 2;\n"),
         ("game.bes", "bes nu X = Y && X;\n mu Y = X || Y;\ninit X;\n"),
-        ("script.txt", "moves\ntake enter(1)\n1\nstate\nback\ntrace\nrandom 4\nseed 2\nhelp\nquit\n"),
+        (
+            "script.txt",
+            "moves\ntake enter(1)\n1\nstate\nback\ntrace\nrandom 4\nseed 2\nhelp\nquit\n",
+        ),
         ("saves.txt", "random 6\nsave saved.json\n"),
     ] {
         std::fs::write(folder.join(name), text).unwrap();
@@ -239,7 +330,12 @@ fn outputs_are_what_their_schemas_say() {
             .current_dir(folder.path())
             .output()
             .unwrap();
-        assert_eq!(output.status.code(), Some(*code), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(*code),
+            "{line}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let text = file.map_or(output.stdout, |f| std::fs::read(folder.path().join(f)).unwrap());
         let value: Value = serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{line}: {e}"));
         let schema = schema(name);
@@ -252,10 +348,13 @@ fn outputs_are_what_their_schemas_say() {
         more["surprise"] = Value::Null;
         assert!(schema.validate(&more).is_err(), "{name} takes a key that it does not know");
         let required = [
-            "states", "results", "steps", "rows", "tests", "verdict", "result", "winner", "vertices", "commands", "stages", "error",
-            "declared", "value", "folder", "stop", "model",
+            "states", "results", "steps", "rows", "tests", "verdict", "result", "winner",
+            "vertices", "commands", "stages", "error", "declared", "value", "folder", "stop",
+            "model",
         ];
-        let Some(key) = required.iter().find(|k| value.get(**k).is_some()) else { panic!("{line}: {value}") };
+        let Some(key) = required.iter().find(|k| value.get(**k).is_some()) else {
+            panic!("{line}: {value}")
+        };
         let mut less = value.clone();
         less.as_object_mut().unwrap().remove(*key);
         if less.get("stop").is_none_or(|s| s == "complete") {
@@ -269,7 +368,8 @@ fn outputs_are_what_their_schemas_say() {
 fn every_schema_is_tested() {
     let tested: BTreeSet<String> = RUNS.iter().map(|r| r.0.to_string()).collect();
     let stem = |e: std::fs::DirEntry| e.path().file_stem().unwrap().to_string_lossy().into_owned();
-    let there: BTreeSet<String> = std::fs::read_dir(package("docs/schema")).unwrap().map(|e| stem(e.unwrap())).collect();
+    let there: BTreeSet<String> =
+        std::fs::read_dir(package("docs/schema")).unwrap().map(|e| stem(e.unwrap())).collect();
     assert_eq!(tested, there);
     for name in there {
         schema(&name);

@@ -1,7 +1,9 @@
-//! Saved transition systems bring the data of their models: what is asked of a file is answered as it is of the model.
+//! Saved transition systems bring the data of their models: what is asked of a file is answered as
+//! it is of the model.
 //!
-//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. With `MU_CHECK_MODELS` and `MU_CHECK_TOOLSET`, the folder of the mCRL2 toolset's programs, an ignored test
-//! compares with the toolset.
+//! `MU_CHECK_CASES` random specifications from `MU_CHECK_SEED` on. With `MU_CHECK_MODELS` and
+//! `MU_CHECK_TOOLSET`, the folder of the mCRL2 toolset's programs, an ignored test compares with
+//! the toolset.
 
 use crate::support::random_text::{Kind, formula, specification};
 use crate::support::tape::Tape;
@@ -47,28 +49,42 @@ init P(0);
 ";
 
 const QUESTIONS: [(&str, i32); 14] = [
-    ("<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(x > 3 && i < 0 && p == 5) && <a(p, n, i, x)>true)", 0),
-    ("<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(n > exp(2, 64) && p + 0 > exp(2, 69) && x == -2) && <a(p, n, i, x)>true)", 0),
+    (
+        "<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(x > 3 && i < 0 && p == 5) && <a(p, n, i, x)>true)",
+        0,
+    ),
+    (
+        "<true*>(exists p: Pos, n: Nat, i: Int, x: Real. val(n > exp(2, 64) && p + 0 > exp(2, 69) && x == -2) && <a(p, n, i, x)>true)",
+        0,
+    ),
     ("<true*>(exists v: List(Int). val(#v == 2 && v . 1 == -2) && <l(v)>true)", 0),
     ("<true*>(exists v: Set(Nat). val(1 in v && !(3 in v)) && <s(v)>true)", 0),
     ("<true*>(exists v: Set(Nat). val(100 in v && !(3 in v)) && <s(v)>true)", 0),
     ("<true*>(exists v: FSet(E). val(v == {e1, e3}) && <fs(v)>true)", 0),
     ("<true*>(exists v: FBag(S). val(count(c, v) == 2 && #v == 3) && <fb(v)>true)", 0),
     ("<true*>(exists v: D. val(is_d2(v) && num(v) == 1) && <dd(v, d(3, none))>true)", 0),
-    ("<true*>(exists v: Nat -> Nat. val(v(1) == 7 && v(2) == 5 && v(4) == 8 && upd(v)) && <fn(v)>true)", 0),
+    (
+        "<true*>(exists v: Nat -> Nat. val(v(1) == 7 && v(2) == 5 && v(4) == 8 && upd(v)) && <fn(v)>true)",
+        0,
+    ),
     ("<true*>(exists v: List(FSet(D)). val(#v == 2 && d1 in v . 1) && <many(v)>true)", 0),
     ("<true*><bo(true)|l([])>true", 0),
     (
         "<true*>(val(over(6) && !over(2) && long([e1, e2]) == 3 && long([d1]) == 1 && times({1: 2}) == 5 && curried(1)(2) == 3) && <bo(true)|l([])>true)",
         0,
     ),
-    ("<true*>(val(mixed(2, 1 / 2) == 0 && 1 in more({}) && !(2 in more({})) && 31 in more({})) && <bo(true)|l([])>true)", 0),
+    (
+        "<true*>(val(mixed(2, 1 / 2) == 0 && 1 in more({}) && !(2 in more({})) && 31 in more({})) && <bo(true)|l([])>true)",
+        0,
+    ),
     ("<true*>(exists n: N. <not_used(n)>true)", 1),
 ];
 
 fn run(command: &str, folder: &Path) -> crate::support::Outcome {
-    let words: Vec<String> =
-        command.split(' ').map(|w| w.strip_prefix('@').map_or(w.into(), |n| folder.join(n).display().to_string())).collect();
+    let words: Vec<String> = command
+        .split(' ')
+        .map(|w| w.strip_prefix('@').map_or(w.into(), |n| folder.join(n).display().to_string()))
+        .collect();
     mu_check(&words)
 }
 
@@ -85,7 +101,11 @@ fn a_saved_system_brings_all_kinds_of_values() {
         "reduce @m.lts --out @smaller.lts",
     ] {
         let outcome = run(command, folder);
-        assert!(outcome.code == 0 && !outcome.stderr.contains("warning"), "{command}: {}", outcome.stderr);
+        assert!(
+            outcome.code == 0 && !outcome.stderr.contains("warning"),
+            "{command}: {}",
+            outcome.stderr
+        );
     }
     for file in ["m.mcrl2", "m.lts", "again.lts", "small.lts", "smaller.lts"] {
         for (formula, code) in QUESTIONS {
@@ -111,18 +131,25 @@ fn labels_that_were_renamed_and_hidden_keep_their_data() {
         "sort D = struct d1 | d2(n: Nat); act a: D; b; c: D; init a(d2(3)) . a(d1) . b . c(d1) . delta;",
     )
     .unwrap();
-    let outcome = run("explore @m.mcrl2 --rename a=new --rename b=other --hide c --out @m.lts", folder);
+    let outcome =
+        run("explore @m.mcrl2 --rename a=new --rename b=other --hide c --out @m.lts", folder);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    for (formula, code) in
-        [("<true*>(exists x: D. val(n(x) == 3) && <new(x)>true)", 0), ("<true*.other.tau>true", 0), ("<true*><c(d1)>true", 1)]
-    {
+    for (formula, code) in [
+        ("<true*>(exists x: D. val(n(x) == 3) && <new(x)>true)", 0),
+        ("<true*.other.tau>true", 0),
+        ("<true*><c(d1)>true", 1),
+    ] {
         let path = folder.join("m.lts").display().to_string();
         let outcome = mu_check(&["check", &path, "-f", formula]);
         assert_eq!(outcome.code, code, "{formula}: {}", outcome.stderr);
     }
     // Nobody declares what the arguments of a new text are.
     let outcome = run("explore @m.mcrl2 --rename a(d1)=new(7) --out @odd.lts", folder);
-    assert!(outcome.code == 0 && outcome.stderr.contains("the label `new(7)` has no typed form"), "{}", outcome.stderr);
+    assert!(
+        outcome.code == 0 && outcome.stderr.contains("the label `new(7)` has no typed form"),
+        "{}",
+        outcome.stderr
+    );
     assert_eq!(run("check @odd.lts -f <true*.new(7)>true", folder).code, 0);
 }
 
@@ -136,7 +163,10 @@ fn arcx_is_checked_as_a_saved_system() {
     assert_eq!(mu_check(&["explore", &spec, define[0], define[1], "--out", &file]).code, 0);
     for name in ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"] {
         let formula = package(&format!("formulas/{name}.mcf"));
-        let (model, saved) = (mu_check(&["check", &spec, &formula, define[0], define[1]]), mu_check(&["check", &file, &formula]));
+        let (model, saved) = (
+            mu_check(&["check", &spec, &formula, define[0], define[1]]),
+            mu_check(&["check", &file, &formula]),
+        );
         assert!(model.code < 2, "{name}: {}", model.stderr);
         assert_eq!(saved.code, model.code, "{name}: {}", saved.stderr);
     }
@@ -154,7 +184,8 @@ fn random_systems_answer_as_their_models() {
     for seed in first..first + cases {
         let mut tape = Tape::new(seed);
         let (text, _) = specification(&mut tape);
-        let spec = check_specification(&syntax::parse_specification(SourceId(0), &text).unwrap()).unwrap();
+        let spec =
+            check_specification(&syntax::parse_specification(SourceId(0), &text).unwrap()).unwrap();
         let process = linearise::linearise(&spec, &Default::default()).unwrap();
         let model = Compiled::new(process, &Confluence::None).unwrap();
         let budget = Budget::new(Limits { max_states: Some(60), ..Default::default() });
@@ -167,19 +198,27 @@ fn random_systems_answer_as_their_models() {
         let labels = labels.map(|l| (model.label_text(l), model.multi_action(l)));
         let known = typed(&model.process().data, &model.process().actions, labels).unwrap();
         let mut bytes = Vec::new();
-        mcrl2::write(&lts, Some(&known), &mut bytes).unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
+        mcrl2::write(&lts, Some(&known), &mut bytes)
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}"));
         let (read, brought) = mcrl2::read_with_declarations(&bytes[..]).unwrap();
         let brought = brought.unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
-        let declared = check_specification(&syntax::parse_specification(SourceId(0), &brought).unwrap())
-            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
+        let declared =
+            check_specification(&syntax::parse_specification(SourceId(0), &brought).unwrap())
+                .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let labels = DeclaredLabels::new(&read.table.texts, declared.data, declared.actions)
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{brought}"));
         let saved = LtsModel::new(Arc::new(read));
         let asked = formula(&mut tape, Kind::Any);
         let tree = syntax::parse_formula(SourceId(0), &asked).unwrap();
-        let on_model = check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
-        let on_saved = check_formula(&tree, labels.data(), labels.actions()).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}"));
-        let Ok(expected) = check(&model, &model, &on_model, Options::new(&options), &Budget::default()) else { continue };
+        let on_model =
+            check_formula(&tree, &model.process().data, &model.process().actions).unwrap();
+        let on_saved = check_formula(&tree, labels.data(), labels.actions())
+            .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}"));
+        let Ok(expected) =
+            check(&model, &model, &on_model, Options::new(&options), &Budget::default())
+        else {
+            continue;
+        };
         let found = check(&saved, &labels, &on_saved, Options::new(&options), &Budget::default())
             .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{asked}\n{text}"));
         assert_eq!(found.verdict, expected.verdict, "seed {seed}\n{asked}\n{text}\n{brought}");
@@ -187,24 +226,43 @@ fn random_systems_answer_as_their_models() {
         truths += u64::from(found.verdict == Verdict::True);
     }
     println!("{compared} formulas compared, {truths} true");
-    assert!(compared * 3 > cases && truths * 5 > compared && (compared - truths) * 5 > compared, "{compared} {truths}");
+    assert!(
+        compared * 3 > cases && truths * 5 > compared && (compared - truths) * 5 > compared,
+        "{compared} {truths}"
+    );
 }
 
-/// The toolset finds the system that it makes itself of a specification bisimilar to the one saved here.
+/// The toolset finds the system that it makes itself of a specification bisimilar to the one saved
+/// here.
 #[test]
 #[ignore = "needs the mCRL2 toolset and models"]
 fn the_toolset_reads_what_is_saved() {
-    let toolset = std::env::var("MU_CHECK_TOOLSET").expect("MU_CHECK_TOOLSET names the folder of the programs");
+    let toolset = std::env::var("MU_CHECK_TOOLSET")
+        .expect("MU_CHECK_TOOLSET names the folder of the programs");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let tool = |name: &str, words: &[&str]| {
-        Command::new("timeout").arg("20").arg(format!("{toolset}/{name}")).args(words).output().expect("a program of the toolset")
+        Command::new("timeout")
+            .arg("20")
+            .arg(format!("{toolset}/{name}"))
+            .args(words)
+            .output()
+            .expect("a program of the toolset")
     };
     let (mut saved, mut agreed) = (0, 0);
     let mut differ = Vec::new();
     for model in crate::support::reference_models(&["mcrl2"]) {
         let model = model.display().to_string();
-        let ours = mu_check(&["explore", &model, "--max-states", "20000", "--timeout", "10", "--out", &path("our.lts")]);
+        let ours = mu_check(&[
+            "explore",
+            &model,
+            "--max-states",
+            "20000",
+            "--timeout",
+            "10",
+            "--out",
+            &path("our.lts"),
+        ]);
         if ours.code != 0 {
             continue;
         }
@@ -214,15 +272,22 @@ fn the_toolset_reads_what_is_saved() {
             continue;
         }
         saved += 1;
-        // By the texts of the labels: the toolset takes multi-actions of two files for different if their actions stand in another order.
+        // By the texts of the labels: the toolset takes multi-actions of two files for different if
+        // their actions stand in another order.
         for name in ["our", "their"] {
-            tool("ltsconvert", &["-enone", &path(&format!("{name}.lts")), &path(&format!("{name}.aut"))]);
+            tool(
+                "ltsconvert",
+                &["-enone", &path(&format!("{name}.lts")), &path(&format!("{name}.aut"))],
+            );
         }
         let same = tool("ltscompare", &["-ebisim", &path("our.aut"), &path("their.aut")]);
         if String::from_utf8_lossy(&same.stdout).contains("true") {
             agreed += 1;
         } else {
-            differ.push(format!("{model}: {}", String::from_utf8_lossy(&same.stderr).lines().next().unwrap_or("another system")));
+            differ.push(format!(
+                "{model}: {}",
+                String::from_utf8_lossy(&same.stderr).lines().next().unwrap_or("another system")
+            ));
         }
     }
     println!("{saved} systems saved, {agreed} equal to the toolset's\n{}", differ.join("\n"));

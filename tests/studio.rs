@@ -1,5 +1,6 @@
-//! The page of this machine, as a client sees it that means harm, over a bare socket: who is refused, which paths, how much may be started. And what the
-//! page itself gets: files, the language server, runs, walks. The page in a browser is `tests/pages.rs`.
+//! The page of this machine, as a client sees it that means harm, over a bare socket: who is
+//! refused, which paths, how much may be started. And what the page itself gets: files, the
+//! language server, runs, walks. The page in a browser is `tests/pages.rs`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,7 +15,8 @@ proc Second(held: List(Nat)) = sum n: Nat. take(n) . leave(n) . Second([n]);
 init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First || Second([]))));
 ";
 /// Its states never end.
-const ENDLESS: &str = "act step: Nat;\nproc P(n: Nat) = step(n) . P(n + 1) + step(0) . P(2 * n + 1);\ninit P(0);\n";
+const ENDLESS: &str =
+    "act step: Nat;\nproc P(n: Nat) = step(n) . P(n + 1) + step(0) . P(2 * n + 1);\ninit P(0);\n";
 
 struct Studio {
     process: Child,
@@ -43,7 +45,8 @@ impl Answer {
 impl Studio {
     fn start(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         std::fs::create_dir(folder.path().join("in")).unwrap();
         write("secret.mcf", "[true]false");
         write("in/chain.mcrl2", CHAIN);
@@ -61,7 +64,8 @@ impl Studio {
             .unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("no address: {line}"));
+        let address =
+            line.trim().strip_prefix("http://").unwrap_or_else(|| panic!("no address: {line}"));
         let (host, token) = address.trim_end_matches('/').split_once('/').unwrap();
         assert!(host.starts_with("127.0.0.1:") && token.len() == 64, "{address}");
         Self { folder, host: host.to_string(), token: token.to_string(), process }
@@ -75,7 +79,8 @@ impl Studio {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+        let (head, body) =
+            text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
         Answer(head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_string(), body.to_string())
     }
 
@@ -88,13 +93,18 @@ impl Studio {
     }
 
     fn post_with(&self, path: &str, headers: &str, body: &str) -> Answer {
-        self.raw(&format!("POST /{}/{path} HTTP/1.1\r\n{headers}Content-Length: {}\r\n\r\n{body}", self.token, body.len()))
+        self.raw(&format!(
+            "POST /{}/{path} HTTP/1.1\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        ))
     }
 
     /// As the page posts.
     fn post(&self, path: &str, body: &Value) -> Answer {
         let host = &self.host;
-        let headers = format!("Host: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n");
+        let headers =
+            format!("Host: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n");
         self.post_with(path, &headers, &body.to_string())
     }
 
@@ -120,30 +130,80 @@ fn only_the_page_itself_is_answered() {
     assert_eq!(studio.get("api/files").0, 200);
     // The token.
     for token in ["", "x", &studio.token[..63], &"0".repeat(64), &format!("{}0", studio.token)] {
-        assert_eq!(studio.raw(&format!("GET /{token}/api/files HTTP/1.1\r\n{own}\r\n")).0, 404, "{token}");
+        assert_eq!(
+            studio.raw(&format!("GET /{token}/api/files HTTP/1.1\r\n{own}\r\n")).0,
+            404,
+            "{token}"
+        );
     }
     assert_eq!(studio.raw(&format!("GET / HTTP/1.1\r\n{own}\r\n")).0, 404);
     // The names of the server: a name that somebody lets lead here is none of them.
-    for name in ["", "Host: evil.example\r\n", "Host: evil.example:80\r\n", "Host: 127.0.0.1\r\n", "Host: 127.0.0.1:1\r\n"] {
+    for name in [
+        "",
+        "Host: evil.example\r\n",
+        "Host: evil.example:80\r\n",
+        "Host: 127.0.0.1\r\n",
+        "Host: 127.0.0.1:1\r\n",
+    ] {
         assert_eq!(studio.get_with("api/files", name).0, 403, "{name}");
     }
-    assert_eq!(studio.get_with("api/files", &format!("Host: {host}\r\nHost: evil.example\r\n")).0, 400);
+    assert_eq!(
+        studio.get_with("api/files", &format!("Host: {host}\r\nHost: evil.example\r\n")).0,
+        400
+    );
     let port = host.split_once(':').unwrap().1;
     assert_eq!(studio.get_with("api/files", &format!("Host: localhost:{port}\r\n")).0, 200);
     // Other origins, with the token too.
-    for origin in ["http://evil.example", "null", "https://127.0.0.1", &format!("http://localhost:{port}"), "http://127.0.0.1:1"] {
-        assert_eq!(studio.get_with("api/files", &format!("{own}Origin: {origin}\r\n")).0, 403, "{origin}");
+    for origin in [
+        "http://evil.example",
+        "null",
+        "https://127.0.0.1",
+        &format!("http://localhost:{port}"),
+        "http://127.0.0.1:1",
+    ] {
+        assert_eq!(
+            studio.get_with("api/files", &format!("{own}Origin: {origin}\r\n")).0,
+            403,
+            "{origin}"
+        );
         let headers = format!("{own}Origin: {origin}\r\nContent-Type: application/json\r\n");
-        let refused = studio.post_with("api/run", &headers, r#"{"kind":"explore","model":"chain.mcrl2"}"#);
+        let refused =
+            studio.post_with("api/run", &headers, r#"{"kind":"explore","model":"chain.mcrl2"}"#);
         assert_eq!(refused.0, 403, "{origin}");
         assert!(refused.2.contains("another origin"), "{}", refused.2);
     }
-    assert_eq!(studio.post_with("api/run", &format!("{own}Content-Type: application/json\r\n"), "{}").0, 403);
-    assert_eq!(studio.get_with("api/files", &format!("{own}Sec-Fetch-Site: cross-site\r\n")).0, 403);
-    assert_eq!(studio.get_with("api/files", &format!("{own}Sec-Fetch-Site: same-origin\r\n")).0, 200);
+    assert_eq!(
+        studio.post_with("api/run", &format!("{own}Content-Type: application/json\r\n"), "{}").0,
+        403
+    );
+    assert_eq!(
+        studio.get_with("api/files", &format!("{own}Sec-Fetch-Site: cross-site\r\n")).0,
+        403
+    );
+    assert_eq!(
+        studio.get_with("api/files", &format!("{own}Sec-Fetch-Site: same-origin\r\n")).0,
+        200
+    );
     // What a form could send without being asked first.
-    assert_eq!(studio.post_with("api/run", &format!("{own}Origin: http://{host}\r\nContent-Type: text/plain\r\n"), "{}").0, 415);
-    assert_eq!(studio.raw(&format!("OPTIONS /{}/api/run HTTP/1.1\r\n{own}Origin: http://{host}\r\n\r\n", studio.token)).0, 405);
+    assert_eq!(
+        studio
+            .post_with(
+                "api/run",
+                &format!("{own}Origin: http://{host}\r\nContent-Type: text/plain\r\n"),
+                "{}"
+            )
+            .0,
+        415
+    );
+    assert_eq!(
+        studio
+            .raw(&format!(
+                "OPTIONS /{}/api/run HTTP/1.1\r\n{own}Origin: http://{host}\r\n\r\n",
+                studio.token
+            ))
+            .0,
+        405
+    );
     assert_eq!(studio.get("api/runs").json(), json!([]), "nothing was started");
     for answer in [studio.get("api/files"), studio.get("")] {
         assert!(!answer.1.to_lowercase().contains("access-control-allow"), "{}", answer.1);
@@ -168,7 +228,12 @@ fn the_page_may_do_little_in_a_browser() {
     assert!(!policy.contains("unsafe"), "{policy}");
     let nonce = policy.split("'nonce-").nth(1).and_then(|p| p.split('\'').next()).unwrap();
     assert!(page.2.contains(nonce) && !studio.get("").1.contains(nonce), "a nonce is used once");
-    for part in ["Cache-Control: no-store", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff", "X-Frame-Options: DENY"] {
+    for part in [
+        "Cache-Control: no-store",
+        "Referrer-Policy: no-referrer",
+        "X-Content-Type-Options: nosniff",
+        "X-Frame-Options: DENY",
+    ] {
         assert!(page.1.contains(part), "{}", page.1);
     }
     assert!(studio.get("api/files").1.contains("Content-Security-Policy: default-src 'none'"));
@@ -218,10 +283,16 @@ fn no_path_leads_out_of_the_folder() {
     for name in names {
         let read = studio.get(&format!("api/file?path={name}"));
         assert!(read.0 == 403 && !read.2.contains("[true]false"), "{name}: {} {}", read.0, read.2);
-        let write = studio.post(&format!("api/file?path={name}"), &json!({ "text": "x", "before": "[true]false" }));
+        let write = studio.post(
+            &format!("api/file?path={name}"),
+            &json!({ "text": "x", "before": "[true]false" }),
+        );
         assert_eq!(write.0, 403, "{name}");
         let plain = name.replace("%2F", "/").replace("%2e", ".");
-        let run = studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": [plain] }));
+        let run = studio.post(
+            "api/run",
+            &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": [plain] }),
+        );
         assert_eq!(run.0, 403, "{name}");
         let walk = studio.post("api/walk", &json!({ "kind": "simulate", "model": plain }));
         assert_eq!(walk.0, 403, "{name}");
@@ -231,32 +302,45 @@ fn no_path_leads_out_of_the_folder() {
     assert_eq!(files["files"], json!(["chain.mcrl2", "endless.mcrl2", "never.mcf"]));
     // Only texts of models are written, and none that another program changed meanwhile.
     let write = |name: &str, body: Value| studio.post(&format!("api/file?path={name}"), &body).0;
-    assert_eq!([write("run.sh", json!({ "text": "" })), write(".bashrc", json!({ "text": "" }))], [403, 403]);
-    assert_eq!([write("new.mcf", json!({ "text": "true" })), write("new.mcf", json!({ "text": "false" }))], [200, 409]);
+    assert_eq!(
+        [write("run.sh", json!({ "text": "" })), write(".bashrc", json!({ "text": "" }))],
+        [403, 403]
+    );
+    assert_eq!(
+        [write("new.mcf", json!({ "text": "true" })), write("new.mcf", json!({ "text": "false" }))],
+        [200, 409]
+    );
     assert_eq!(write("new.mcf", json!({ "text": "false", "before": "other" })), 409);
     assert_eq!(write("new.mcf", json!({ "text": "false", "before": "true" })), 200);
     assert_eq!(studio.get("api/file?path=new.mcf").json()["text"], "false");
 }
 
-/// What a run opens by itself stays in the folder too: lists, includes, links, files beside the model.
+/// What a run opens by itself stays in the folder too: lists, includes, links, files beside the
+/// model.
 #[cfg(unix)]
 #[test]
 fn no_run_reads_outside_the_folder() {
     let studio = Studio::start(&[]);
-    let inside = |name: &str, text: &str| std::fs::write(studio.folder.path().join("in").join(name), text).unwrap();
-    std::fs::write(studio.folder.path().join("passes.txt"), "swordfish : not a litmus test\n").unwrap();
+    let inside = |name: &str, text: &str| {
+        std::fs::write(studio.folder.path().join("in").join(name), text).unwrap()
+    };
+    std::fs::write(studio.folder.path().join("passes.txt"), "swordfish : not a litmus test\n")
+        .unwrap();
     inside("@up.txt", "../passes.txt\n");
     inside("@root.txt", &format!("{}\n", studio.folder.path().join("passes.txt").display()));
     inside("@list.txt", "@linked.txt\n");
-    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/@linked.txt")).unwrap();
-    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/chain.interface")).unwrap();
+    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/@linked.txt"))
+        .unwrap();
+    std::os::unix::fs::symlink("../passes.txt", studio.folder.path().join("in/chain.interface"))
+        .unwrap();
     for list in ["@up.txt", "@root.txt", "@list.txt"] {
         let started = studio.post("api/run", &json!({ "kind": "litmus", "model": list })).json();
         let run = studio.finished(started["id"].as_u64().unwrap_or_else(|| panic!("{started}")));
         assert!(!run.to_string().contains("swordfish"), "{list}: {run}");
         assert!(run.to_string().contains("outside the folder"), "{list}: {run}");
     }
-    let started = studio.post("api/run", &json!({ "kind": "explore", "model": "chain.mcrl2" })).json();
+    let started =
+        studio.post("api/run", &json!({ "kind": "explore", "model": "chain.mcrl2" })).json();
     let run = studio.finished(started["id"].as_u64().unwrap());
     assert!(!run.to_string().contains("swordfish"), "{run}");
     assert_eq!(run["result"]["states"], 15, "{run}");
@@ -265,18 +349,40 @@ fn no_run_reads_outside_the_folder() {
 #[test]
 fn requests_have_limits() {
     let studio = Studio::start(&[]);
-    let own = format!("Host: {0}\r\nOrigin: http://{0}\r\nContent-Type: application/json\r\n", studio.host);
+    let own = format!(
+        "Host: {0}\r\nOrigin: http://{0}\r\nContent-Type: application/json\r\n",
+        studio.host
+    );
     let path = format!("/{}/api/run", studio.token);
-    assert_eq!(studio.raw(&format!("POST {path} HTTP/1.1\r\n{own}Content-Length: 99999999999\r\n\r\n")).0, 413);
-    assert_eq!(studio.raw(&format!("POST {path} HTTP/1.1\r\n{own}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).0, 501);
-    assert_eq!(studio.raw(&format!("GET {path} HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000))).0, 431);
+    assert_eq!(
+        studio.raw(&format!("POST {path} HTTP/1.1\r\n{own}Content-Length: 99999999999\r\n\r\n")).0,
+        413
+    );
+    assert_eq!(
+        studio
+            .raw(&format!(
+                "POST {path} HTTP/1.1\r\n{own}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+            ))
+            .0,
+        501
+    );
+    assert_eq!(
+        studio.raw(&format!("GET {path} HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000))).0,
+        431
+    );
     assert_eq!(studio.raw("nonsense\r\n\r\n").0, 400);
-    for body in
-        ["", "{", "[]", "{}", r#"{"kind":"convert","model":"chain.mcrl2"}"#, r#"{"kind":"explore","model":"chain.mcrl2","out":"x.aut"}"#]
-    {
+    for body in [
+        "",
+        "{",
+        "[]",
+        "{}",
+        r#"{"kind":"convert","model":"chain.mcrl2"}"#,
+        r#"{"kind":"explore","model":"chain.mcrl2","out":"x.aut"}"#,
+    ] {
         assert_eq!(studio.post_with("api/run", &own, body).0, 400, "{body}");
     }
-    // Connections that say nothing do not keep others away for ever, and beyond a number they are refused.
+    // Connections that say nothing do not keep others away for ever, and beyond a number they are
+    // refused.
     let idle: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(&studio.host).unwrap()).collect();
     let begin = Instant::now();
     while studio.get("api/files").0 != 503 {
@@ -296,21 +402,40 @@ fn runs_have_limits_and_can_be_stopped() {
     assert_eq!(first.0, 200, "{}", first.2);
     let id = first.json()["id"].as_u64().unwrap();
     let second = studio.post("api/run", &explore);
-    assert!(second.0 == 429 && second.2.contains("1 runs are under way"), "{} {}", second.0, second.2);
+    assert!(
+        second.0 == 429 && second.2.contains("1 runs are under way"),
+        "{} {}",
+        second.0,
+        second.2
+    );
     // Progress comes while it runs.
     let begin = Instant::now();
-    while studio.get(&format!("api/run?id={id}")).json()["progress"]["states"].as_u64().is_none_or(|n| n == 0) {
+    while studio.get(&format!("api/run?id={id}")).json()["progress"]["states"]
+        .as_u64()
+        .is_none_or(|n| n == 0)
+    {
         assert!(begin.elapsed() < Duration::from_secs(20));
     }
     assert_eq!(studio.post(&format!("api/stop?id={id}"), &json!({})).0, 200);
     let run = studio.finished(id);
-    assert_eq!((&run["state"], &run["result"]["stop"]), (&json!("stopped"), &json!("interrupted")), "{run}");
+    assert_eq!(
+        (&run["state"], &run["result"]["stop"]),
+        (&json!("stopped"), &json!("interrupted")),
+        "{run}"
+    );
     // Its own time.
     let id = studio.post("api/run", &explore).json()["id"].as_u64().unwrap();
     let run = studio.finished(id);
-    assert_eq!((&run["state"], &run["result"]["stop"], &run["code"]), (&json!("over"), &json!("timeout"), &json!(3)), "{run}");
+    assert_eq!(
+        (&run["state"], &run["result"]["stop"], &run["code"]),
+        (&json!("over"), &json!("timeout"), &json!(3)),
+        "{run}"
+    );
     assert!(run["seconds"].as_f64().unwrap() < 60.0, "{run}");
-    assert_eq!((studio.post("api/stop?id=99", &json!({})).0, studio.get("api/run?id=x").0), (404, 400));
+    assert_eq!(
+        (studio.post("api/stop?id=99", &json!({})).0, studio.get("api/run?id=x").0),
+        (404, 400)
+    );
 }
 
 /// A sweep that is stopped says what is left, and names no folder of the server.
@@ -322,7 +447,8 @@ fn a_stopped_sweep_names_no_scratch_folder() {
         "$param n: Pos = 1;\nact a; proc P(k: Nat) = (k < ${n}) -> a . P(k + 1); init P(0);\n",
     )
     .unwrap();
-    let sweep = json!({ "kind": "sweep", "model": "any.spec", "defines": { "n": "1,1000000000000000" } });
+    let sweep =
+        json!({ "kind": "sweep", "model": "any.spec", "defines": { "n": "1,1000000000000000" } });
     let started = studio.post("api/run", &sweep);
     assert_eq!(started.0, 200, "{}", started.2);
     let id = started.json()["id"].as_u64().unwrap();
@@ -333,33 +459,54 @@ fn a_stopped_sweep_names_no_scratch_folder() {
     }
     assert_eq!(studio.post(&format!("api/stop?id={id}"), &json!({})).0, 200);
     let run = studio.finished(id);
-    let said: Vec<&str> = run["said"].as_array().unwrap().iter().filter_map(|s| s.as_str()).collect();
-    assert!(said.iter().any(|s| s.starts_with("interrupted: ") && s.contains(" rows are in the table, ")), "{run}");
+    let said: Vec<&str> =
+        run["said"].as_array().unwrap().iter().filter_map(|s| s.as_str()).collect();
+    assert!(
+        said.iter()
+            .any(|s| s.starts_with("interrupted: ") && s.contains(" rows are in the table, ")),
+        "{run}"
+    );
     assert!(!said.iter().any(|s| s.contains("mu-check-studio")), "{run}");
 }
 
 #[test]
 fn runs_have_a_limit_of_memory() {
     let studio = Studio::start(&["--max-memory", "64M"]);
-    let id = studio.post("api/run", &json!({ "kind": "explore", "model": "endless.mcrl2" })).json()["id"].as_u64().unwrap();
+    let id = studio.post("api/run", &json!({ "kind": "explore", "model": "endless.mcrl2" })).json()
+        ["id"]
+        .as_u64()
+        .unwrap();
     let run = studio.finished(id);
     assert_eq!(run["result"]["stop"], "max-memory", "{run}");
     assert!(run["result"]["peak_memory_bytes"].as_u64().unwrap() < 80 << 20, "{run}");
 }
 
-/// A result as one file: the page that `report` writes, of a run that has a result; asked for by nobody else, and nothing is left of it.
+/// A result as one file: the page that `report` writes, of a run that has a result; asked for by
+/// nobody else, and nothing is left of it.
 #[test]
 fn a_result_is_handed_out_as_one_file() {
     let studio = Studio::start(&[]);
-    let id = studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["never.mcf"] })).json()["id"]
+    let id = studio
+        .post(
+            "api/run",
+            &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["never.mcf"] }),
+        )
+        .json()["id"]
         .as_u64()
         .unwrap();
     let run = studio.finished(id);
     let answer = studio.get(&format!("api/report?id={id}"));
     assert_eq!(answer.0, 200, "{}", answer.2);
     let page = answer.json()["text"].as_str().unwrap().to_string();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<title>chain.mcrl2</title>"), "{}", &page[..200]);
-    assert!(page.contains("mu-check check chain.mcrl2 never.mcf") && page.contains("Content-Security-Policy"));
+    assert!(
+        page.starts_with("<!DOCTYPE html>") && page.contains("<title>chain.mcrl2</title>"),
+        "{}",
+        &page[..200]
+    );
+    assert!(
+        page.contains("mu-check check chain.mcrl2 never.mcf")
+            && page.contains("Content-Security-Policy")
+    );
     // The page has the result as it is.
     let data = page.split(r#"id="data">"#).nth(1).unwrap().split("</script>").next().unwrap();
     assert_eq!(serde_json::from_str::<Value>(data).unwrap()["shown"][0]["value"], run["result"]);
@@ -367,12 +514,27 @@ fn a_result_is_handed_out_as_one_file() {
     assert_eq!(studio.get("api/report?id=../../never").0, 400);
     let foreign = format!("Host: {}\r\nOrigin: http://evil.example\r\n", studio.host);
     assert_eq!(studio.get_with(&format!("api/report?id={id}"), &foreign).0, 403);
-    let names: Vec<_> = std::fs::read_dir(studio.folder.path().join("in")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert!(names.iter().all(|n| !n.to_string_lossy().contains("report") && !n.to_string_lossy().contains("result")), "{names:?}");
+    let names: Vec<_> = std::fs::read_dir(studio.folder.path().join("in"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .all(|n| !n.to_string_lossy().contains("report")
+                && !n.to_string_lossy().contains("result")),
+        "{names:?}"
+    );
     // A refusal is no result that a page shows; it says so.
     std::fs::write(studio.folder.path().join("in/bad.mcf"), "[true*]<fly>true").unwrap();
-    let id =
-        studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["bad.mcf"] })).json()["id"].as_u64().unwrap();
+    let id = studio
+        .post(
+            "api/run",
+            &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["bad.mcf"] }),
+        )
+        .json()["id"]
+        .as_u64()
+        .unwrap();
     studio.finished(id);
     assert_eq!(studio.get(&format!("api/report?id={id}")).0, 422);
 }
@@ -381,7 +543,12 @@ fn a_result_is_handed_out_as_one_file() {
 #[test]
 fn results_are_those_of_the_command_line() {
     let studio = Studio::start(&[]);
-    let id = studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["never.mcf"] })).json()["id"]
+    let id = studio
+        .post(
+            "api/run",
+            &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["never.mcf"] }),
+        )
+        .json()["id"]
         .as_u64()
         .unwrap();
     let mut run = studio.finished(id);
@@ -389,7 +556,11 @@ fn results_are_those_of_the_command_line() {
     let command = run["command"].as_str().unwrap().to_string();
     assert_eq!(command, "mu-check check chain.mcrl2 never.mcf");
     let line = format!("{} --format json --threads 1", command.strip_prefix("mu-check ").unwrap());
-    let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(line.split(' ')).current_dir(folder).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+        .args(line.split(' '))
+        .current_dir(folder)
+        .output()
+        .unwrap();
     let mut printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     for object in [&mut run["result"], &mut printed] {
         for key in ["command", "peak_memory_bytes"] {
@@ -401,8 +572,14 @@ fn results_are_those_of_the_command_line() {
     assert_eq!((&run["code"], &printed["results"][0]["verdict"]), (&json!(1), &json!("false")));
     // One that is refused says why.
     std::fs::write(folder.join("bad.mcf"), "[true*]<fly>true").unwrap();
-    let id =
-        studio.post("api/run", &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["bad.mcf"] })).json()["id"].as_u64().unwrap();
+    let id = studio
+        .post(
+            "api/run",
+            &json!({ "kind": "check", "model": "chain.mcrl2", "formulas": ["bad.mcf"] }),
+        )
+        .json()["id"]
+        .as_u64()
+        .unwrap();
     let run = studio.finished(id);
     assert!(run["result"]["error"]["message"].as_str().unwrap().contains("fly"), "{run}");
     // A sweep has its rows, and goes on where it was.
@@ -415,7 +592,8 @@ fn results_are_those_of_the_command_line() {
 #[test]
 fn walks_step_and_draw() {
     let studio = Studio::start(&[]);
-    let start = |model: &str| studio.post("api/walk", &json!({ "kind": "simulate", "model": model }));
+    let start =
+        |model: &str| studio.post("api/walk", &json!({ "kind": "simulate", "model": model }));
     let first = start("chain.mcrl2").json();
     assert_eq!(first["components"], json!(["First", "Second"]));
     let walk = first["walk"].as_u64().unwrap();
@@ -426,13 +604,24 @@ fn walks_step_and_draw() {
     assert_eq!((action(&next).as_str(), &next["steps"][0]["hidden"]), ("tau", &json!(["mid(0)"])));
     assert_eq!(ask(json!({ "state": 0 })).json(), first["first"]);
     let graph = ask(json!({ "graph": 1000 })).json();
-    assert_eq!((graph["complete"].as_bool(), graph["states"].as_array().unwrap().len()), (Some(true), 15));
+    assert_eq!(
+        (graph["complete"].as_bool(), graph["states"].as_array().unwrap().len()),
+        (Some(true), 15)
+    );
     let small = ask(json!({ "graph": 1000, "reduce": "branching" })).json();
     assert_eq!((small["levels"].as_array().unwrap().len(), &small["of"]), (7, &json!(15)));
     // States whose steps are cut off are no deadlocks.
     let cut = ask(json!({ "graph": 3 })).json();
-    assert_eq!((&cut["complete"], &cut["cut"], &cut["edges"]), (&json!(false), &json!([1, 2]), &json!([[0, 1, 1], [0, 2, 2]])));
-    assert!(ask(json!({ "state": 10_000 })).json()["error"].as_str().unwrap().contains("no state 10000"));
+    assert_eq!(
+        (&cut["complete"], &cut["cut"], &cut["edges"]),
+        (&json!(false), &json!([1, 2]), &json!([[0, 1, 1], [0, 2, 2]]))
+    );
+    assert!(
+        ask(json!({ "state": 10_000 })).json()["error"]
+            .as_str()
+            .unwrap()
+            .contains("no state 10000")
+    );
     assert!(ask(json!("nonsense")).json()["error"].is_string());
     // Not more walks than runs: the oldest makes room.
     let _ = (start("chain.mcrl2"), start("endless.mcrl2"));
@@ -442,7 +631,8 @@ fn walks_step_and_draw() {
     assert!(bad.0 == 422 && bad.2.contains("`P`"), "{} {}", bad.0, bad.2);
 }
 
-/// A walk that has no answer ends in its time; as long as it is at it, there is no room for more than the limit says.
+/// A walk that has no answer ends in its time; as long as it is at it, there is no room for more
+/// than the limit says.
 #[test]
 fn walks_have_limits() {
     let studio = Studio::start(&["--runs", "1", "--timeout", "2s"]);
@@ -450,7 +640,8 @@ fn walks_have_limits() {
     let slow = "map f: Nat -> Nat;\nvar n: Nat;\neqn n == 0 -> f(n) = 1;\nn > 0 -> f(n) = (f(Int2Nat(n - 1)) + f(Int2Nat(n - 1))) mod 7;
 act a: Nat;\ninit a(f(60)) . delta;\n";
     std::fs::write(studio.folder.path().join("in/slow.mcrl2"), slow).unwrap();
-    let start = |model: &str| studio.post("api/walk", &json!({ "kind": "simulate", "model": model }));
+    let start =
+        |model: &str| studio.post("api/walk", &json!({ "kind": "simulate", "model": model }));
     std::thread::scope(|scope| {
         let first = scope.spawn(|| start("slow.mcrl2"));
         std::thread::sleep(Duration::from_millis(700));
@@ -468,7 +659,12 @@ fn the_language_server_answers_the_page() {
     let studio = Studio::start(&[]);
     let mut stream = TcpStream::connect(&studio.host).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    write!(stream, "GET /{}/api/events?page=pageone1 HTTP/1.1\r\nHost: {}\r\n\r\n", studio.token, studio.host).unwrap();
+    write!(
+        stream,
+        "GET /{}/api/events?page=pageone1 HTTP/1.1\r\nHost: {}\r\n\r\n",
+        studio.token, studio.host
+    )
+    .unwrap();
     let mut reader = BufReader::new(stream);
     let mut event = |name: &str, fits: &dyn Fn(&Value) -> bool| loop {
         let mut line = String::new();
@@ -478,14 +674,18 @@ fn the_language_server_answers_the_page() {
         }
         line.clear();
         reader.read_line(&mut line).unwrap();
-        let value: Value = serde_json::from_str(line.trim_end().strip_prefix("data: ").unwrap()).unwrap();
+        let value: Value =
+            serde_json::from_str(line.trim_end().strip_prefix("data: ").unwrap()).unwrap();
         if fits(&value) {
             return value;
         }
     };
     assert_eq!(event("hello", &|_| true)["language"], true);
-    let tell = |message: Value| assert_eq!(studio.post("api/language?page=pageone1", &message).0, 200);
-    tell(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "rootUri": "file:///studio", "capabilities": {} } }));
+    let tell =
+        |message: Value| assert_eq!(studio.post("api/language?page=pageone1", &message).0, 200);
+    tell(
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "rootUri": "file:///studio", "capabilities": {} } }),
+    );
     assert!(event("language", &|m| m["id"] == 1)["result"]["capabilities"].is_object());
     tell(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
     let open = |name: &str, text: &str| {
@@ -495,11 +695,19 @@ fn the_language_server_answers_the_page() {
     tell(open("chain.mcrl2", &CHAIN.replace("give(n) . First", "give(m) . First")));
     let shown = event("language", &|m| m["method"] == "textDocument/publishDiagnostics");
     let problem = &shown["params"]["diagnostics"][0];
-    assert!(problem["message"].as_str().unwrap().contains("`m`") && problem["range"]["start"]["line"] == 1, "{shown}");
+    assert!(
+        problem["message"].as_str().unwrap().contains("`m`")
+            && problem["range"]["start"]["line"] == 1,
+        "{shown}"
+    );
     // A formula's model is read from the folder, and from nowhere else.
     tell(open("x.mcf", "% model: ../secret.mcf\n[true]false"));
     let shown = event("language", &|m| m["params"]["uri"] == "file:///studio/x.mcf");
-    assert!(shown["params"]["diagnostics"][0]["message"].as_str().unwrap().contains("is not there"), "{shown}");
-    let refused = |page: &str, message: Value| studio.post(&format!("api/language?page={page}"), &message).0;
+    assert!(
+        shown["params"]["diagnostics"][0]["message"].as_str().unwrap().contains("is not there"),
+        "{shown}"
+    );
+    let refused =
+        |page: &str, message: Value| studio.post(&format!("api/language?page={page}"), &message).0;
     assert_eq!((refused("nobody00", json!({})), refused("pageone1", json!("x"))), (404, 400));
 }

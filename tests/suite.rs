@@ -1,4 +1,5 @@
-//! The whole-program tests, in one binary: each binary links the whole program, so one is built in a fraction of the time of thirty.
+//! The whole-program tests, in one binary: each binary links the whole program, so one is built in
+//! a fraction of the time of thirty.
 //!
 //! `cargo test --release --test suite sweep::` runs the tests of one file.
 

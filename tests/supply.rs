@@ -1,15 +1,27 @@
-//! What the tool is built from: every dependency comes from the one registry, under a licence that goes with ours, and those of the tool itself
-//! are as few as Cargo.toml says. `cargo deny check` (see deny.toml) looks at known faults besides, where it is at hand.
+//! What the tool is built from: every dependency comes from the one registry, under a licence that
+//! goes with ours, and those of the tool itself are as few as Cargo.toml says. `cargo deny check`
+//! (see deny.toml) looks at known faults besides, where it is at hand.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// Licences that may be chosen. An expression is taken apart at `OR` and `/`; one side must consist of these.
-const LICENCES: [&str; 8] =
-    ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "Unicode-3.0", "Unlicense", "Zlib"];
+/// Licences that may be chosen. An expression is taken apart at `OR` and `/`; one side must consist
+/// of these.
+const LICENCES: [&str; 8] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
 
 fn fits(licence: &str) -> bool {
-    let all = |side: &str| side.split(" AND ").all(|l| LICENCES.contains(&l.trim()) || (l.contains(" OR ") && fits(l)));
+    let all = |side: &str| {
+        side.split(" AND ").all(|l| LICENCES.contains(&l.trim()) || (l.contains(" OR ") && fits(l)))
+    };
     let (mut depth, mut sides, mut start) = (0, Vec::new(), 0);
     let text = licence.replace('/', " OR ");
     for (i, c) in text.char_indices() {
@@ -25,15 +37,22 @@ fn fits(licence: &str) -> bool {
     }
     sides.push(&text[start..]);
     sides.iter().any(|side| match side.trim().strip_prefix('(').and_then(|s| s.split_once(')')) {
-        Some((inner, rest)) => fits(inner) && (rest.trim().is_empty() || all(rest.trim().trim_start_matches("AND "))),
+        Some((inner, rest)) => {
+            fits(inner) && (rest.trim().is_empty() || all(rest.trim().trim_start_matches("AND ")))
+        }
         None => all(side),
     })
 }
 
 #[test]
 fn licences_are_read_as_they_are_meant() {
-    for good in ["MIT", "MIT OR GPL-3.0", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0", "Apache-2.0 WITH LLVM-exception OR MIT"]
-    {
+    for good in [
+        "MIT",
+        "MIT OR GPL-3.0",
+        "MIT/Apache-2.0",
+        "(MIT OR Apache-2.0) AND Unicode-3.0",
+        "Apache-2.0 WITH LLVM-exception OR MIT",
+    ] {
         assert!(fits(good), "{good}");
     }
     for bad in ["GPL-3.0", "MIT AND GPL-3.0", "(MIT OR Apache-2.0) AND GPL-3.0", ""] {
@@ -46,7 +65,15 @@ fn dependencies_are_of_one_registry_and_freely_licensed() {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", "x86_64-unknown-linux-gnu"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--offline",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

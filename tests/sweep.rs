@@ -1,4 +1,5 @@
-//! Sweeps as their users run them: tables and plots, interruption and restart, limits, changed inputs.
+//! Sweeps as their users run them: tables and plots, interruption and restart, limits, changed
+//! inputs.
 
 use crate::support::mu_check;
 use serde_json::Value;
@@ -30,7 +31,8 @@ impl Folder {
             std::fs::write(&path, text).unwrap();
             path.display().to_string()
         };
-        let (model, formula) = (write("buffer.mcrl2", MODEL), write("few.mcf", "[true* . leave(3)]false"));
+        let (model, formula) =
+            (write("buffer.mcrl2", MODEL), write("few.mcf", "[true* . leave(3)]false"));
         Self { dir, model, formula }
     }
     fn out(&self) -> PathBuf {
@@ -43,13 +45,21 @@ impl Folder {
     }
     fn sweep(&self, options: &str) -> (i32, Vec<Value>, String) {
         let outcome = mu_check(&self.arguments(options));
-        let rows = outcome.json["rows"].as_array().unwrap_or_else(|| panic!("{options}: {}", outcome.stderr)).clone();
+        let rows = outcome.json["rows"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{options}: {}", outcome.stderr))
+            .clone();
         assert_eq!(rows, rows_of(&self.out()), "the file is what was printed");
         (outcome.code, rows, outcome.stderr)
     }
     fn start(&self, options: &str) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mu-check"));
-        command.args(self.arguments(options)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        command
+            .args(self.arguments(options))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
     }
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.out().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -72,7 +82,8 @@ fn a_row_for_each_combination_and_job() {
     let f = Folder::new();
     let reference = f.dir.path().join("published.csv");
     std::fs::write(&reference, "job,n,size,seconds\nexplore,2,999,50\nfew,4,7777,OOM\n").unwrap();
-    let (code, rows, _) = f.sweep(&format!("-D n=1..=4 -D k=2,1 --reference {}", reference.display()));
+    let (code, rows, _) =
+        f.sweep(&format!("-D n=1..=4 -D k=2,1 --reference {}", reference.display()));
     // The formula is false as soon as there are three places.
     assert_eq!((code, rows.len()), (1, 16));
     for row in &rows {
@@ -80,22 +91,39 @@ fn a_row_for_each_combination_and_job() {
         let (n, k) = (value("n"), u64::from(value("k")));
         if row["job"] == "explore" {
             let states: u64 = (0..=n).map(|i| k.pow(i)).sum();
-            assert_eq!((row["states"].as_u64(), row["verdict"].as_str()), (Some(states), None), "{row}");
+            assert_eq!(
+                (row["states"].as_u64(), row["verdict"].as_str()),
+                (Some(states), None),
+                "{row}"
+            );
             assert_eq!(row["transitions"].as_u64(), Some(2 * (states - 1)), "{row}");
         } else {
-            assert_eq!((row["job"].as_str(), row["verdict"].as_str()), (Some("few"), Some(if n < 3 { "true" } else { "false" })), "{row}");
+            assert_eq!(
+                (row["job"].as_str(), row["verdict"].as_str()),
+                (Some("few"), Some(if n < 3 { "true" } else { "false" })),
+                "{row}"
+            );
             assert!(row["equations"].as_u64().unwrap() > 0);
         }
         assert!(
-            row["stop"] == "complete" && row["seconds"].as_f64().unwrap() > 0.0 && row["peak_memory_bytes"].as_u64().unwrap() > 100_000
+            row["stop"] == "complete"
+                && row["seconds"].as_f64().unwrap() > 0.0
+                && row["peak_memory_bytes"].as_u64().unwrap() > 100_000
         );
     }
     assert_eq!(f.read("sweep.csv").lines().count(), 17);
     let table = f.read("sweep.md");
-    assert!(table.contains("| explore | 2 |") && table.contains("| 999 | 50.0 |") && table.contains("| 7,777 | OOM |"), "{table}");
+    assert!(
+        table.contains("| explore | 2 |")
+            && table.contains("| 999 | 50.0 |")
+            && table.contains("| 7,777 | OOM |"),
+        "{table}"
+    );
     let plot = f.read("states.svg");
     assert!(
-        plot.contains("explore, k=1") && plot.contains("explore (published)") && plot.contains("few (published), n = 4: 7777"),
+        plot.contains("explore, k=1")
+            && plot.contains("explore (published)")
+            && plot.contains("few (published), n = 4: 7777"),
         "{plot}"
     );
     assert!(f.read("seconds.svg").contains("Wall time") && f.read("memory.svg").contains("MB"));
@@ -118,7 +146,8 @@ fn an_interrupted_sweep_goes_on() {
             let code = child.wait().unwrap().code();
             (code != Some(1)).then_some((f, code))
         };
-        let (f, code) = (0..50).find_map(|_| interrupted()).expect("a sweep is interrupted before its end");
+        let (f, code) =
+            (0..50).find_map(|_| interrupted()).expect("a sweep is interrupted before its end");
         assert_eq!(code, if signal == "-INT" { Some(3) } else { None });
         let before = rows_of(&f.out());
         assert!(before.len() >= 5 && before.len() < 48, "{signal}: {} rows", before.len());
@@ -128,8 +157,12 @@ fn an_interrupted_sweep_goes_on() {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), 48, "a row is there twice");
-        // Rows that were there are the same to the last digit of their seconds: they were not run again.
-        assert!(before.iter().all(|row| after.contains(row)), "{signal}: a row was lost or run again");
+        // Rows that were there are the same to the last digit of their seconds: they were not run
+        // again.
+        assert!(
+            before.iter().all(|row| after.contains(row)),
+            "{signal}: a row was lost or run again"
+        );
         let (_, again, _) = f.sweep(options);
         assert_eq!(again, after);
     }
@@ -145,23 +178,38 @@ fn changed_inputs_are_run_again() {
     assert!(first.iter().all(|row| wider.contains(row)));
     // Fewer values: the tables have those only, and nothing is lost.
     let (_, narrow, _) = f.sweep("-D n=2,3");
-    let asked: Vec<Value> = wider.iter().filter(|r| ["2", "3"].contains(&r["parameters"]["n"].as_str().unwrap())).cloned().collect();
+    let asked: Vec<Value> = wider
+        .iter()
+        .filter(|r| ["2", "3"].contains(&r["parameters"]["n"].as_str().unwrap()))
+        .cloned()
+        .collect();
     assert_eq!(narrow, asked);
-    let kept = serde_json::from_str::<Value>(&f.read("sweep.json")).unwrap()["kept"].as_array().unwrap().clone();
+    let kept = serde_json::from_str::<Value>(&f.read("sweep.json")).unwrap()["kept"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(kept.len(), 4);
     assert!(kept.iter().all(|r| wider.contains(r) && !narrow.contains(r)));
-    assert!(f.read("sweep.md").contains("| explore | 3 |") && !f.read("sweep.md").contains("| explore | 4 |"));
+    assert!(
+        f.read("sweep.md").contains("| explore | 3 |")
+            && !f.read("sweep.md").contains("| explore | 4 |")
+    );
     assert_eq!(f.read("sweep.csv").lines().count(), 5);
     // And more again: nothing is run twice.
     assert_eq!(f.sweep("-D n=1..=4").1, wider);
-    // Another formula under the same name: its rows are new, those of the exploration stay, and the old ones are kept beside.
+    // Another formula under the same name: its rows are new, those of the exploration stay, and the
+    // old ones are kept beside.
     std::fs::write(&f.formula, "[true* . leave(4)]false").unwrap();
     let (_, changed, stderr) = f.sweep("-D n=1..=4");
-    let explorations = |rows: &[Value]| rows.iter().filter(|r| r["job"] == "explore").cloned().collect::<Vec<_>>();
+    let explorations =
+        |rows: &[Value]| rows.iter().filter(|r| r["job"] == "explore").cloned().collect::<Vec<_>>();
     assert_eq!((changed.len(), explorations(&changed)), (8, explorations(&wider)));
     let verdicts: Vec<&str> = changed.iter().filter_map(|r| r["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["true", "true", "true", "false"]);
-    assert!(stderr.contains("sweep.before-1.json") && f.read("sweep.before-1.json").contains("\"few\""), "{stderr}");
+    assert!(
+        stderr.contains("sweep.before-1.json") && f.read("sweep.before-1.json").contains("\"few\""),
+        "{stderr}"
+    );
     // Another model: nothing stays.
     std::fs::write(&f.model, MODEL.replace("(#l > 0)", "(#l > 1)")).unwrap();
     let (_, other, _) = f.sweep("-D n=1..=4");
@@ -185,8 +233,10 @@ fn a_limit_ends_the_series_and_not_the_sweep() {
     assert_eq!(f.sweep(options).1, rows, "the same limits: nothing to do");
     // Wider limits: only what they stopped is run again.
     let (_, wider, _) = f.sweep("-D n=1..=5 -D k=1,3 --max-states 150");
-    let within =
-        |r: &&Value| r["stop"] == "complete" && r["parameters"]["n"].as_str().is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n <= 5));
+    let within = |r: &&Value| {
+        r["stop"] == "complete"
+            && r["parameters"]["n"].as_str().is_some_and(|n| n.parse::<u32>().is_ok_and(|n| n <= 5))
+    };
     let complete = rows.iter().filter(within);
     assert!(complete.clone().count() > 6 && complete.clone().all(|r| wider.contains(r)));
     assert!(wider.iter().any(|r| r["states"] == 121 && r["stop"] == "complete"));
@@ -199,7 +249,8 @@ proc P(i: Nat) = (i < 2 + ${n} * 1000000000) -> tick(i) . P(i + 1);
 init P(0);
 ";
 
-/// A time limit is one for each row: each gets its time, each is in the table, and the sweep goes on.
+/// A time limit is one for each row: each gets its time, each is in the table, and the sweep goes
+/// on.
 #[test]
 fn a_time_limit_is_for_each_row() {
     let f = Folder::new();
@@ -207,7 +258,10 @@ fn a_time_limit_is_for_each_row() {
     let start = Instant::now();
     let (code, rows, stderr) = f.sweep("-D n=0..=2 --timeout 1s");
     let seconds = start.elapsed().as_secs_f64();
-    let told: Vec<String> = rows.iter().map(|r| format!("{} {} {} {}", r["job"], r["parameters"]["n"], r["stop"], r["verdict"])).collect();
+    let told: Vec<String> = rows
+        .iter()
+        .map(|r| format!("{} {} {} {}", r["job"], r["parameters"]["n"], r["stop"], r["verdict"]))
+        .collect();
     let wanted = [
         r#""explore" "0" "complete" null"#,
         r#""explore" "1" "timeout" null"#,
@@ -225,7 +279,8 @@ fn children(parent: u32) -> Vec<u32> {
     let of_parent = |id: &u32| {
         let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
         // After the name in brackets: state, parent.
-        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent.to_string())
+        stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1))
+            == Some(&parent.to_string())
     };
     ids.filter(of_parent).collect()
 }
@@ -255,7 +310,9 @@ fn no_row_outlives_the_sweep() {
         let ended = Instant::now();
         let code = sweep.wait().unwrap().code();
         assert_eq!(code, if signal == "-KILL" { None } else { Some(3) }, "{signal}");
-        let alive = |id: &u32| std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|s| !s.contains(") Z "));
+        let alive = |id: &u32| {
+            std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|s| !s.contains(") Z "))
+        };
         while rows.iter().any(alive) {
             assert!(ended.elapsed() < Duration::from_secs(8), "{signal}: a row still runs");
             std::thread::sleep(Duration::from_millis(20));
@@ -268,10 +325,15 @@ fn no_row_outlives_the_sweep() {
 fn evidence_and_report_of_rows() {
     let f = Folder::new();
     let (why, report) = (f.dir.path().join("why"), f.dir.path().join("report.xml"));
-    let options = format!("-D n=2..=4 --no-explore --evidence {} --evidence-form json --junit {}", why.display(), report.display());
+    let options = format!(
+        "-D n=2..=4 --no-explore --evidence {} --evidence-form json --junit {}",
+        why.display(),
+        report.display()
+    );
     let (code, rows, _) = f.sweep(&options);
     let name = |n: u32| why.join(format!("few,n={n}.json"));
-    let evidence: Vec<Option<String>> = rows.iter().map(|r| r["evidence"].as_str().map(String::from)).collect();
+    let evidence: Vec<Option<String>> =
+        rows.iter().map(|r| r["evidence"].as_str().map(String::from)).collect();
     let wanted = [None, Some(name(3).display().to_string()), Some(name(4).display().to_string())];
     assert_eq!((code, evidence), (1, wanted.to_vec()));
     let steps: Value = serde_json::from_str(&std::fs::read_to_string(name(3)).unwrap()).unwrap();
@@ -297,7 +359,11 @@ fn slips_are_found_before_the_first_row() {
         ("--confluence none missing.mcf", "missing.mcf"),
     ] {
         let outcome = mu_check(&f.arguments(options));
-        assert!(outcome.code == 2 && outcome.stderr.contains(what), "{options}: {}", outcome.stderr);
+        assert!(
+            outcome.code == 2 && outcome.stderr.contains(what),
+            "{options}: {}",
+            outcome.stderr
+        );
         assert!(rows_of(&f.out()).is_empty());
     }
     std::fs::create_dir_all(f.out()).unwrap();

@@ -1,8 +1,8 @@
-//! Symmetry reduction and confluence change no count and no verdict: random specifications of processes that are nearly interchangeable,
-//! explored and checked with and without.
+//! Symmetry reduction and confluence change no count and no verdict: random specifications of
+//! processes that are nearly interchangeable, explored and checked with and without.
 //!
-//! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test symmetry` replays it, `MU_CHECK_CASES=n`
-//! runs more of them.
+//! A failure prints the seed and the specification; `MU_CHECK_SEED=n cargo test --release --test
+//! symmetry` replays it, `MU_CHECK_CASES=n` runs more of them.
 
 use crate::support::{mu_check as run, package};
 use mu_check::base::random::Random;
@@ -15,11 +15,13 @@ use mu_check::process::{linearise, typecheck};
 use mu_check::syntax;
 use std::path::PathBuf;
 
-/// Processes with an identity and a value beside a memory; some speak of single constants, or use their order, which breaks the symmetry.
+/// Processes with an identity and a value beside a memory; some speak of single constants, or use
+/// their order, which breaks the symmetry.
 fn specification(random: &mut Random) -> String {
     let ids = 2 + random.below(2);
     let values = 2 + random.below(2);
-    let constants = |prefix: &str, n: usize| (1..=n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
+    let constants =
+        |prefix: &str, n: usize| (1..=n).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
     let (id, value) = (constants("i", ids), constants("v", values));
     let skewed = random.chance(1, 3);
     let mut steps = Vec::new();
@@ -34,7 +36,13 @@ fn specification(random: &mut Random) -> String {
             7 => format!("(x == {}) -> ", random.choose(&value)),
             _ => "(x < y) -> ".into(),
         };
-        let next = random.choose(&["P(i, x, y, n)", "P(i, y, x, n)", "P(i, x, x, n)", "P(i, x, y, 0)", "P(i, x, y, min(n + 1, 2))"]);
+        let next = random.choose(&[
+            "P(i, x, y, n)",
+            "P(i, y, x, n)",
+            "P(i, x, x, n)",
+            "P(i, x, y, 0)",
+            "P(i, x, y, min(n + 1, 2))",
+        ]);
         steps.push(match random.below(6) {
             0 => format!("{condition} a(i, x) . {next}"),
             1 => format!("{condition} (sum y: V. put(i, y) . {next})"),
@@ -61,7 +69,8 @@ fn specification(random: &mut Random) -> String {
     // Without skew values start as undefined, so that they are interchangeable too.
     let undefined = if skewed { String::new() } else { "v0 | ".into() };
     let initial = if skewed { value[0].as_str() } else { "v0" };
-    let processes: Vec<String> = id.iter().map(|i| start(i, random).replace("v1", initial)).collect();
+    let processes: Vec<String> =
+        id.iter().map(|i| start(i, random).replace("v1", initial)).collect();
     let hidden = random.choose(&["met", "done", "taken", "out", "b"]);
     format!(
         "sort I = struct {};\n     V = struct {undefined}{};\nmap min: Nat # Nat -> Nat;\n    none: I -> V;\nvar i: I; eqn none(i) = {initial};\n\
@@ -99,67 +108,106 @@ fn fail<T>(seed: u64, text: &str, what: &str) -> T {
 #[test]
 fn counts_and_verdicts_are_those_without() {
     let seed: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(24);
+    let cases: u64 =
+        std::env::var("MU_CHECK_CASES").ok().and_then(|s| s.parse().ok()).unwrap_or(24);
     let (mut reduced, mut largest, mut verdicts, mut cycles) = (0, 0, [0; 2], [0; 2]);
     for seed in seed..seed + cases {
         let mut random = Random::new(seed);
         let text = specification(&mut random);
-        let tree = syntax::parse_specification(SourceId(0), &text).unwrap_or_else(|d| fail(seed, &text, &d.message));
-        let spec = typecheck::check_specification(&tree).unwrap_or_else(|d| fail(seed, &text, &d.message));
-        let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap_or_else(|d| fail(seed, &text, &d.message));
-        let budget = Budget::new(mu_check::base::Limits { max_states: Some(12_000), ..Default::default() });
+        let tree = syntax::parse_specification(SourceId(0), &text)
+            .unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let spec =
+            typecheck::check_specification(&tree).unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let process = linearise::linearise(&spec, &linearise::Options::default())
+            .unwrap_or_else(|d| fail(seed, &text, &d.message));
+        let budget =
+            Budget::new(mu_check::base::Limits { max_states: Some(12_000), ..Default::default() });
         let mut order = 1;
         for confluence in [Confluence::None, Confluence::Auto] {
             let model = Compiled::new(process.clone(), &confluence).unwrap();
             let with = |threads: usize, symmetry: bool| {
-                explore::Options { threads, symmetry, ..explore::Options::default() }.with_confluence_of(&model)
+                explore::Options { threads, symmetry, ..explore::Options::default() }
+                    .with_confluence_of(&model)
             };
-            let plain = explore::explore(&model, &with(1, false), &budget, &Silent).unwrap_or_else(|d| fail(seed, &text, &d.message));
+            let plain = explore::explore(&model, &with(1, false), &budget, &Silent)
+                .unwrap_or_else(|d| fail(seed, &text, &d.message));
             if plain.stop != mu_check::base::Stop::Complete {
                 continue;
             }
             for threads in [1, 2, 7] {
-                let other =
-                    explore::explore(&model, &with(threads, true), &budget, &Silent).unwrap_or_else(|d| fail(seed, &text, &d.message));
+                let other = explore::explore(&model, &with(threads, true), &budget, &Silent)
+                    .unwrap_or_else(|d| fail(seed, &text, &d.message));
                 let figures = |o: &explore::Outcome| (o.states, o.transitions, o.deadlocks);
                 if figures(&plain) != figures(&other) {
                     fail::<()>(
                         seed,
                         &text,
-                        &format!("{confluence:?}, {threads} threads: {:?}, with symmetries {:?}", figures(&plain), figures(&other)),
+                        &format!(
+                            "{confluence:?}, {threads} threads: {:?}, with symmetries {:?}",
+                            figures(&plain),
+                            figures(&other)
+                        ),
                     );
                 }
                 order = other.symmetries;
-                assert!(other.stored <= other.states && other.stored * other.symmetries as u64 >= other.states);
+                assert!(
+                    other.stored <= other.states
+                        && other.stored * other.symmetries as u64 >= other.states
+                );
             }
             let cyclic = |symmetries: Option<&explore::Symmetries>| {
-                let answer = explore::is_acyclic(&model, &with(1, false), &budget, &Silent, None, symmetries);
+                let answer = explore::is_acyclic(
+                    &model,
+                    &with(1, false),
+                    &budget,
+                    &Silent,
+                    None,
+                    symmetries,
+                );
                 !matches!(answer, Ok(explore::Cyclic::No(_)))
             };
             if let Some(group) = explore::Symmetries::find(&model, &with(1, true)).unwrap() {
                 let (full, kept) = (cyclic(None), cyclic(Some(&group)));
-                assert!(full == kept || group.broken(), "seed {seed}: cycles {full}, with symmetries {kept}\n{text}");
+                assert!(
+                    full == kept || group.broken(),
+                    "seed {seed}: cycles {full}, with symmetries {kept}\n{text}"
+                );
                 cycles[usize::from(full)] += 1;
             }
             for formula in FORMULAS {
                 let formula_tree = syntax::parse_formula(SourceId(0), formula).unwrap();
-                let typed = check_formula(&formula_tree, &model.process().data, &model.process().actions)
-                    .unwrap_or_else(|d| fail(seed, &text, &d.message));
+                let typed =
+                    check_formula(&formula_tree, &model.process().data, &model.process().actions)
+                        .unwrap_or_else(|d| fail(seed, &text, &d.message));
                 let answer = |options: &explore::Options| {
-                    let answer =
-                        check(&model, &model, &typed, Options::new(options), &budget).unwrap_or_else(|d| fail(seed, &text, &d.message));
+                    let answer = check(&model, &model, &typed, Options::new(options), &budget)
+                        .unwrap_or_else(|d| fail(seed, &text, &d.message));
                     (answer.verdict, answer.equations, answer.states)
                 };
-                // What a search that leaves out steps meets is not a matter of symmetries alone; its verdict is.
+                // What a search that leaves out steps meets is not a matter of symmetries alone;
+                // its verdict is.
                 let whole = |o: explore::Options| explore::Options { partial_order: false, ..o };
                 let (one, other) = (answer(&whole(with(1, false))), answer(&whole(with(2, true))));
                 let full = answer(&explore::Options { confluent: Vec::new(), ..with(1, false) });
                 let both = answer(&explore::Options { confluent: Vec::new(), ..with(2, true) });
-                assert_eq!(both.0, full.0, "seed {seed}: {formula}, steps left out, with symmetries\n{text}");
+                assert_eq!(
+                    both.0, full.0,
+                    "seed {seed}: {formula}, steps left out, with symmetries\n{text}"
+                );
                 // A search that ends early may have met more or less.
-                let agree = if one.0 == mu_check::pbes::Verdict::True { one == other } else { one.0 == other.0 };
+                let agree = if one.0 == mu_check::pbes::Verdict::True {
+                    one == other
+                } else {
+                    one.0 == other.0
+                };
                 if !agree || one.0 != full.0 {
-                    fail::<()>(seed, &text, &format!("{confluence:?}, {formula}: {one:?}, with symmetries {other:?}, in full {full:?}"));
+                    fail::<()>(
+                        seed,
+                        &text,
+                        &format!(
+                            "{confluence:?}, {formula}: {one:?}, with symmetries {other:?}, in full {full:?}"
+                        ),
+                    );
                 }
                 match one.0 {
                     mu_check::pbes::Verdict::True => verdicts[0] += 1,
@@ -171,13 +219,20 @@ fn counts_and_verdicts_are_those_without() {
         reduced += u64::from(order > 1);
         largest = largest.max(order);
     }
-    println!("{reduced} of {cases} with symmetries, at most {largest}; {} true, {} false", verdicts[0], verdicts[1]);
+    println!(
+        "{reduced} of {cases} with symmetries, at most {largest}; {} true, {} false",
+        verdicts[0], verdicts[1]
+    );
     println!("{} without a cycle, {} with one", cycles[0], cycles[1]);
     assert!(reduced * 4 > cases && reduced < cases, "{reduced} of {cases}");
-    assert!(cases < 20 || largest >= 6 && verdicts.iter().all(|v| *v > 20), "{largest} {verdicts:?}");
+    assert!(
+        cases < 20 || largest >= 6 && verdicts.iter().all(|v| *v > 20),
+        "{largest} {verdicts:?}"
+    );
 }
 
-/// A value that no state has may have no normal form: then it is not interchangeable with one that a state has, and that is all.
+/// A value that no state has may have no normal form: then it is not interchangeable with one that
+/// a state has, and that is all.
 #[test]
 fn values_that_do_not_occur_are_no_reason_to_refuse() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,17 +263,25 @@ fn values_that_do_not_occur_are_no_reason_to_refuse() {
               Q(n: Nat) = (n < 3) -> c . Q(n + 1);
          init P || Q(0);",
     );
-    let formula = write("formula.mcf", "[true*] forall x: D. (val(x == d1) => [b(x)] val(open(x)))");
+    let formula =
+        write("formula.mcf", "[true*] forall x: D. (val(x == d1) => [b(x)] val(open(x)))");
     let outcome = run(&[symmetric, formula]);
-    assert_eq!((outcome.code, &outcome.json["results"][0]["verdict"]), (0, &"true".into()), "{}", outcome.stderr);
+    assert_eq!(
+        (outcome.code, &outcome.json["results"][0]["verdict"]),
+        (0, &"true".into()),
+        "{}",
+        outcome.stderr
+    );
 }
 
-/// The ARCx model: data, addresses and cores are interchangeable in pairs. What is said of it, and that it changes no figure.
+/// The ARCx model: data, addresses and cores are interchangeable in pairs. What is said of it, and
+/// that it changes no figure.
 #[test]
 fn the_processor_has_eight_symmetries() {
     let model = PathBuf::from(package("specs/arcx.spec")).display().to_string();
     let formulas =
-        ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"].map(|f| package(&format!("formulas/{f}.mcf")));
+        ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"]
+            .map(|f| package(&format!("formulas/{f}.mcf")));
     let define = ["-D".to_string(), "max_operation_id=0".into()];
     let mut explore = vec!["explore".to_string(), model.clone(), "-v".into()];
     explore.extend(define.clone());
@@ -231,7 +294,8 @@ fn the_processor_has_eight_symmetries() {
         assert!(with.stderr.contains("one state represents up to 8"), "{}", with.stderr);
         assert!(without.stderr.contains("done without"), "{}", without.stderr);
         let figures = |o: &crate::support::Outcome| -> Vec<serde_json::Value> {
-            let results = o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);
+            let results =
+                o.json["results"].as_array().cloned().unwrap_or_else(|| vec![o.json.clone()]);
             let keys = ["states", "transitions", "deadlocks", "equations", "verdict"];
             results.iter().flat_map(|r| keys.iter().map(|k| r[k].clone())).collect()
         };
@@ -239,42 +303,67 @@ fn the_processor_has_eight_symmetries() {
     }
 }
 
-/// With three cores the order in which they observe a store breaks their symmetry: JSON names each exchange that is not used, and why.
+/// With three cores the order in which they observe a store breaks their symmetry: JSON names each
+/// exchange that is not used, and why.
 #[test]
 fn generators_that_are_dropped_are_named_with_the_reason() {
     let model = package("specs/arcx.spec");
-    let sizes = ["-D", "num_cores=3", "-D", "max_operation_id=0", "-D", "address_size=1", "-D", "byte_size=2"].map(str::to_string);
+    let sizes = [
+        "-D",
+        "num_cores=3",
+        "-D",
+        "max_operation_id=0",
+        "-D",
+        "address_size=1",
+        "-D",
+        "byte_size=2",
+    ]
+    .map(str::to_string);
     let explore = [vec!["explore".to_string(), model.clone()], sizes.to_vec()].concat();
-    let check = [vec!["check".to_string(), model, package("formulas/1b.gos.mcf")], sizes.to_vec()].concat();
+    let check =
+        [vec!["check".to_string(), model, package("formulas/1b.gos.mcf")], sizes.to_vec()].concat();
     for (arguments, result) in [(&explore, false), (&check, true)] {
         let of = |arguments: &[String]| {
             let json = run(arguments).json;
-            if result { json["results"][0]["symmetries"].clone() } else { json["symmetries"].clone() }
+            if result {
+                json["results"][0]["symmetries"].clone()
+            } else {
+                json["symmetries"].clone()
+            }
         };
         let found = of(arguments);
         assert_eq!(found["order"], 2, "{found}");
         let dropped = found["dropped"].as_array().unwrap();
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
             let generator = format!("c_processor_core_{a}_id and c_processor_core_{b}_id");
-            let own = dropped.iter().find(|d| d["generator"] == *generator).unwrap_or_else(|| panic!("{generator}: {found}"));
+            let own = dropped
+                .iter()
+                .find(|d| d["generator"] == *generator)
+                .unwrap_or_else(|| panic!("{generator}: {found}"));
             assert!(own["why"].as_str().unwrap().contains("has no image"), "{found}");
         }
         assert!(found.get("off").is_none());
         let off = of(&[arguments.clone(), vec!["--without".into(), "symmetry".into()]].concat());
         assert_eq!((&off["order"], &off["off"]), (&1.into(), &"they are switched off".into()));
-        let off = of(&[arguments.clone(), vec!["--confluence".into(), "ip_wb_sync_store".into()]].concat());
+        let off =
+            of(&[arguments.clone(), vec!["--confluence".into(), "ip_wb_sync_store".into()]]
+                .concat());
         assert!(off["off"].as_str().unwrap().contains("not proven confluent"), "{off}");
     }
 }
 
 #[test]
 fn components_stay_interchangeable_when_they_are_folded() {
-    let steps: String = (0..11).map(|i| format!("P{i} = tick . P{} + go . P{i} + work . P{};\n", i + 1, i * 7 % 12)).collect();
+    let steps: String = (0..11)
+        .map(|i| format!("P{i} = tick . P{} + go . P{i} + work . P{};\n", i + 1, i * 7 % 12))
+        .collect();
     let text = format!(
         "act tick, Tick, go, work;\nproc\n{steps}P11 = tick . P0;\n\
          init allow({{Tick, go, work}}, comm({{tick|tick|tick|tick -> Tick}}, P0 || P0 || P0 || P0));"
     );
-    let spec = syntax::parse_specification(SourceId(0), &text).and_then(|s| typecheck::check_specification(&s)).unwrap();
+    let spec = syntax::parse_specification(SourceId(0), &text)
+        .and_then(|s| typecheck::check_specification(&s))
+        .unwrap();
     let mut found = Vec::new();
     for fold_above in [usize::MAX, 5_000] {
         let options = linearise::Options { fold_above, ..Default::default() };
@@ -284,7 +373,13 @@ fn components_stay_interchangeable_when_they_are_folded() {
         for symmetry in [true, false] {
             let options = explore::Options { threads: 1, symmetry, ..Default::default() };
             let outcome = explore::explore(&model, &options, &Budget::default(), &Silent).unwrap();
-            found.push((symmetry, outcome.symmetries, outcome.states, outcome.transitions, outcome.stored));
+            found.push((
+                symmetry,
+                outcome.symmetries,
+                outcome.states,
+                outcome.transitions,
+                outcome.stored,
+            ));
         }
         assert_eq!(summands < 1_000, fold_above == 5_000, "{summands} summands");
     }
@@ -296,7 +391,9 @@ fn components_stay_interchangeable_when_they_are_folded() {
 #[test]
 fn a_search_that_gives_symmetries_up_begins_again_without() {
     let text = "act tick; proc P(n: Nat) = (n < 3) -> tick . P(n + 1); init P(0) || P(0) || P(0);";
-    let spec = syntax::parse_specification(SourceId(0), text).and_then(|s| typecheck::check_specification(&s)).unwrap();
+    let spec = syntax::parse_specification(SourceId(0), text)
+        .and_then(|s| typecheck::check_specification(&s))
+        .unwrap();
     let process = linearise::linearise(&spec, &linearise::Options::default()).unwrap();
     let model = Compiled::new(process, &Confluence::None).unwrap();
     let options = explore::Options { threads: 1, ..Default::default() };
@@ -311,5 +408,8 @@ fn a_search_that_gives_symmetries_up_begins_again_without() {
     })
     .unwrap();
     assert_eq!((states, orders), (64, vec![Some(6), None]));
-    assert!(!dropped.is_empty() && dropped.iter().all(|d| d.why.contains("takes longer")), "{dropped:?}");
+    assert!(
+        !dropped.is_empty() && dropped.iter().all(|d| d.why.contains("takes longer")),
+        "{dropped:?}"
+    );
 }

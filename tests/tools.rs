@@ -1,4 +1,5 @@
-//! The commands over transition systems, equation systems and games, as their users run them: files in, JSON and exit codes out.
+//! The commands over transition systems, equation systems and games, as their users run them: files
+//! in, JSON and exit codes out.
 
 use crate::support::{Outcome, mu_check};
 use serde_json::Value;
@@ -34,7 +35,10 @@ impl Folder {
         self.path(name).display().to_string()
     }
     fn run(&self, command: &str) -> Outcome {
-        let words: Vec<String> = command.split(' ').map(|w| w.strip_prefix('@').map_or(w.to_string(), |n| self.text(n))).collect();
+        let words: Vec<String> = command
+            .split(' ')
+            .map(|w| w.strip_prefix('@').map_or(w.to_string(), |n| self.text(n)))
+            .collect();
         mu_check(&words)
     }
     /// Runs a command that must end with a code, and gives its JSON.
@@ -52,15 +56,25 @@ fn reduce_info_convert() {
     let j = f.expect(0, "reduce @two.mcrl2 --equivalence branching --out @two.aut");
     assert_eq!((&j["states"], &j["reduced"]["states"]), (&9.into(), &7.into()), "{j}");
     let info = f.expect(0, "info @two.aut");
-    assert_eq!((&info["states"], &info["deadlocks"], &info["actions"]["enter"]), (&7.into(), &0.into(), &6.into()));
+    assert_eq!(
+        (&info["states"], &info["deadlocks"], &info["actions"]["enter"]),
+        (&7.into(), &0.into(), &6.into())
+    );
     // From a file or from the specification, packed or not, the system is the same.
     f.expect(0, "convert @two.mcrl2 @all.aut.gz");
     for form in ["blts", "lts"] {
         f.expect(0, &format!("convert @two.mcrl2 @all.{form}"));
         let j = f.expect(0, &format!("compare @all.{form} @all.aut.gz"));
         assert_eq!(j["verdict"], "true", "{form}: {j}");
-        let j = f.expect(0, &format!("reduce @all.{form} --equivalence branching --hide leave --out @small.{form}"));
-        assert_eq!(f.expect(0, &format!("info @small.{form}"))["states"], j["reduced"]["states"], "{form}");
+        let j = f.expect(
+            0,
+            &format!("reduce @all.{form} --equivalence branching --hide leave --out @small.{form}"),
+        );
+        assert_eq!(
+            f.expect(0, &format!("info @small.{form}"))["states"],
+            j["reduced"]["states"],
+            "{form}"
+        );
         let mut bytes = std::fs::read(f.path(&format!("all.{form}"))).unwrap();
         bytes.truncate(bytes.len() / 2);
         std::fs::write(f.path(&format!("cut.{form}")), bytes).unwrap();
@@ -71,7 +85,9 @@ fn reduce_info_convert() {
     let figures = |command: &str| {
         let mut info = f.expect(0, command);
         // What the file is, and what only a specification has.
-        ["model", "parameters", "declared"].iter().for_each(|key| _ = info.as_object_mut().unwrap().remove(*key));
+        ["model", "parameters", "declared"]
+            .iter()
+            .for_each(|key| _ = info.as_object_mut().unwrap().remove(*key));
         info
     };
     assert_eq!(figures("info @two.mcrl2"), figures("info @all.aut"));
@@ -79,11 +95,19 @@ fn reduce_info_convert() {
     assert!(std::fs::read_to_string(f.path("two.dot")).unwrap().starts_with("digraph"));
     // Hiding everything visible leaves one state that can go on forever.
     let j = f.expect(0, "reduce @two.aut --hide enter,leave --equivalence div-branching");
-    assert_eq!((&j["reduced"]["states"], &j["reduced"]["transitions"]), (&1.into(), &1.into()), "{j}");
+    assert_eq!(
+        (&j["reduced"]["states"], &j["reduced"]["transitions"]),
+        (&1.into(), &1.into()),
+        "{j}"
+    );
     let j = f.expect(0, "info @two.aut --rename enter=x,leave=x --hide x(0)");
     assert_eq!(j["labels"], 2, "{j}");
     let wrong = f.run("info @two.aut --hide inn");
-    assert!(wrong.code == 2 && wrong.stderr.contains("`inn`") && wrong.stderr.contains("enter, leave"), "{}", wrong.stderr);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("`inn`") && wrong.stderr.contains("enter, leave"),
+        "{}",
+        wrong.stderr
+    );
     assert_eq!(f.run("convert @two.aut @two.txt").code, 2);
     assert_eq!(f.run("reduce @missing.aut").code, 2);
     assert_eq!(f.run("reduce @two.mcrl2 --max-states 3").code, 3);
@@ -95,16 +119,34 @@ fn compare_tells_apart() {
     f.file("two.mcrl2", BUFFERS);
     f.file("chain.mcrl2", CHAIN);
     for equivalence in ["branching", "div-branching", "weak", "trace", "weak-trace", "strong"] {
-        let j = f.expect(0, &format!("compare @two.mcrl2 @chain.mcrl2 --equivalence {equivalence}"));
+        let j =
+            f.expect(0, &format!("compare @two.mcrl2 @chain.mcrl2 --equivalence {equivalence}"));
         assert_eq!((&j["verdict"], &j["difference"]), (&"true".into(), &Value::Null));
     }
     // A buffer that can lose what it holds.
-    f.file("loses.mcrl2", &CHAIN.replace("take(n) . leave(n) . Second", "take(n) . (leave(n) . Second + tau . Second)"));
-    for (equivalence, kind) in
-        [("strong", "formula"), ("branching", "formula"), ("weak", "formula"), ("weak-trace", "trace"), ("trace", "trace")]
-    {
-        let j = f.expect(1, &format!("compare @chain.mcrl2 @loses.mcrl2 --equivalence {equivalence} --out @why.mcf"));
-        assert_eq!((&j["verdict"], &j["confirmed"], &j["difference"]["kind"]), (&"false".into(), &true.into(), &kind.into()), "{j}");
+    f.file(
+        "loses.mcrl2",
+        &CHAIN
+            .replace("take(n) . leave(n) . Second", "take(n) . (leave(n) . Second + tau . Second)"),
+    );
+    for (equivalence, kind) in [
+        ("strong", "formula"),
+        ("branching", "formula"),
+        ("weak", "formula"),
+        ("weak-trace", "trace"),
+        ("trace", "trace"),
+    ] {
+        let j = f.expect(
+            1,
+            &format!(
+                "compare @chain.mcrl2 @loses.mcrl2 --equivalence {equivalence} --out @why.mcf"
+            ),
+        );
+        assert_eq!(
+            (&j["verdict"], &j["confirmed"], &j["difference"]["kind"]),
+            (&"false".into(), &true.into(), &kind.into()),
+            "{j}"
+        );
         // The formula that is written does what it says.
         f.expect(0, "convert @chain.mcrl2 @a.aut");
         f.expect(0, "convert @loses.mcrl2 @b.aut");
@@ -117,13 +159,21 @@ fn compare_tells_apart() {
         let there = refines("@chain.mcrl2", "@loses.mcrl2");
         assert_eq!(there.code, 0, "{preorder}: {}", there.json);
         let back = refines("@loses.mcrl2", "@chain.mcrl2");
-        assert_eq!((back.code, &back.json["confirmed"]), (1, &true.into()), "{preorder}: {}", back.json);
+        assert_eq!(
+            (back.code, &back.json["confirmed"]),
+            (1, &true.into()),
+            "{preorder}: {}",
+            back.json
+        );
     }
-    assert_eq!(f.run("compare @two.mcrl2 @chain.mcrl2 --equivalence strong --preorder trace").code, 2);
+    assert_eq!(
+        f.run("compare @two.mcrl2 @chain.mcrl2 --equivalence strong --preorder trace").code,
+        2
+    );
 }
 
-/// Labels are opaque to `compare`: whatever they look like, a difference is confirmed, and the answer
-/// says whether `check` reads its formula with this meaning.
+/// Labels are opaque to `compare`: whatever they look like, a difference is confirmed, and the
+/// answer says whether `check` reads its formula with this meaning.
 #[test]
 fn compare_labels_that_formulas_read_otherwise() {
     let f = Folder::new();
@@ -161,7 +211,10 @@ fn compare_labels_that_formulas_read_otherwise() {
             f.expect(0, "check @a.aut @why.mcf");
             f.expect(1, "check @b.aut @why.mcf");
         } else {
-            assert!(difference["not_checkable"].as_str().is_some_and(|why| why.contains(label)), "{label}, {other}: {difference}");
+            assert!(
+                difference["not_checkable"].as_str().is_some_and(|why| why.contains(label)),
+                "{label}, {other}: {difference}"
+            );
         }
     }
     assert!(seen.iter().all(|n| *n > 3), "{seen:?}");
@@ -210,10 +263,17 @@ fn compare_labels_with_operators() {
 #[test]
 fn compare_labels_of_other_languages() {
     let f = Folder::new();
-    f.file("a.aut", "des (0, 3, 3)\n(0, \"PUT !\"x\" !3\", 1)\n(1, \"GET\", 2)\n(1, \"PUT !\"y\"\", 2)\n");
+    f.file(
+        "a.aut",
+        "des (0, 3, 3)\n(0, \"PUT !\"x\" !3\", 1)\n(1, \"GET\", 2)\n(1, \"PUT !\"y\"\", 2)\n",
+    );
     f.file("b.aut", "des (0, 4, 4)\n(0, \"PUT !\"x\" !3\", 1)\n(0, \"PUT !\"x\" !3\", 2)\n(1, \"GET\", 3)\n(2, \"PUT !\"y\"\", 3)\n");
     let j = f.expect(1, "compare @a.aut @b.aut");
-    assert_eq!((&j["confirmed"], &j["difference"]["kind"]), (&true.into(), &"formula".into()), "{j}");
+    assert_eq!(
+        (&j["confirmed"], &j["difference"]["kind"]),
+        (&true.into(), &"formula".into()),
+        "{j}"
+    );
     f.expect(0, "compare @a.aut @b.aut -e trace");
     f.expect(0, "compare @a.aut @b.aut --hide PUT --hide GET -e weak-trace");
     f.expect(0, "compare @b.aut @a.aut --preorder simulation");
@@ -242,7 +302,11 @@ fn games_are_written_and_solved() {
         f.expect(code, &format!("check @two.mcrl2 @f.mcf --game @{i}.pg"));
         for solver in ["auto", "zielonka", "promotion"] {
             let j = f.expect(code, &format!("solve @{i}.pg --solver {solver} --out @{i}.sol"));
-            assert_eq!((&j["verdict"], &j["verified"]), (&holds.to_string().into(), &true.into()), "{formula}: {j}");
+            assert_eq!(
+                (&j["verdict"], &j["verified"]),
+                (&holds.to_string().into(), &true.into()),
+                "{formula}: {j}"
+            );
         }
         let solution = std::fs::read_to_string(f.path(&format!("{i}.sol"))).unwrap();
         assert!(solution.starts_with("paritysol "), "{solution}");
@@ -258,7 +322,9 @@ fn games_are_written_and_solved() {
     f.file("bad.pg", "parity 1;\n0 0 2 0;\n");
     let wrong = f.run("solve @bad.pg");
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("bad.pg:2:5: error: ") && wrong.stderr.contains("    2 | 0 0 2 0;"),
+        wrong.code == 2
+            && wrong.stderr.contains("bad.pg:2:5: error: ")
+            && wrong.stderr.contains("    2 | 0 0 2 0;"),
         "{}",
         wrong.stderr
     );
@@ -270,14 +336,25 @@ fn equation_systems_are_printed() {
     let text = |model: &Path, formula: &str| {
         f.file("f.mcf", formula);
         let words = ["pbes".to_string(), model.display().to_string(), f.text("f.mcf")];
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(words)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
     f.file("chain.mcrl2", CHAIN);
-    let t =
-        text(&f.path("chain.mcrl2"), "nu X(n: Nat = 0). [tau]X(n + 1) && val(n < 9) && mu Y. (<exists m: Nat. leave(m)>true || <true>Y)");
-    assert!(t.contains("pbes\n") && t.contains("nu X(") && t.contains("mu Y(") && t.contains("init\n  X(0"), "{t}");
+    let t = text(
+        &f.path("chain.mcrl2"),
+        "nu X(n: Nat = 0). [tau]X(n + 1) && val(n < 9) && mu Y. (<exists m: Nat. leave(m)>true || <true>Y)",
+    );
+    assert!(
+        t.contains("pbes\n")
+            && t.contains("nu X(")
+            && t.contains("mu Y(")
+            && t.contains("init\n  X(0"),
+        "{t}"
+    );
     // It is read and solved, and its game is one like any other.
     f.file("t.pbes", &t);
     let j = f.expect(0, "solve @t.pbes --solver zielonka --max-states 100000");
@@ -289,16 +366,23 @@ fn equation_systems_are_printed() {
     f.file("endless.pbes", "pbes mu X(n: Nat) = val(n mod 7 > 9) || X(n + 1); init X(0);");
     let early = f.expect(3, "solve @endless.pbes --max-states 100");
     assert_eq!(early["stop"], "max-states", "{early}");
-    // Infinitely many instances and values, of which finitely many decide; and numbers that nothing looks at.
+    // Infinitely many instances and values, of which finitely many decide; and numbers that nothing
+    // looks at.
     for (system, code) in [
         ("nu X(n: Nat) = forall w: Nat. val(w < 3) && X(n + 1)", 1),
-        ("mu X(n: Nat) = exists w: Nat, i: Int. val(w * w == 9 && i < 0 && i * i == w + 1) || X(n + 1) && val(n > 5)", 0),
+        (
+            "mu X(n: Nat) = exists w: Nat, i: Int. val(w * w == 9 && i < 0 && i * i == w + 1) || X(n + 1) && val(n > 5)",
+            0,
+        ),
         (
             "nu X(n: Nat) = (forall w: Pos. val(w < 9) => X(w)) && (exists w: Nat. val(w > n) && (exists v: Nat. val(v * v == w) && X(1)))",
             0,
         ),
         ("mu X(n: Nat) = X(n + 1)", 1),
-        ("mu X(n: Nat) = (val(n == 2) && (exists m: Nat. val(m < 3) && Y(m, any)) || X(1) && Y(2, any)); nu Y(m, k: Nat) = Y(m, k)", 1),
+        (
+            "mu X(n: Nat) = (val(n == 2) && (exists m: Nat. val(m < 3) && Y(m, any)) || X(1) && Y(2, any)); nu Y(m, k: Nat) = Y(m, k)",
+            1,
+        ),
         ("nu X(n: Nat) = X(n + 1) && (forall w: Nat. val(n + w < 7))", 1),
     ] {
         f.file("many.pbes", &format!("glob any: Nat; pbes {system}; init X(0);"));
@@ -306,26 +390,41 @@ fn equation_systems_are_printed() {
     }
     f.file("bad.pbes", "pbes\n mu X(n: Nat) = X(m);\ninit X(0);\n");
     let wrong = f.run("solve @bad.pbes");
-    assert!(wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:19: error: `m` is not declared"), "{}", wrong.stderr);
+    assert!(
+        wrong.code == 2 && wrong.stderr.contains("bad.pbes:2:19: error: `m` is not declared"),
+        "{}",
+        wrong.stderr
+    );
     assert_eq!(f.run("pbes @chain.mcrl2 @missing.mcf").code, 2);
     f.file("x.aut", "des (0, 0, 1)\n");
     assert_eq!(f.run("pbes @x.aut @f.mcf").code, 2);
 }
 
-/// The labels of a stored system are typed by a specification beside it; what that does not declare is refused with its place.
+/// The labels of a stored system are typed by a specification beside it; what that does not declare
+/// is refused with its place.
 #[test]
 fn stored_systems_have_the_data_of_a_model() {
     let folder = Folder::new();
     folder.file("s.aut", "des (0,2,2)\n(0,\"send(c0)\",1)\n(1,\"recv(c1)\",0)\n");
-    folder.file("d.mcrl2", "sort Core = struct c0 | c1; act send, recv: Core; init send(c0) . recv(c1);");
+    folder.file(
+        "d.mcrl2",
+        "sort Core = struct c0 | c1; act send, recv: Core; init send(c0) . recv(c1);",
+    );
     folder.file("same.mcf", "forall c: Core. [true* . send(c) . recv(c)]false");
     folder.file("other.mcf", "exists c: Core. <true* . send(c)>true");
     let found = folder.expect(0, "check @s.aut --data @d.mcrl2 @same.mcf @other.mcf");
     assert_eq!(found["results"].as_array().map(Vec::len), Some(2), "{found}");
     assert!(folder.run("check @s.aut @same.mcf").stderr.contains("sort `Core` is not declared"));
-    folder.file("less.mcrl2", "sort Core = struct c0; act send, recv: Core; init send(c0) . recv(c0);");
+    folder.file(
+        "less.mcrl2",
+        "sort Core = struct c0; act send, recv: Core; init send(c0) . recv(c0);",
+    );
     let refused = folder.run("check @s.aut --data @less.mcrl2 @same.mcf");
-    assert!(refused.code == 2 && refused.stderr.contains("in the label `recv(c1)`"), "{}", refused.stderr);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("in the label `recv(c1)`"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// Programs and equation systems are models for every command.
@@ -349,12 +448,16 @@ fn every_command_takes_every_front_end() {
     assert!(three["states"].as_u64() > Some(129), "{three}");
 }
 
-/// A file of the mCRL2 toolset brings the data that formulas speak of; its numbers are digits of a machine.
+/// A file of the mCRL2 toolset brings the data that formulas speak of; its numbers are digits of a
+/// machine.
 #[test]
 fn an_lts_file_of_the_toolset_is_checked_with_the_data_that_it_brings() {
     let file = crate::support::package("tests/files/declared.lts");
     for (formula, code) in [
-        ("[true*](forall x: D, n: Nat. [a(x, n)](val(n == 2) || (exists m: Nat. val(m < 4) && <a(f(x), m)>true)))", 0),
+        (
+            "[true*](forall x: D, n: Nat. [a(x, n)](val(n == 2) || (exists m: Nat. val(m < 4) && <a(f(x), m)>true)))",
+            0,
+        ),
         ("<true*>(exists n: Nat, i: Int. val(i < 0 && n > exp(2, 70)) && <far(n, i)>true)", 0),
         ("<true*>(exists l: List(D). val(#l == 2) && <all({1, 2}, l)>true)", 0),
         ("<true*>(exists x: D. <a(x, largest([3, 5], 0))>true)", 1),
@@ -371,7 +474,11 @@ fn an_lts_file_of_the_toolset_is_checked_with_the_data_that_it_brings() {
         std::fs::read_to_string(folder.path(name)).unwrap()
     };
     let aut = texts("a.aut");
-    assert!(aut.contains("\"far(1180591620717411303429, -4)\"") && aut.contains("\"all({1, 2}, [d1, d2(7)])\""), "{aut}");
+    assert!(
+        aut.contains("\"far(1180591620717411303429, -4)\"")
+            && aut.contains("\"all({1, 2}, [d1, d2(7)])\""),
+        "{aut}"
+    );
     // What is written has the same labels.
     mu_check(&["convert", &file, &folder.text("b.lts")]);
     mu_check(&["convert", &folder.text("b.lts"), &folder.text("b.aut")]);

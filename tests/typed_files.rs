@@ -117,17 +117,34 @@ impl Maker<'_> {
             (Sort::Int, 3) => format!("({} - {})", self.of(Sort::Int, d), self.of(Sort::Pos, d)),
             (Sort::Int, 4) => format!("({} + {})", self.of(Sort::Int, d), self.of(Sort::Nat, d)),
             (Sort::Int, 5) => format!("(-{})", self.of(Sort::Pos, d)),
-            (Sort::Int, 6) => format!("lower({}, {})", self.of(Sort::Int, d), self.of(Sort::Pos, d)),
+            (Sort::Int, 6) => {
+                format!("lower({}, {})", self.of(Sort::Int, d), self.of(Sort::Pos, d))
+            }
             (Sort::Int, 7) => format!("floor({})", self.of(Sort::Real, d)),
             (Sort::Int, 8) => format!("pred({})", self.of(Sort::Nat, d)),
             (Sort::Real, 0..=2) => self.of(Sort::Int, d),
-            (Sort::Real, 3..=5) => format!("({} / {})", self.of(Sort::Int, d), self.of(Sort::Pos, d)),
-            (Sort::Real, 6..=8) => format!("({} + {})", self.of(Sort::Real, d), self.of(Sort::Nat, d)),
-            (Sort::Bool, 0) => format!("below({}, {})", self.of(Sort::Nat, d), self.of(Sort::Nat, d)),
-            (Sort::Bool, 1) => format!("({} in {{{}, {}}})", self.of(Sort::Nat, d), self.of(Sort::Nat, d), self.of(Sort::Pos, d)),
+            (Sort::Real, 3..=5) => {
+                format!("({} / {})", self.of(Sort::Int, d), self.of(Sort::Pos, d))
+            }
+            (Sort::Real, 6..=8) => {
+                format!("({} + {})", self.of(Sort::Real, d), self.of(Sort::Nat, d))
+            }
+            (Sort::Bool, 0) => {
+                format!("below({}, {})", self.of(Sort::Nat, d), self.of(Sort::Nat, d))
+            }
+            (Sort::Bool, 1) => format!(
+                "({} in {{{}, {}}})",
+                self.of(Sort::Nat, d),
+                self.of(Sort::Nat, d),
+                self.of(Sort::Pos, d)
+            ),
             (Sort::Bool, 2) => format!("!{}", self.of(Sort::Bool, d)),
-            (Sort::Bool, 3) => format!("({} && {})", self.of(Sort::Bool, d), self.of(Sort::Bool, d)),
-            (Sort::Bool, 4) => format!("({} || {})", self.of(Sort::Bool, d), self.of(Sort::Bool, d)),
+            (Sort::Bool, 3) => {
+                format!("({} && {})", self.of(Sort::Bool, d), self.of(Sort::Bool, d))
+            }
+            (Sort::Bool, 4) => {
+                format!("({} || {})", self.of(Sort::Bool, d), self.of(Sort::Bool, d))
+            }
             (Sort::Bool, 5) if self.has("q:") => format!("q({})", self.of(Sort::Nat, d)),
             (Sort::Bool, 6) => format!("(exists j: Nat. j < 3 && j == {})", self.of(Sort::Int, d)),
             (Sort::Bool, _) => {
@@ -136,7 +153,12 @@ impl Maker<'_> {
                 let relation = *self.random.choose(&["==", "!=", "<", "<=", ">", ">="]);
                 format!("({} {relation} {})", self.of(one, d), self.of(other, d))
             }
-            (_, _) => format!("if({}, {}, {})", self.of(Sort::Bool, d), self.of(sort, d), self.of(sort, d)),
+            (_, _) => format!(
+                "if({}, {}, {})",
+                self.of(Sort::Bool, d),
+                self.of(sort, d),
+                self.of(sort, d)
+            ),
         }
     }
     /// Makes a new value of a parameter, one of few.
@@ -147,10 +169,18 @@ impl Maker<'_> {
             "p" => format!("p = {nat} mod 2 + 1"),
             "i" => format!("i = {nat} mod 3 - 1"),
             "q" => {
-                let key = if self.sum.is_some() && self.random.chance(2, 3) { "k".to_string() } else { format!("{nat} mod 2") };
+                let key = if self.sum.is_some() && self.random.chance(2, 3) {
+                    "k".to_string()
+                } else {
+                    format!("{nat} mod 2")
+                };
                 format!("q = q[{key} -> {}]", self.of(Sort::Bool, 2))
             }
-            "t" => format!("t = record({nat} mod 2, {} mod 2 - 1, {})", self.of(Sort::Nat, 2), self.of(Sort::Bool, 1)),
+            "t" => format!(
+                "t = record({nat} mod 2, {} mod 2 - 1, {})",
+                self.of(Sort::Nat, 2),
+                self.of(Sort::Bool, 1)
+            ),
             _ => format!("s = [{nat} mod 2, {} mod 2]", self.of(Sort::Nat, 2)),
         }
     }
@@ -169,7 +199,8 @@ impl Maker<'_> {
             3 => format!("d({})", self.of(Sort::Real, 2)),
             _ => format!("e({})", self.of(Sort::Bool, 3)),
         };
-        let changed: Vec<&str> = self.parameters.clone().into_iter().filter(|_| self.random.chance(1, 2)).collect();
+        let changed: Vec<&str> =
+            self.parameters.clone().into_iter().filter(|_| self.random.chance(1, 2)).collect();
         let updates: Vec<String> = changed.iter().map(|p| self.update(p)).collect();
         format!("({sum}{condition}) -> {action} . X({}))", updates.join(", "))
     }
@@ -179,14 +210,23 @@ fn specification(seed: u64) -> String {
     let mut random = Random::new(seed);
     let chosen: Vec<_> = PARAMETERS.iter().filter(|_| random.chance(1, 2)).take(3).collect();
     let chosen = if chosen.is_empty() { vec![&PARAMETERS[3]] } else { chosen };
-    let mut maker = Maker { random: &mut random, parameters: chosen.iter().map(|c| c.0).collect(), sum: None };
+    let mut maker =
+        Maker { random: &mut random, parameters: chosen.iter().map(|c| c.0).collect(), sum: None };
     let summands: Vec<String> = (0..2 + maker.random.below(2)).map(|_| maker.summand()).collect();
-    let list = |at: fn(&(&'static str, &'static str)) -> &'static str| chosen.iter().map(|c| at(c)).collect::<Vec<_>>().join(", ");
-    format!("{HEAD}proc X({}) =\n    {};\ninit X({});\n", list(|c| c.0), summands.join("\n  + "), list(|c| c.1))
+    let list = |at: fn(&(&'static str, &'static str)) -> &'static str| {
+        chosen.iter().map(|c| at(c)).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{HEAD}proc X({}) =\n    {};\ninit X({});\n",
+        list(|c| c.0),
+        summands.join("\n  + "),
+        list(|c| c.1)
+    )
 }
 
 fn linear(seed: u64, text: &str, options: &Options) -> LinearProcess {
-    let tree = syntax::parse_specification(SourceId(0), text).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
+    let tree = syntax::parse_specification(SourceId(0), text)
+        .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     let spec = check_specification(&tree).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"));
     linearise::linearise(&spec, options).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{text}"))
 }
@@ -199,7 +239,9 @@ fn figures(process: LinearProcess) -> Option<(usize, BTreeMap<String, usize>)> {
     let (outcome, lts) = explore::explore_lts(&model, &options, &budget, &Silent).ok()?;
     let lts = (outcome.stop == Stop::Complete).then(|| reduce(&lts, Equivalence::Strong, 1))?;
     let mut labels = BTreeMap::new();
-    lts.labels.iter().for_each(|l| *labels.entry(lts.table.texts[l.index()].clone()).or_default() += 1);
+    lts.labels
+        .iter()
+        .for_each(|l| *labels.entry(lts.table.texts[l.index()].clone()).or_default() += 1);
     Some((lts.state_count(), labels))
 }
 
@@ -227,21 +269,27 @@ fn files_are_well_typed_with_every_simplification_and_mean_the_same() {
         for (name, options) in settings() {
             let process = linear(seed, &text, &options);
             unfolded += usize::from(name == "unfold" && process.params.len() > parameters);
-            let typed = typed_process(&process).unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}\n{text}"));
+            let typed = typed_process(&process)
+                .unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}\n{text}"));
             let mut bytes = Vec::new();
-            mcrl2::write_process(&typed, &mut bytes).unwrap_or_else(|e| panic!("seed {seed}, {name}: {}\n{text}", e.message));
+            mcrl2::write_process(&typed, &mut bytes)
+                .unwrap_or_else(|e| panic!("seed {seed}, {name}: {}\n{text}", e.message));
             // Reading and exploring costs more than writing.
             if expected.is_none() || !["unfold", "default", "all"].contains(&name) {
                 continue;
             }
-            let again = mcrl2::read_process(&bytes[..]).unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}\n{text}"));
+            let again = mcrl2::read_process(&bytes[..])
+                .unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}\n{text}"));
             let found = figures(linear(seed, &again, &Options::plain()));
             assert_eq!(found, expected, "seed {seed}, {name}\n{text}\n{again}");
             compared += 1;
         }
     }
     println!("{compared} files read again, {unfolded} of {cases} processes unfolded");
-    assert!(compared as u64 * 2 > cases && unfolded as u64 * 5 > cases, "{compared} read again, {unfolded} unfolded");
+    assert!(
+        compared as u64 * 2 > cases && unfolded as u64 * 5 > cases,
+        "{compared} read again, {unfolded} unfolded"
+    );
 }
 
 /// The sorts of numbers that a rewriter does not see stay in what unfolding writes.
@@ -266,7 +314,14 @@ fn conversions_survive_unfolding() {
         let expected = mu_check(&["explore", &path("m.mcrl2")]);
         assert_eq!(expected.json["states"], states, "{}", expected.stderr);
         for simplify in ["none", "unfold", "default"] {
-            let written = mu_check(&["linearise", &path("m.mcrl2"), "--simplify", simplify, "--out", &path("m.lps")]);
+            let written = mu_check(&[
+                "linearise",
+                &path("m.mcrl2"),
+                "--simplify",
+                simplify,
+                "--out",
+                &path("m.lps"),
+            ]);
             assert_eq!(written.code, 0, "{simplify}: {}", written.stderr);
             assert_eq!(mu_check(&["explore", &path("m.lps")]).json["states"], states, "{simplify}");
         }
@@ -291,21 +346,37 @@ fn terms_that_are_not_well_typed_are_refused() {
         let one = typed.term(Term::Number(1.into(), NumberSort::Nat));
         let next = typed.term(Term::Apply(plus, vec![n, one]));
         let condition = typed.term(Term::Operation("true".into(), bool));
-        let summand = Summand { variables: vec![], condition, actions: vec![], assignments: vec![(n, next)] };
-        let all = Process { typed, globals: vec![], parameters: vec![n], summands: vec![summand], initial: vec![one] };
+        let summand =
+            Summand { variables: vec![], condition, actions: vec![], assignments: vec![(n, next)] };
+        let all = Process {
+            typed,
+            globals: vec![],
+            parameters: vec![n],
+            summands: vec![summand],
+            initial: vec![one],
+        };
         (all, Sorts { nat, bool, plus })
     };
     mcrl2::write_process(&process().0, Vec::new()).unwrap();
     let broken: [(&str, Broken); 8] = [
         ("has arguments of the sorts Pos # Nat", |p, s| {
             let one = p.typed.term(Term::Number(1.into(), NumberSort::Pos));
-            p.summands[0].assignments[0].1 = p.typed.term(Term::Apply(s.plus, vec![one, p.initial[0]]));
+            p.summands[0].assignments[0].1 =
+                p.typed.term(Term::Apply(s.plus, vec![one, p.initial[0]]));
         }),
-        ("no operation `plus` has the sort Nat", |p, s| p.initial[0] = p.typed.term(Term::Operation("plus".into(), s.nat))),
-        ("a condition, `1: Nat`, has the sort Nat where Bool is expected", |p, _| p.summands[0].condition = p.initial[0]),
-        ("the variable `m` is not in scope", |p, s| p.initial[0] = p.typed.term(Term::Variable("m".into(), s.nat))),
+        ("no operation `plus` has the sort Nat", |p, s| {
+            p.initial[0] = p.typed.term(Term::Operation("plus".into(), s.nat))
+        }),
+        ("a condition, `1: Nat`, has the sort Nat where Bool is expected", |p, _| {
+            p.summands[0].condition = p.initial[0]
+        }),
+        ("the variable `m` is not in scope", |p, s| {
+            p.initial[0] = p.typed.term(Term::Variable("m".into(), s.nat))
+        }),
         ("the variable `n` is not in scope", |p, _| p.initial[0] = p.parameters[0]),
-        ("-1 is no number of the sort Nat", |p, _| p.initial[0] = p.typed.term(Term::Number((-1).into(), NumberSort::Nat))),
+        ("-1 is no number of the sort Nat", |p, _| {
+            p.initial[0] = p.typed.term(Term::Number((-1).into(), NumberSort::Nat))
+        }),
         ("0 values, and 1 are expected", |p, _| p.initial.clear()),
         ("is assigned, and is no parameter", |p, s| {
             let b = p.typed.term(Term::Variable("b".into(), s.bool));
@@ -316,6 +387,10 @@ fn terms_that_are_not_well_typed_are_refused() {
         let (mut changed, sorts) = process();
         change(&mut changed, sorts);
         let error = mcrl2::write_process(&changed, Vec::new()).unwrap_err();
-        assert!(error.message.contains(message) && error.exit_code() == 4, "{message}: {}", error.message);
+        assert!(
+            error.message.contains(message) && error.exit_code() == 4,
+            "{message}: {}",
+            error.message
+        );
     }
 }

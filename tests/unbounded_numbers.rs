@@ -19,7 +19,12 @@ struct Case {
     verdict: &'static str,
 }
 
-const fn case(name: &'static str, data: &'static str, process: &'static str, verdict: &'static str) -> Case {
+const fn case(
+    name: &'static str,
+    data: &'static str,
+    process: &'static str,
+    verdict: &'static str,
+) -> Case {
     Case { name, data, process, formula: NO_BAD, verdict }
 }
 
@@ -30,7 +35,10 @@ fn text(case: &Case) -> String {
         return format!("{HEAD}{}\n{acts}{}\n", case.data, case.process);
     }
     let counter = "(n < M) -> u(n) . C(n + 1)";
-    format!("{HEAD}{}\n{acts}proc C(n: Nat) = {counter} + ({}) -> bad(n) . delta;\ninit C(0);\n", case.data, case.process)
+    format!(
+        "{HEAD}{}\n{acts}proc C(n: Nat) = {counter} + ({}) -> bad(n) . delta;\ninit C(0);\n",
+        case.data, case.process
+    )
 }
 
 const CASES: &[Case] = &[
@@ -108,10 +116,17 @@ const CASES: &[Case] = &[
     },
 ];
 
-fn run(folder: &std::path::Path, name: &str, spec: &str, formulas: &[&str], number: &str) -> (i32, Vec<serde_json::Value>, String) {
+fn run(
+    folder: &std::path::Path,
+    name: &str,
+    spec: &str,
+    formulas: &[&str],
+    number: &str,
+) -> (i32, Vec<serde_json::Value>, String) {
     let model = folder.join(format!("{}.spec", name.replace(|c: char| !c.is_alphanumeric(), "_")));
     std::fs::write(&model, spec).unwrap();
-    let mut arguments = vec!["check".to_string(), model.display().to_string(), "-D".into(), number.into()];
+    let mut arguments =
+        vec!["check".to_string(), model.display().to_string(), "-D".into(), number.into()];
     arguments.extend(["--threads", "1", "--max-states", "20000"].map(String::from));
     arguments.extend(formulas.iter().flat_map(|f| ["-f".to_string(), f.to_string()]));
     let outcome = mu_check(&arguments);
@@ -122,7 +137,8 @@ fn run(folder: &std::path::Path, name: &str, spec: &str, formulas: &[&str], numb
 fn numbers_that_stand_elsewhere_are_seen() {
     let folder = tempfile::tempdir().unwrap();
     for case in CASES {
-        let (_, results, stderr) = run(folder.path(), case.name, &text(case), &[case.formula], "N=any");
+        let (_, results, stderr) =
+            run(folder.path(), case.name, &text(case), &[case.formula], "N=any");
         assert_eq!(results.len(), 1, "{}: {stderr}", case.name);
         let found = match results[0]["verdict"].as_str().unwrap() {
             "false" => results[0]["for"].as_str().unwrap(),
@@ -152,11 +168,20 @@ fn what_cannot_be_decided_of_one_formula_leaves_the_others() {
     let many = "act u, bad: Nat; proc C(n, m, k, l, p: Nat) = (n < M) -> u(n) . C(n + 1, n, m, k, l)
           + (n < m + 3 && m < k + 3 && k < l + 2 && l < p + 3 && n < M) -> bad(n) . C(n + 1, l, k, m, n);
         init C(0, 0, 0, 0, 0);";
-    let formulas = ["mu X. [true] X", "forall k: Nat. nu X. ([true] X && [u(k)] X && val(k != M))", "val(true)"];
-    let (code, results, stderr) = run(folder.path(), "many", &format!("{HEAD}{many}"), &formulas, "N=any");
+    let formulas = [
+        "mu X. [true] X",
+        "forall k: Nat. nu X. ([true] X && [u(k)] X && val(k != M))",
+        "val(true)",
+    ];
+    let (code, results, stderr) =
+        run(folder.path(), "many", &format!("{HEAD}{many}"), &formulas, "N=any");
     let verdicts: Vec<&str> = results.iter().map(|r| r["verdict"].as_str().unwrap()).collect();
     assert_eq!((code, verdicts), (3, vec!["unknown", "unknown", "true"]), "{stderr}");
-    assert!(results[0]["reason"].as_str().unwrap().contains("too many numbers at once"), "{}", results[0]);
+    assert!(
+        results[0]["reason"].as_str().unwrap().contains("too many numbers at once"),
+        "{}",
+        results[0]
+    );
     assert!(results[1]["tried"].as_str().unwrap().contains("cannot enumerate"), "{}", results[1]);
 }
 
@@ -223,14 +248,19 @@ fn random_model(random: &mut Random) -> String {
         "((q(#)) whr q = lambda z: Nat. z == # end)",
     ];
     let filled = |random: &mut Random, text: &str| -> String {
-        text.chars().map(|c| if c == '@' { random.below(8).to_string() } else { c.to_string() }).collect()
+        text.chars()
+            .map(|c| if c == '@' { random.below(8).to_string() } else { c.to_string() })
+            .collect()
     };
     let condition = |random: &mut Random| random_term(random, &CONDITIONS, 0);
     let data = filled(random, DATA);
     let update = *random.choose(&["n + 1, m", "n + 1, n", "n, m + 1", "0, n"]);
     let (step, bad) = (condition(random), condition(random));
-    let sum =
-        if random.chance(1, 4) { format!(" + sum x: Nat. (x < n && {}) -> bad(x) . delta", condition(random)) } else { String::new() };
+    let sum = if random.chance(1, 4) {
+        format!(" + sum x: Nat. (x < n && {}) -> bad(x) . delta", condition(random))
+    } else {
+        String::new()
+    };
     let start = *random.choose(&["0, 0", "0, K", "1, 0", "0, if(M > 5, 1, 2)"]);
     format!(
         "{HEAD}{data}act u, bad: Nat;\nproc C(n, m: Nat) = (n < M) -> u(n) . C(n + 1, m) + (n < M && m <= M && {step}) -> u(m) . C({update}) \
@@ -258,13 +288,17 @@ fn random_models_agree_with_single_values() {
         for result in &any {
             *counts.entry(result["verdict"].as_str().unwrap().to_string()).or_insert(0) += 1;
             let reason = result["reason"].as_str().unwrap();
-            assert!(!reason.contains("takes to be alike") && !reason.contains("is wrong"), "seed {seed}: {reason}\n{spec}");
+            assert!(
+                !reason.contains("takes to be alike") && !reason.contains("is wrong"),
+                "seed {seed}: {reason}\n{spec}"
+            );
         }
         if any.iter().all(|r| r["verdict"] != "true") {
             continue;
         }
         for n in [0, 5, 8, 9] {
-            let (_, one, stderr) = run(folder.path(), "random", &spec, &formulas, &format!("N={n}"));
+            let (_, one, stderr) =
+                run(folder.path(), "random", &spec, &formulas, &format!("N={n}"));
             assert_eq!(one.len(), formulas.len(), "seed {seed}: {stderr}\n{spec}");
             for (i, (all, one)) in any.iter().zip(&one).enumerate() {
                 let wrong = all["verdict"] == "true" && one["verdict"] == "false";
@@ -273,13 +307,17 @@ fn random_models_agree_with_single_values() {
         }
     }
     println!("{counts:?}");
-    assert!(only.is_some() || ["true", "false", "unknown"].iter().all(|v| counts.contains_key(*v)), "{counts:?}");
+    assert!(
+        only.is_some() || ["true", "false", "unknown"].iter().all(|v| counts.contains_key(*v)),
+        "{counts:?}"
+    );
 }
 
 /// Models of one run.
 const COUNT: u64 = 24;
 
-/// The answer names the values that were checked, and no others: neither those that the file excludes nor those for which the text is no model.
+/// The answer names the values that were checked, and no others: neither those that the file
+/// excludes nor those for which the text is no model.
 #[test]
 fn only_values_that_were_checked_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -296,28 +334,46 @@ fn only_values_that_were_checked_are_named() {
     let gaps = tried("gaps", "$param N: Nat = 2 where N < 2 || N == 4;", "N=any");
     assert_eq!(gaps, "true for N = 0 to 1, 4, one by one; the file excludes 2 to 3, 5 to 24");
     let folder = tempfile::tempdir().unwrap();
-    let spec =
-        format!("$param N: Nat = 2 where N <= 4;\n$param L: Nat = 1 where L < N;\nmap M, K: Nat; eqn M = ${{N}}; K = ${{L}}; {rest}");
+    let spec = format!(
+        "$param N: Nat = 2 where N <= 4;\n$param L: Nat = 1 where L < N;\nmap M, K: Nat; eqn M = ${{N}}; K = ${{L}}; {rest}"
+    );
     let model = folder.path().join("two.spec");
     std::fs::write(&model, spec).unwrap();
-    let arguments = ["check", &model.display().to_string(), "-D", "N=any", "-D", "L=any", "-f", NO_BAD].map(String::from);
+    let arguments =
+        ["check", &model.display().to_string(), "-D", "N=any", "-D", "L=any", "-f", NO_BAD]
+            .map(String::from);
     let outcome = mu_check(&arguments);
     // N from 1 to 4 with L below.
     let two = outcome.json["results"][0]["tried"].as_str().unwrap_or_default();
-    assert!(two.starts_with("true for 10 of the 325 values up to a sum of 24, one by one; the file excludes 315"), "{}", outcome.json);
+    assert!(
+        two.starts_with(
+            "true for 10 of the 325 values up to a sum of 24, one by one; the file excludes 315"
+        ),
+        "{}",
+        outcome.json
+    );
 }
 
-/// A value that stands for a case which is open is checked: it is far beyond those that are checked one by one.
+/// A value that stands for a case which is open is checked: it is far beyond those that are checked
+/// one by one.
 #[test]
 fn values_of_open_cases_are_checked() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, condition, least) in
-        [("sum", "M == 16 + 17", "N = 33"), ("below", "M > 18 + 19", "N = 38"), ("large", "M == 5000", "N = 5000")]
-    {
-        let spec =
-            format!("{HEAD}act u, bad: Nat; proc C(n: Nat) = (n < 1) -> u(n) . C(n + 1) + ({condition}) -> bad(n) . delta; init C(0);");
+    for (name, condition, least) in [
+        ("sum", "M == 16 + 17", "N = 33"),
+        ("below", "M > 18 + 19", "N = 38"),
+        ("large", "M == 5000", "N = 5000"),
+    ] {
+        let spec = format!(
+            "{HEAD}act u, bad: Nat; proc C(n: Nat) = (n < 1) -> u(n) . C(n + 1) + ({condition}) -> bad(n) . delta; init C(0);"
+        );
         let (code, results, stderr) = run(folder.path(), name, &spec, &[NO_BAD], "N=any");
-        assert_eq!((code, &results[0]["for"]), (1, &least.into()), "{name}: {stderr}\n{}", results[0]);
+        assert_eq!(
+            (code, &results[0]["for"]),
+            (1, &least.into()),
+            "{name}: {stderr}\n{}",
+            results[0]
+        );
     }
 }
 
@@ -325,21 +381,53 @@ fn values_of_open_cases_are_checked() {
 #[test]
 fn answers_of_other_formulas_are_not_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = format!("{HEAD}act u, bad: Nat; proc C(n: Nat) = (n < M) -> u(n) . C(n + 1); init C(0);");
-    let formulas = [NO_BAD, "[true* . nothing]false", "<u(0)>true", "[true* . (exists x: Nat. bad(x) && val(x >= M))] false"];
+    let spec =
+        format!("{HEAD}act u, bad: Nat; proc C(n: Nat) = (n < M) -> u(n) . C(n + 1); init C(0);");
+    let formulas = [
+        NO_BAD,
+        "[true* . nothing]false",
+        "<u(0)>true",
+        "[true* . (exists x: Nat. bad(x) && val(x >= M))] false",
+    ];
     let (code, results, stderr) = run(folder.path(), "refused", &spec, &formulas, "N=any");
     let found: Vec<_> = results.iter().map(|r| r["verdict"].as_str().unwrap()).collect();
     assert_eq!((code, &found[..]), (2, &["true", "unknown", "false", "true"][..]), "{stderr}");
-    assert!(results[1]["error"]["message"].as_str().is_some_and(|m| m.contains("nothing")), "{}", results[1]);
+    assert!(
+        results[1]["error"]["message"].as_str().is_some_and(|m| m.contains("nothing")),
+        "{}",
+        results[1]
+    );
     // The time is over before the model is there.
     let model = folder.path().join("refused.spec").display().to_string();
-    let text = ["check", &model, "-D", "N=any", "--timeout", "0.000001", "-f", NO_BAD, "-f", "[u(0)]false"].map(String::from);
+    let text = [
+        "check",
+        &model,
+        "-D",
+        "N=any",
+        "--timeout",
+        "0.000001",
+        "-f",
+        NO_BAD,
+        "-f",
+        "[u(0)]false",
+    ]
+    .map(String::from);
     let outcome = mu_check(&text);
-    let reasons: Vec<_> = outcome.json["results"].as_array().into_iter().flatten().map(|r| (&r["verdict"], &r["reason"])).collect();
-    assert!(reasons.len() == 2 && reasons.contains(&(&"unknown".into(), &"timeout".into())), "{}", outcome.json);
+    let reasons: Vec<_> = outcome.json["results"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|r| (&r["verdict"], &r["reason"]))
+        .collect();
+    assert!(
+        reasons.len() == 2 && reasons.contains(&(&"unknown".into(), &"timeout".into())),
+        "{}",
+        outcome.json
+    );
 }
 
-/// The name of the parameter may mean something else in the file. It means nothing in a formula, as where it has a value.
+/// The name of the parameter may mean something else in the file. It means nothing in a formula, as
+/// where it has a value.
 #[test]
 fn the_name_of_a_parameter_is_free() {
     let folder = tempfile::tempdir().unwrap();
@@ -363,15 +451,18 @@ fn the_name_of_a_parameter_is_free() {
     }
     // Which of two actions is meant depends on the value.
     let spec = "$param n: Nat = 3;\nact u: Pos; u: Nat; proc C = u(${n}) . C; init C;";
-    let (_, results, stderr) = run(folder.path(), "overloaded", spec, &["[true* . u(5 + 7)]false"], "n=any");
+    let (_, results, stderr) =
+        run(folder.path(), "overloaded", spec, &["[true* . u(5 + 7)]false"], "n=any");
     assert!(results[0]["verdict"] != "true", "{stderr}");
     // A literal is a positive number, a constant is none: that is no mistake of the file.
     let spec = "$param n: Nat = 3;\nact u: Pos; proc C = u(${n}) . C; init C;";
-    let (code, results, stderr) = run(folder.path(), "literal", spec, &["[true* . u(3)]false"], "n=any");
+    let (code, results, stderr) =
+        run(folder.path(), "literal", spec, &["[true* . u(3)]false"], "n=any");
     assert_eq!((code, &results[0]["for"]), (1, &"n = 3".into()), "{stderr}");
 }
 
-/// An instance that is no model is passed over, whatever the order of the parameters; results are for every value of these.
+/// An instance that is no model is passed over, whatever the order of the parameters; results are
+/// for every value of these.
 #[test]
 fn instances_that_are_no_models_are_passed_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -380,10 +471,19 @@ fn instances_that_are_no_models_are_passed_over() {
         proc P(n: Nat) = (n < ${N}) -> a(n) . P(n + 1) + sum v: V. b(v) . P(n); init P(0);";
     std::fs::write(&model, spec).unwrap();
     for order in [["N=any", "K=any"], ["K=any", "N=any"]] {
-        let words = ["check", &model, "-D", order[0], "-D", order[1], "-f", "[true* . a(6)]false"].map(String::from);
+        let words = ["check", &model, "-D", order[0], "-D", order[1], "-f", "[true* . a(6)]false"]
+            .map(String::from);
         let outcome = mu_check(&words);
         let at = outcome.json["results"][0]["for"].as_str().unwrap_or_default();
-        assert!(outcome.code == 1 && at.contains("N = 7") && at.contains("K = 1"), "{}: {}", outcome.json, outcome.stderr);
-        assert_eq!((&outcome.json["parameters"]["N"], &outcome.json["parameters"]["K"]), (&"any".into(), &"any".into()));
+        assert!(
+            outcome.code == 1 && at.contains("N = 7") && at.contains("K = 1"),
+            "{}: {}",
+            outcome.json,
+            outcome.stderr
+        );
+        assert_eq!(
+            (&outcome.json["parameters"]["N"], &outcome.json["parameters"]["K"]),
+            (&"any".into(), &"any".into())
+        );
     }
 }

@@ -66,7 +66,8 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
     let mut bad = Vec::new();
     for (name, command) in COMMANDS {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+        let file =
+            |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
         file("good.mcrl2", b"act a; init a;\n");
         file("good.mcf", b"<a>true\n");
         file("good.interface", b"load a\n");
@@ -95,9 +96,15 @@ fn bytes_that_are_not_text_are_refused_with_their_place() {
             "TEST" => "good.litmus".into(),
             word => word.to_string(),
         });
-        let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).current_dir(folder.path()).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_mu-check"))
+            .args(words)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
-        let named = text.lines().any(|l| l.contains(name.trim_start_matches('@')) && (l.contains("0xba") || l.contains("UTF-8")));
+        let named = text.lines().any(|l| {
+            l.contains(name.trim_start_matches('@')) && (l.contains("0xba") || l.contains("UTF-8"))
+        });
         if output.status.code() != Some(2) || !named {
             bad.push(format!("{name}: {command}: {:?}\n{text}", output.status.code()));
         }
@@ -112,7 +119,13 @@ fn arguments_that_are_not_text_are_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let odd = std::ffi::OsStr::from_bytes(b"odd\xe9.mcrl2");
     for command in ["explore", "eval"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).arg(command).arg(odd).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_mu-check")).arg(command).arg(odd).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{command}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

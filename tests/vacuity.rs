@@ -1,5 +1,6 @@
-//! Formulas that say nothing, in both directions: seeded faults are told, correct models are silent; where a false formula has no path, the part
-//! that fails is named; unfair loops are told. Expectations were written from the models and formulas, before any output was looked at.
+//! Formulas that say nothing, in both directions: seeded faults are told, correct models are
+//! silent; where a false formula has no path, the part that fails is named; unfair loops are told.
+//! Expectations were written from the models and formulas, before any output was looked at.
 
 use serde_json::Value;
 use std::process::Command;
@@ -12,7 +13,8 @@ fn check(model: &str, formula: &str) -> (i32, Value, String) {
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    let words = ["check", &at("model.mcrl2", model), &at("formula.mcf", formula), "--format", "json"];
+    let words =
+        ["check", &at("model.mcrl2", model), &at("formula.mcf", formula), "--format", "json"];
     let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
     let json = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     (output.status.code().unwrap(), json, String::from_utf8_lossy(&output.stderr).into_owned())
@@ -38,7 +40,10 @@ fn mutual_exclusion_of_a_correct_semaphore_was_tested() {
     silent(MUTEX, EXCLUSION);
     silent(MUTEX, "[true* . enter(1) . (!leave(1))*] [enter(2)] false");
     silent(MUTEX, "nu X. ([true]X && [enter(1)] nu Y. ([enter(2)]false && [!leave(1)]Y))");
-    silent(MUTEX, "forall i, j: Pos. val(i != j) => [true* . enter(i) . (!leave(i))* . enter(j)] false");
+    silent(
+        MUTEX,
+        "forall i, j: Pos. val(i != j) => [true* . enter(i) . (!leave(i))* . enter(j)] false",
+    );
 }
 
 /// Each fault makes the formula say nothing; what is said of it is a warning with the reason.
@@ -46,13 +51,33 @@ fn mutual_exclusion_of_a_correct_semaphore_was_tested() {
 fn seeded_faults_are_told() {
     let faults: [(&str, &str, &str, &str); 6] = [
         // The action is hidden.
-        ("hide({up, down}", "hide({up, down, enter}", "no step is ever labelled enter", "it is hidden in line 4"),
+        (
+            "hide({up, down}",
+            "hide({up, down, enter}",
+            "no step is ever labelled enter",
+            "it is hidden in line 4",
+        ),
         // It is not in `allow`.
-        ("allow({enter, leave", "allow({leave", "no step is ever labelled enter", "`allow` in line 4 does not list enter"),
+        (
+            "allow({enter, leave",
+            "allow({leave",
+            "no step is ever labelled enter",
+            "`allow` in line 4 does not list enter",
+        ),
         // It is renamed on the way out.
-        ("init hide(", "init rename({enter -> leave}, hide(", "no step is ever labelled enter", "it is renamed to leave in line 4"),
+        (
+            "init hide(",
+            "init rename({enter -> leave}, hide(",
+            "no step is ever labelled enter",
+            "it is renamed to leave in line 4",
+        ),
         // The semaphore never lets anybody in: nobody ever does what it offers.
-        ("acquire . release . Semaphore", "release . Semaphore", "no transition that was met ever fitted this modality", "enter(1)"),
+        (
+            "acquire . release . Semaphore",
+            "release . Semaphore",
+            "no transition that was met ever fitted this modality",
+            "enter(1)",
+        ),
         // The first user waits for its own exit.
         (
             "p . enter(i)",
@@ -61,7 +86,12 @@ fn seeded_faults_are_told() {
             "",
         ),
         // Another process is checked.
-        ("User(1) || User(2)", "User(3) || User(2)", "no transition that was met ever fitted this modality", ""),
+        (
+            "User(1) || User(2)",
+            "User(3) || User(2)",
+            "no transition that was met ever fitted this modality",
+            "",
+        ),
     ];
     for (from, to, what, why) in faults {
         assert!(MUTEX.contains(from), "{from}");
@@ -85,15 +115,28 @@ init hide({busRd},
 ";
     let (code, json, stderr) = check(model, "[true* . busRd(0)] false");
     assert_eq!(code, 0);
-    assert!(stderr.contains("formula.mcf:1:10: warning: no step is ever labelled busRd: it is hidden in line 3"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "formula.mcf:1:10: warning: no step is ever labelled busRd: it is hidden in line 3"
+        ),
+        "{stderr}"
+    );
     assert!(json["results"][0]["notes"].to_string().contains("it is hidden in line 3"), "{json}");
     // With arguments that never occur: a note, as the model does such steps.
     let (_, _, stderr) = check(model, "[true* . busWr(2)] false");
-    assert!(stderr.contains("note: no step that was met is labelled busWr(2): met were busWr(0), busWr(1)"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "note: no step that was met is labelled busWr(2): met were busWr(0), busWr(1)"
+        ),
+        "{stderr}"
+    );
     assert!(!stderr.contains("warning"), "{stderr}");
     // Declared and done by nobody.
     let (_, _, stderr) = check(model, "[true* . req(0)] false");
-    assert!(stderr.contains("warning: no step is ever labelled req: no component does it"), "{stderr}");
+    assert!(
+        stderr.contains("warning: no step is ever labelled req: no component does it"),
+        "{stderr}"
+    );
     // What is forbidden and happens elsewhere is silent.
     silent(model, "[busWr(0)] false");
 }
@@ -103,18 +146,36 @@ fn without_a_path_the_part_that_fails_is_named() {
     let model = "act load, store, fence; proc P = load . store . P; init P;";
     let (code, _, stderr) = check(model, "[true*]<store>true");
     assert_eq!(code, 1);
-    assert!(stderr.contains("formula.mcf:1:8: note: `<store>true` fails at the start; there possible: load"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "formula.mcf:1:8: note: `<store>true` fails at the start; there possible: load"
+        ),
+        "{stderr}"
+    );
     let (code, _, stderr) = check(model, "<true*>[true]false");
     assert_eq!(code, 1);
-    assert!(stderr.contains("formula.mcf:1:8: note: no path of its form leads to a state where `[true]false` holds"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "formula.mcf:1:8: note: no path of its form leads to a state where `[true]false` holds"
+        ),
+        "{stderr}"
+    );
     assert!(stderr.contains("states that were met; at the start possible: load"), "{stderr}");
     let (code, _, stderr) = check(model, "[load]<load>true");
     assert_eq!(code, 1);
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
-    for formula in ["nu X. <store>X", "exists n: Nat. val(n < 3) && <store>true", "(<store>true) || <fence>true"] {
+    for formula in [
+        "nu X. <store>X",
+        "exists n: Nat. val(n < 3) && <store>true",
+        "(<store>true) || <fence>true",
+    ] {
         let (code, _, stderr) = check(model, formula);
         assert_eq!(code, 1);
-        assert!(stderr.contains("note: `") && stderr.contains("fails at the start; there possible: load"), "{formula}: {stderr}");
+        assert!(
+            stderr.contains("note: `")
+                && stderr.contains("fails at the start; there possible: load"),
+            "{formula}: {stderr}"
+        );
     }
 }
 
@@ -124,7 +185,11 @@ fn unfair_loops_are_told() {
     let response = "[true* . req] mu X. ([!ack]X && <true>true)";
     let (code, _, stderr) = check(model, response);
     assert_eq!(code, 1);
-    assert!(stderr.contains("the loop may be unfair: in it ack is possible all the time and never done"), "{stderr}");
+    assert!(
+        stderr
+            .contains("the loop may be unfair: in it ack is possible all the time and never done"),
+        "{stderr}"
+    );
     // The formulas of docs/explanations.md.
     assert_eq!(check(model, "[true* . req . (!ack)*] <true* . ack> true").0, 0);
     let broken = model.replace("spin . Q + ack . P", "spin . Q + ack . P + spin . R; R = spin . R");
@@ -135,7 +200,8 @@ fn unfair_loops_are_told() {
     assert_eq!(check(ticking, fair).0, 0);
     assert_eq!(check(&ticking.replace("spin . Q + ack", "tick . Q + ack"), fair).0, 1);
     // A loop in which nothing else is possible is no matter of fairness.
-    let (code, _, stderr) = check("act req, ack, spin; proc P = req . Q; Q = spin . Q; init P + ack;", response);
+    let (code, _, stderr) =
+        check("act req, ack, spin; proc P = req . Q; Q = spin . Q; init P + ack;", response);
     assert_eq!(code, 1);
     assert!(!stderr.contains("unfair"), "{stderr}");
 }
@@ -151,17 +217,25 @@ fn what_can_never_happen_is_told() {
     // An action whose partner nobody does.
     warned(
         "act s, r, c, d;\nproc P = d . s . P;\ninit allow({c, d}, comm({s|r -> c}, P || d));\n",
-        &["model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever does"],
+        &[
+            "model.mcrl2:2:14: warning: s of P never happens: `r|s -> c` in line 3 lacks r, which no other component ever does",
+        ],
     );
     // A communication whose values never agree, and components that it keeps from the start.
     warned(
         "act s, r, c: Nat;\nproc P = s(1) . P; Q = r(2) . Q;\ninit allow({c}, comm({s|r -> c}, P || Q));\n",
-        &["warning: s of P never happens", "Q offers r(2), so the values do not agree", "P is stuck from the start"],
+        &[
+            "warning: s of P never happens",
+            "Q offers r(2), so the values do not agree",
+            "P is stuck from the start",
+        ],
     );
     // An `allow` that lets nothing through.
     warned(
         "act a, b;\nproc P = a . P;\ninit allow({b}, P);\n",
-        &["model.mcrl2:3:6: warning: this `allow` lets nothing through: the components below it do a"],
+        &[
+            "model.mcrl2:3:6: warning: this `allow` lets nothing through: the components below it do a",
+        ],
     );
     // A correct model has nothing to be told of.
     let (_, _, stderr) = check(MUTEX, "[true*]true");
@@ -171,23 +245,41 @@ fn what_can_never_happen_is_told() {
 #[test]
 fn the_conjunct_that_fails_is_named() {
     let model = "act load, store, fence; proc P = load . store . P; init P;";
-    let (code, _, stderr) = check(model, "[true*.fence]false &&\n[true*.load.store]false &&\n[true*]<true>true");
+    let (code, _, stderr) =
+        check(model, "[true*.fence]false &&\n[true*.load.store]false &&\n[true*]<true>true");
     assert_eq!(code, 1);
-    assert!(stderr.contains("formula.mcf:2:1: note: of the parts that `&&` joins, `[true*.load.store]false` fails"), "{stderr}");
+    assert!(
+        stderr.contains(
+            "formula.mcf:2:1: note: of the parts that `&&` joins, `[true*.load.store]false` fails"
+        ),
+        "{stderr}"
+    );
     assert!(!stderr.contains("there possible"), "{stderr}");
-    // On the steps of the evidence alone the first one is false too, which asks for more of them; in the model it is not.
+    // On the steps of the evidence alone the first one is false too, which asks for more of them;
+    // in the model it is not.
     let (_, _, stderr) = check(model, "[true*]<true>true && [true*.load.store]false");
-    assert!(stderr.contains("of the parts that `&&` joins, `[true*.load.store]false` fails"), "{stderr}");
+    assert!(
+        stderr.contains("of the parts that `&&` joins, `[true*.load.store]false` fails"),
+        "{stderr}"
+    );
     // What fails within it is told as if it stood alone.
     let (_, _, stderr) = check(model, "[true*.fence]false && [true*]<load>true");
     assert!(stderr.contains("of the parts that `&&` joins, `[true*]<load>true` fails"), "{stderr}");
     assert!(stderr.contains("`<load>true` fails after 1 step; there possible: store"), "{stderr}");
-    // The path leads on in what a condition on data guards: it fails at the start, not where the path ends.
-    let (code, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "forall n: Nat. val(n > 0) || [true*.a(n)]false");
+    // The path leads on in what a condition on data guards: it fails at the start, not where the
+    // path ends.
+    let (code, _, stderr) = check(
+        "act a: Nat; proc P = a(1) . a(2) . P; init P;",
+        "forall n: Nat. val(n > 0) || [true*.a(n)]false",
+    );
     assert_eq!((code, stderr.contains("note")), (0, false), "{stderr}");
-    let (code, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "forall n: Nat. val(n > 1) || [true*.a(n)]false");
+    let (code, _, stderr) = check(
+        "act a: Nat; proc P = a(1) . a(2) . P; init P;",
+        "forall n: Nat. val(n > 1) || [true*.a(n)]false",
+    );
     assert_eq!((code, stderr.contains("fails after")), (1, false), "{stderr}");
-    let (_, _, stderr) = check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "[a(1)](val(1 < 2) => <a(1)>true)");
+    let (_, _, stderr) =
+        check("act a: Nat; proc P = a(1) . a(2) . P; init P;", "[a(1)](val(1 < 2) => <a(1)>true)");
     assert!(stderr.contains("`<a(1)>true` fails after 1 step; there possible: a(2)"), "{stderr}");
     // A place whose text leaves parentheses open is shown with them closed.
     let (_, _, stderr) = check(model, "<true*>([true](<fence>(true)))");
@@ -196,7 +288,8 @@ fn the_conjunct_that_fails_is_named() {
 
 #[test]
 fn one_text_for_many_components_serves_each_in_its_way() {
-    // Each cell is written by one of two actions; none is told of, as each action is done by the other cell.
+    // Each cell is written by one of two actions; none is told of, as each action is done by the
+    // other cell.
     let model = "sort Name = struct x | y;
 act get, set, wr, rd, ask, put: Name;
 proc Cell(n: Name) = put(n) . Cell(n) + get(n) . Cell(n);
@@ -227,21 +320,30 @@ init P([4, 2]);
     let path = folder.path().join("model.mcrl2").display().to_string();
     std::fs::write(&path, model).unwrap();
     for threads in ["1", "2"] {
-        let words = ["explore", &path, "--max-states", "200", "--threads", threads, "--format", "json"];
+        let words =
+            ["explore", &path, "--max-states", "200", "--threads", threads, "--format", "json"];
         let output = Command::new(env!("CARGO_BIN_EXE_mu-check")).args(words).output().unwrap();
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         let told: Vec<(u64, String)> = (json["warnings"].as_array().unwrap().iter())
             .filter(|w| w["text"].as_str().unwrap().contains("label"))
             .map(|w| (w["line"].as_u64().unwrap(), w["text"].as_str().unwrap().to_string()))
             .collect();
-        let expected = [(5, "a(head([]))", "`head([])`"), (6, "b(g(0))", "`g(0)`"), (7, "c([1, f(0)])", "`f(0)`"), (9, "b(D0)", "`D0`")];
+        let expected = [
+            (5, "a(head([]))", "`head([])`"),
+            (6, "b(g(0))", "`g(0)`"),
+            (7, "c([1, f(0)])", "`f(0)`"),
+            (9, "b(D0)", "`D0`"),
+        ];
         assert_eq!(told.len(), expected.len(), "{told:?}");
         for ((line, text), (at, label, term)) in told.iter().zip(expected) {
             assert!(*line == at && text.contains(label) && text.contains(term), "{line}: {text}");
         }
     }
     // A model all of whose labels have values is silent, also where it is checked.
-    silent("act a: Nat; proc P(l: List(Nat)) = (l != []) -> a(head(l)) . P(tail(l)) <> a(0) . P([1, 2]); init P([]);", "[true*]true");
+    silent(
+        "act a: Nat; proc P(l: List(Nat)) = (l != []) -> a(head(l)) . P(tail(l)) <> a(0) . P([1, 2]); init P([]);",
+        "[true*]true",
+    );
     let (_, json, stderr) = check("act a: Nat; init a(head([]));", "[true*]true");
     assert!(stderr.contains("model.mcrl2:1:18: warning: in the label a(head([]))"), "{stderr}");
     assert!(json["warnings"].to_string().contains("head([])"), "{json}");

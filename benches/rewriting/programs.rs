@@ -1,5 +1,6 @@
-//! Small functional programs in the manner of the Rewrite Engines Competition: for each, equations, an expression at full size with its
-//! normal form, and a small one with its. The results are those of the same algorithms run elsewhere, or known numbers.
+//! Small functional programs in the manner of the Rewrite Engines Competition: for each, equations,
+//! an expression at full size with its normal form, and a small one with its. The results are those
+//! of the same algorithms run elsewhere, or known numbers.
 
 /// A program. The benchmark runs it at full size, the test at small size.
 #[allow(dead_code)]
@@ -14,7 +15,8 @@ pub struct Program {
     pub quick: (&'static str, &'static str),
 }
 
-/// A list of pseudo-random numbers, and a number that depends on all elements of a list and their order.
+/// A list of pseudo-random numbers, and a number that depends on all elements of a list and their
+/// order.
 macro_rules! lists {
     ($text:literal) => {
         concat!(
@@ -28,7 +30,8 @@ macro_rules! lists {
     };
 }
 
-/// Expressions over numbers modulo 17, which are terms built by successor, and their value `ev` without powers.
+/// Expressions over numbers modulo 17, which are terms built by successor, and their value `ev`
+/// without powers.
 macro_rules! arithmetic {
     () => {
         "sort N = struct zero | s(N); E = struct num(N) | plus(E, E) | times(E, E) | power(E, E);

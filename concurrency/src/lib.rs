@@ -1,4 +1,5 @@
-//! The tables that threads share, without the rest of the tool: built in seconds, so that slow checkers can be let loose on them.
+//! The tables that threads share, without the rest of the tool: built in seconds, so that slow
+//! checkers can be let loose on them.
 //!
 //! Every order of accesses that the memory model allows (loom; `orders.rs` beside each table):
 //!
@@ -6,8 +7,8 @@
 //! RUSTFLAGS="--cfg loom" cargo test --release --manifest-path concurrency/Cargo.toml
 //! ```
 //!
-//! Undefined behaviour and data races (Miri), and data races in longer runs (the thread sanitizer), with a nightly toolchain that has
-//! `miri` and `rust-src`:
+//! Undefined behaviour and data races (Miri), and data races in longer runs (the thread sanitizer),
+//! with a nightly toolchain that has `miri` and `rust-src`:
 //!
 //! ```sh
 //! cargo +nightly miri test --manifest-path concurrency/Cargo.toml

@@ -1,7 +1,10 @@
-//! mu-check for Python: the types of the library's first page, with Python's numbers, exceptions and interrupts.
+//! mu-check for Python: the types of the library's first page, with Python's numbers, exceptions
+//! and interrupts.
 //!
-//! Searches run without Python's lock on a thread of their own, while this one looks whether somebody pressed Ctrl-C; a search that is interrupted ends within
-//! moments and raises `KeyboardInterrupt`. What Python code makes of results (rows of a sweep, pictures in a notebook) is written in Python, in `python/mu_check`.
+//! Searches run without Python's lock on a thread of their own, while this one looks whether
+//! somebody pressed Ctrl-C; a search that is interrupted ends within moments and raises
+//! `KeyboardInterrupt`. What Python code makes of results (rows of a sweep, pictures in a notebook)
+//! is written in Python, in `python/mu_check`.
 #![warn(missing_docs)]
 
 use mu_base::Limits;
@@ -17,7 +20,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-create_exception!(mu_check, Error, PyException, "What is wrong with a model, a formula or a run: `stage`, `message`, `place`, `notes`.");
+create_exception!(
+    mu_check,
+    Error,
+    PyException,
+    "What is wrong with a model, a formula or a run: `stage`, `message`, `place`, `notes`."
+);
 
 /// How often a waiting thread looks for an interrupt and tells how far the search is.
 const LOOK: Duration = Duration::from_millis(50);
@@ -51,9 +59,13 @@ struct Options {
 
 impl Options {
     fn run(self) -> Result<Run, mu_library::Error> {
-        let timeout = self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::ZERO));
+        let timeout =
+            self.timeout.map(|t| Duration::try_from_secs_f64(t).unwrap_or(Duration::ZERO));
         let limits = Limits { max_states: self.max_states, max_memory: self.max_memory, timeout };
-        let run = Run::limited(limits).engine(&self.engine)?.symmetry(self.symmetry).partial_order(self.partial_order);
+        let run = Run::limited(limits)
+            .engine(&self.engine)?
+            .symmetry(self.symmetry)
+            .partial_order(self.partial_order);
         Ok(match self.threads {
             Some(threads) => run.threads(threads),
             None => run,
@@ -61,7 +73,8 @@ impl Options {
     }
 }
 
-/// Searches on a thread of its own; `progress(states, transitions, seconds)` is called from this one.
+/// Searches on a thread of its own; `progress(states, transitions, seconds)` is called from this
+/// one.
 fn searched<T: Send>(
     py: Python<'_>,
     options: Options,
@@ -75,27 +88,35 @@ fn searched<T: Send>(
     let start = Instant::now();
     std::thread::scope(|scope| {
         let (done, finished) = channel();
-        // Waiting happens without Python's lock, for which what is waited on must be one that threads may share.
+        // Waiting happens without Python's lock, for which what is waited on must be one that
+        // threads may share.
         let finished = Mutex::new(finished);
         let run = &run;
         scope.spawn(move || _ = done.send(search(run)));
         loop {
-            match py.detach(|| finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)) {
+            match py.detach(|| {
+                finished.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)
+            }) {
                 Ok(result) => return result.map_err(|e| raise(&e)),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::new_err("internal error: the search ended without an answer"));
+                    return Err(Error::new_err(
+                        "internal error: the search ended without an answer",
+                    ));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let told = match (progress, heard.try_iter().last()) {
-                        (Some(progress), Some((states, transitions))) => {
-                            progress.call1((states, transitions, start.elapsed().as_secs_f64())).map(|_| ())
-                        }
+                        (Some(progress), Some((states, transitions))) => progress
+                            .call1((states, transitions, start.elapsed().as_secs_f64()))
+                            .map(|_| ()),
                         _ => Ok(()),
                     };
                     if let Err(error) = told.and_then(|()| py.check_signals()) {
                         flag.store(true, Ordering::Relaxed);
-                        // The scope waits for the search, which the flag ends; Python may go on meanwhile.
-                        py.detach(|| _ = finished.lock().unwrap_or_else(PoisonError::into_inner).recv());
+                        // The scope waits for the search, which the flag ends; Python may go on
+                        // meanwhile.
+                        py.detach(|| {
+                            _ = finished.lock().unwrap_or_else(PoisonError::into_inner).recv()
+                        });
                         return Err(error);
                     }
                 }
@@ -126,7 +147,10 @@ impl Counts {
     fn __repr__(&self) -> String {
         let known = |n: &Option<BigUint>| n.as_ref().map_or("None".to_string(), BigUint::to_string);
         let (transitions, deadlocks) = (known(&self.transitions), known(&self.deadlocks));
-        format!("Counts(states={}, transitions={transitions}, deadlocks={deadlocks}, stop='{}')", self.states, self.stop)
+        format!(
+            "Counts(states={}, transitions={transitions}, deadlocks={deadlocks}, stop='{}')",
+            self.states, self.stop
+        )
     }
 }
 
@@ -224,11 +248,16 @@ impl Judgement {
     }
     /// An unknown verdict is neither true nor false, so it is no condition.
     fn __bool__(&self) -> PyResult<bool> {
-        self.verdict().ok_or_else(|| Error::new_err(format!("the verdict is unknown: {}", self.stop())))
+        self.verdict()
+            .ok_or_else(|| Error::new_err(format!("the verdict is unknown: {}", self.stop())))
     }
     fn __repr__(&self) -> String {
         let verdict = self.verdict().map_or("None", |v| if v { "True" } else { "False" });
-        format!("Judgement(verdict={verdict}, equations={}, stop='{}')", self.equations, self.stop())
+        format!(
+            "Judgement(verdict={verdict}, equations={}, stop='{}')",
+            self.equations,
+            self.stop()
+        )
     }
 }
 
@@ -246,7 +275,12 @@ impl Model {
 
     /// Counts states, transitions and deadlocks.
     #[pyo3(signature = (options, progress=None))]
-    fn explore(&self, py: Python<'_>, options: Options, progress: Option<&Bound<'_, PyAny>>) -> PyResult<Counts> {
+    fn explore(
+        &self,
+        py: Python<'_>,
+        options: Options,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Counts> {
         let start = Instant::now();
         let c = searched(py, options, progress, |run| self.0.explore(run))?;
         Ok(Counts {
@@ -261,28 +295,53 @@ impl Model {
 
     /// Checks a formula, given as text.
     #[pyo3(signature = (formula, options, progress=None))]
-    fn check(&self, py: Python<'_>, formula: &str, options: Options, progress: Option<&Bound<'_, PyAny>>) -> PyResult<Judgement> {
+    fn check(
+        &self,
+        py: Python<'_>,
+        formula: &str,
+        options: Options,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Judgement> {
         let start = Instant::now();
         let j = searched(py, options, progress, |run| self.0.check(formula, run))?;
         let evidence = j.evidence.map(|e| Py::new(py, Evidence(e))).transpose()?;
-        Ok(Judgement { verdict: j.verdict, states: j.states, equations: j.equations, seconds: start.elapsed().as_secs_f64(), evidence })
+        Ok(Judgement {
+            verdict: j.verdict,
+            states: j.states,
+            equations: j.equations,
+            seconds: start.elapsed().as_secs_f64(),
+            evidence,
+        })
     }
 }
 
-fn model(specification: Specification, parameters: BTreeMap<String, String>) -> Result<Model, mu_library::Error> {
+fn model(
+    specification: Specification,
+    parameters: BTreeMap<String, String>,
+) -> Result<Model, mu_library::Error> {
     let with = parameters.into_iter().fold(specification, |s, (name, value)| s.with(name, value));
     with.model().map(Model)
 }
 
 /// The model of a file.
 #[pyfunction]
-fn open_model(py: Python<'_>, path: PathBuf, parameters: BTreeMap<String, String>) -> PyResult<Model> {
-    py.detach(|| Specification::open(path).and_then(|s| model(s, parameters))).map_err(|e| raise(&e))
+fn open_model(
+    py: Python<'_>,
+    path: PathBuf,
+    parameters: BTreeMap<String, String>,
+) -> PyResult<Model> {
+    py.detach(|| Specification::open(path).and_then(|s| model(s, parameters)))
+        .map_err(|e| raise(&e))
 }
 
 /// The model of a text; its name is for messages.
 #[pyfunction]
-fn text_model(py: Python<'_>, name: String, text: String, parameters: BTreeMap<String, String>) -> PyResult<Model> {
+fn text_model(
+    py: Python<'_>,
+    name: String,
+    text: String,
+    parameters: BTreeMap<String, String>,
+) -> PyResult<Model> {
     py.detach(|| model(Specification::new(name, text), parameters)).map_err(|e| raise(&e))
 }
 

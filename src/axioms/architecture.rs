@@ -1,4 +1,5 @@
-//! The names that models of each architecture expect: tags of events and relations that its front end may give.
+//! The names that models of each architecture expect: tags of events and relations that its front
+//! end may give.
 //!
 //! The lists are the names that the herd tools and Dartagnan give their models. Names of what user
 //! programs never do (translation tables, instruction fetches, locks) stand for nothing: tests with

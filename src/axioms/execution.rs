@@ -1,11 +1,15 @@
-//! Executions: events, the relations between them that a program fixes, and a choice of reads-from and coherence.
+//! Executions: events, the relations between them that a program fixes, and a choice of reads-from
+//! and coherence.
 //!
-//! A front end makes a [`Skeleton`]: the events of one path through each thread, with their locations, and all that follows from the program
-//! text (program order, dependencies, read-modify-write pairs, tags). It then tries choices of `rf` and `co`; a model judges each [`Execution`]. What
-//! a model computes from the skeleton alone is computed once for each skeleton (`cat::Session`).
+//! A front end makes a [`Skeleton`]: the events of one path through each thread, with their
+//! locations, and all that follows from the program text (program order, dependencies,
+//! read-modify-write pairs, tags). It then tries choices of `rf` and `co`; a model judges each
+//! [`Execution`]. What a model computes from the skeleton alone is computed once for each skeleton
+//! (`cat::Session`).
 //!
-//! Names are interned in a [`Vocabulary`], one for each architecture: it says which names a model may use. A `cat` file that uses a name that the
-//! vocabulary does not have is refused with its place, unless it asks with `try … with`.
+//! Names are interned in a [`Vocabulary`], one for each architecture: it says which names a model
+//! may use. A `cat` file that uses a name that the vocabulary does not have is refused with its
+//! place, unless it asks with `try … with`.
 //!
 //! # Names
 //!
@@ -109,18 +113,27 @@ pub struct Event {
     pub index: u32,
     /// What it does.
     pub kind: Kind,
-    /// The location that it accesses, if it accesses memory. Two accesses are to the same location if these are equal.
+    /// The location that it accesses, if it accesses memory. Two accesses are to the same location
+    /// if these are equal.
     pub location: Option<u32>,
     /// How many bytes it accesses; 0 where that does not matter.
     pub width: u8,
-    /// What it writes, or reads if it only reads. Models do not look at it; drawings and outcomes do.
+    /// What it writes, or reads if it only reads. Models do not look at it; drawings and outcomes
+    /// do.
     pub value: u64,
 }
 
 impl Event {
     /// An initial write.
     pub fn initial(location: u32, value: u64) -> Self {
-        Self { thread: None, index: 0, kind: Kind::Write, location: Some(location), width: 0, value }
+        Self {
+            thread: None,
+            index: 0,
+            kind: Kind::Write,
+            location: Some(location),
+            width: 0,
+            value,
+        }
     }
     /// An access to memory.
     pub fn access(thread: u32, index: u32, kind: Kind, location: u32, value: u64) -> Self {
@@ -236,8 +249,13 @@ impl Default for Vocabulary {
 impl Vocabulary {
     /// The names that every architecture has.
     pub fn new() -> Self {
-        let mut v =
-            Self { sets: Vec::new(), relations: Vec::new(), by_name: HashMap::new(), never: HashSet::new(), missing: HashSet::new() };
+        let mut v = Self {
+            sets: Vec::new(),
+            relations: Vec::new(),
+            by_name: HashMap::new(),
+            never: HashSet::new(),
+            missing: HashSet::new(),
+        };
         for name in STANDARD_SETS {
             v.set(name);
         }
@@ -282,7 +300,8 @@ impl Vocabulary {
             Name::Relation(id) => self.relation_name(id),
         }
     }
-    /// The set of a name, which becomes known if it was not. Panics if the name is that of a relation.
+    /// The set of a name, which becomes known if it was not. Panics if the name is that of a
+    /// relation.
     pub fn set(&mut self, name: &str) -> SetId {
         if let Some(found) = self.by_name.get(name) {
             match found {
@@ -295,7 +314,8 @@ impl Vocabulary {
         self.by_name.insert(name.to_string(), Name::Set(id));
         id
     }
-    /// The relation of a name, which becomes known if it was not. Panics if the name is that of a set.
+    /// The relation of a name, which becomes known if it was not. Panics if the name is that of a
+    /// set.
     pub fn relation(&mut self, name: &str) -> RelationId {
         if let Some(found) = self.by_name.get(name) {
             match found {
@@ -343,7 +363,8 @@ pub struct Skeleton {
 }
 
 impl Skeleton {
-    /// Events of a vocabulary, with the standard sets and relations that follow from them. The other sets and relations are empty.
+    /// Events of a vocabulary, with the standard sets and relations that follow from them. The
+    /// other sets and relations are empty.
     pub fn new(vocabulary: &Vocabulary, events: Vec<Event>) -> Self {
         let n = events.len();
         let mut sets = vec![Set::empty(n); vocabulary.sets()];
@@ -462,7 +483,11 @@ impl Execution<'_> {
                 co.after(w).filter(|&later| later != r).for_each(|later| fr.insert(r, later));
             }
             if !sourced {
-                skeleton.set(SetId::WRITES).iter().filter(|&w| w != r && loc.has(r, w)).for_each(|w| fr.insert(r, w));
+                skeleton
+                    .set(SetId::WRITES)
+                    .iter()
+                    .filter(|&w| w != r && loc.has(r, w))
+                    .for_each(|w| fr.insert(r, w));
             }
         }
     }

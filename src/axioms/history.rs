@@ -1,10 +1,14 @@
-//! Small programs with the values that their reads take: what a litmus test asks a memory model about.
+//! Small programs with the values that their reads take: what a litmus test asks a memory model
+//! about.
 //!
-//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`. `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` reads 0 and
-//! writes 1 at once. All locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at last. In a text the writes to a location have different values, none of them 0,
-//! so that the value of a read says which write it takes; histories made otherwise need not keep to that.
+//! Text: threads between `||`, operations between `;`, as in `W x 1; R y 0 || W y 1; R x 0`.
+//! `R.acq`, `W.rel` are acquires and releases, `F` is a full fence, `U x 0 1` reads 0 and
+//! writes 1 at once. All locations are 0 at first. `~ x=2` at the end asks besides that `x` is 2 at
+//! last. In a text the writes to a location have different values, none of them 0, so that the
+//! value of a read says which write it takes; histories made otherwise need not keep to that.
 //!
-//! A model allows a history if it allows some choice of writes of the values that are read, and some coherence order, with it.
+//! A model allows a history if it allows some choice of writes of the values that are read, and
+//! some coherence order, with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -89,7 +93,10 @@ fn renamed<'t>(threads: impl Iterator<Item = &'t Vec<Operation>>) -> History {
         let read = if o.kind == Kind::Update { name(o.read) } else { 0 };
         Operation { location: location as u32, read, value: name(o.value), ..*o }
     };
-    History { threads: threads.map(|t| t.iter().map(&mut rename).collect()).collect(), last: Vec::new() }
+    History {
+        threads: threads.map(|t| t.iter().map(&mut rename).collect()).collect(),
+        last: Vec::new(),
+    }
 }
 
 impl History {
@@ -117,13 +124,29 @@ impl History {
                     "W.rel" => (Kind::Write, Mark::Release),
                     "F" => (Kind::Fence, Mark::Plain),
                     "U" => (Kind::Update, Mark::Plain),
-                    other => return Err(format!("`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel`, `U` or `F`")),
+                    other => {
+                        return Err(format!(
+                            "`{other}` is no operation: expected `R`, `R.acq`, `W`, `W.rel`, `U` or `F`"
+                        ));
+                    }
                 };
                 list.push(match (kind, words.as_slice()) {
                     (Kind::Fence, [_]) => Operation { kind, location: 0, value: 0, read: 0, mark },
-                    (Kind::Update, [_, l, r, v]) => Operation { kind, location: number(l), value: value(v)?, read: value(r)?, mark },
-                    (Kind::Read | Kind::Write, [_, l, v]) => Operation { kind, location: number(l), value: value(v)?, read: 0, mark },
-                    _ => return Err(format!("`{op}` is no operation: expected `R x 0`, `W x 1`, `U x 0 1` or `F`")),
+                    (Kind::Update, [_, l, r, v]) => Operation {
+                        kind,
+                        location: number(l),
+                        value: value(v)?,
+                        read: value(r)?,
+                        mark,
+                    },
+                    (Kind::Read | Kind::Write, [_, l, v]) => {
+                        Operation { kind, location: number(l), value: value(v)?, read: 0, mark }
+                    }
+                    _ => {
+                        return Err(format!(
+                            "`{op}` is no operation: expected `R x 0`, `W x 1`, `U x 0 1` or `F`"
+                        ));
+                    }
                 });
             }
             history.threads.push(list);
@@ -142,18 +165,26 @@ impl History {
         let mut written: BTreeMap<(u32, u64), usize> = BTreeMap::new();
         for o in self.operations().filter(|o| o.kind.writes()) {
             if o.value == 0 || written.insert((o.location, o.value), 1).is_some() {
-                return Err(format!("the writes to `{}` must have different values that are not 0", location_name(o.location)));
+                return Err(format!(
+                    "the writes to `{}` must have different values that are not 0",
+                    location_name(o.location)
+                ));
             }
         }
         let known = |l: u32, v: u64| v == 0 || written.contains_key(&(l, v));
-        let wrong = self.operations().filter(|o| o.kind.reads()).map(|o| (o.location, o.taken())).find(|&(l, v)| !known(l, v));
+        let wrong = self
+            .operations()
+            .filter(|o| o.kind.reads())
+            .map(|o| (o.location, o.taken()))
+            .find(|&(l, v)| !known(l, v));
         match wrong.or_else(|| self.last.iter().copied().find(|&(l, v)| !known(l, v))) {
             Some((l, v)) => Err(format!("nobody writes {v} to `{}`", location_name(l))),
             None => Ok(()),
         }
     }
-    /// The least history with other names: threads in another order, the longest first, without those that are empty; locations, and the values at each, in the
-    /// order in which they are met. The value 0 stays. Models cannot tell it from this one.
+    /// The least history with other names: threads in another order, the longest first, without
+    /// those that are empty; locations, and the values at each, in the order in which they are
+    /// met. The value 0 stays. Models cannot tell it from this one.
     pub fn canonical(&self) -> History {
         let busy: Vec<&Vec<Operation>> = self.threads.iter().filter(|t| !t.is_empty()).collect();
         let mut best: Option<History> = None;
@@ -181,7 +212,9 @@ impl History {
     }
     /// Whether somebody writes what each read reads.
     pub fn is_sourced(&self) -> bool {
-        let written = |l: u32, v: u64| v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v));
+        let written = |l: u32, v: u64| {
+            v == 0 || self.operations().any(|w| w.kind.writes() && (w.location, w.value) == (l, v))
+        };
         self.operations().filter(|o| o.kind.reads()).all(|o| written(o.location, o.taken()))
     }
     /// How many operations it has.
@@ -197,9 +230,11 @@ impl History {
         let used = self.operations().filter(|o| o.kind != Kind::Fence).map(|o| o.location + 1);
         used.chain(self.last.iter().map(|l| l.0 + 1)).max().unwrap_or(0)
     }
-    /// Its events: the initial writes, then the threads one after the other. An update is a read and a write.
+    /// Its events: the initial writes, then the threads one after the other. An update is a read
+    /// and a write.
     pub fn events(&self) -> Vec<(Event, Mark)> {
-        let mut out: Vec<(Event, Mark)> = (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
+        let mut out: Vec<(Event, Mark)> =
+            (0..self.locations()).map(|l| (Event::initial(l, 0), Mark::Plain)).collect();
         for (t, thread) in self.threads.iter().enumerate() {
             let t = t as u32;
             for (i, o) in thread.iter().enumerate() {
@@ -208,7 +243,10 @@ impl History {
                     Kind::Fence => out.push((Event::other(t, i, Kind::Fence), o.mark)),
                     Kind::Update => {
                         out.push((Event::access(t, i, Kind::Read, o.location, o.read), o.mark));
-                        out.push((Event::access(t, i + 1, Kind::Write, o.location, o.value), o.mark));
+                        out.push((
+                            Event::access(t, i + 1, Kind::Write, o.location, o.value),
+                            o.mark,
+                        ));
                     }
                     kind => out.push((Event::access(t, i, kind, o.location, o.value), o.mark)),
                 }
@@ -249,7 +287,8 @@ impl History {
         }
         out
     }
-    /// The writes of the value that each read reads, all in one relation: what serial views ask for.
+    /// The writes of the value that each read reads, all in one relation: what serial views ask
+    /// for.
     pub fn sources(&self, s: &Skeleton) -> Relation {
         let mut all = Relation::empty(s.len());
         let e = s.events();
@@ -258,24 +297,34 @@ impl History {
         }
         all
     }
-    /// Calls `visit` with each coherence order that leaves the wanted values at last, until it returns true or fails; says whether it did return true.
-    pub fn coherence_orders(&self, s: &Skeleton, visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>) -> Result<bool, Diagnostic> {
+    /// Calls `visit` with each coherence order that leaves the wanted values at last, until it
+    /// returns true or fails; says whether it did return true.
+    pub fn coherence_orders(
+        &self,
+        s: &Skeleton,
+        visit: &mut dyn FnMut(&Relation) -> Result<bool, Diagnostic>,
+    ) -> Result<bool, Diagnostic> {
         let parts = s.writes_by_location();
         let mut first = Relation::empty(s.len());
         let e = s.events();
         for part in &parts {
             for a in part.iter() {
-                let last = |w: usize| self.last.iter().any(|&(l, v)| e[w].location == Some(l) && e[w].value == v);
-                part.iter().filter(|&b| b != a && (e[a].thread.is_none() || last(b))).for_each(|b| first.insert(a, b));
+                let last = |w: usize| {
+                    self.last.iter().any(|&(l, v)| e[w].location == Some(l) && e[w].value == v)
+                };
+                part.iter()
+                    .filter(|&b| b != a && (e[a].thread.is_none() || last(b)))
+                    .for_each(|b| first.insert(a, b));
             }
         }
         let mut error = None;
-        let found = crate::cat::each_order(&parts, &first, &mut Relation::empty(s.len()), &mut |co| {
-            visit(co).unwrap_or_else(|e| {
-                error = Some(e);
-                true
-            })
-        });
+        let found =
+            crate::cat::each_order(&parts, &first, &mut Relation::empty(s.len()), &mut |co| {
+                visit(co).unwrap_or_else(|e| {
+                    error = Some(e);
+                    true
+                })
+            });
         error.map_or(Ok(found), Err)
     }
     /// As text.
@@ -293,7 +342,9 @@ impl History {
                 let letter = if o.kind.reads() { "R" } else { "W" };
                 let _ = match o.kind {
                     Kind::Fence => write!(out, "F"),
-                    Kind::Update => write!(out, "U {} {} {}", location_name(o.location), o.read, o.value),
+                    Kind::Update => {
+                        write!(out, "U {} {} {}", location_name(o.location), o.read, o.value)
+                    }
                     _ => write!(out, "{letter}{mark} {} {}", location_name(o.location), o.value),
                 };
             }
@@ -317,14 +368,17 @@ impl History {
         let threads = self.threads.iter().map(|t| t.iter().map(one).collect::<Vec<_>>().join("; "));
         threads.collect::<Vec<_>>().join(" || ")
     }
-    /// As a litmus test in C with atomics, which the herd tools read: whether all reads can have their values. Plain accesses are relaxed.
+    /// As a litmus test in C with atomics, which the herd tools read: whether all reads can have
+    /// their values. Plain accesses are relaxed.
     pub fn litmus(&self, name: &str) -> String {
         self.litmus_asking(name, None)
     }
-    /// The same with another question, about registers `t:ri` for read `i` of thread `t`, counted with all other operations.
+    /// The same with another question, about registers `t:ri` for read `i` of thread `t`, counted
+    /// with all other operations.
     pub fn litmus_asking(&self, name: &str, question: Option<&str>) -> String {
         let mut out = format!("C {name}\n\n{{}}\n");
-        let all: Vec<String> = (0..self.locations()).map(|l| format!("atomic_int* {}", location_name(l))).collect();
+        let all: Vec<String> =
+            (0..self.locations()).map(|l| format!("atomic_int* {}", location_name(l))).collect();
         let mut condition = Vec::new();
         for (t, thread) in self.threads.iter().enumerate() {
             let _ = write!(out, "\nP{t} ({}) {{\n", all.join(", "));
@@ -337,21 +391,33 @@ impl History {
                 };
                 let _ = match o.kind {
                     Kind::Fence => writeln!(out, "  atomic_thread_fence(memory_order_seq_cst);"),
-                    Kind::Write => writeln!(out, "  atomic_store_explicit({l}, {}, memory_order_{order});", o.value),
+                    Kind::Write => writeln!(
+                        out,
+                        "  atomic_store_explicit({l}, {}, memory_order_{order});",
+                        o.value
+                    ),
                     Kind::Update => {
                         condition.push(format!("{t}:r{i}={}", o.read));
-                        writeln!(out, "  int r{i} = atomic_exchange_explicit({l}, {}, memory_order_{order});", o.value)
+                        writeln!(
+                            out,
+                            "  int r{i} = atomic_exchange_explicit({l}, {}, memory_order_{order});",
+                            o.value
+                        )
                     }
                     _ => {
                         condition.push(format!("{t}:r{i}={}", o.value));
-                        writeln!(out, "  int r{i} = atomic_load_explicit({l}, memory_order_{order});")
+                        writeln!(
+                            out,
+                            "  int r{i} = atomic_load_explicit({l}, memory_order_{order});"
+                        )
                     }
                 };
             }
             out += "}\n";
         }
         condition.extend(self.last.iter().map(|(l, v)| format!("{}={v}", location_name(*l))));
-        let condition = if condition.is_empty() { "true".to_string() } else { condition.join(" /\\ ") };
+        let condition =
+            if condition.is_empty() { "true".to_string() } else { condition.join(" /\\ ") };
         let _ = match question {
             Some(question) => write!(out, "\n{question}\n"),
             None => write!(out, "\nexists ({condition})\n"),
@@ -372,7 +438,8 @@ impl<'m> Judge<'m> {
     pub fn new(model: &'m Model, dialect: Dialect) -> Self {
         Self { model, dialect, session: Session::new(model) }
     }
-    /// Whether the model allows a history. Cost: a check for each choice of writes that are read and each coherence order.
+    /// Whether the model allows a history. Cost: a check for each choice of writes that are read
+    /// and each coherence order.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
         let mut run = self.session.on(&skeleton)?;
@@ -380,14 +447,20 @@ impl<'m> Judge<'m> {
             return Ok(false);
         }
         for rf in history.reads_from(&skeleton) {
-            if run.reads(&rf)? && history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))? {
+            if run.reads(&rf)?
+                && history.coherence_orders(&skeleton, &mut |co| run.coherence(&rf, co))?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
     }
-    /// What the model says of a history under the first choice of writes and coherence order that it allows, or else under the first that there is.
-    pub fn verdict(&mut self, history: &History) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
+    /// What the model says of a history under the first choice of writes and coherence order that
+    /// it allows, or else under the first that there is.
+    pub fn verdict(
+        &mut self,
+        history: &History,
+    ) -> Result<(Verdict, Skeleton, Relation, Relation), Diagnostic> {
         let skeleton = history.skeleton(self.dialect, self.model.vocabulary());
         let mut chosen: Option<(Relation, Relation)> = None;
         let mut run = self.session.on(&skeleton)?;
@@ -403,7 +476,8 @@ impl<'m> Judge<'m> {
                 break;
             }
         }
-        let (rf, co) = chosen.unwrap_or_else(|| (Relation::empty(skeleton.len()), Relation::empty(skeleton.len())));
+        let (rf, co) = chosen
+            .unwrap_or_else(|| (Relation::empty(skeleton.len()), Relation::empty(skeleton.len())));
         let verdict = run.verdict(&rf, &co)?;
         Ok((verdict, skeleton.clone(), rf, co))
     }

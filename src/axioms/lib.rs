@@ -1,4 +1,5 @@
-//! Memory models as data: executions of events, relations between them, and the languages that say which executions are allowed.
+//! Memory models as data: executions of events, relations between them, and the languages that say
+//! which executions are allowed.
 //!
 //! It knows no syntax of programs: front ends make executions, models judge them.
 

@@ -1,7 +1,8 @@
-//! The project's own memory models: their texts under `specs/memory`, by name, and how plain operations are told to each.
+//! The project's own memory models: their texts under `specs/memory`, by name, and how plain
+//! operations are told to each.
 //!
-//! A model is told plain reads, writes, acquires, releases and full fences in the words of its architecture ([`Dialect`]); so models of different
-//! architectures judge one execution.
+//! A model is told plain reads, writes, acquires, releases and full fences in the words of its
+//! architecture ([`Dialect`]); so models of different architectures judge one execution.
 
 use mu_base::{Diagnostic, SourceMap};
 
@@ -69,7 +70,11 @@ const LIBRARY: &[(&str, &str)] = &[
 /// The text of a file of `specs/memory`, which stands in this package.
 pub fn file(name: &str) -> Option<String> {
     let library = LIBRARY.iter().find(|f| f.0 == name).map(|f| f.1);
-    library.or_else(|| KNOWN.iter().find(|k| name.strip_suffix(".cat") == Some(k.name)).map(|k| k.text)).map(str::to_string)
+    library
+        .or_else(|| {
+            KNOWN.iter().find(|k| name.strip_suffix(".cat") == Some(k.name)).map(|k| k.text)
+        })
+        .map(str::to_string)
 }
 
 /// The model of a name.
@@ -80,7 +85,14 @@ pub fn by_name(name: &str) -> Option<&'static Known> {
 impl Known {
     /// Compiles the model. Errors are of our own making and have places in `sources`.
     pub fn compile(&self, sources: &mut SourceMap) -> Result<Model, Diagnostic> {
-        Model::compile(sources, &format!("{}.cat", self.name), self.text, &file, &self.dialect.vocabulary(), &[])
+        Model::compile(
+            sources,
+            &format!("{}.cat", self.name),
+            self.text,
+            &file,
+            &self.dialect.vocabulary(),
+            &[],
+        )
     }
 }
 
@@ -107,8 +119,9 @@ impl Dialect {
             _ => Dialect::Plain,
         }
     }
-    /// The model of a file, and its dialect: that of its head; if the head says none, the first of all dialects that has every name of the model. A `riscv.cat` whose head
-    /// is `Partial` speaks of `Fence.rw.rw`, which only RISC-V has. Error: that of the dialect of the head.
+    /// The model of a file, and its dialect: that of its head; if the head says none, the first of
+    /// all dialects that has every name of the model. A `riscv.cat` whose head is `Partial`
+    /// speaks of `Fence.rw.rw`, which only RISC-V has. Error: that of the dialect of the head.
     pub fn compile(
         sources: &mut SourceMap,
         name: &str,
@@ -116,13 +129,16 @@ impl Dialect {
         beside: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Model, Dialect), Diagnostic> {
         let said = Dialect::of_head(&crate::cat::head(text));
-        let mut with =
-            |dialect: Dialect| Model::compile(sources, name, text, beside, &dialect.vocabulary(), &[]).map(|model| (model, dialect));
+        let mut with = |dialect: Dialect| {
+            Model::compile(sources, name, text, beside, &dialect.vocabulary(), &[])
+                .map(|model| (model, dialect))
+        };
         let first = with(said);
         if said != Dialect::Plain || first.is_ok() {
             return first;
         }
-        let all = [Architecture::X86, Architecture::RiscV, Architecture::AArch64, Architecture::C11];
+        let all =
+            [Architecture::X86, Architecture::RiscV, Architecture::AArch64, Architecture::C11];
         all.into_iter().find_map(|a| with(Dialect::Of(a)).ok()).map_or(first, Ok)
     }
     /// The names of the dialect.
@@ -159,7 +175,13 @@ impl Dialect {
         }
     }
     /// Relates the two events of an update, in the words of the dialect.
-    pub fn update(self, vocabulary: &Vocabulary, skeleton: &mut Skeleton, read: usize, write: usize) {
+    pub fn update(
+        self,
+        vocabulary: &Vocabulary,
+        skeleton: &mut Skeleton,
+        read: usize,
+        write: usize,
+    ) {
         let tags: &[&str] = match self {
             Dialect::Of(Architecture::X86) => &["X", "A"],
             Dialect::Of(Architecture::RiscV | Architecture::AArch64) => &["AMO", "X"],

@@ -1,11 +1,13 @@
 //! Sets of events and relations between them, as bits.
 //!
-//! A [`Set`] is a row of bits, a [`Relation`] a square matrix of them, row after row in one allocation; a row has as many words as the universe
-//! needs, so that up to 64 events a row is one word. Operations write into a matrix that is already there (`x.unite(&y)`,
-//! `x.compose(&a, &b)`) and allocate nothing; those that return a new one say so by their type.
+//! A [`Set`] is a row of bits, a [`Relation`] a square matrix of them, row after row in one
+//! allocation; a row has as many words as the universe needs, so that up to 64 events a row is one
+//! word. Operations write into a matrix that is already there (`x.unite(&y)`, `x.compose(&a, &b)`)
+//! and allocate nothing; those that return a new one say so by their type.
 //!
-//! Cost, with `n` events and `w = n/64` words a row: union and the like `n·w`; composition `pairs·w`; transitive closure `n²·w` (Warshall);
-//! cycle detection `n²·w` at worst. Invariant: bits at and above `n` are zero in every row.
+//! Cost, with `n` events and `w = n/64` words a row: union and the like `n·w`; composition
+//! `pairs·w`; transitive closure `n²·w` (Warshall); cycle detection `n²·w` at worst. Invariant:
+//! bits at and above `n` are zero in every row.
 
 use std::fmt;
 
@@ -312,7 +314,8 @@ impl Relation {
             }
         }
     }
-    /// Becomes the composition of two others: (a, c) if some b has (a, b) in the first and (b, c) in the second.
+    /// Becomes the composition of two others: (a, c) if some b has (a, b) in the first and (b, c)
+    /// in the second.
     pub fn compose(&mut self, first: &Relation, second: &Relation) {
         self.clear();
         if self.width == 1 {
@@ -328,7 +331,10 @@ impl Relation {
         let w = self.width as usize;
         for a in 0..first.universe() {
             for b in first.after(a) {
-                self.bits[a * w..(a + 1) * w].iter_mut().zip(second.row(b)).for_each(|(x, y)| *x |= y);
+                self.bits[a * w..(a + 1) * w]
+                    .iter_mut()
+                    .zip(second.row(b))
+                    .for_each(|(x, y)| *x |= y);
             }
         }
     }
@@ -353,7 +359,8 @@ impl Relation {
             }
         }
     }
-    /// Whether it has no cycle. Peels off events without successors; cost at most `n²·w`, mostly far less.
+    /// Whether it has no cycle. Peels off events without successors; cost at most `n²·w`, mostly
+    /// far less.
     pub fn is_acyclic(&self) -> bool {
         let n = self.universe();
         if self.width == 1 {
@@ -382,7 +389,10 @@ impl Relation {
     fn leftover(&self) -> Set {
         let mut alive = Set::full(self.universe());
         loop {
-            let dead: Vec<usize> = alive.iter().filter(|&a| self.row(a).iter().zip(alive.words()).all(|(x, y)| x & y == 0)).collect();
+            let dead: Vec<usize> = alive
+                .iter()
+                .filter(|&a| self.row(a).iter().zip(alive.words()).all(|(x, y)| x & y == 0))
+                .collect();
             if dead.is_empty() {
                 return alive;
             }
@@ -394,7 +404,9 @@ impl Relation {
         let alive = self.leftover();
         let mut best: Option<Vec<usize>> = None;
         for start in alive.iter() {
-            if let Some(path) = self.path(start, start).filter(|p| best.as_ref().is_none_or(|b| p.len() < b.len())) {
+            if let Some(path) =
+                self.path(start, start).filter(|p| best.as_ref().is_none_or(|b| p.len() < b.len()))
+            {
                 best = Some(path);
             }
         }
@@ -407,7 +419,8 @@ impl Relation {
         while let Some(at) = queue.pop_front() {
             for next in self.after(at) {
                 if next == b {
-                    let mut path: Vec<usize> = std::iter::successors(Some(at), |&back| from[back]).collect();
+                    let mut path: Vec<usize> =
+                        std::iter::successors(Some(at), |&back| from[back]).collect();
                     path.reverse();
                     return Some(path);
                 }
@@ -419,14 +432,21 @@ impl Relation {
         }
         None
     }
-    /// The strict total orders on a set that extend the restriction of this relation to it, each as a list of events. Calls `visit` for each until it returns
-    /// true; says whether one did. No order is met if the restriction has a cycle.
+    /// The strict total orders on a set that extend the restriction of this relation to it, each as
+    /// a list of events. Calls `visit` for each until it returns true; says whether one did. No
+    /// order is met if the restriction has a cycle.
     pub fn linear_extensions(&self, set: &Set, visit: &mut dyn FnMut(&[usize]) -> bool) -> bool {
-        fn go(r: &Relation, left: &mut Set, order: &mut Vec<usize>, visit: &mut dyn FnMut(&[usize]) -> bool) -> bool {
+        fn go(
+            r: &Relation,
+            left: &mut Set,
+            order: &mut Vec<usize>,
+            visit: &mut dyn FnMut(&[usize]) -> bool,
+        ) -> bool {
             if left.is_empty() {
                 return visit(order);
             }
-            let free: Vec<usize> = left.iter().filter(|&b| left.iter().all(|a| !r.has(a, b))).collect();
+            let free: Vec<usize> =
+                left.iter().filter(|&b| left.iter().all(|a| !r.has(a, b))).collect();
             for e in free {
                 left.remove(e);
                 order.push(e);

@@ -5,15 +5,29 @@ use mu_base::random::Random;
 use crate::execution::{Event, Kind, RelationId, SetId, Skeleton, Vocabulary};
 use crate::relation::Relation;
 
-/// A skeleton of a few threads with accesses to a few locations, fences, tags and dependencies; initial writes first.
+/// A skeleton of a few threads with accesses to a few locations, fences, tags and dependencies;
+/// initial writes first.
 pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) -> Skeleton {
     let locations = 1 + random.below(3) as u32;
     let mut events: Vec<Event> = (0..locations).map(|l| Event::initial(l, 0)).collect();
     for t in 0..1 + random.below(3) as u32 {
         for i in 0..random.below(4) as u32 {
-            let kind = *random.choose(&[Kind::Read, Kind::Write, Kind::Read, Kind::Write, Kind::Fence, Kind::Branch]);
+            let kind = *random.choose(&[
+                Kind::Read,
+                Kind::Write,
+                Kind::Read,
+                Kind::Write,
+                Kind::Fence,
+                Kind::Branch,
+            ]);
             if kind.reads() || kind.writes() {
-                events.push(Event::access(t, i, kind, random.below(locations as usize) as u32, random.below(3) as u64));
+                events.push(Event::access(
+                    t,
+                    i,
+                    kind,
+                    random.below(locations as usize) as u32,
+                    random.below(3) as u64,
+                ));
             } else {
                 events.push(Event::other(t, i, kind));
             }
@@ -27,7 +41,10 @@ pub fn skeleton(random: &mut Random, vocabulary: &Vocabulary, tags: &[SetId]) ->
             }
         }
         for after in e + 1..s.len() {
-            if s.relation(RelationId::PO).has(e, after) && s.set(SetId::READS).has(e) && random.chance(1, 4) {
+            if s.relation(RelationId::PO).has(e, after)
+                && s.set(SetId::READS).has(e)
+                && random.chance(1, 4)
+            {
                 let kind = *random.choose(&[RelationId::ADDR, RelationId::DATA, RelationId::CTRL]);
                 s.relate(kind, e, after);
             }
@@ -47,7 +64,8 @@ pub fn choice(random: &mut Random, s: &Skeleton) -> (Relation, Relation) {
     }
     let mut co = Relation::empty(s.len());
     for writes in s.writes_by_location() {
-        let (mut order, mut rest): (Vec<usize>, Vec<usize>) = writes.iter().partition(|w| s.set(SetId::INITIAL).has(*w));
+        let (mut order, mut rest): (Vec<usize>, Vec<usize>) =
+            writes.iter().partition(|w| s.set(SetId::INITIAL).has(*w));
         while !rest.is_empty() {
             order.push(rest.swap_remove(random.below(rest.len())));
         }

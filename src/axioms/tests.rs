@@ -11,7 +11,9 @@ use crate::models::{self, Dialect, KNOWN, Known, by_name};
 fn compiled() -> Vec<(&'static Known, Model)> {
     let compile = |k: &'static Known| {
         let mut sources = SourceMap::new();
-        let model = k.compile(&mut sources).unwrap_or_else(|e| panic!("{}: {}", k.name, e.render(&sources)));
+        let model = k
+            .compile(&mut sources)
+            .unwrap_or_else(|e| panic!("{}: {}", k.name, e.render(&sources)));
         (k, model)
     };
     KNOWN.iter().map(compile).collect()
@@ -20,12 +22,17 @@ fn compiled() -> Vec<(&'static Known, Model)> {
 /// The table of litmus tests: name, history, models that allow it.
 fn table() -> Vec<(String, History, Vec<String>)> {
     let text = include_str!("memory/tests.txt");
-    let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with('#') && !(l.is_empty())).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|l| !l.starts_with('#') && !(l.is_empty())).collect();
     let mut out = Vec::new();
     for pair in lines.chunks(2) {
         let (name, history) = pair[0].split_once(' ').unwrap();
         let history = History::parse(history.trim()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        out.push((name.to_string(), history, pair[1].split_whitespace().filter(|w| *w != "none").map(str::to_string).collect()));
+        out.push((
+            name.to_string(),
+            history,
+            pair[1].split_whitespace().filter(|w| *w != "none").map(str::to_string).collect(),
+        ));
     }
     out
 }
@@ -35,16 +42,27 @@ fn models_say_of_litmus_tests_what_their_sources_say() {
     let models = compiled();
     let mut wrong = Vec::new();
     for (name, history, allowed) in table() {
-        assert!(allowed.iter().all(|a| by_name(a).is_some()), "{name} names a model that is not known: {allowed:?}");
+        assert!(
+            allowed.iter().all(|a| by_name(a).is_some()),
+            "{name} names a model that is not known: {allowed:?}"
+        );
         for (known, model) in &models {
             let mut judge = Judge::new(model, known.dialect);
             let says = judge.allows(&history).unwrap();
             if says != allowed.iter().any(|a| a == known.name) {
-                wrong.push(format!("{name}: {} {}", known.name, if says { "allows it" } else { "forbids it" }));
+                wrong.push(format!(
+                    "{name}: {} {}",
+                    known.name,
+                    if says { "allows it" } else { "forbids it" }
+                ));
             }
             let (verdict, ..) = judge.verdict(&history).unwrap();
             assert_eq!(verdict.allowed, says, "{name}: {}", known.name);
-            assert!(says || verdict.failed.is_some_and(|f| !f.events.is_empty()), "{name}: {} gives no reason", known.name);
+            assert!(
+                says || verdict.failed.is_some_and(|f| !f.events.is_empty()),
+                "{name}: {} gives no reason",
+                known.name
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -54,7 +72,8 @@ use crate::lattice::enumerate::{Alphabet, programs};
 use crate::lattice::{Bound, Candidate, compare};
 use mu_base::{Budget, Limits, Stop};
 
-/// Of each class of programs one is met, and none is left out: against all sequences, told apart by all renamings.
+/// Of each class of programs one is met, and none is left out: against all sequences, told apart by
+/// all renamings.
 #[test]
 fn programs_are_met_once_each() {
     use crate::execution::Kind;
@@ -62,14 +81,20 @@ fn programs_are_met_once_each() {
     let alphabet = Alphabet { marks: false, fences: false, locations: 2 };
     let mut met = Vec::new();
     programs(4, alphabet, &mut |p| {
-        met.push(p.threads.iter().map(|t| t.iter().map(|o| (o.kind, o.location)).collect::<Vec<_>>()).collect::<Vec<_>>());
+        met.push(
+            p.threads
+                .iter()
+                .map(|t| t.iter().map(|o| (o.kind, o.location)).collect::<Vec<_>>())
+                .collect::<Vec<_>>(),
+        );
         true
     });
     // The class of a program as the set of all its forms.
     let least = |threads: &Vec<Vec<(Kind, u32)>>| {
         let mut forms = BTreeSet::new();
         for flip in [0, 1] {
-            let mut form: Vec<Vec<(Kind, u32)>> = threads.iter().map(|t| t.iter().map(|o| (o.0, o.1 ^ flip)).collect()).collect();
+            let mut form: Vec<Vec<(Kind, u32)>> =
+                threads.iter().map(|t| t.iter().map(|o| (o.0, o.1 ^ flip)).collect()).collect();
             form.sort();
             forms.insert(form);
         }
@@ -130,11 +155,15 @@ fn programs_are_met_once_each() {
     assert_eq!(classes, wanted);
 }
 
-/// What is known of the models: which is stronger, and a smallest test where one is not. Threads change nothing.
+/// What is known of the models: which is stronger, and a smallest test where one is not. Threads
+/// change nothing.
 #[test]
 fn the_lattice_of_models() {
     let models = compiled();
-    let candidates: Vec<Candidate<'_>> = models.iter().map(|(k, m)| Candidate { name: k.name, model: m, dialect: k.dialect }).collect();
+    let candidates: Vec<Candidate<'_>> = models
+        .iter()
+        .map(|(k, m)| Candidate { name: k.name, model: m, dialect: k.dialect })
+        .collect();
     let budget = Budget::new(Limits::default());
     let bound = |threads| Bound { operations: 3, plain: 4, locations: 2, threads };
     let lattice = compare(&candidates, bound(1), &budget).unwrap();
@@ -166,7 +195,9 @@ fn the_lattice_of_models() {
             lattice.separating[at(strong)][at(weak)].as_ref().map(History::text)
         );
     }
-    let separates = |a: &str, b: &str| lattice.separating[at(a)][at(b)].as_ref().map(History::text).unwrap_or_default();
+    let separates = |a: &str, b: &str| {
+        lattice.separating[at(a)][at(b)].as_ref().map(History::text).unwrap_or_default()
+    };
     assert_eq!(separates("tso", "sc"), "W x 1; R y 0 || W y 1; R x 0");
     assert_eq!(separates("pso", "tso"), "R x 1; R y 0 || W y 1; W x 1");
     let again = compare(&candidates, bound(3), &budget).unwrap();
@@ -176,23 +207,36 @@ fn the_lattice_of_models() {
         for (b, test) in row.iter().enumerate() {
             let Some(test) = test else { continue };
             assert_eq!(History::parse(&test.text()).as_ref(), Ok(test));
-            let says = |m: usize| Judge::new(&models[m].1, models[m].0.dialect).allows(test).unwrap();
+            let says =
+                |m: usize| Judge::new(&models[m].1, models[m].0.dialect).allows(test).unwrap();
             assert!(says(a) && !says(b), "{}", test.text());
         }
     }
     let classes = lattice.classes();
     assert!(classes[0] == [at("sc")], "{classes:?}");
-    assert!(crate::lattice::draw::svg(&lattice).contains("tso allows, sc forbids: W x 1; R y 0 || W y 1; R x 0"));
+    assert!(
+        crate::lattice::draw::svg(&lattice)
+            .contains("tso allows, sc forbids: W x 1; R y 0 || W y 1; R x 0")
+    );
 }
 
 /// A head that names no architecture leaves the dialect to the names that the model uses.
 #[test]
 fn dialects_follow_from_heads_and_names() {
-    let of = |text: &str| Dialect::compile(&mut SourceMap::new(), "m.cat", text, &models::file).map(|(_, dialect)| dialect);
+    let of = |text: &str| {
+        Dialect::compile(&mut SourceMap::new(), "m.cat", text, &models::file)
+            .map(|(_, dialect)| dialect)
+    };
     for (text, dialect) in [
         ("\"SC\"\nflag ~empty [UB] as u\nacyclic po | rf | co | fr as sc", Dialect::Plain),
-        ("\"Partial\"\nacyclic po & (W * W) | [R]; fencerel(Fence.rw.rw); [W] | co as f", Dialect::Of(Architecture::RiscV)),
-        ("\"mixed\"\nacyclic [W]; po; [MFENCE]; po; [R] | [R & X] as f", Dialect::Of(Architecture::X86)),
+        (
+            "\"Partial\"\nacyclic po & (W * W) | [R]; fencerel(Fence.rw.rw); [W] | co as f",
+            Dialect::Of(Architecture::RiscV),
+        ),
+        (
+            "\"mixed\"\nacyclic [W]; po; [MFENCE]; po; [R] | [R & X] as f",
+            Dialect::Of(Architecture::X86),
+        ),
         ("\"mine\"\nacyclic po & (_ * IC.IALLUIS) | [L] as f", Dialect::Of(Architecture::AArch64)),
         ("\"RC11\"\nacyclic po | rf as f", Dialect::Of(Architecture::C11)),
     ] {

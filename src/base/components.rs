@@ -1,8 +1,9 @@
 //! Strongly connected components of a graph whose vertices are `0..n`.
 //!
-//! Input -> output: a [`Graph`] -> [`Components`], each after the ones that it leads to. Tarjan, "Depth-first search and linear graph
-//! algorithms" (1972), with an explicit stack. O(vertices + edges); 12 bytes a vertex and 16 a vertex on the deepest path.
-//! The checks of solutions and evidence search for components themselves: they share no code with what they check.
+//! Input -> output: a [`Graph`] -> [`Components`], each after the ones that it leads to. Tarjan,
+//! "Depth-first search and linear graph algorithms" (1972), with an explicit stack. O(vertices +
+//! edges); 12 bytes a vertex and 16 a vertex on the deepest path. The checks of solutions and
+//! evidence search for components themselves: they share no code with what they check.
 
 use std::ops::Range;
 
@@ -20,7 +21,8 @@ pub trait Graph {
     fn target(&self, edge: u64) -> Option<u32>;
 }
 
-/// A graph of which all vertices and edges take part: those of vertex `v` lead to `targets[offsets[v]..offsets[v + 1]]`.
+/// A graph of which all vertices and edges take part: those of vertex `v` lead to
+/// `targets[offsets[v]..offsets[v + 1]]`.
 #[derive(Clone, Debug)]
 pub struct Adjacency {
     /// Where the edges of each vertex begin, and where the last ones end.
@@ -73,7 +75,8 @@ impl Mark {
 
 /// Finds the components of the vertices that take part.
 pub fn components(graph: &impl Graph) -> Components {
-    // Number in depth-first order, then the lowest one reached. Two values of a word are marks: there are fewer vertices than that.
+    // Number in depth-first order, then the lowest one reached. Two values of a word are marks:
+    // there are fewer vertices than that.
     let mut low = vec![Mark::NEW; graph.vertices()];
     assert!(low.len() < Mark::DONE.0 as usize, "a graph of 2^32 - 2 vertices or more");
     let mut found = Components::default();
@@ -96,7 +99,9 @@ pub fn components(graph: &impl Graph) -> Components {
             let Some((v, edges, own)) = path.last_mut() else { break };
             let (v, own) = (*v as usize, *own);
             if let Some(edge) = edges.next() {
-                let Some(to) = graph.target(edge).filter(|to| graph.contains(*to)) else { continue };
+                let Some(to) = graph.target(edge).filter(|to| graph.contains(*to)) else {
+                    continue;
+                };
                 match low[to as usize] {
                     Mark::NEW => enter = Some(to),
                     Mark::DONE => {}
@@ -111,7 +116,10 @@ pub fn components(graph: &impl Graph) -> Components {
                 low[parent] = Mark(low[parent].0.min(lowest));
             }
             if lowest == own {
-                let from = open.iter().rposition(|&w| w as usize == v).expect("the root of a component is open");
+                let from = open
+                    .iter()
+                    .rposition(|&w| w as usize == v)
+                    .expect("the root of a component is open");
                 for w in open.drain(from..) {
                     low[w as usize] = Mark::DONE;
                     found.order.push(w);
@@ -160,12 +168,18 @@ mod tests {
             let inside: Vec<bool> = (0..n).map(|_| random.chance(9, 10)).collect();
             let (mut offsets, mut targets) = (vec![0], Vec::new());
             for _ in 0..n {
-                targets.extend((0..random.below(4)).map(|_| random.chance(5, 6).then(|| random.below(n) as u32)));
+                targets.extend(
+                    (0..random.below(4))
+                        .map(|_| random.chance(5, 6).then(|| random.below(n) as u32)),
+                );
                 offsets.push(targets.len() as u64);
             }
             let graph = Rows { offsets, targets, inside };
             let mut reach = vec![vec![false; n]; n];
-            #[allow(clippy::needless_range_loop, reason = "a vertex is compared with others, not only looked up")]
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "a vertex is compared with others, not only looked up"
+            )]
             for v in 0..n {
                 reach[v][v] = true;
                 for t in graph.edges(v as u32).filter_map(|e| graph.target(e)) {
@@ -183,14 +197,22 @@ mod tests {
             let mut number = vec![None; n];
             for (c, part) in found.iter().enumerate() {
                 nontrivial += usize::from(part.len() > 1);
-                part.iter().for_each(|&v| assert!(number[v as usize].replace(c).is_none(), "seed {seed}"));
+                part.iter()
+                    .for_each(|&v| assert!(number[v as usize].replace(c).is_none(), "seed {seed}"));
             }
             assert_eq!(found.iter().count(), found.count());
             for v in 0..n {
                 assert_eq!(number[v].is_some(), graph.inside[v], "seed {seed}");
                 for w in (0..n).filter(|&w| graph.inside[v] && graph.inside[w]) {
-                    assert_eq!(number[v] == number[w], reach[v][w] && reach[w][v], "seed {seed}: {v} and {w}");
-                    assert!(!reach[v][w] || number[w] <= number[v], "seed {seed}: {v} leads to {w}");
+                    assert_eq!(
+                        number[v] == number[w],
+                        reach[v][w] && reach[w][v],
+                        "seed {seed}: {v} and {w}"
+                    );
+                    assert!(
+                        !reach[v][w] || number[w] <= number[v],
+                        "seed {seed}: {v} leads to {w}"
+                    );
                 }
             }
         }

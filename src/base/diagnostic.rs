@@ -1,6 +1,7 @@
 //! An error that a user reads: which stage refused what, where, and what was expected instead.
 //!
-//! Rendered in the form `file:line:column: error: message`, which editors understand, with an excerpt and notes below.
+//! Rendered in the form `file:line:column: error: message`, which editors understand, with an
+//! excerpt and notes below.
 
 use super::limits::Stop;
 use super::source::{SourceMap, Span};
@@ -17,7 +18,8 @@ pub enum Stage {
     Syntax,
     /// Names, sorts, overloads.
     Type,
-    /// A construct that parses and type checks but is not supported by a later stage; named, never ignored.
+    /// A construct that parses and type checks but is not supported by a later stage; named, never
+    /// ignored.
     Unsupported,
     /// Linearisation (unguarded recursion and the like).
     Process,
@@ -79,12 +81,13 @@ pub struct Diagnostic {
     pub related: Vec<(Span, String)>,
     /// What came first, for stage `Limit`: searches stop with it and keep what they have.
     pub stop: Option<Stop>,
-    /// True if the evaluation lacks a value: a term has none, or there are too many to enumerate. A
-    /// method that needs fewer values may succeed.
+    /// True if the evaluation lacks a value: a term has none, or there are too many to enumerate.
+    /// A method that needs fewer values may succeed.
     pub open: bool,
 }
 
-/// The message with its line, if that is known without the sources; [`Diagnostic::render`] shows all.
+/// The message with its line, if that is known without the sources; [`Diagnostic::render`] shows
+/// all.
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if let Some(line) = &self.line {
@@ -112,16 +115,38 @@ impl Diagnostic {
     }
     /// An error that has no place in a text.
     pub fn new(stage: Stage, message: impl Into<String>) -> Self {
-        Self { stage, message: message.into(), span: None, line: None, notes: Vec::new(), related: Vec::new(), stop: None, open: false }
+        Self {
+            stage,
+            message: message.into(),
+            span: None,
+            line: None,
+            notes: Vec::new(),
+            related: Vec::new(),
+            stop: None,
+            open: false,
+        }
     }
-    /// A broken invariant of our own code, with the place in the source that noticed it. Exit code 4.
+    /// A broken invariant of our own code, with the place in the source that noticed it. Exit code
+    /// 4.
     #[track_caller]
     pub fn internal(message: impl std::fmt::Display) -> Self {
-        Self::new(Stage::Internal, format!("{message} (noticed at {})", std::panic::Location::caller()))
+        Self::new(
+            Stage::Internal,
+            format!("{message} (noticed at {})", std::panic::Location::caller()),
+        )
     }
     /// An error in a line of a file.
-    pub fn in_line(stage: Stage, number: u64, column: usize, text: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { line: Some(Box::new(Line { file: String::new(), number, column, text: text.into() })), ..Self::new(stage, message) }
+    pub fn in_line(
+        stage: Stage,
+        number: u64,
+        column: usize,
+        text: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            line: Some(Box::new(Line { file: String::new(), number, column, text: text.into() })),
+            ..Self::new(stage, message)
+        }
     }
     /// With the name of the file that was read: before its line, or before the message.
     #[must_use]
@@ -134,7 +159,13 @@ impl Diagnostic {
     }
     /// A limit that came first.
     pub fn stopped(stop: Stop) -> Self {
-        Self { stop: Some(stop.clone()), ..Self::new(Stage::Limit, format!("stopped before there was an answer: {}", stop.word())) }
+        Self {
+            stop: Some(stop.clone()),
+            ..Self::new(
+                Stage::Limit,
+                format!("stopped before there was an answer: {}", stop.word()),
+            )
+        }
     }
     /// With a place, if it has none yet and the span is one.
     #[must_use]
@@ -144,12 +175,19 @@ impl Diagnostic {
         }
         self
     }
-    /// With the place of what was being done: its own if it has none yet, else a further one, unless that says nothing new.
+    /// With the place of what was being done: its own if it has none yet, else a further one,
+    /// unless that says nothing new.
     #[must_use]
     pub fn within(self, span: Span, text: &str) -> Self {
         match self.span {
             None => self.placed(span),
-            Some(own) if !span.is_somewhere() || own.overlaps(span) || self.related.iter().any(|r| r.0.overlaps(span)) => self,
+            Some(own)
+                if !span.is_somewhere()
+                    || own.overlaps(span)
+                    || self.related.iter().any(|r| r.0.overlaps(span)) =>
+            {
+                self
+            }
             Some(_) => self.related(span, text),
         }
     }
@@ -190,12 +228,19 @@ impl Diagnostic {
             if let Some(text) = source.original.lines().nth(line - 1) {
                 let from = sources.original_offset(span.source, span.start);
                 let to = sources.original_offset(span.source, span.end.max(span.start + 1) - 1) + 1;
-                let under =
-                    source.original.get(from as usize..to.max(from) as usize).map_or(1, |t| t.lines().next().unwrap_or("").chars().count());
+                let under = source
+                    .original
+                    .get(from as usize..to.max(from) as usize)
+                    .map_or(1, |t| t.lines().next().unwrap_or("").chars().count());
                 // Long lines are shown around the place only.
                 let skip = if column > 100 { column - 60 } else { 0 };
                 let shown: String = text.chars().skip(skip).take(160).collect();
-                let pad: String = text.chars().skip(skip).take(column - 1 - skip).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+                let pad: String = text
+                    .chars()
+                    .skip(skip)
+                    .take(column - 1 - skip)
+                    .map(|c| if c == '\t' { '\t' } else { ' ' })
+                    .collect();
                 let width = under.clamp(1, 160 - pad.chars().count().min(159));
                 let _ = writeln!(out, "{line:5} | {shown}\n      | {pad}{}", "^".repeat(width));
             }
@@ -203,7 +248,12 @@ impl Diagnostic {
             let _ = writeln!(out, "{file}:{number}:{column}: {word}: {}", self.message);
             let skip = if *column > 100 { column - 60 } else { 0 };
             let shown: String = text.chars().skip(skip).take(160).collect();
-            let pad: String = text.chars().skip(skip).take(column - 1 - skip).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            let pad: String = text
+                .chars()
+                .skip(skip)
+                .take(column - 1 - skip)
+                .map(|c| if c == '\t' { '\t' } else { ' ' })
+                .collect();
             if !text.is_empty() {
                 let _ = writeln!(out, "{number:5} | {shown}\n      | {pad}^");
             }

@@ -1,4 +1,5 @@
-//! Text files that a user names: read as UTF-8, without a byte order mark, with the place of the first byte that is no text.
+//! Text files that a user names: read as UTF-8, without a byte order mark, with the place of the
+//! first byte that is no text.
 
 use std::path::Path;
 
@@ -43,7 +44,9 @@ pub fn decoded(bytes: Vec<u8>, name: &str, first_line: u64) -> Result<String, Di
         let column = String::from_utf8_lossy(&bytes[start..at]).chars().count() + 1;
         let shown = String::from_utf8_lossy(&bytes[start..end.min(at + MOST_SHOWN)]).into_owned();
         let message = format!("the byte 0x{:02x} here is not UTF-8 text", bytes[at]);
-        Diagnostic::in_line(Stage::File, number, column, shown, message).in_file(name).note("text files are read in UTF-8")
+        Diagnostic::in_line(Stage::File, number, column, shown, message)
+            .in_file(name)
+            .note("text files are read in UTF-8")
     })
 }
 

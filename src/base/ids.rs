@@ -1,6 +1,7 @@
 //! `u32` newtypes for everything that is numbered, so that no bare integer travels between modules.
 //!
-//! Each is an index into the table that its name says; the tables are append-only, so an id stays valid for the table's life.
+//! Each is an index into the table that its name says; the tables are append-only, so an id stays
+//! valid for the table's life.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -41,7 +42,8 @@ ids! {
 }
 
 impl VarId {
-    /// The `i`th variable of a term that declares its variables itself and leaves them to nobody: numbered from the top, where no declared one is.
+    /// The `i`th variable of a term that declares its variables itself and leaves them to nobody:
+    /// numbered from the top, where no declared one is.
     #[inline]
     pub fn local(i: usize) -> Self {
         Self(!Self::new(i).0)
@@ -79,7 +81,8 @@ impl From<Option<u32>> for Maybe {
     }
 }
 
-/// A number that may be missing, in 4 bytes that threads share. Reads and writes are relaxed: what orders them is told where it is used.
+/// A number that may be missing, in 4 bytes that threads share. Reads and writes are relaxed: what
+/// orders them is told where it is used.
 #[derive(Debug, Default)]
 pub struct AtomicMaybe(AtomicU32);
 

@@ -1,4 +1,5 @@
-//! The foundation of all layers: atomic words, identifiers, source positions, words of texts, diagnostics, limits, components of graphs. Imports no other layer.
+//! The foundation of all layers: atomic words, identifiers, source positions, words of texts,
+//! diagnostics, limits, components of graphs. Imports no other layer.
 #![warn(missing_docs)]
 
 pub mod atomics;

@@ -1,4 +1,5 @@
-//! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never reads as true or false.
+//! Limits of a run and the reason why a search stopped. A limit is an answer of its own: it never
+//! reads as true or false.
 
 use crate::host::{self, Instant};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -87,7 +88,13 @@ impl Default for Budget {
 impl Budget {
     /// Starts the clock.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, start: Instant::now(), interrupted: Arc::default(), peak: Arc::default(), later: Arc::default() }
+        Self {
+            limits,
+            start: Instant::now(),
+            interrupted: Arc::default(),
+            peak: Arc::default(),
+            later: Arc::default(),
+        }
     }
     /// The same run with other limits: one clock, one interrupt.
     #[must_use]
@@ -102,7 +109,8 @@ impl Budget {
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
-    /// Does something at the first [`Budget::check`] some milliseconds after the start: what costs as much as a small run.
+    /// Does something at the first [`Budget::check`] some milliseconds after the start: what costs
+    /// as much as a small run.
     pub fn once_long(&self, what: impl FnOnce() + Send + 'static) {
         *self.later.what.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(what));
         self.later.waits.store(true, Ordering::Relaxed);
@@ -161,7 +169,8 @@ pub fn peak_resident_bytes() -> u64 {
     host::peak_resident_bytes()
 }
 
-/// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
+/// Bytes of memory that this process may use: the machine's, or its control group's if that is
+/// less. `None` where nothing says.
 pub fn available_memory() -> Option<u64> {
     host::available_memory()
 }

@@ -1,7 +1,8 @@
 //! What the names of a text mean: where each is declared, where it is used, and what to say of it.
 //!
-//! A front end that gives a [`Naming`] has hover, definition, references, rename, completion, outline and colours in editors: the layer `lsp` asks for nothing
-//! else. Invariant: a mention's place holds its name alone, and no two mentions overlap.
+//! A front end that gives a [`Naming`] has hover, definition, references, rename, completion,
+//! outline and colours in editors: the layer `lsp` asks for nothing else. Invariant: a mention's
+//! place holds its name alone, and no two mentions overlap.
 
 use crate::Span;
 
@@ -93,13 +94,21 @@ pub struct Naming {
     pub bindings: Vec<Binding>,
     /// Places of names, in the order in which they were found.
     pub mentions: Vec<Mention>,
-    /// Parts of the text that an outline shows and that have no name of their own: what to call them, and where they are.
+    /// Parts of the text that an outline shows and that have no name of their own: what to call
+    /// them, and where they are.
     pub parts: Vec<(String, Span)>,
 }
 
 impl Naming {
     /// A thing that is declared at a place, in scope everywhere. Gives its number.
-    pub fn declare(&mut self, role: Role, name: &str, place: Span, whole: Span, says: impl Into<String>) -> usize {
+    pub fn declare(
+        &mut self,
+        role: Role,
+        name: &str,
+        place: Span,
+        whole: Span,
+        says: impl Into<String>,
+    ) -> usize {
         let of = self.add(role, name, Some(place), whole, says.into());
         self.mentions.push(Mention { place, of, declares: true });
         of
@@ -110,22 +119,43 @@ impl Naming {
         self.bindings[of].fixed = Some("the language gives it");
         of
     }
-    fn add(&mut self, role: Role, name: &str, place: Option<Span>, whole: Span, says: String) -> usize {
-        self.bindings.push(Binding { role, name: name.into(), place, whole, says, note: String::new(), scope: None, fixed: None });
+    fn add(
+        &mut self,
+        role: Role,
+        name: &str,
+        place: Option<Span>,
+        whole: Span,
+        says: String,
+    ) -> usize {
+        self.bindings.push(Binding {
+            role,
+            name: name.into(),
+            place,
+            whole,
+            says,
+            note: String::new(),
+            scope: None,
+            fixed: None,
+        });
         self.bindings.len() - 1
     }
     /// A place where something is used.
     pub fn mention(&mut self, place: Span, of: usize) {
         self.mentions.push(Mention { place, of, declares: false });
     }
-    /// Where what has a name at this offset is named, in ascending order; nowhere if no name begins there. Of one text: sources are not looked at.
+    /// Where what has a name at this offset is named, in ascending order; nowhere if no name begins
+    /// there. Of one text: sources are not looked at.
     pub fn places_of(&self, at: u32) -> Vec<u32> {
-        let Some(found) = self.mentions.iter().find(|m| m.place.start == at) else { return Vec::new() };
-        let mut all: Vec<u32> = self.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
+        let Some(found) = self.mentions.iter().find(|m| m.place.start == at) else {
+            return Vec::new();
+        };
+        let mut all: Vec<u32> =
+            self.mentions.iter().filter(|m| m.of == found.of).map(|m| m.place.start).collect();
         all.sort_unstable();
         all
     }
-    /// Makes two things one: a name that two branches bind, and that what follows uses. The first stays.
+    /// Makes two things one: a name that two branches bind, and that what follows uses. The first
+    /// stays.
     pub fn unite(&mut self, stays: usize, goes: usize) {
         if stays != goes {
             self.mentions.iter_mut().filter(|m| m.of == goes).for_each(|m| m.of = stays);

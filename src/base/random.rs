@@ -1,6 +1,8 @@
-//! A seeded generator (SplitMix64; Steele, Lea, Flood 2014) for random tests and generated families. Not for cryptography.
+//! A seeded generator (SplitMix64; Steele, Lea, Flood 2014) for random tests and generated
+//! families. Not for cryptography.
 //!
-//! The same seed gives the same sequence on every machine, so a failure replays from the seed that it printed.
+//! The same seed gives the same sequence on every machine, so a failure replays from the seed that
+//! it printed.
 
 /// The state of a generator.
 #[derive(Clone, Debug)]

@@ -1,9 +1,11 @@
 //! Names that may be meant by a mistyped one.
 //!
-//! The distance counts letters to put in, take out or replace, neighbours that change places being one (Damerau, 1964; restricted). Cost: the
-//! product of the lengths, for each name whose length is near.
+//! The distance counts letters to put in, take out or replace, neighbours that change places being
+//! one (Damerau, 1964; restricted). Cost: the product of the lengths, for each name whose length is
+//! near.
 
-/// Up to three names that differ little from the given one, nearest first: none of a word of two letters, one letter of five, two of more.
+/// Up to three names that differ little from the given one, nearest first: none of a word of two
+/// letters, one letter of five, two of more.
 pub fn similar_names<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = match name.chars().count() {
         0..=2 => return Vec::new(),
@@ -12,7 +14,8 @@ pub fn similar_names<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -
     };
     let word: Vec<char> = name.chars().collect();
     let distance = |n: &str| distance(&word, &n.chars().collect::<Vec<_>>(), limit);
-    let mut near: Vec<(usize, &str)> = names.into_iter().filter_map(|n| Some((distance(n)?, n))).collect();
+    let mut near: Vec<(usize, &str)> =
+        names.into_iter().filter_map(|n| Some((distance(n)?, n))).collect();
     near.sort();
     near.dedup();
     near.into_iter().take(3).map(|n| n.1).collect()
@@ -54,10 +57,19 @@ mod tests {
 
     #[test]
     fn distances() {
-        for (a, b, wanted) in [("", "abc", 3), ("explor", "explore", 1), ("chekc", "check", 1), ("sweep", "solve", 4), ("info", "info", 0)]
-        {
+        for (a, b, wanted) in [
+            ("", "abc", 3),
+            ("explor", "explore", 1),
+            ("chekc", "check", 1),
+            ("sweep", "solve", 4),
+            ("info", "info", 0),
+        ] {
             let (x, y): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-            assert_eq!((distance(&x, &y, 9), distance(&y, &x, 9)), (Some(wanted), Some(wanted)), "{a} {b}");
+            assert_eq!(
+                (distance(&x, &y, 9), distance(&y, &x, 9)),
+                (Some(wanted), Some(wanted)),
+                "{a} {b}"
+            );
             assert_eq!(distance(&x, &y, wanted.saturating_sub(1)).is_none(), wanted > 0, "{a} {b}");
         }
     }

@@ -1,4 +1,5 @@
-//! Source texts and places in them. Texts may be expanded from a template; places always point into the file as written.
+//! Source texts and places in them. Texts may be expanded from a template; places always point into
+//! the file as written.
 
 /// A text that has been read: an index into a [`SourceMap`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -18,7 +19,11 @@ pub struct Span {
 impl Span {
     /// The smallest span that covers both (which are in one source).
     pub fn to(self, other: Span) -> Span {
-        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+        Span {
+            source: self.source,
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
     /// Whether this is a place at all: what the program made by itself has the empty default.
     pub fn is_somewhere(self) -> bool {
@@ -30,7 +35,8 @@ impl Span {
     }
 }
 
-/// A place that something carries along. All are equal, so that things that differ only in where they were written stay equal.
+/// A place that something carries along. All are equal, so that things that differ only in where
+/// they were written stay equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place(pub Span);
 
@@ -53,8 +59,9 @@ pub struct Source {
     pub original: String,
     /// The text that was parsed (equal to `original` for a plain file).
     pub text: String,
-    /// Breakpoints `(offset in text, offset in original, advances)`, ascending in the first: from a breakpoint to the next one
-    /// offsets advance together if `advances`, else all map to the breakpoint's original offset. Empty: the identity.
+    /// Breakpoints `(offset in text, offset in original, advances)`, ascending in the first: from
+    /// a breakpoint to the next one offsets advance together if `advances`, else all map to
+    /// the breakpoint's original offset. Empty: the identity.
     pub back: Vec<(u32, u32, bool)>,
 }
 
@@ -72,7 +79,12 @@ impl SourceMap {
     /// Adds a plain text.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         let text = text.into();
-        self.add_source(Source { name: name.into(), original: text.clone(), text, back: Vec::new() })
+        self.add_source(Source {
+            name: name.into(),
+            original: text.clone(),
+            text,
+            back: Vec::new(),
+        })
     }
     /// Adds a text that was expanded from another.
     pub fn add_source(&mut self, source: Source) -> SourceId {

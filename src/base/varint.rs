@@ -1,6 +1,7 @@
 //! Numbers as few bytes: seven bits each, the low ones first (LEB128).
 //!
-//! Cost: one byte below 128, at most ten. Invariant: what is not such a number is refused; nothing is cut off.
+//! Cost: one byte below 128, at most ten. Invariant: what is not such a number is refused; nothing
+//! is cut off.
 
 /// Appends a number in groups of seven bits, the low ones first.
 #[inline]

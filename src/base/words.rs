@@ -1,7 +1,8 @@
-//! Words and signs of program texts, with their places: litmus files of all architectures, x86 programs.
+//! Words and signs of program texts, with their places: litmus files of all architectures, x86
+//! programs.
 //!
-//! In: a text and an offset. Out: tokens up to its end, and a cursor over them. Comments `(* … *)` nest. Names are Latin letters, digits, `_` and `.`.
-//! Cost: linear.
+//! In: a text and an offset. Out: tokens up to its end, and a cursor over them. Comments `(* … *)`
+//! nest. Names are Latin letters, digits, `_` and `.`. Cost: linear.
 
 use crate::{Diagnostic, SourceId, Span, Stage};
 
@@ -45,15 +46,21 @@ pub enum Form {
 
 /// Signs, longer ones before their beginnings.
 const SIGNS: [&str; 41] = [
-    "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", "->", "++", "--", ";", ",", "|", "(", ")", "[", "]", "{", "}", ":", "=",
-    "+", "-", "*", "/", "$", "%", "~", "&", "<", ">", "!", "@", "#", "^", "?", "'", ".",
+    "/\\", "\\/", "=>", "==", "!=", "<>", "<=", ">=", "&&", "||", "->", "++", "--", ";", ",", "|",
+    "(", ")", "[", "]", "{", "}", ":", "=", "+", "-", "*", "/", "$", "%", "~", "&", "<", ">", "!",
+    "@", "#", "^", "?", "'", ".",
 ];
 
 /// Cuts a text into tokens, the last of which is of kind [`Kind::End`].
 ///
 /// # Errors
 /// A comment or a text in quotes that does not end, a character that starts nothing.
-pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<Vec<Token<'_>>, Diagnostic> {
+pub fn tokens(
+    source: SourceId,
+    text: &str,
+    from: usize,
+    form: Form,
+) -> Result<Vec<Token<'_>>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |a: usize, b: usize| Span { source, start: a as u32, end: b as u32 };
     let mut out = Vec::with_capacity((text.len() - from) / 3 + 1);
@@ -100,13 +107,22 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
             b'"' => {
                 at = run(bytes, at + 1, |b| b != b'"') + 1;
                 if at > bytes.len() {
-                    return Err(Diagnostic::at(Stage::Syntax, span(start, start + 1), "this string is not closed"));
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        span(start, start + 1),
+                        "this string is not closed",
+                    ));
                 }
                 Kind::Text
             }
             b'\'' if in_body => {
-                at = character(bytes, at)
-                    .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(start, start + 1), "this character constant is not closed"))?;
+                at = character(bytes, at).ok_or_else(|| {
+                    Diagnostic::at(
+                        Stage::Syntax,
+                        span(start, start + 1),
+                        "this character constant is not closed",
+                    )
+                })?;
                 Kind::Text
             }
             b'<' | b'>' if in_body && bytes.get(at + 1) == Some(&b) => {
@@ -117,7 +133,11 @@ pub fn tokens(source: SourceId, text: &str, from: usize, form: Form) -> Result<V
                 let Some(sign) = SIGNS.iter().find(|s| text[at..].starts_with(**s)) else {
                     let wrong = text[at..].chars().next().unwrap_or('?');
                     let place = span(start, start + wrong.len_utf8());
-                    return Err(Diagnostic::at(Stage::Syntax, place, format!("unexpected character `{}`", wrong.escape_default())));
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        place,
+                        format!("unexpected character `{}`", wrong.escape_default()),
+                    ));
                 };
                 braces.pass(sign);
                 at += sign.len();
@@ -154,7 +174,8 @@ impl Braces {
     }
 }
 
-/// The offset after the character constant that starts at `at`. `None` if its line has no end of it.
+/// The offset after the character constant that starts at `at`. `None` if its line has no end of
+/// it.
 fn character(bytes: &[u8], at: usize) -> Option<usize> {
     let mut next = at + 1;
     loop {
@@ -176,9 +197,11 @@ fn run(bytes: &[u8], at: usize, test: impl Fn(u8) -> bool) -> usize {
     at + bytes[at..].iter().take_while(|b| test(**b)).count()
 }
 
-/// The offset after the comment that starts at `at`: none if none starts there, `Some(None)` if it does not end.
+/// The offset after the comment that starts at `at`: none if none starts there, `Some(None)` if it
+/// does not end.
 pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
-    let find = |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
+    let find =
+        |end: &[u8]| bytes[at + 2..].windows(2).position(|w| w == end).map(|i| at + 2 + i + 2);
     let line = || Some(Some(run(bytes, at, |b| b != b'\n')));
     if let Form::Lines(sign) = form
         && sign as u32 == u32::from(*bytes.get(at)?)
@@ -186,7 +209,12 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
         return line();
     }
     match (bytes.get(at)?, bytes.get(at + 1)?) {
-        (b'(', b'*') if form == Form::C && !bytes.get(at + 2).is_some_and(|b| b.is_ascii_whitespace() || *b == b'*') => None,
+        (b'(', b'*')
+            if form == Form::C
+                && !bytes.get(at + 2).is_some_and(|b| b.is_ascii_whitespace() || *b == b'*') =>
+        {
+            None
+        }
         (b'(', b'*') => Some(nested_comment(&bytes[at..]).map(|length| at + length)),
         _ if matches!(form, Form::Lines(_)) => None,
         (b'/', b'*') => Some(find(b"*/")),
@@ -196,7 +224,8 @@ pub fn comment(bytes: &[u8], at: usize, form: Form) -> Option<Option<usize>> {
     }
 }
 
-/// The length of the comment `(* … *)` that a text starts with; such comments nest. None if it does not end.
+/// The length of the comment `(* … *)` that a text starts with; such comments nest. None if it does
+/// not end.
 pub fn nested_comment(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (0usize, 0);
     while let Some(pair) = text.get(at..at + 2) {
@@ -299,9 +328,14 @@ impl<'a, 't> Cursor<'a, 't> {
         }
         self.take();
         let Some(value) = number(token.text) else {
-            let digits = token.text.bytes().all(|b| b.is_ascii_digit()) || token.text.starts_with("0x");
+            let digits =
+                token.text.bytes().all(|b| b.is_ascii_digit()) || token.text.starts_with("0x");
             let why = if digits { "does not fit in 64 bits" } else { "is not a number" };
-            return Err(Diagnostic::at(Stage::Syntax, token.span, format!("`{}` {why}", token.text)));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                token.span,
+                format!("`{}` {why}", token.text),
+            ));
         };
         Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 })
     }

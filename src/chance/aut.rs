@@ -5,8 +5,9 @@
 //! (0, "head", 0 1/2 1)
 //! (1, "tail", 0 1/2 1)
 //! ```
-//! In the place of a state stands a distribution: states with their probabilities between them, `s0 p0 s1 p1 … sn`; the last state has what is left of 1. So a
-//! file without probabilities is read as well. Cost: one pass. Errors name line, column and what was expected.
+//! In the place of a state stands a distribution: states with their probabilities between them, `s0
+//! p0 s1 p1 … sn`; the last state has what is left of 1. So a file without probabilities is read as
+//! well. Cost: one pass. Errors name line, column and what was expected.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
@@ -22,9 +23,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 pub fn write(system: &System, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::with_capacity(1 << 20, output);
     if let Some(bad) = system.table.texts.iter().find(|t| t.contains('\n')) {
-        return Err(Diagnostic::new(Stage::File, format!("the label {bad:?} contains a line break, which an .aut file cannot hold")));
+        return Err(Diagnostic::new(
+            Stage::File,
+            format!("the label {bad:?} contains a line break, which an .aut file cannot hold"),
+        ));
     }
-    rows(system, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    rows(system, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 /// A distribution as text.
@@ -45,7 +51,12 @@ fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "des ({initial},{},{})", system.step_count(), system.state_count())?;
     for s in 0..system.state_count() {
         for (label, target) in system.steps(StateId::new(s)) {
-            writeln!(out, "({s},\"{}\",{})", system.table.texts[label.index()], text(&system.distributions, target))?;
+            writeln!(
+                out,
+                "({s},\"{}\",{})",
+                system.table.texts[label.index()],
+                text(&system.distributions, target)
+            )?;
         }
     }
     Ok(())
@@ -61,9 +72,16 @@ impl Line {
     fn fault<T>(&self, at: &str, expected: &str) -> Result<T, Diagnostic> {
         let column = self.text.chars().count() - at.chars().count();
         let rest: String = at.chars().take(40).collect();
-        let found = if rest.is_empty() { "the end of the line".into() } else { format!("{rest:?}") };
+        let found =
+            if rest.is_empty() { "the end of the line".into() } else { format!("{rest:?}") };
         let shown: String = self.text.chars().take(column + 200).collect();
-        Err(Diagnostic::in_line(Stage::File, self.number, column + 1, shown, format!("expected {expected}, found {found}")))
+        Err(Diagnostic::in_line(
+            Stage::File,
+            self.number,
+            column + 1,
+            shown,
+            format!("expected {expected}, found {found}"),
+        ))
     }
 
     fn number<'t>(&self, at: &'t str, expected: &str) -> Result<(u64, &'t str), Diagnostic> {
@@ -83,7 +101,12 @@ impl Line {
     }
 
     /// `s0 p0 s1 p1 … sn` up to the end.
-    fn distribution(&self, mut at: &str, states: &mut u64, out: &mut Distributions) -> Result<DistId, Diagnostic> {
+    fn distribution(
+        &self,
+        mut at: &str,
+        states: &mut u64,
+        out: &mut Distributions,
+    ) -> Result<DistId, Diagnostic> {
         let mut outcomes = Vec::new();
         let mut left = BigRational::one();
         loop {
@@ -98,7 +121,8 @@ impl Line {
                 outcomes.push((state, left));
                 return Ok(out.intern(outcomes));
             }
-            let digits = |t: &str| t.len() - t.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let digits =
+                |t: &str| t.len() - t.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let n = digits(rest);
             let above: BigInt = match rest[..n].parse() {
                 Ok(above) => above,
@@ -136,14 +160,17 @@ pub fn read(input: impl Read) -> Result<System, Diagnostic> {
     let mut next = || -> Result<Option<Line>, Diagnostic> {
         for text in lines.by_ref() {
             number += 1;
-            let text = text.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
+            let text =
+                text.map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
             if !text.trim().is_empty() {
                 return Ok(Some(Line { number, text }));
             }
         }
         Ok(None)
     };
-    let Some(head) = next()? else { return Err(Diagnostic::new(Stage::File, "expected `des (…)`, found an empty file")) };
+    let Some(head) = next()? else {
+        return Err(Diagnostic::new(Stage::File, "expected `des (…)`, found an empty file"));
+    };
     let (mut distributions, mut states) = (Distributions::default(), 0u64);
     let body = inside(&head, "des")?;
     let parts: Vec<&str> = body.split(',').collect();

@@ -1,9 +1,13 @@
-//! Probabilistic bisimilarity (Larsen and Skou; with nondeterminism as Segala has it): the quotient of a system, and whether two are bisimilar.
+//! Probabilistic bisimilarity (Larsen and Skou; with nondeterminism as Segala has it): the quotient
+//! of a system, and whether two are bisimilar.
 //!
-//! States are equal if they have the same labels to the same classes of distributions; distributions if they give every class of states the same probability.
-//! Refinement by signatures, in rounds, over states and distributions in turn, after Baier, Engelen and Majster-Cederbaum, "Deciding bisimilarity and similarity
-//! for probabilistic processes" (2000); each round splits every class at once. Cost: rounds times the outcomes of all distributions; the probabilities are added
-//! up exactly. Invariant: classes are numbered by their first member, so the result does not depend on hashing.
+//! States are equal if they have the same labels to the same classes of distributions;
+//! distributions if they give every class of states the same probability. Refinement by signatures,
+//! in rounds, over states and distributions in turn, after Baier, Engelen and Majster-Cederbaum,
+//! "Deciding bisimilarity and similarity for probabilistic processes" (2000); each round splits
+//! every class at once. Cost: rounds times the outcomes of all distributions; the probabilities are
+//! added up exactly. Invariant: classes are numbered by their first member, so the result does not
+//! depend on hashing.
 
 use crate::aut::from_edges;
 use crate::{DistId, Distributions, System};
@@ -32,8 +36,11 @@ fn numbered<K: std::hash::Hash + Eq>(keys: impl Iterator<Item = K>) -> (Vec<u32>
 
 /// What a distribution gives each class of states.
 fn lifted(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32, BigRational)> {
-    let mut sums: Vec<(u32, BigRational)> =
-        system.distributions.outcomes(dist).map(|(s, weight)| (class[s.index()], weight.clone())).collect();
+    let mut sums: Vec<(u32, BigRational)> = system
+        .distributions
+        .outcomes(dist)
+        .map(|(s, weight)| (class[s.index()], weight.clone()))
+        .collect();
     sums.sort_by_key(|s| s.0);
     let mut merged: Vec<(u32, BigRational)> = Vec::with_capacity(sums.len());
     for (class, weight) in sums {
@@ -47,12 +54,17 @@ fn lifted(system: &System, dist: DistId, class: &[u32]) -> Vec<(u32, BigRational
 
 fn coarsest(system: &System) -> Partition {
     let n = system.state_count();
-    let mut partition = Partition { state: vec![0; n], dist: Vec::new(), states: usize::from(n > 0) };
+    let mut partition =
+        Partition { state: vec![0; n], dist: Vec::new(), states: usize::from(n > 0) };
     loop {
-        let dists = (0..system.distributions.len()).map(|d| lifted(system, DistId(d as u32), &partition.state));
+        let dists = (0..system.distributions.len())
+            .map(|d| lifted(system, DistId(d as u32), &partition.state));
         partition.dist = numbered(dists).0;
         let rows = (0..n).map(|s| {
-            let mut row: Vec<(LabelId, u32)> = system.steps(StateId::new(s)).map(|(l, d)| (l, partition.dist[d.index()])).collect();
+            let mut row: Vec<(LabelId, u32)> = system
+                .steps(StateId::new(s))
+                .map(|(l, d)| (l, partition.dist[d.index()]))
+                .collect();
             row.sort_unstable();
             row.dedup();
             (partition.state[s], row)
@@ -107,10 +119,12 @@ pub fn reduce(system: &System) -> System {
     from_edges(initial, order.len(), edges, distributions, system.table.clone())
 }
 
-/// Whether two systems are bisimilar: their initial distributions give the classes of both together the same probabilities.
+/// Whether two systems are bisimilar: their initial distributions give the classes of both together
+/// the same probabilities.
 pub fn bisimilar(a: &System, b: &System) -> bool {
     let mut texts = a.table.texts.clone();
-    let mut known: AHashMap<String, LabelId> = texts.iter().enumerate().map(|(i, t)| (t.clone(), LabelId::new(i))).collect();
+    let mut known: AHashMap<String, LabelId> =
+        texts.iter().enumerate().map(|(i, t)| (t.clone(), LabelId::new(i))).collect();
     let of_b: Vec<LabelId> = (b.table.texts.iter())
         .map(|text| {
             *known.entry(text.clone()).or_insert_with(|| {
@@ -123,8 +137,9 @@ pub fn bisimilar(a: &System, b: &System) -> bool {
     let mut distributions = a.distributions.clone();
     let moved: Vec<DistId> = (0..b.distributions.len())
         .map(|d| {
-            let outcomes: Vec<_> =
-                (b.distributions.outcomes(DistId(d as u32))).map(|(s, weight)| (StateId::new(s.index() + shift), weight.clone())).collect();
+            let outcomes: Vec<_> = (b.distributions.outcomes(DistId(d as u32)))
+                .map(|(s, weight)| (StateId::new(s.index() + shift), weight.clone()))
+                .collect();
             distributions.intern(outcomes)
         })
         .collect();
@@ -133,9 +148,13 @@ pub fn bisimilar(a: &System, b: &System) -> bool {
         edges.extend(a.steps(StateId::new(s)).map(|(l, d)| (s as u32, l, d)));
     }
     for s in 0..b.state_count() {
-        edges.extend(b.steps(StateId::new(s)).map(|(l, d)| ((s + shift) as u32, of_b[l.index()], moved[d.index()])));
+        edges.extend(
+            b.steps(StateId::new(s))
+                .map(|(l, d)| ((s + shift) as u32, of_b[l.index()], moved[d.index()])),
+        );
     }
-    let both = from_edges(a.initial, shift + b.state_count(), edges, distributions, Labels { texts });
+    let both =
+        from_edges(a.initial, shift + b.state_count(), edges, distributions, Labels { texts });
     let partition = coarsest(&both);
     partition.dist[a.initial.index()] == partition.dist[moved[b.initial.index()].index()]
 }

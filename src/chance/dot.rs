@@ -1,5 +1,5 @@
-//! Graphviz: [`System`] -> a `.dot` digraph. States are circles; where a step has several outcomes, a dot stands between, and its edges say the probabilities.
-//! Cost: one pass.
+//! Graphviz: [`System`] -> a `.dot` digraph. States are circles; where a step has several outcomes,
+//! a dot stands between, and its edges say the probabilities. Cost: one pass.
 
 use crate::{DistId, System};
 use mu_base::ids::StateId;
@@ -9,7 +9,9 @@ use std::io::Write;
 /// Writes a digraph.
 pub fn write(system: &System, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::new(output);
-    rows(system, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    rows(system, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
@@ -33,7 +35,10 @@ fn rows(system: &System, out: &mut impl Write) -> std::io::Result<()> {
     for s in 0..system.state_count() {
         writeln!(out, "  {s};")?;
         for (label, target) in system.steps(StateId::new(s)) {
-            let text = system.table.texts[label.index()].replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let text = system.table.texts[label.index()]
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
             let target = place(out, target)?;
             writeln!(out, "  {s} -> {target} [label=\"{text}\"];")?;
         }

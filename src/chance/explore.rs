@@ -1,7 +1,8 @@
 //! The probabilistic transition system of a model, breadth first.
 //!
-//! In: a [`Model`] and the limits of the run. Out: [`System`] whose labels are those of the model. The answers of groups are kept by what they read, so that
-//! a group is evaluated once for values that recur. One thread. Cost: the states as vectors, the answers up to [`MOST_KEPT`] of them.
+//! In: a [`Model`] and the limits of the run. Out: [`System`] whose labels are those of the model.
+//! The answers of groups are kept by what they read, so that a group is evaluated once for values
+//! that recur. One thread. Cost: the states as vectors, the answers up to [`MOST_KEPT`] of them.
 
 use crate::{DistId, Distributions, System};
 use ahash::AHashMap;
@@ -26,7 +27,8 @@ struct Search<'m> {
     ids: AHashMap<Box<[u32]>, u32>,
     vectors: Vec<Box<[u32]>>,
     distributions: Distributions,
-    /// Distributions with many outcomes, by the list of weights, which is kept so that its address is its own, and what else makes them.
+    /// Distributions with many outcomes, by the list of weights, which is kept so that its address
+    /// is its own, and what else makes them.
     long: AHashMap<(usize, Box<[u32]>), (DistId, Arc<[BigRational]>)>,
     /// The same by the address of the list of values as well, where the list is shared.
     shared: AHashMap<(usize, usize, Box<[u32]>), (DistId, Arc<[u32]>)>,
@@ -44,9 +46,17 @@ impl Search<'_> {
     }
 
     /// Adds the steps that a group's answer gives from a state.
-    fn add(&mut self, from: &[u32], group: usize, answer: &Chances, row: &mut Vec<(LabelId, DistId)>) {
+    fn add(
+        &mut self,
+        from: &[u32],
+        group: usize,
+        answer: &Chances,
+        row: &mut Vec<(LabelId, DistId)>,
+    ) {
         let writes = &self.groups[group].writes;
-        for ((label, weights), values) in answer.labels.iter().zip(&answer.weights).zip(&answer.values) {
+        for ((label, weights), values) in
+            answer.labels.iter().zip(&answer.weights).zip(&answer.values)
+        {
             let step = (*label, self.step(from, writes, weights, values));
             if !row.contains(&step) {
                 row.push(step);
@@ -55,14 +65,24 @@ impl Search<'_> {
     }
 
     /// The distribution over states that differ from one in the written slots.
-    fn step(&mut self, from: &[u32], writes: &[Slot], weights: &Arc<[BigRational]>, values: &Arc<[u32]>) -> DistId {
+    fn step(
+        &mut self,
+        from: &[u32],
+        writes: &[Slot],
+        weights: &Arc<[BigRational]>,
+        values: &Arc<[u32]>,
+    ) -> DistId {
         if weights.len() < LONG || Arc::strong_count(values) == 1 {
             return self.distribution(from, writes, weights, values);
         }
         let mut rest = from.to_vec();
         writes.iter().for_each(|slot| rest[*slot as usize] = u32::MAX);
         rest.extend(writes);
-        let key = (Arc::as_ptr(weights).cast::<BigRational>() as usize, Arc::as_ptr(values).cast::<u32>() as usize, rest.into());
+        let key = (
+            Arc::as_ptr(weights).cast::<BigRational>() as usize,
+            Arc::as_ptr(values).cast::<u32>() as usize,
+            rest.into(),
+        );
         if let Some((known, _)) = self.shared.get(&key) {
             return *known;
         }
@@ -72,7 +92,13 @@ impl Search<'_> {
     }
 
     /// The same, by the values themselves.
-    fn distribution(&mut self, from: &[u32], writes: &[Slot], weights: &Arc<[BigRational]>, values: &[u32]) -> DistId {
+    fn distribution(
+        &mut self,
+        from: &[u32],
+        writes: &[Slot],
+        weights: &Arc<[BigRational]>,
+        values: &[u32],
+    ) -> DistId {
         let mut vector = from.to_vec();
         let recurs = weights.len() >= LONG;
         let key = recurs.then(|| {
@@ -100,8 +126,13 @@ impl Search<'_> {
     }
 }
 
-/// Explores a model. With another reason to stop than that all is done, the system is the part that was found.
-pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) -> Result<(System, Stop), Diagnostic> {
+/// Explores a model. With another reason to stop than that all is done, the system is the part that
+/// was found.
+pub fn explore(
+    model: &dyn Model,
+    budget: &Budget,
+    seen: &mut dyn FnMut(u64),
+) -> Result<(System, Stop), Diagnostic> {
     let groups = model.groups();
     let mut search = Search {
         groups,
@@ -111,7 +142,11 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
         long: AHashMap::new(),
         shared: AHashMap::new(),
     };
-    let starts: Vec<_> = model.initial_chances().into_iter().map(|(weight, vector)| (search.state(&vector), weight)).collect();
+    let starts: Vec<_> = model
+        .initial_chances()
+        .into_iter()
+        .map(|(weight, vector)| (search.state(&vector), weight))
+        .collect();
     let initial = search.distributions.intern(starts);
     let mut worker = model.worker();
     let mut kept: AHashMap<(u32, Box<[u32]>), Rc<Chances>> = AHashMap::new();
@@ -123,7 +158,9 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
     while next < search.vectors.len() {
         if (next as u64).is_multiple_of(LOOK) {
             seen(search.vectors.len() as u64);
-            if let Err(why) = budget.check(search.vectors.len() as u64).and_then(|()| budget.check_memory()) {
+            if let Err(why) =
+                budget.check(search.vectors.len() as u64).and_then(|()| budget.check_memory())
+            {
                 stop = why;
                 break;
             }
@@ -150,7 +187,9 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
                         }
                         result => result?,
                     }
-                    size += answer.values.iter().map(|v| v.len()).sum::<usize>() + place.key().1.len() + 16;
+                    size += answer.values.iter().map(|v| v.len()).sum::<usize>()
+                        + place.key().1.len()
+                        + 16;
                     place.insert(Rc::new(answer)).clone()
                 }
             };
@@ -169,6 +208,13 @@ pub fn explore(model: &dyn Model, budget: &Budget, seen: &mut dyn FnMut(u64)) ->
     // Those that were not expanded have no steps that are known.
     offsets.resize(search.vectors.len() + 1, targets.len() as u64);
     let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
-    let system = System { initial, offsets, labels, targets, distributions: search.distributions, table: Labels { texts } };
+    let system = System {
+        initial,
+        offsets,
+        labels,
+        targets,
+        distributions: search.distributions,
+        table: Labels { texts },
+    };
     Ok((system, stop))
 }

@@ -1,8 +1,11 @@
-//! Probabilistic transition systems: a step leads to a distribution over states, and nondeterminism chooses between steps. Probabilities are exact.
+//! Probabilistic transition systems: a step leads to a distribution over states, and nondeterminism
+//! chooses between steps. Probabilities are exact.
 //!
-//! In: models (`explore`), files (`aut`). Out: [`System`], its quotient and comparison (`bisimulation`), files. Distributions are hash-consed: equal ones have
-//! one number. Cost: 8 bytes an outcome of each distribution, 8 bytes a step; each probability is stored once.
-//! Invariant: the probabilities of a distribution are positive and add up to 1; its states ascend and occur once.
+//! In: models (`explore`), files (`aut`). Out: [`System`], its quotient and comparison
+//! (`bisimulation`), files. Distributions are hash-consed: equal ones have one number. Cost: 8
+//! bytes an outcome of each distribution, 8 bytes a step; each probability is stored once.
+//! Invariant: the probabilities of a distribution are positive and add up to 1; its states ascend
+//! and occur once.
 #![warn(missing_docs)]
 
 pub mod aut;
@@ -43,7 +46,8 @@ pub struct Distributions {
 impl Distributions {
     /// The number of a distribution given by outcomes; those of one state are added up.
     pub fn intern(&mut self, outcomes: impl IntoIterator<Item = (StateId, BigRational)>) -> DistId {
-        let mut all: Vec<(u32, BigRational)> = outcomes.into_iter().map(|(s, w)| (s.0, w)).collect();
+        let mut all: Vec<(u32, BigRational)> =
+            outcomes.into_iter().map(|(s, w)| (s.0, w)).collect();
         all.sort_by_key(|o| o.0);
         let mut merged: Vec<(u32, BigRational)> = Vec::with_capacity(all.len());
         for (state, weight) in all {
@@ -53,7 +57,8 @@ impl Distributions {
             }
         }
         merged.retain(|(_, w)| !w.is_zero());
-        let key: Box<[(u32, u32)]> = merged.into_iter().map(|(s, w)| (s, self.probability(w))).collect();
+        let key: Box<[(u32, u32)]> =
+            merged.into_iter().map(|(s, w)| (s, self.probability(w))).collect();
         if let Some(&known) = self.by_outcomes.get(&key) {
             return known;
         }
@@ -101,7 +106,8 @@ impl Distributions {
     }
 }
 
-/// A probabilistic transition system. Steps of state `s` are `targets[offsets[s]..offsets[s + 1]]` with their labels.
+/// A probabilistic transition system. Steps of state `s` are `targets[offsets[s]..offsets[s + 1]]`
+/// with their labels.
 #[derive(Clone, Debug)]
 pub struct System {
     /// Where it starts.

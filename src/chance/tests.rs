@@ -46,7 +46,8 @@ fn what_is_wrong_in_a_file_is_said() {
 
 #[test]
 fn equal_chances_are_one_state() {
-    let coin = read("des (0 1/2 1,4,4)\n(0,\"a\",2 1/4 3)\n(1,\"a\",3 1/4 2)\n(2,\"b\",2)\n(3,\"b\",3)\n");
+    let coin =
+        read("des (0 1/2 1,4,4)\n(0,\"a\",2 1/4 3)\n(1,\"a\",3 1/4 2)\n(2,\"b\",2)\n(3,\"b\",3)\n");
     let one = read("des (0,2,2)\n(0,\"a\",1)\n(1,\"b\",1)\n");
     assert_eq!(written(&reduce(&coin)), written(&one));
     assert!(bisimilar(&coin, &one));
@@ -60,8 +61,14 @@ fn random_system(random: &mut Random) -> System {
     let mut distributions = Distributions::default();
     let mut dist = |random: &mut Random| {
         let parts = 1 + random.below(3);
-        let outcomes: Vec<_> =
-            (0..parts).map(|_| (StateId::new(random.below(states)), BigRational::new(1.into(), BigInt::from(parts)))).collect();
+        let outcomes: Vec<_> = (0..parts)
+            .map(|_| {
+                (
+                    StateId::new(random.below(states)),
+                    BigRational::new(1.into(), BigInt::from(parts)),
+                )
+            })
+            .collect();
         distributions.intern(outcomes)
     };
     let initial = dist(random);
@@ -78,7 +85,8 @@ fn random_system(random: &mut Random) -> System {
     aut::from_edges(initial, states, edges, distributions, table)
 }
 
-/// Bisimilar pairs by the definition: all pairs, less those that can be told apart, until nothing changes.
+/// Bisimilar pairs by the definition: all pairs, less those that can be told apart, until nothing
+/// changes.
 fn naive(system: &System) -> Vec<Vec<bool>> {
     let n = system.state_count();
     let mut same = vec![vec![true; n]; n];
@@ -86,15 +94,24 @@ fn naive(system: &System) -> Vec<Vec<bool>> {
         let equal = |d, e| {
             (0..n).all(|s| {
                 let weight = |dist| -> BigRational {
-                    system.distributions.outcomes(dist).filter(|(t, _)| same[s][t.index()]).map(|(_, w)| w.clone()).sum()
+                    system
+                        .distributions
+                        .outcomes(dist)
+                        .filter(|(t, _)| same[s][t.index()])
+                        .map(|(_, w)| w.clone())
+                        .sum()
                 };
                 weight(d) == weight(e)
             })
         };
         let follows = |s: usize, t: usize| {
-            system.steps(StateId::new(s)).all(|(l, d)| system.steps(StateId::new(t)).any(|(m, e)| l == m && equal(d, e)))
+            system
+                .steps(StateId::new(s))
+                .all(|(l, d)| system.steps(StateId::new(t)).any(|(m, e)| l == m && equal(d, e)))
         };
-        let next: Vec<Vec<bool>> = (0..n).map(|s| (0..n).map(|t| same[s][t] && follows(s, t) && follows(t, s)).collect()).collect();
+        let next: Vec<Vec<bool>> = (0..n)
+            .map(|s| (0..n).map(|t| same[s][t] && follows(s, t) && follows(t, s)).collect())
+            .collect();
         if next == same {
             return same;
         }
@@ -112,13 +129,20 @@ fn quotients_agree_with_the_definition() {
         assert!(bisimilar(&system, &quotient), "seed {seed}");
         let same = naive(&quotient);
         for (s, row) in same.iter().enumerate() {
-            assert!(row.iter().take(s).all(|same| !same), "seed {seed}: state {s} of the quotient is bisimilar to an earlier one");
+            assert!(
+                row.iter().take(s).all(|same| !same),
+                "seed {seed}: state {s} of the quotient is bisimilar to an earlier one"
+            );
         }
         merged += usize::from(quotient.state_count() < system.state_count());
         assert_eq!(written(&read(&written(&system))), written(&system), "seed {seed}");
         let other = random_system(&mut random);
         apart += usize::from(!bisimilar(&system, &other));
-        assert_eq!(bisimilar(&system, &other), bisimilar(&quotient, &reduce(&other)), "seed {seed}");
+        assert_eq!(
+            bisimilar(&system, &other),
+            bisimilar(&quotient, &reduce(&other)),
+            "seed {seed}"
+        );
     }
     assert!(merged > 50 && apart > 50, "{merged} {apart}");
 }

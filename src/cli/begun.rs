@@ -18,7 +18,10 @@ const NAME: &str = "begun";
 /// Marks a folder.
 pub(super) fn mark(folder: &Path, fingerprint: &str) -> Result<(), Diagnostic> {
     let failed = |e: std::io::Error| file_error("cannot write", &folder.join(NAME), &e);
-    replace(folder, NAME, &|out: &mut dyn Write| out.write_all(fingerprint.as_bytes()).map_err(failed)).map(drop)
+    replace(folder, NAME, &|out: &mut dyn Write| {
+        out.write_all(fingerprint.as_bytes()).map_err(failed)
+    })
+    .map(drop)
 }
 
 /// True if a folder has the marker of this search.
@@ -34,5 +37,8 @@ pub(super) fn remove(folder: &Path) {
 
 /// Reports that a run begins again, since nothing was stored of the one before.
 pub(super) fn report(folder: &Path) {
-    eprintln!("{}: no checkpoint was written before the run ended; it begins again", folder.display());
+    eprintln!(
+        "{}: no checkpoint was written before the run ended; it begins again",
+        folder.display()
+    );
 }

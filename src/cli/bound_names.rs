@@ -1,9 +1,10 @@
 //! Labels up to the names of bound variables and up to parentheses: `c(lambda x: Nat. x < 1)` and
 //! `c(lambda y: Nat. (y < 1))` are one label.
 //!
-//! Input: the text of a label. Output: a text in which the n-th binder has the n-th name of a fixed list, and expressions have no
-//! parentheses that they do not need; `None` if the label is no multi-action of mCRL2, or has neither binders nor operators,
-//! so that its own text is its identity. Cost: linear in the text.
+//! Input: the text of a label. Output: a text in which the n-th binder has the n-th name of a fixed
+//! list, and expressions have no parentheses that they do not need; `None` if the label is no
+//! multi-action of mCRL2, or has neither binders nor operators, so that its own text is its
+//! identity. Cost: linear in the text.
 
 use mu_syntax::ast::{Data, DataKind, VarDecl};
 use mu_syntax::print;
@@ -64,8 +65,12 @@ impl Renamer {
                 self.has_operators = true;
                 [a, b].into_iter().for_each(|e| self.rename(e));
             }
-            DataKind::Comprehension(var, body) => self.within(std::slice::from_mut(&mut **var), body),
-            DataKind::Lambda(vars, body) | DataKind::Forall(vars, body) | DataKind::Exists(vars, body) => self.within(vars, body),
+            DataKind::Comprehension(var, body) => {
+                self.within(std::slice::from_mut(&mut **var), body)
+            }
+            DataKind::Lambda(vars, body)
+            | DataKind::Forall(vars, body)
+            | DataKind::Exists(vars, body) => self.within(vars, body),
             DataKind::Where(body, definitions) => {
                 definitions.iter_mut().for_each(|(_, e)| self.rename(e));
                 let before = self.scope.len();
@@ -101,11 +106,19 @@ mod tests {
         let same = [
             ("c(lambda x: Nat. x < 1)", "c((lambda y: Nat. (y < 1)))"),
             ("a({x: Nat | x > 5})", "a({ x_1: Nat | (x_1 > 5) })"),
-            ("a(lambda x: Nat. exists y: Nat. x < y)|b", "b|a(lambda y: Nat. exists x: Nat. y < x)"),
+            (
+                "a(lambda x: Nat. exists y: Nat. x < y)|b",
+                "b|a(lambda y: Nat. exists x: Nat. y < x)",
+            ),
             ("a(lambda x: Nat. forall x: Nat. x < 1)", "a(lambda y: Nat. forall z: Nat. z < 1)"),
         ];
         for (a, b) in same {
-            assert!(canonical(a).is_some() && canonical(a) == canonical(b), "{a}, {b}: {:?}, {:?}", canonical(a), canonical(b));
+            assert!(
+                canonical(a).is_some() && canonical(a) == canonical(b),
+                "{a}, {b}: {:?}, {:?}",
+                canonical(a),
+                canonical(b)
+            );
         }
         let different = [
             ("c(lambda x: Nat. x < 1)", "c(lambda x: Pos. x < 1)"),
@@ -118,6 +131,8 @@ mod tests {
         assert_eq!(canonical("a((x == y) && z)"), canonical("a(((x == y) && z))"));
         assert_ne!(canonical("a(x == (y && z))"), canonical("a((x == y) && z)"));
         // Without binders and operators the text is what counts.
-        assert!(["a(1, 2)", "PUT !1", "a|b", "tau"].into_iter().all(|label| canonical(label).is_none()));
+        assert!(
+            ["a(1, 2)", "PUT !1", "a|b", "tau"].into_iter().all(|label| canonical(label).is_none())
+        );
     }
 }

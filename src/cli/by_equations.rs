@@ -1,5 +1,5 @@
-//! Second attempt at a formula that no search of states decides: as an equation system, in which the
-//! formula's modalities supply values that the model leaves open.
+//! Second attempt at a formula that no search of states decides: as an equation system, in which
+//! the formula's modalities supply values that the model leaves open.
 //!
 //! In: a formula and the compiled specification. Out: a verdict without evidence, or none. The
 //! explorer needs all steps of a state; of `sum m: Nat. a(m)` there are infinitely many. In the
@@ -19,7 +19,8 @@ use mu_game::{Game, Player};
 use mu_pbes::print;
 use mu_solve::Solver;
 
-/// Instances met at most where a quantifier is tried number by number; then the first refusal stands.
+/// Instances met at most where a quantifier is tried number by number; then the first refusal
+/// stands.
 const MOST_UNROLLED: u64 = 4096;
 
 /// True if a check may succeed as an equation system: all that it lacks is a value.
@@ -43,8 +44,14 @@ pub(super) fn decide(
     let game = match decided(session, &text, &unrolled, solver, &session.budget) {
         Err(error) if error.open => {
             unrolled.all = true;
-            let most = session.budget.limits().max_states.map_or(MOST_UNROLLED, |most| most.min(MOST_UNROLLED));
-            let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*session.budget.limits() });
+            let most = session
+                .budget
+                .limits()
+                .max_states
+                .map_or(MOST_UNROLLED, |most| most.min(MOST_UNROLLED));
+            let budget = session
+                .budget
+                .with_limits(Limits { max_states: Some(most), ..*session.budget.limits() });
             match decided(session, &text, &unrolled, solver, &budget) {
                 Err(Diagnostic { stop: Some(Stop::States), .. }) => return Err(error),
                 game => game?,
@@ -58,7 +65,13 @@ pub(super) fn decide(
 }
 
 /// As much of the game of an equation system as decides it.
-fn decided(session: &Session, text: &str, unrolled: &Unrolled, solver: &dyn Solver, budget: &Budget) -> Result<Game, Diagnostic> {
+fn decided(
+    session: &Session,
+    text: &str,
+    unrolled: &Unrolled,
+    solver: &dyn Solver,
+    budget: &Budget,
+) -> Result<Game, Diagnostic> {
     let system = equations::read_unrolled(SourceId(0), text, unrolled)?;
     decided_by(session, &system, solver, budget)
 }
@@ -67,7 +80,9 @@ fn decided(session: &Session, text: &str, unrolled: &Unrolled, solver: &dyn Solv
 ///
 /// # Errors
 /// All others.
-pub(super) fn unless_without_value<T: Default>(remark: Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+pub(super) fn unless_without_value<T: Default>(
+    remark: Result<T, Diagnostic>,
+) -> Result<T, Diagnostic> {
     match remark {
         Err(error) if error.open => Ok(T::default()),
         remark => remark,

@@ -1,6 +1,7 @@
 //! Probabilistic systems: `explore`, `reduce` and `compare` where chance decides where steps lead.
 //!
-//! The commands come here with a model that is probabilistic, or by `--equivalence probabilistic`, for which every model and `.aut` file is one.
+//! The commands come here with a model that is probabilistic, or by `--equivalence probabilistic`,
+//! for which every model and `.aut` file is one.
 
 use super::args::{CompareArgs, ExploreArgs, Format, Reduce, ReduceArgs};
 use super::counts::Report;
@@ -26,7 +27,9 @@ pub(super) const EQUIVALENCE: &str = "probabilistic";
 pub(super) fn explored(session: &Session, model: &dyn Model) -> Result<(System, Stop), Diagnostic> {
     let start = Instant::now();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let found = mu_chance::explore::explore(model, &session.budget, &mut |states| bar.note(|| format!("{} states", grouped(states))))?;
+    let found = mu_chance::explore::explore(model, &session.budget, &mut |states| {
+        bar.note(|| format!("{} states", grouped(states)))
+    })?;
     bar.finish();
     let system = &found.0;
     session.say(format!(
@@ -54,7 +57,8 @@ fn system(session: &mut Session, path: &Path) -> Result<Result<System, Stop>, Di
 fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
     match path {
         Some(path) if !matches!(Form::of(path), Form::Aut | Form::Dot) => {
-            let message = format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
+            let message =
+                format!("`{}`: a probabilistic system is written as .aut or .dot", path.display());
             Err(Diagnostic::new(Stage::Usage, message))
         }
         _ => Ok(()),
@@ -63,13 +67,24 @@ fn expect_form(path: Option<&Path>) -> Result<(), Diagnostic> {
 
 fn write_system(session: &Session, system: &System, path: &Path) -> Result<(), Diagnostic> {
     output::stage("writing");
-    write(path, |file| if Form::of(path) == Form::Dot { dot::write(system, file) } else { aut::write(system, file) })?;
+    write(path, |file| {
+        if Form::of(path) == Form::Dot {
+            dot::write(system, file)
+        } else {
+            aut::write(system, file)
+        }
+    })?;
     session.say(format!("wrote {}", path.display()));
     Ok(())
 }
 
 /// `explore` of a probabilistic model.
-pub(super) fn explore(session: &Session, args: &ExploreArgs, loaded: &Loaded, start: Instant) -> Result<u8, Diagnostic> {
+pub(super) fn explore(
+    session: &Session,
+    args: &ExploreArgs,
+    loaded: &Loaded,
+    start: Instant,
+) -> Result<u8, Diagnostic> {
     expect_form(args.out.as_deref())?;
     let relabelled = !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty();
     let wants = [
@@ -79,19 +94,29 @@ pub(super) fn explore(session: &Session, args: &ExploreArgs, loaded: &Loaded, st
         (args.seeking.sought().is_some(), "--deadlock` and `--action"),
         (relabelled, "--hide` and `--rename"),
         (args.engine.name() == "symbolic", "--engine symbolic"),
-        (args.reduce.is_some_and(|r| r != Reduce::Probabilistic), "--reduce` other than `probabilistic"),
+        (
+            args.reduce.is_some_and(|r| r != Reduce::Probabilistic),
+            "--reduce` other than `probabilistic",
+        ),
     ];
     if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
         let are = if option.contains("` and `") { "are" } else { "is" };
-        let message = format!("`{option}` {are} not for probabilistic models, and chance decides in {}", args.model.display());
+        let message = format!(
+            "`{option}` {are} not for probabilistic models, and chance decides in {}",
+            args.model.display()
+        );
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let (system, stop) = explored(session, &*loaded.model)?;
-    let (states, steps, dead) = (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
+    let (states, steps, dead) =
+        (system.state_count() as u64, system.step_count() as u64, system.deadlock_count() as u64);
     output::know("states", states.into());
     output::know("transitions", steps.into());
     let complete = stop == Stop::Complete;
-    let mut report = Report { distributions: Some(system.distributions.len()), ..Report::explicit(states, steps, dead, stop) };
+    let mut report = Report {
+        distributions: Some(system.distributions.len()),
+        ..Report::explicit(states, steps, dead, stop)
+    };
     if !complete {
         report.transitions = None;
         report.deadlocks = None;
@@ -112,7 +137,10 @@ pub(super) fn explore(session: &Session, args: &ExploreArgs, loaded: &Loaded, st
 pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
     expect_form(args.out.as_deref())?;
-    if args.draw.is_some() || !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty() {
+    if args.draw.is_some()
+        || !args.relabelling.hide.is_empty()
+        || !args.relabelling.rename.is_empty()
+    {
         let message = "`--draw`, `--hide` and `--rename` are not for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
@@ -149,7 +177,10 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
 /// `compare --equivalence probabilistic`.
 pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagnostic> {
     let start = Instant::now();
-    if args.out.is_some() || !args.relabelling.hide.is_empty() || !args.relabelling.rename.is_empty() {
+    if args.out.is_some()
+        || !args.relabelling.hide.is_empty()
+        || !args.relabelling.rename.is_empty()
+    {
         let message = "`--out`, `--hide` and `--rename` are not for probabilistic systems";
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
@@ -175,7 +206,10 @@ pub(super) fn compare(session: &mut Session, args: &CompareArgs) -> Result<u8, D
                 "stop": Stop::Complete.word(),
             }))?;
         }
-        Format::Text => print(&format!("{}equivalent ({EQUIVALENCE} bisimulation)\n", if same { "" } else { "not " }))?,
+        Format::Text => print(&format!(
+            "{}equivalent ({EQUIVALENCE} bisimulation)\n",
+            if same { "" } else { "not " }
+        ))?,
     }
     Ok(u8::from(!same))
 }

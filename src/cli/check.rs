@@ -1,9 +1,11 @@
 //! `check`: formulas on a model, with verdicts, figures and evidence.
 //!
-//! All formulas are read before any is checked. One that is refused among several does not stop the others: its verdict is *unknown*, its reason
-//! `error`, and the exit code 2.
+//! All formulas are read before any is checked. One that is refused among several does not stop the
+//! others: its verdict is *unknown*, its reason `error`, and the exit code 2.
 
-use super::args::{CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction, Relabelling, Seeking};
+use super::args::{
+    CheckArgs, Counting, EngineRef, ExploreArgs, Format, Reduction, Relabelling, Seeking,
+};
 use super::by_equations;
 use super::checkpoint::{Folder, Kept, Shelf};
 use super::cluster::{self, Company};
@@ -45,9 +47,18 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnos
     let answer = checked(session, args);
     // What is refused stands in the report too: whoever reads nothing else would see nothing.
     if let (Err(error), true) = (&answer, args.junit.is_some()) {
-        let names = args.formulas.iter().map(|f| f.display().to_string()).chain(args.formula.iter().cloned());
+        let names = args
+            .formulas
+            .iter()
+            .map(|f| f.display().to_string())
+            .chain(args.formula.iter().cloned());
         let (class, message) = (args.model.display().to_string(), error.render(&session.sources));
-        let case = |name| Case { class: class.clone(), name, seconds: 0.0, outcome: Outcome::Error(message.clone()) };
+        let case = |name| Case {
+            class: class.clone(),
+            name,
+            seconds: 0.0,
+            outcome: Outcome::Error(message.clone()),
+        };
         // If it cannot be written either, the first error is the one to tell.
         let _ = write_junit(args, &names.map(case).collect::<Vec<_>>());
     }
@@ -83,7 +94,9 @@ fn checked(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         memory::expect_actions(session, &args.model, args.interface.is_some(), subject)?;
     }
     match subject {
-        Ok(subject) if quantity::is_meant(&subject, &texts) => quantity::run(session, args, &subject, &texts),
+        Ok(subject) if quantity::is_meant(&subject, &texts) => {
+            quantity::run(session, args, &subject, &texts)
+        }
         Ok(subject) => all(session, args, &subject, &texts),
         Err(Diagnostic { stop: Some(stop), .. }) => none_checked(session, args, &texts, &stop),
         Err(error) => Err(error),
@@ -105,7 +118,11 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
         out: None,
         reduce: None,
         timings: args.timings.clone(),
-        seeking: Seeking { terminal: args.terminal.clone(), interface: args.interface.clone(), ..Seeking::default() },
+        seeking: Seeking {
+            terminal: args.terminal.clone(),
+            interface: args.interface.clone(),
+            ..Seeking::default()
+        },
         clustering: args.clustering.clone(),
         keeping: args.keeping.clone(),
         confluence: args.confluence.clone(),
@@ -120,7 +137,8 @@ fn overview(session: &mut Session, args: &CheckArgs) -> Result<u8, Diagnostic> {
     super::explore::run(session, &explore)
 }
 
-/// The formulas that could be read, and the refusals of the others. Error: the refusal of the only one.
+/// The formulas that could be read, and the refusals of the others. Error: the refusal of the only
+/// one.
 fn read<'t>(
     session: &Session,
     subject: &Loaded,
@@ -130,7 +148,10 @@ fn read<'t>(
     let (mut formulas, mut refused) = (Vec::new(), Vec::new());
     for text in texts {
         match properties::read_over(session, text, subject) {
-            Ok(formula) => formulas.push((text, TypedFormula { as_written: args.count == Counting::AllParameters, ..formula })),
+            Ok(formula) => formulas.push((
+                text,
+                TypedFormula { as_written: args.count == Counting::AllParameters, ..formula },
+            )),
             Err(diagnostic) if texts.len() == 1 => return Err(diagnostic),
             Err(diagnostic) => {
                 refuse(session, args, text, &diagnostic)?;
@@ -142,7 +163,12 @@ fn read<'t>(
 }
 
 /// Says that a formula among several is refused.
-pub(super) fn refuse(session: &Session, args: &CheckArgs, text: &Text, diagnostic: &Diagnostic) -> Result<(), Diagnostic> {
+pub(super) fn refuse(
+    session: &Session,
+    args: &CheckArgs,
+    text: &Text,
+    diagnostic: &Diagnostic,
+) -> Result<(), Diagnostic> {
     eprint!("{}", diagnostic.render(&session.sources));
     let unknown = stopped(Stop::Interrupted, "explicit");
     let mut object = as_json(&text.name, &unknown, None, &[], 0.0);
@@ -153,7 +179,12 @@ pub(super) fn refuse(session: &Session, args: &CheckArgs, text: &Text, diagnosti
     output::verdict_of(&text.name, Some(object), line, false)
 }
 
-fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]) -> Result<u8, Diagnostic> {
+fn all(
+    session: &mut Session,
+    args: &CheckArgs,
+    subject: &Loaded,
+    texts: &[Text],
+) -> Result<u8, Diagnostic> {
     if let Some(path) = &args.evidence {
         Picture::of(path)?;
         expect_writable(path)?;
@@ -162,7 +193,8 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
         expect_writable(path)?;
     }
     output::stage("reading the formulas");
-    // Every formula is read before any is checked: a slip in the last one is told of before the work on the first.
+    // Every formula is read before any is checked: a slip in the last one is told of before the
+    // work on the first.
     let (formulas, refused) = read(session, subject, texts, args)?;
     let company = cluster::join(session, args, &*subject.model, texts)?;
     let kept = if company.is_some() { None } else { kept(session, args, subject)? };
@@ -172,10 +204,24 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     write_game(session, args, subject, &formulas, &options)?;
     let wishes = engines::wishes_of_check(args);
     engines::expect_taken(args.engine(), &wishes)?;
-    let checking = Checking { session, args, subject, kept, options, wishes, several: texts.len() > 1, beside: formulas.len() };
-    let refusals = refused.iter().map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into()))).collect();
-    let mut results = Results { violated: false, unknown: false, refused: !refused.is_empty(), cases: refusals };
-    let workers = if args.engine().shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
+    let checking = Checking {
+        session,
+        args,
+        subject,
+        kept,
+        options,
+        wishes,
+        several: texts.len() > 1,
+        beside: formulas.len(),
+    };
+    let refusals = refused
+        .iter()
+        .map(|t| case(args, t, 0.0, Outcome::Error("the formula is refused".into())))
+        .collect();
+    let mut results =
+        Results { violated: false, unknown: false, refused: !refused.is_empty(), cases: refusals };
+    let workers =
+        if args.engine().shares_a_formula() { 1 } else { session.threads().min(formulas.len()) };
     let mut processes = None;
     if let Some(company) = company {
         checking.together(&company, &formulas, &mut results)?;
@@ -187,7 +233,9 @@ fn all(session: &mut Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]
     } else if workers > 1 {
         output::stage("checking the formulas");
         let one = |formula: &(&Text, TypedFormula), alone: bool| checking.one(formula, alone);
-        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| checking.settle(formula, found, &mut results))?;
+        side_by_side(&session.budget, workers, &formulas, &one, &mut |formula, found| {
+            checking.settle(formula, found, &mut results)
+        })?;
     } else {
         for formula in &formulas {
             output::stage_of("checking a formula", &formula.0.name);
@@ -266,7 +314,9 @@ impl Checking<'_> {
         let Checking { session, args, subject, .. } = self;
         let start = Instant::now();
         let bar = Bar::new(shows && !session.common.no_progress && !session.common.quiet);
-        let shelf = self.kept.as_ref().map(|(folder, kept)| Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref()));
+        let shelf = self.kept.as_ref().map(|(folder, kept)| {
+            Shelf::new(folder, &text.name, &text.identity(formula), kept.as_ref())
+        });
         let chosen = Options {
             solver: Some(solver(args.solver.as_ref())),
             progress: &bar,
@@ -278,15 +328,29 @@ impl Checking<'_> {
             ..Options::new(self.options.clone())
         };
         let asked = Subject { model: &*subject.model, labels: &*subject.labels };
-        let (answer, why) = match engine.check(asked, formula, Task { wishes: &self.wishes, options: &chosen, budget }) {
+        let (answer, why) = match engine.check(
+            asked,
+            formula,
+            Task { wishes: &self.wishes, options: &chosen, budget },
+        ) {
             Err(Diagnostic { stop: Some(stop), .. }) => (stopped(stop, engine.name()), None),
             Err(refusal) if peers.is_none() && by_equations::may_help(&refusal, subject) => {
-                match by_equations::decide(session, subject, formula, solver(args.solver.as_ref())) {
+                match by_equations::decide(session, subject, formula, solver(args.solver.as_ref()))
+                {
                     Ok(Some((value, equations))) => {
-                        let why = format!("equations: the search of states fails ({}); there is no run to show", refusal.message);
+                        let why = format!(
+                            "equations: the search of states fails ({}); there is no run to show",
+                            refusal.message
+                        );
                         let verdict = if value { Verdict::True } else { Verdict::False };
                         (
-                            Answer { verdict, equations, route: Route::Game, telling: false, ..stopped(Stop::Complete, "explicit") },
+                            Answer {
+                                verdict,
+                                equations,
+                                route: Route::Game,
+                                telling: false,
+                                ..stopped(Stop::Complete, "explicit")
+                            },
                             Some(why),
                         )
                     }
@@ -299,7 +363,10 @@ impl Checking<'_> {
                 let found = found?;
                 if let Some(sets) = &found.sets {
                     engines::say_diagrams(session, asked.model, &sets.outcome);
-                    session.say(format!("{} obligations met states, {} pairs", sets.obligations, sets.pairs));
+                    session.say(format!(
+                        "{} obligations met states, {} pairs",
+                        sets.obligations, sets.pairs
+                    ));
                 }
                 (found.answer, found.reason.map(|why| format!("{}: {why}", found.engine)))
             }
@@ -317,12 +384,22 @@ impl Checking<'_> {
     }
 
     /// Prints what was found of a formula. A refusal does not stop the other formulas.
-    fn settle(&self, formula: &(&Text, TypedFormula), found: Result<Found, Diagnostic>, results: &mut Results) -> Result<(), Diagnostic> {
+    fn settle(
+        &self,
+        formula: &(&Text, TypedFormula),
+        found: Result<Found, Diagnostic>,
+        results: &mut Results,
+    ) -> Result<(), Diagnostic> {
         match found {
             Err(refusal) if self.several && refusal.stage != Stage::Internal => {
                 results.refused = true;
                 refuse(self.session, self.args, formula.0, &refusal)?;
-                results.cases.push(case(self.args, formula.0, 0.0, Outcome::Error("the formula is refused".into())));
+                results.cases.push(case(
+                    self.args,
+                    formula.0,
+                    0.0,
+                    Outcome::Error("the formula is refused".into()),
+                ));
                 Ok(())
             }
             found => self.tell(formula, found?, results),
@@ -330,16 +407,24 @@ impl Checking<'_> {
     }
 
     /// Says what was found of a formula.
-    fn tell(&self, (text, formula): &(&Text, TypedFormula), found: Found, results: &mut Results) -> Result<(), Diagnostic> {
+    fn tell(
+        &self,
+        (text, formula): &(&Text, TypedFormula),
+        found: Found,
+        results: &mut Results,
+    ) -> Result<(), Diagnostic> {
         let (verdict, seconds) = (found.answer.verdict.clone(), found.seconds);
         results.note(&verdict);
         if self.args.keeping.is_wanted() && found.answer.route == Route::Game {
             eprintln!("{}: it needs a game, of which no checkpoints are kept", text.name.display());
         }
-        let told = tell(self.session, self.args, self.subject, (text, self.several), formula, found)?;
+        let told =
+            tell(self.session, self.args, self.subject, (text, self.several), formula, found)?;
         let outcome = match verdict {
             Verdict::True => Outcome::Passed,
-            Verdict::False => Outcome::Failed { message: "the formula does not hold".into(), text: told },
+            Verdict::False => {
+                Outcome::Failed { message: "the formula does not hold".into(), text: told }
+            }
             Verdict::Unknown(stop) => Outcome::Unknown(stop.word().into()),
         };
         results.cases.push(case(self.args, text, seconds, outcome));
@@ -347,19 +432,35 @@ impl Checking<'_> {
     }
 
     /// Checks all formulas by several processes; the first one tells. All refuse the same ones.
-    fn together(&self, company: &Company, formulas: &[(&Text, TypedFormula)], results: &mut Results) -> Result<(), Diagnostic> {
+    fn together(
+        &self,
+        company: &Company,
+        formulas: &[(&Text, TypedFormula)],
+        results: &mut Results,
+    ) -> Result<(), Diagnostic> {
         for formula in formulas {
             let (text, typed) = formula;
             if company.reports() {
                 output::stage_of("checking a formula", &text.name);
             }
             let peers = company.peers(text, typed);
-            match self.by(&mu_engines::cluster::Cluster, formula, &company.budget, company.reports(), Some(peers)) {
+            match self.by(
+                &mu_engines::cluster::Cluster,
+                formula,
+                &company.budget,
+                company.reports(),
+                Some(peers),
+            ) {
                 Err(refusal) if self.several && refusal.stage == Stage::Unsupported => {
                     results.refused = true;
                     if company.reports() {
                         refuse(self.session, self.args, text, &refusal)?;
-                        results.cases.push(case(self.args, text, 0.0, Outcome::Error("the formula is refused".into())));
+                        results.cases.push(case(
+                            self.args,
+                            text,
+                            0.0,
+                            Outcome::Error("the formula is refused".into()),
+                        ));
                     }
                 }
                 found if company.reports() => self.tell(formula, found?, results)?,
@@ -372,7 +473,9 @@ impl Checking<'_> {
 
 /// Whether all results are wanted as one object: printed, shown on a page, or told to a program.
 fn wants_object(session: &Session, args: &CheckArgs) -> bool {
-    session.common.format == Format::Json || args.junit.is_some() || args.evidence.as_deref().is_some_and(page::is_named_so)
+    session.common.format == Format::Json
+        || args.junit.is_some()
+        || args.evidence.as_deref().is_some_and(page::is_named_so)
 }
 
 /// Whether each verdict is printed as lines: not if standard output is to be something else.
@@ -391,22 +494,43 @@ fn write_junit(args: &CheckArgs, cases: &[Case]) -> Result<(), Diagnostic> {
 pub(super) fn write_junit_of(args: &CheckArgs, results: &[Value]) -> Result<(), Diagnostic> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let of = |result: &Value| {
-        let steps = result["evidence"].as_array().into_iter().flatten().map(|s| word(&s["action"]) + "\n").collect();
+        let steps = result["evidence"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|s| word(&s["action"]) + "\n")
+            .collect();
         let outcome = match result["verdict"].as_str() {
             Some("true") => Outcome::Passed,
-            Some("false") => Outcome::Failed { message: "the formula does not hold".into(), text: steps },
+            Some("false") => {
+                Outcome::Failed { message: "the formula does not hold".into(), text: steps }
+            }
             _ => Outcome::Unknown(word(&result["reason"])),
         };
         let seconds = result["seconds"].as_f64().unwrap_or_default();
-        Case { class: args.model.display().to_string(), name: word(&result["formula"]), seconds, outcome }
+        Case {
+            class: args.model.display().to_string(),
+            name: word(&result["formula"]),
+            seconds,
+            outcome,
+        }
     };
     write_junit(args, &results.iter().map(of).collect::<Vec<_>>())
 }
 
 /// Writes the object of all results to the page, prints it, or both, as is asked.
-pub(super) fn publish(session: &Session, args: &CheckArgs, object: Value) -> Result<(), Diagnostic> {
+pub(super) fn publish(
+    session: &Session,
+    args: &CheckArgs,
+    object: Value,
+) -> Result<(), Diagnostic> {
     if let Some(path) = args.evidence.as_deref().filter(|p| page::is_named_so(p)) {
-        page::write(session, path, &file_name(&args.model), &[Shown::of("check", output::with_head(object.clone()))])?;
+        page::write(
+            session,
+            path,
+            &file_name(&args.model),
+            &[Shown::of("check", output::with_head(object.clone()))],
+        )?;
     }
     if session.common.format == Format::Json { output::object(object) } else { Ok(()) }
 }
@@ -433,19 +557,34 @@ fn write_game(
         return Err(Diagnostic::new(Stage::Usage, "`--game` takes a single formula"));
     };
     output::stage_of("writing the game", path);
-    match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, options, &session.budget)? {
+    match mu_pbes::game::game(&*subject.model, &*subject.labels, formula, options, &session.budget)?
+    {
         Ok(game) => {
             write(path, |file| pg::write(&game, file))?;
-            session.say(format!("wrote {}: {} vertices, {} moves", path.display(), game.vertex_count(), game.edge_count()));
+            session.say(format!(
+                "wrote {}: {} vertices, {} moves",
+                path.display(),
+                game.vertex_count(),
+                game.edge_count()
+            ));
         }
-        Err(stop) => eprintln!("{}: not written, the game was not complete ({})", path.display(), stop.word()),
+        Err(stop) => eprintln!(
+            "{}: not written, the game was not complete ({})",
+            path.display(),
+            stop.word()
+        ),
     }
     Ok(())
 }
 
 /// A formula as a case of a test suite.
 fn case(args: &CheckArgs, text: &Text, seconds: f64, outcome: Outcome) -> Case {
-    Case { class: args.model.display().to_string(), name: text.name.display().to_string(), seconds, outcome }
+    Case {
+        class: args.model.display().to_string(),
+        name: text.name.display().to_string(),
+        seconds,
+        outcome,
+    }
 }
 
 /// What became of a formula.
@@ -465,7 +604,8 @@ pub(super) struct At {
     pub least: bool,
 }
 
-/// Several formulas at a time; they are told of in their order. One that ran out of memory beside others is done again by itself.
+/// Several formulas at a time; they are told of in their order. One that ran out of memory beside
+/// others is done again by itself.
 fn side_by_side<F: Sync>(
     budget: &Budget,
     workers: usize,
@@ -503,7 +643,8 @@ fn side_by_side<F: Sync>(
             });
         }
         drop(results);
-        let mut found: Vec<Option<Result<Found, Diagnostic>>> = formulas.iter().map(|_| None).collect();
+        let mut found: Vec<Option<Result<Found, Diagnostic>>> =
+            formulas.iter().map(|_| None).collect();
         let mut next_told = 0;
         for (at, result) in arrivals {
             found[at] = Some(result);
@@ -520,7 +661,8 @@ fn side_by_side<F: Sync>(
     })
 }
 
-/// Says what was found of a formula, with its evidence, which is checked before. The explanation is given back as text.
+/// Says what was found of a formula, with its evidence, which is checked before. The explanation is
+/// given back as text.
 pub(super) fn tell(
     session: &Session,
     args: &CheckArgs,
@@ -561,7 +703,8 @@ pub(super) fn tell(
         eprintln!("{}:{}:{}: {warning}: {}", v.name, v.line, v.column, v.excerpt);
     }
     let whole = !args.clustering.is_wanted();
-    let seen = Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources, whole };
+    let seen =
+        Seen { model: &*subject.model, labels: &*subject.labels, sources: &session.sources, whole };
     let notes = by_equations::unless_without_value(notes::notes(&seen, formula, &answer))?;
     for note in notes.iter().filter(|_| !session.common.quiet) {
         eprintln!("{}", note.text(&session.sources));
@@ -576,13 +719,20 @@ pub(super) fn tell(
                 Format::Text => MOST_IN_TEXT,
             };
             let mut story = story(evidence, &*subject.model, args.full_states, most)?;
-            story.ending = by_equations::unless_without_value(ending(evidence, &*subject.model, &[], &session.sources))?;
+            story.ending = by_equations::unless_without_value(ending(
+                evidence,
+                &*subject.model,
+                &[],
+                &session.sources,
+            ))?;
             Some(story)
         }
         _ => None,
     };
     match (&answer.evidence, &story) {
-        (Some(evidence), Some(story)) => write_evidence(session, args, subject, (text, several), (evidence, story))?,
+        (Some(evidence), Some(story)) => {
+            write_evidence(session, args, subject, (text, several), (evidence, story))?
+        }
         _ if args.evidence.as_deref().is_some_and(|p| !page::is_named_so(p)) => {
             eprintln!("{}: no evidence: nothing is written", path.display());
         }
@@ -608,7 +758,9 @@ pub(super) fn tell(
         if let Some(ending) = story.as_ref().and_then(|s| s.ending.as_ref()) {
             object["ending"] = ending.json();
         }
-        if let Some(graph) = story.as_ref().and_then(|s| memory::operations(session, &args.model, s)) {
+        if let Some(graph) =
+            story.as_ref().and_then(|s| memory::operations(session, &args.model, s))
+        {
             object["execution"] = graph;
         }
         if let Some(at) = at {
@@ -626,14 +778,18 @@ fn say_quotient(session: &Session, Reduced { equivalence, states, classes }: &Re
         Equivalence::Strong => "the formula does not name every label",
         _ => "no formula state tells a step that the formula does not name",
     };
-    session.say(format!("quotient: {states} states in {classes} classes of {} bisimilarity: {why}", equivalence.name()));
+    session.say(format!(
+        "quotient: {states} states in {classes} classes of {} bisimilarity: {why}",
+        equivalence.name()
+    ));
 }
 
 /// Adds which symmetries were used and which not, of an explicit search.
 fn tell_symmetries(object: &mut Value, subject: &Loaded, args: &CheckArgs, answer: &Answer) {
     if answer.route != Route::Symbolic {
         let proven = subject.model.is_priority_proven();
-        object["symmetries"] = pipeline::symmetries(proven, answer.symmetries, &args.without, &answer.dropped);
+        object["symmetries"] =
+            pipeline::symmetries(proven, answer.symmetries, &args.without, &answer.dropped);
     }
 }
 
@@ -648,23 +804,37 @@ fn say_priority(session: &Session, answer: &Answer) -> Option<Value> {
         Priority::Forbidden(ban, place) => {
             let (line, column) = session.sources.line_column(place);
             let name = &session.sources.get(place.source).name;
-            session.say(format!("confluence: not used, all steps were searched: {name}:{line}:{column}: {}", ban.text()));
-            Some(json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }))
+            session.say(format!(
+                "confluence: not used, all steps were searched: {name}:{line}:{column}: {}",
+                ban.text()
+            ));
+            Some(
+                json!({ "used": false, "forbidden_by": ban.word(), "why": ban.text(), "line": line, "column": column }),
+            )
         }
     }
 }
 
 /// The folder in which searches are kept, and what there is to go on with.
-fn kept<'a>(session: &Session, args: &CheckArgs, subject: &'a Loaded) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
+fn kept<'a>(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &'a Loaded,
+) -> Result<Option<(Folder<'a>, Option<Kept>)>, Diagnostic> {
     let Some(path) = args.keeping.folder() else { return Ok(None) };
     if mu_base::host::IS_PAGE {
-        return Err(Diagnostic::new(Stage::Unsupported, "a page keeps no checkpoints of formulas: they need a second thread"));
+        return Err(Diagnostic::new(
+            Stage::Unsupported,
+            "a page keeps no checkpoints of formulas: they need a second thread",
+        ));
     }
     let model = &*subject.model;
     let locks = Locks::of_checkpoints(&args.keeping)?;
     let kept = args.keeping.resume.as_deref().map(|from| Kept::read(model, from)).transpose()?;
-    let folder = Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0, locks)?;
-    let goes_on = args.keeping.resume.as_ref().is_some_and(|from| real_path(from) == real_path(path));
+    let folder =
+        Folder::new(model, path, args.keeping.checkpoint_every, session.common.verbose > 0, locks)?;
+    let goes_on =
+        args.keeping.resume.as_ref().is_some_and(|from| real_path(from) == real_path(path));
     if !goes_on {
         folder.clear()?;
     }
@@ -695,16 +865,33 @@ fn stopped(stop: Stop, engine: &str) -> Answer {
 }
 
 /// The answers if a limit is met before there is a model.
-fn none_checked(session: &Session, args: &CheckArgs, texts: &[Text], stop: &Stop) -> Result<u8, Diagnostic> {
+fn none_checked(
+    session: &Session,
+    args: &CheckArgs,
+    texts: &[Text],
+    stop: &Stop,
+) -> Result<u8, Diagnostic> {
     let answer = stopped(stop.clone(), args.engine().name());
     let seconds = session.budget.elapsed().as_secs_f64();
     if wants_object(session, args) {
-        let results: Vec<Value> = texts.iter().map(|t| with_text(as_json(&t.name, &answer, None, &[], seconds), t)).collect();
+        let results: Vec<Value> = texts
+            .iter()
+            .map(|t| with_text(as_json(&t.name, &answer, None, &[], seconds), t))
+            .collect();
         write_junit_of(args, &results)?;
-        publish(session, args, json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
+        publish(
+            session,
+            args,
+            json!({ "results": results, "peak_memory_bytes": session.peak_memory() }),
+        )?;
     }
     if says_lines(session, args) {
-        print(&texts.iter().map(|t| as_text(session, &t.name, &answer, None, None, seconds)).collect::<String>())?;
+        print(
+            &texts
+                .iter()
+                .map(|t| as_text(session, &t.name, &answer, None, None, seconds))
+                .collect::<String>(),
+        )?;
     }
     Ok(3)
 }
@@ -741,7 +928,13 @@ fn word(verdict: &Verdict) -> (&'static str, String) {
     }
 }
 
-fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuous], seconds: f64) -> Value {
+fn as_json(
+    path: &Path,
+    answer: &Answer,
+    story: Option<&Story>,
+    vacuous: &[Vacuous],
+    seconds: f64,
+) -> Value {
     let (verdict, reason) = word(&answer.verdict);
     let mut object = json!({
         "formula": path.display().to_string(),
@@ -759,23 +952,40 @@ fn as_json(path: &Path, answer: &Answer, story: Option<&Story>, vacuous: &[Vacuo
     if answer.alone {
         object["alone"] = true.into();
     }
-    if let (Some(story), Some(object)) = (story.filter(|s| !s.steps.is_empty()), object.as_object_mut()) {
+    if let (Some(story), Some(object)) =
+        (story.filter(|s| !s.steps.is_empty()), object.as_object_mut())
+    {
         object.extend(story.setting_json());
     }
     object
 }
 
-fn as_text(session: &Session, path: &Path, answer: &Answer, at: Option<&At>, story: Option<&Story>, seconds: f64) -> String {
+fn as_text(
+    session: &Session,
+    path: &Path,
+    answer: &Answer,
+    at: Option<&At>,
+    story: Option<&Story>,
+    seconds: f64,
+) -> String {
     let (verdict, reason) = word(&answer.verdict);
     let mut text = format!("{}: {verdict}", path.display());
     if let Some(at) = at {
-        text += &format!(" for {}{}", at.values, if at.least { ", the least of its values" } else { "" });
+        text += &format!(
+            " for {}{}",
+            at.values,
+            if at.least { ", the least of its values" } else { "" }
+        );
     }
     if reason != "complete" {
         text += &format!(" ({reason})");
     }
     if !session.common.quiet {
-        let of = if matches!(answer.order, Order::Used(left) if left.steps > 0) { " of a reduced search" } else { "" };
+        let of = if matches!(answer.order, Order::Used(left) if left.steps > 0) {
+            " of a reduced search"
+        } else {
+            ""
+        };
         text += &format!("  [{} equations{of}, {seconds:.3} s]", answer.equations);
     }
     text.push('\n');

@@ -1,10 +1,13 @@
-//! Checkpoints in a folder: each is written to a temporary file and renamed, so that an interrupted write leaves the previous one intact.
+//! Checkpoints in a folder: each is written to a temporary file and renamed, so that an interrupted
+//! write leaves the previous one intact.
 //!
-//! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model, `DIR/FORMULA-SUM-SEARCH.checkpoint` for each
-//! search of a formula. See [`mu_explore::Image`] for the form.
+//! In: the search between two rounds. Out: `DIR/search.checkpoint` for the states of a model,
+//! `DIR/FORMULA-SUM-SEARCH.checkpoint` for each search of a formula. See [`mu_explore::Image`] for
+//! the form.
 //!
-//! Invariant: all files of a folder number the values of a model alike, each file those that existed when it was written. So a
-//! resumed run reads the longest list first, and a new run removes old files. The same holds for the states of a formula.
+//! Invariant: all files of a folder number the values of a model alike, each file those that
+//! existed when it was written. So a resumed run reads the longest list first, and a new run
+//! removes old files. The same holds for the states of a formula.
 
 use super::begun;
 use super::folder_lock::Locks;
@@ -48,13 +51,22 @@ pub(super) struct File<'f> {
 
 impl<'m> Folder<'m> {
     /// Makes the folder if it is not there. A folder that cannot be written is refused now, and so
-    /// is a model without checkpoints; values that cannot be written are reported. `locks`: those of
-    /// the folders, see [`Locks::of_checkpoints`].
-    pub(super) fn new(model: &'m dyn Model, folder: &Path, every: Duration, say: bool, locks: Locks) -> Result<Self, Diagnostic> {
-        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    /// is a model without checkpoints; values that cannot be written are reported. `locks`: those
+    /// of the folders, see [`Locks::of_checkpoints`].
+    pub(super) fn new(
+        model: &'m dyn Model,
+        folder: &Path,
+        every: Duration,
+        say: bool,
+        locks: Locks,
+    ) -> Result<Self, Diagnostic> {
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{NAME}.probe"));
-        mu_base::host::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
-        mu_base::host::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
+        mu_base::host::fs::write(&probe, b"")
+            .map_err(|e| file_error("cannot write", &probe, &e))?;
+        mu_base::host::fs::remove_file(&probe)
+            .map_err(|e| file_error("cannot remove", &probe, &e))?;
         let unwritable = match model.export_values() {
             Ok(_) => false,
             Err(error) if model.fingerprint().is_some() && error.stage == Stage::Unsupported => {
@@ -64,7 +76,9 @@ impl<'m> Folder<'m> {
             Err(error) => return Err(error),
         };
         if let (false, Some(slot)) = (unwritable, model.slot_of_functions()) {
-            eprintln!("warning: {slot} may hold functions; once it holds one that cannot be stored in a file, no checkpoint is written");
+            eprintln!(
+                "warning: {slot} may hold functions; once it holds one that cannot be stored in a file, no checkpoint is written"
+            );
         }
         output::will_keep();
         Ok(Self {
@@ -88,7 +102,8 @@ impl<'m> Folder<'m> {
     /// Removes what was kept of formulas of this model.
     pub(super) fn clear(&self) -> Result<(), Diagnostic> {
         for (path, _) in of_formulas(self.model, &self.folder)? {
-            mu_base::host::fs::remove_file(&path).map_err(|e| file_error("cannot remove", &path, &e))?;
+            mu_base::host::fs::remove_file(&path)
+                .map_err(|e| file_error("cannot remove", &path, &e))?;
         }
         Ok(())
     }
@@ -101,14 +116,19 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Reads what the searches in a folder number, and gives the model, which was not explored yet, that numbering of values.
+    /// Reads what the searches in a folder number, and gives the model, which was not explored yet,
+    /// that numbering of values.
     pub(super) fn read(model: &dyn Model, folder: &Path) -> Result<Self, Diagnostic> {
-        let headers: Vec<Header> = of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
+        let headers: Vec<Header> =
+            of_formulas(model, folder)?.into_iter().map(|(_, header)| header).collect();
         match headers.iter().max_by_key(|h| h.values.iter().map(Vec::len).sum::<usize>()) {
             Some(longest) => model.import_values(&longest.values)?,
             None if begun::is_marked(folder, &fingerprint(model)) => begun::report(folder),
             None => {
-                let message = format!("{}: there is no checkpoint of a formula on this model", folder.display());
+                let message = format!(
+                    "{}: there is no checkpoint of a formula on this model",
+                    folder.display()
+                );
                 return Err(Diagnostic::new(Stage::File, message).note(SAME));
             }
         }
@@ -128,7 +148,8 @@ fn of_formulas(model: &dyn Model, folder: &Path) -> Result<Vec<(PathBuf, Header)
     for entry in mu_base::host::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         if path.to_string_lossy().ends_with(ENDING) {
-            let file = mu_base::host::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
+            let file =
+                mu_base::host::open(&path).map_err(|e| file_error("cannot read", &path, &e))?;
             let header = Header::read(&mut BufReader::new(file)).map_err(|d| of_file(&path, d))?;
             if header.fingerprint.starts_with(&ours) {
                 found.push((path, header));
@@ -152,7 +173,12 @@ pub(super) struct Shelf<'f> {
 
 impl<'f> Shelf<'f> {
     /// Of a formula in a file with this text.
-    pub(super) fn new(folder: &'f Folder<'f>, path: &Path, text: &str, kept: Option<&'f Kept>) -> Self {
+    pub(super) fn new(
+        folder: &'f Folder<'f>,
+        path: &Path,
+        text: &str,
+        kept: Option<&'f Kept>,
+    ) -> Self {
         let fingerprint = format!("{}{FORMULA}{text}", fingerprint(folder.model));
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let own = kept.iter().flat_map(|k| &k.headers).filter(|h| h.fingerprint == fingerprint);
@@ -170,15 +196,26 @@ impl mu_pbes::Shelf for Shelf<'_> {
         self.names.clone()
     }
     fn keeper(&self, search: &str) -> Box<dyn Keeper + '_> {
-        Box::new(File { folder: self.folder, name: self.file(search), fingerprint: self.fingerprint.clone() })
+        Box::new(File {
+            folder: self.folder,
+            name: self.file(search),
+            fingerprint: self.fingerprint.clone(),
+        })
     }
     fn restored(&self, search: &str) -> Result<Option<Restored>, Diagnostic> {
-        let Some(path) = self.from.map(|f| f.join(self.file(search))).filter(|p| mu_base::host::is_file(p)) else { return Ok(None) };
+        let Some(path) =
+            self.from.map(|f| f.join(self.file(search))).filter(|p| mu_base::host::is_file(p))
+        else {
+            return Ok(None);
+        };
         let agrees = |header: &Header| {
             if self.names.starts_with(&header.names) {
                 return Ok(());
             }
-            Err(Diagnostic::new(Stage::File, "the formula's states in the checkpoint are not those of the others beside it"))
+            Err(Diagnostic::new(
+                Stage::File,
+                "the formula's states in the checkpoint are not those of the others beside it",
+            ))
         };
         let restored = restore(self.folder.model, &path, &self.fingerprint, &agrees)?;
         if self.folder.say {
@@ -191,7 +228,8 @@ impl mu_pbes::Shelf for Shelf<'_> {
 impl Keeper for File<'_> {
     fn due(&self) -> bool {
         !self.folder.unwritable.load(Ordering::Relaxed)
-            && self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.folder.every
+            && self.folder.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+                >= self.folder.every
     }
     fn keep(&self, image: &Image) -> Result<(), Diagnostic> {
         if self.folder.unwritable.load(Ordering::Relaxed) {
@@ -216,7 +254,8 @@ impl Keeper for File<'_> {
 impl File<'_> {
     fn write(&self, image: &Image) -> Result<(), Diagnostic> {
         let values = self.folder.model.export_values()?;
-        let header = Header { fingerprint: self.fingerprint.clone(), values, names: image.names().to_vec() };
+        let header =
+            Header { fingerprint: self.fingerprint.clone(), values, names: image.names().to_vec() };
         let path = replace(&self.folder.folder, &self.name, &|out| image.write(&header, out))?;
         if self.folder.say {
             eprintln!("checkpoint of {} states in {}", image.states(), path.display());
@@ -228,10 +267,15 @@ impl File<'_> {
 }
 
 /// Writes a file beside its name, and renames it when it is whole and on the disk: its path.
-pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>) -> Result<PathBuf, Diagnostic> {
+pub(super) fn replace(
+    folder: &Path,
+    name: &str,
+    write: &dyn Fn(&mut dyn Write) -> Result<(), Diagnostic>,
+) -> Result<PathBuf, Diagnostic> {
     let (path, beside) = (folder.join(name), folder.join(format!("{name}.part")));
     let failed = |e: std::io::Error| file_error("cannot write", &beside, &e);
-    let mut out = BufWriter::with_capacity(1 << 20, mu_base::host::create(&beside).map_err(failed)?);
+    let mut out =
+        BufWriter::with_capacity(1 << 20, mu_base::host::create(&beside).map_err(failed)?);
     write(&mut out)?;
     out.flush().map_err(failed)?;
     out.get_ref().sync_all().map_err(failed)?;
@@ -240,11 +284,15 @@ pub(super) fn replace(folder: &Path, name: &str, write: &dyn Fn(&mut dyn Write) 
 }
 
 /// What a user who goes on must give again.
-const SAME: &str = "give the model, the formulas, the -D values and --confluence that it was made with";
+const SAME: &str =
+    "give the model, the formulas, the -D values and --confluence that it was made with";
 
-/// Reads the search that counts states in a folder, and gives the model the numbering of values that
-/// goes with it. `None`: the run ended before its first checkpoint.
-pub(super) fn restore_counts(model: &dyn Model, folder: &Path) -> Result<Option<Restored>, Diagnostic> {
+/// Reads the search that counts states in a folder, and gives the model the numbering of values
+/// that goes with it. `None`: the run ended before its first checkpoint.
+pub(super) fn restore_counts(
+    model: &dyn Model,
+    folder: &Path,
+) -> Result<Option<Restored>, Diagnostic> {
     let restored = restore(model, &folder.join(NAME), &fingerprint(model), &|_| Ok(()));
     if restored.is_err() && begun::is_marked(folder, &fingerprint(model)) {
         begun::report(folder);
@@ -268,7 +316,8 @@ fn restore(
         agrees(header)?;
         model.import_values(&header.values)
     };
-    Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept).map_err(|d| of_file(path, d))
+    Restored::read(&mut BufReader::with_capacity(1 << 20, file), &mut accept)
+        .map_err(|d| of_file(path, d))
 }
 
 /// What begins the fingerprint of every search of a model.

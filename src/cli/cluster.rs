@@ -1,8 +1,11 @@
-//! `explore` and `check` with `--processes N` and `--cluster HOSTS --process I`: one search by several processes, reported as one.
+//! `explore` and `check` with `--processes N` and `--cluster HOSTS --process I`: one search by
+//! several processes, reported as one.
 //!
-//! In: the model that every process reads for itself. Out: the counts of all, told by process 0. With `--processes` this process starts the others: the same
-//! program with the same arguments and `--process I`. Each of them listens on a free port of the loopback interface and prints that port; it gets the
-//! secret and all addresses on its standard input, whose end is an interrupt. With `--cluster` all of that comes from files.
+//! In: the model that every process reads for itself. Out: the counts of all, told by process 0.
+//! With `--processes` this process starts the others: the same program with the same arguments and
+//! `--process I`. Each of them listens on a free port of the loopback interface and prints that
+//! port; it gets the secret and all addresses on its standard input, whose end is an interrupt.
+//! With `--cluster` all of that comes from files.
 //!
 //! Checkpoints are in a folder that all processes see ([`super::shares`]).
 //!
@@ -26,7 +29,10 @@ use clap::CommandFactory;
 use mu_base::diagnostic::Line;
 use mu_base::host::Instant;
 use mu_base::{Budget, Diagnostic, Limits, Stage, Stop};
-use mu_cluster::{Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together, explore, meet};
+use mu_cluster::{
+    Allies, Connections, Identity, Outcome, Part, Party, Secret, Shelf, Shelves, Task, Together,
+    explore, meet,
+};
 use mu_engines::Engine;
 use mu_engines::Wish;
 use mu_engines::cluster::Cluster;
@@ -54,14 +60,21 @@ const PORT: u16 = 7117;
 const WORDS: usize = 1 << 14;
 
 /// Refuses what several processes do not do, before anything is read.
-fn expect_cluster(clustering: &Clustering, engine: EngineRef, threads: Option<u32>, wishes: Vec<Wish>) -> Result<(), Diagnostic> {
+fn expect_cluster(
+    clustering: &Clustering,
+    engine: EngineRef,
+    threads: Option<u32>,
+    wishes: Vec<Wish>,
+) -> Result<(), Diagnostic> {
     if clustering.process.is_some() && !clustering.is_wanted() {
         return Err(Diagnostic::new(Stage::Usage, "`--process` is for `--cluster`"));
     }
     if !clustering.is_wanted() {
         let alone = engine.name() == Cluster.name();
-        let told =
-            || Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes").note("add `--processes N` or `--cluster FILE`");
+        let told = || {
+            Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes")
+                .note("add `--processes N` or `--cluster FILE`")
+        };
         return if alone { Err(told()) } else { Ok(()) };
     }
     if ![Explicit.name(), Cluster.name()].contains(&engine.name()) {
@@ -71,14 +84,20 @@ fn expect_cluster(clustering: &Clustering, engine: EngineRef, threads: Option<u3
         return refused(clustering, wish.words());
     }
     if threads.is_some_and(|n| n > 1) {
-        let message = format!("`--threads` cannot be combined with `{}`: each process has one thread", clustering.option());
+        let message = format!(
+            "`--threads` cannot be combined with `{}`: each process has one thread",
+            clustering.option()
+        );
         return Err(Diagnostic::new(Stage::Usage, message).note("start one process for each core"));
     }
     Ok(())
 }
 
 fn refused(clustering: &Clustering, what: &str) -> Result<(), Diagnostic> {
-    Err(Diagnostic::new(Stage::Usage, format!("{what} cannot be combined with `{}`", clustering.option())))
+    Err(Diagnostic::new(
+        Stage::Usage,
+        format!("{what} cannot be combined with `{}`", clustering.option()),
+    ))
 }
 
 /// Refuses what several processes do not explore.
@@ -94,7 +113,11 @@ pub(super) fn expect_possible(args: &ExploreArgs, threads: Option<u32>) -> Resul
 }
 
 /// Refuses what several processes do not check. `any`: parameters set to `any`.
-pub(super) fn expect_checkable(args: &CheckArgs, threads: Option<u32>, any: bool) -> Result<(), Diagnostic> {
+pub(super) fn expect_checkable(
+    args: &CheckArgs,
+    threads: Option<u32>,
+    any: bool,
+) -> Result<(), Diagnostic> {
     expect_cluster(&args.clustering, args.engine(), threads, engines::wishes_of_check(args))?;
     let asked = [
         (any, "`any` as a value of a parameter"),
@@ -121,21 +144,37 @@ pub(super) struct Company {
 }
 
 /// Meets the other processes, if several are to check formulas.
-pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts: &[Text]) -> Result<Option<Company>, Diagnostic> {
+pub(super) fn join(
+    session: &Session,
+    args: &CheckArgs,
+    model: &dyn Model,
+    texts: &[Text],
+) -> Result<Option<Company>, Diagnostic> {
     if !args.clustering.is_wanted() {
         return Ok(None);
     }
     let basis = portable(model, &args.model, &args.clustering)?.basis();
-    let options = format!("formulas {} {:?} {:?} {}", args.confluence, args.without, args.count, args.evidence.is_some());
+    let options = format!(
+        "formulas {} {:?} {:?} {}",
+        args.confluence,
+        args.without,
+        args.count,
+        args.evidence.is_some()
+    );
     let fingerprint = format!("{options}; {basis}");
     let reports = args.clustering.reports();
     let locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
-    let kept_in = |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
+    let kept_in =
+        |folder: &Path| Ok((folder.to_path_buf(), shares::kept_in(folder, &fingerprint, reports)?));
     let from = args.keeping.resume.as_deref().map(kept_in).transpose()?;
     if reports && from.as_ref().is_none_or(|(_, kept)| kept.is_empty()) {
         shares::mark(&args.keeping, &fingerprint)?;
     }
-    let begin: Vec<_> = from.iter().flat_map(|f| &f.1).map(|(name, stamp)| (name, stamp.run, stamp.number)).collect();
+    let begin: Vec<_> = from
+        .iter()
+        .flat_map(|f| &f.1)
+        .map(|(name, stamp)| (name, stamp.run, stamp.number))
+        .collect();
     let formulas: Vec<&str> = texts.iter().map(|t| t.text.as_str()).collect();
     let searched = format!("{options} {} {begin:?}", args.keeping.is_wanted());
     let identity = || identity(&basis, &searched, &format!("{formulas:?}"));
@@ -145,8 +184,12 @@ pub(super) fn join(session: &Session, args: &CheckArgs, model: &dyn Model, texts
     let places = (party.me, party.addresses.len());
     let told = (session.common.verbose > 0, current.clone());
     let resumes = from.as_ref().is_some_and(|(_, kept)| !kept.is_empty());
-    let rack = args.keeping.folder().map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
-    let together = Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
+    let rack = args
+        .keeping
+        .folder()
+        .map(|f| Rack::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told));
+    let together =
+        Allies::new(Together::new(connections, rack.map(|r| Box::new(r) as Box<dyn Shelves>))?);
     Ok(Some(Company { together, children, me: party.me, budget, current, resumes, _locks: locks }))
 }
 
@@ -163,7 +206,12 @@ impl Company {
         &self.together
     }
     /// Ends the run: what the processes did, as an object, and their memory.
-    pub(super) fn close(mut self, session: &Session, args: &CheckArgs, unknown: bool) -> (Value, u64) {
+    pub(super) fn close(
+        mut self,
+        session: &Session,
+        args: &CheckArgs,
+        unknown: bool,
+    ) -> (Value, u64) {
         let mut together = self.together.into_inner();
         let kept = (together.kept().is_some() || self.resumes) && unknown;
         let parts = together.take_parts();
@@ -172,7 +220,9 @@ impl Company {
         if let Some(lost) = lost.as_ref().filter(|_| self.me == 0 || !session.common.quiet) {
             eprintln!("the search is incomplete: {lost}");
         }
-        if let Some(words) = resume.as_ref().filter(|_| (self.me == 0 || lost.is_some()) && !session.common.quiet) {
+        if let Some(words) =
+            resume.as_ref().filter(|_| (self.me == 0 || lost.is_some()) && !session.common.quiet)
+        {
             eprintln!("to go on: {words}");
         }
         if lost.is_none() {
@@ -193,8 +243,13 @@ struct Searched {
     resume: Option<String>,
 }
 
-/// Counts with the other processes; the report is for process 0 to print, the exit code is that of each.
-pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
+/// Counts with the other processes; the report is for process 0 to print, the exit code is that of
+/// each.
+pub(super) fn run(
+    session: &Session,
+    args: &ExploreArgs,
+    loaded: &Loaded,
+) -> Result<Result<Report, u8>, Diagnostic> {
     let model = &*loaded.model;
     let Searched { outcome, me, resume } = search(session, args, model, None)?;
     say(session, args, &outcome);
@@ -202,11 +257,24 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         return Ok(Err(if outcome.stop == Stop::Complete { 0 } else { 3 }));
     }
     let sum = |of: fn(&Part) -> u64| outcome.sum(of);
-    let report = Report::explicit(sum(|p| p.tally.states), sum(|p| p.tally.transitions), sum(|p| p.tally.deadlocks), outcome.stop.clone());
+    let report = Report::explicit(
+        sum(|p| p.tally.states),
+        sum(|p| p.tally.transitions),
+        sum(|p| p.tally.deadlocks),
+        outcome.stop.clone(),
+    );
     let ends = outcome.said.as_deref().and_then(all_ends);
-    let processes =
-        Processes { count: outcome.parts.len(), memory: sum(|p| p.memory), object: figures(&outcome.parts, &outcome.lost, resume) };
-    let symmetries = Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped));
+    let processes = Processes {
+        count: outcome.parts.len(),
+        memory: sum(|p| p.memory),
+        object: figures(&outcome.parts, &outcome.lost, resume),
+    };
+    let symmetries = Some(pipeline::symmetries(
+        model.is_priority_proven(),
+        outcome.symmetries,
+        &args.without,
+        &outcome.dropped,
+    ));
     Ok(Ok(Report { ends, processes: Some(processes), symmetries, ..report }))
 }
 
@@ -228,15 +296,25 @@ pub(super) fn seek(
         }));
     }
     let options = session.explore_options(model, &args.without);
-    let way = outcome.way.as_ref().map(|states| way_through(model, &options, sought, states)).transpose()?;
+    let way = outcome
+        .way
+        .as_ref()
+        .map(|states| way_through(model, &options, sought, states))
+        .transpose()?;
     Ok(Ok(Sighted { way, states, stop, processes: figures(&outcome.parts, &outcome.lost, resume) }))
 }
 
 /// Meets the other processes and searches with them.
-fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Option<Sought<'_>>) -> Result<Searched, Diagnostic> {
+fn search(
+    session: &Session,
+    args: &ExploreArgs,
+    model: &dyn Model,
+    sought: Option<Sought<'_>>,
+) -> Result<Searched, Diagnostic> {
     let portable = portable(model, &args.model, &args.clustering)?;
     let looked_for = format!("{:?} {:?}", args.seeking.sought(), args.seeking.action);
-    let (basis, options) = (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
+    let (basis, options) =
+        (portable.basis(), format!("{} {:?} {looked_for}", args.confluence, args.without));
     let fingerprint = format!("{options}; {basis}");
     let reports = args.clustering.reports();
     let _locks = if reports { Locks::of_checkpoints(&args.keeping)? } else { Locks::default() };
@@ -251,9 +329,11 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     let (party, mut children, budget) = gathered(session, &args.clustering, &identity)?;
     let connections = met(session, &party, &budget, &mut children)?;
     let bar = Bar::new(party.me == 0 && !session.common.no_progress && !session.common.quiet);
-    let options = mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
+    let options =
+        mu_explore::Options { threads: 1, ..session.explore_options(model, &args.without) };
     let options = if sought.is_some() { options.without_confluence() } else { options };
-    let mut counter = if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
+    let mut counter =
+        if sought.is_some() { None } else { Counter::new(model, &args.seeking.terminal)? };
     let mut ends = |share: &mut mu_explore::Share<'_>, halted: bool| {
         let Some(mut counter) = counter.take().filter(|_| !halted) else { return Ok(Vec::new()) };
         share.ends(&mut |state, states| counter.count(state, states));
@@ -262,10 +342,21 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     };
     let places = (party.me, party.addresses.len());
     let told = session.common.verbose > 0;
-    let shares =
-        args.keeping.folder().map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told)).transpose()?;
+    let shares = args
+        .keeping
+        .folder()
+        .map(|f| Shares::new(f, args.keeping.checkpoint_every, fingerprint, places, from, told))
+        .transpose()?;
     let shelf = shares.as_ref().map(|s| s as &dyn Shelf);
-    let task = Task { model, options: &options, budget: &budget, progress: &bar, extra: &mut ends, shelf, sought };
+    let task = Task {
+        model,
+        options: &options,
+        budget: &budget,
+        progress: &bar,
+        extra: &mut ends,
+        shelf,
+        sought,
+    };
     let result = explore(connections, task);
     bar.finish();
     let mut outcome = result?;
@@ -279,7 +370,10 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     } else {
         children.end();
     }
-    let resume = shares.as_ref().filter(|_| outcome.stop != Stop::Complete).and_then(|shares| way_on(args, shares, &outcome));
+    let resume = shares
+        .as_ref()
+        .filter(|_| outcome.stop != Stop::Complete)
+        .and_then(|shares| way_on(args, shares, &outcome));
     // Where a process is lost, which may be the first one, each of the others says how it goes on.
     let tells = party.me == 0 || outcome.lost.is_some();
     if let Some(words) = resume.as_ref().filter(|_| tells && !session.common.quiet) {
@@ -288,7 +382,8 @@ fn search(session: &Session, args: &ExploreArgs, model: &dyn Model, sought: Opti
     Ok(Searched { outcome, me: party.me, resume })
 }
 
-/// Tells what this process runs, once it does not keep others waiting by that: the program is read for it.
+/// Tells what this process runs, once it does not keep others waiting by that: the program is read
+/// for it.
 type Identified<'a> = &'a dyn Fn() -> Result<Identity, Diagnostic>;
 
 /// What this process runs, for the handshake.
@@ -299,19 +394,30 @@ fn identity(basis: &str, options: &str, formulas: &str) -> Result<Identity, Diag
 }
 
 /// How the values of a model travel.
-fn portable<'m>(model: &'m dyn Model, path: &Path, clustering: &Clustering) -> Result<&'m dyn Portable, Diagnostic> {
+fn portable<'m>(
+    model: &'m dyn Model,
+    path: &Path,
+    clustering: &Clustering,
+) -> Result<&'m dyn Portable, Diagnostic> {
     model.portable().ok_or_else(|| {
         let message = format!("the values of `{}` cannot go to other processes", path.display());
         Diagnostic::new(Stage::Unsupported, message).note(format!("omit `{}`", clustering.option()))
     })
 }
 
-/// This process's place among the others, which it starts if it is the first of `--processes`; and its limits: the memory is for all on this machine.
-fn gathered(session: &Session, clustering: &Clustering, identity: Identified<'_>) -> Result<(Party, Children, Budget), Diagnostic> {
+/// This process's place among the others, which it starts if it is the first of `--processes`; and
+/// its limits: the memory is for all on this machine.
+fn gathered(
+    session: &Session,
+    clustering: &Clustering,
+    identity: Identified<'_>,
+) -> Result<(Party, Children, Budget), Diagnostic> {
     let (party, children, together) = match (clustering, clustering.processes) {
-        (Clustering { process: Some(me), .. }, Some(count)) => {
-            (started(session, *me as usize, count as usize, identity)?, Children::default(), count as usize)
-        }
+        (Clustering { process: Some(me), .. }, Some(count)) => (
+            started(session, *me as usize, count as usize, identity)?,
+            Children::default(),
+            count as usize,
+        ),
         (_, Some(count)) => {
             let (party, children) = start(session, count as usize, identity)?;
             (party, children, count as usize)
@@ -322,13 +428,26 @@ fn gathered(session: &Session, clustering: &Clustering, identity: Identified<'_>
         }
     };
     let limits = *session.budget.limits();
-    let budget = session.budget.with_limits(Limits { max_memory: limits.max_memory.map(|m| m / together as u64), ..limits });
-    session.say(format!("process {} of {}, at {}", party.me, party.addresses.len(), party.addresses[party.me]));
+    let budget = session.budget.with_limits(Limits {
+        max_memory: limits.max_memory.map(|m| m / together as u64),
+        ..limits
+    });
+    session.say(format!(
+        "process {} of {}, at {}",
+        party.me,
+        party.addresses.len(),
+        party.addresses[party.me]
+    ));
     Ok((party, children, budget))
 }
 
 /// The connections to all others.
-fn met(session: &Session, party: &Party, budget: &Budget, children: &mut Children) -> Result<Connections, Diagnostic> {
+fn met(
+    session: &Session,
+    party: &Party,
+    budget: &Budget,
+    children: &mut Children,
+) -> Result<Connections, Diagnostic> {
     let met = meet(party, budget, WAIT, &mut || children.expect_alive());
     met.inspect_err(|error| {
         // A limit is reported as such; who was missing is not lost with that.
@@ -357,8 +476,8 @@ fn way_on(args: &ExploreArgs, shares: &Shares, outcome: &Outcome) -> Option<Stri
     Some(goes_on(if began { args.keeping.resume.as_deref()? } else { shares.folder() }))
 }
 
-/// This command, with the folder that it goes on from. Without `--max-states`, which counts the states
-/// before as well: the search would stop at once.
+/// This command, with the folder that it goes on from. Without `--max-states`, which counts the
+/// states before as well: the search would stop at once.
 fn goes_on(folder: &Path) -> String {
     let mut words = vec!["mu-check".to_string()];
     let mut given = std::env::args().skip(1);
@@ -435,32 +554,48 @@ fn say_traffic(session: &Session, parts: &[Part]) {
 }
 
 /// The party of a list of hosts, and how many of its processes share this machine.
-fn listed(session: &Session, clustering: &Clustering, identity: Identified<'_>) -> Result<(Party, usize), Diagnostic> {
-    let (Some(list), Some(me), Some(secret)) = (&clustering.cluster, clustering.process, &clustering.secret) else {
+fn listed(
+    session: &Session,
+    clustering: &Clustering,
+    identity: Identified<'_>,
+) -> Result<(Party, usize), Diagnostic> {
+    let (Some(list), Some(me), Some(secret)) =
+        (&clustering.cluster, clustering.process, &clustering.secret)
+    else {
         return Err(Diagnostic::internal("a list of hosts without its other options"));
     };
     let me = me as usize;
     let addresses = hosts(list)?;
     let Some(own) = addresses.get(me) else {
-        let message = format!("there is no process {me}: `{}` lists {}, from 0", list.display(), addresses.len());
+        let message = format!(
+            "there is no process {me}: `{}` lists {}, from 0",
+            list.display(),
+            addresses.len()
+        );
         return Err(Diagnostic::new(Stage::Usage, message));
     };
     let host = |address: &str| address.rsplit_once(':').map_or("", |a| a.0).to_string();
     let together = addresses.iter().filter(|a| host(a) == host(own)).count();
     // The text of a secret is never shown.
     let hidden = |error: Diagnostic| match error.line {
-        Some(line) => Diagnostic { line: Some(Box::new(Line { text: String::new(), ..*line })), ..error },
+        Some(line) => {
+            Diagnostic { line: Some(Box::new(Line { text: String::new(), ..*line })), ..error }
+        }
         None => error,
     };
     let secret = Secret::of_text(&read_text(secret).map_err(hidden)?)?;
     let listen = clustering.listen.as_ref().unwrap_or(own);
-    let places: Vec<SocketAddr> = listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let places: Vec<SocketAddr> =
+        listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
     let listener = TcpListener::bind(&places[..]).map_err(|e| {
         let message = format!("cannot listen at `{listen}`: {e}");
         Diagnostic::new(Stage::File, message)
             .note("process I listens at line I of the list, from 0; `--listen ADDRESS:PORT` gives another address")
     })?;
-    session.say(format!("listens at {}", listener.local_addr().map(|a| a.to_string()).unwrap_or_default()));
+    session.say(format!(
+        "listens at {}",
+        listener.local_addr().map(|a| a.to_string()).unwrap_or_default()
+    ));
     Ok((Party { me, addresses, listener, secret, identity: identity()? }, together))
 }
 
@@ -473,16 +608,22 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         if host.is_empty() {
             continue;
         }
-        let refused =
-            |why: String| Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why).in_file(&path.display().to_string()));
+        let refused = |why: String| {
+            Err(Diagnostic::in_line(Stage::File, number as u64 + 1, 1, line, why)
+                .in_file(&path.display().to_string()))
+        };
         if host.contains(char::is_whitespace) {
             return refused(format!("`{host}` is not an address: expected `HOST` or `HOST:PORT`"));
         }
-        let ported = host.rsplit_once(':').is_some_and(|(h, port)| port.parse::<u16>().is_ok() && (!h.contains(':') || h.ends_with(']')));
+        let ported = host.rsplit_once(':').is_some_and(|(h, port)| {
+            port.parse::<u16>().is_ok() && (!h.contains(':') || h.ends_with(']'))
+        });
         let port = usize::from(PORT) + addresses.len();
         let address = if ported { host.to_string() } else { format!("{host}:{port}") };
         if addresses.contains(&address) {
-            return refused(format!("`{address}` is listed twice: processes on one host need ports of their own"));
+            return refused(format!(
+                "`{address}` is listed twice: processes on one host need ports of their own"
+            ));
         }
         addresses.push(address);
     }
@@ -490,22 +631,37 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Diagnostic> {
         0 => Err(Diagnostic::new(Stage::File, format!("`{}` lists no host", path.display()))
             .note("expected a line `HOST:PORT` for each process")),
         1..=1024 => Ok(addresses),
-        n => Err(Diagnostic::new(Stage::File, format!("`{}` lists {n} processes; at most 1024 search together", path.display()))),
+        n => Err(Diagnostic::new(
+            Stage::File,
+            format!("`{}` lists {n} processes; at most 1024 search together", path.display()),
+        )),
     }
 }
 
 fn loopback() -> Result<(TcpListener, SocketAddr), Diagnostic> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr().map(|a| (l, a)));
-    bound.map_err(|e| Diagnostic::new(Stage::File, format!("cannot listen on the loopback interface: {e}")))
+    bound.map_err(|e| {
+        Diagnostic::new(Stage::File, format!("cannot listen on the loopback interface: {e}"))
+    })
 }
 
 /// This process was started by process 0, which tells it the secret and all addresses.
-fn started(session: &Session, me: usize, count: usize, identity: Identified<'_>) -> Result<Party, Diagnostic> {
+fn started(
+    session: &Session,
+    me: usize,
+    count: usize,
+    identity: Identified<'_>,
+) -> Result<Party, Diagnostic> {
     let (listener, address) = loopback()?;
     super::print(&format!("{}\n", address.port()))?;
     let identity = identity()?;
     let mut line = String::new();
-    let unread = || Diagnostic::new(Stage::Usage, "`--process` with `--processes` is for processes that a search starts by itself");
+    let unread = || {
+        Diagnostic::new(
+            Stage::Usage,
+            "`--process` with `--processes` is for processes that a search starts by itself",
+        )
+    };
     std::io::stdin().lock().read_line(&mut line).map_err(|_| unread())?;
     let mut words = line.split_whitespace();
     let secret = Secret::of_text(words.next().ok_or_else(unread)?)?;
@@ -518,11 +674,17 @@ fn started(session: &Session, me: usize, count: usize, identity: Identified<'_>)
 }
 
 /// Starts the other processes of a search on this machine.
-fn start(session: &Session, count: usize, identity: Identified<'_>) -> Result<(Party, Children), Diagnostic> {
+fn start(
+    session: &Session,
+    count: usize,
+    identity: Identified<'_>,
+) -> Result<(Party, Children), Diagnostic> {
     let (listener, address) = loopback()?;
     let secret = Secret::random()?;
-    let program = std::env::current_exe().map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
-    let words = super::args::with_default_command(&super::args::Cli::command(), std::env::args().collect());
+    let program = std::env::current_exe()
+        .map_err(|e| Diagnostic::internal(format!("cannot locate this program: {e}")))?;
+    let words =
+        super::args::with_default_command(&super::args::Cli::command(), std::env::args().collect());
     let mut children = Children::default();
     for me in 1..count {
         let mut command = Command::new(&program);
@@ -555,8 +717,10 @@ struct Children(Vec<Other>);
 
 impl Children {
     fn start(&mut self, me: usize, command: &mut Command) -> Result<(), Diagnostic> {
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.map_err(|e| Diagnostic::internal(format!("cannot start process {me}: {e}")))?;
+        let child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child =
+            child.map_err(|e| Diagnostic::internal(format!("cannot start process {me}: {e}")))?;
         let (give, port) = channel();
         let words: Arc<Mutex<Vec<u8>>> = Arc::default();
         if let Some(out) = child.stdout.take() {
@@ -593,7 +757,11 @@ impl Children {
         };
         loop {
             match other.port.recv_timeout(Duration::from_millis(20)) {
-                Ok(line) => return line.trim().parse().map_err(|_| Diagnostic::internal(format!("process {me} says `{}`", line.trim()))),
+                Ok(line) => {
+                    return line.trim().parse().map_err(|_| {
+                        Diagnostic::internal(format!("process {me} says `{}`", line.trim()))
+                    });
+                }
                 Err(RecvTimeoutError::Timeout) => budget.check(0).map_err(Diagnostic::stopped)?,
                 Err(RecvTimeoutError::Disconnected) => return Err(other.ended()),
             }
@@ -609,7 +777,11 @@ impl Children {
     }
 
     fn expect_alive(&mut self) -> Result<(), Diagnostic> {
-        match self.0.iter_mut().find_map(|o| matches!(o.child.try_wait(), Ok(Some(_))).then(|| o.ended())) {
+        match self
+            .0
+            .iter_mut()
+            .find_map(|o| matches!(o.child.try_wait(), Ok(Some(_))).then(|| o.ended()))
+        {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -622,7 +794,11 @@ impl Children {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(500) {
             if let Ok(Some(status)) = other.child.try_wait() {
-                return Some(format!("process {}: it ended with {status}{}", other.me, other.said()));
+                return Some(format!(
+                    "process {}: it ended with {status}{}",
+                    other.me,
+                    other.said()
+                ));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -632,7 +808,9 @@ impl Children {
     /// Waits for all to end by themselves, for a while.
     fn end(&mut self) {
         let begin = Instant::now();
-        while begin.elapsed() < GRACE && self.0.iter_mut().any(|o| matches!(o.child.try_wait(), Ok(None))) {
+        while begin.elapsed() < GRACE
+            && self.0.iter_mut().any(|o| matches!(o.child.try_wait(), Ok(None)))
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -1,8 +1,9 @@
-//! `compare`: whether two systems are equivalent, or one refines the other; if not, a trace or formula that distinguishes them.
+//! `compare`: whether two systems are equivalent, or one refines the other; if not, a trace or
+//! formula that distinguishes them.
 //!
-//! The difference is confirmed before it is printed ([`super::confirm`]): a trace is followed state by state, a formula is
-//! checked on both systems by the model checker. A difference that is not confirmed is an internal error. The answer says
-//! whether `check` reads the formula.
+//! The difference is confirmed before it is printed ([`super::confirm`]): a trace is followed state
+//! by state, a formula is checked on both systems by the model checker. A difference that is not
+//! confirmed is an internal error. The answer says whether `check` reads the formula.
 
 use super::args::{CompareArgs, Format, Reduce};
 use super::confirm::{Checkable, LONGEST_CONFIRMED, Pair, Vocabulary, checkable};
@@ -29,7 +30,10 @@ enum Question {
 
 impl Question {
     fn weak(self) -> bool {
-        matches!(self, Question::Equivalent(Equivalence::WeakTrace) | Question::Refines(Preorder::WeakTrace))
+        matches!(
+            self,
+            Question::Equivalent(Equivalence::WeakTrace) | Question::Refines(Preorder::WeakTrace)
+        )
     }
 }
 
@@ -40,8 +44,10 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
     let start = Instant::now();
     let relabel = args.relabelling.relabel()?;
     // Labels that are renamed have no declarations.
-    let declared = |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
-    let (a, b) = (system_with(session, &args.a, declared)?, system_with(session, &args.b, declared)?);
+    let declared =
+        |loaded: &Loaded| if relabel.is_empty() { Vocabulary::declared(loaded) } else { None };
+    let (a, b) =
+        (system_with(session, &args.a, declared)?, system_with(session, &args.b, declared)?);
     let ((a, declared_in_a), (b, declared_in_b)) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(stop), _) | (_, Err(stop)) => return unknown(session, &stop),
@@ -69,13 +75,15 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         Err(stop) => return unknown(session, &stop),
     };
     session.say(format!("compared in {:.3} s", start.elapsed().as_secs_f64()));
-    let vocabulary = |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
+    let vocabulary =
+        |declared: Option<Vocabulary>, lts| declared.map_or_else(|| Vocabulary::inferred(lts), Ok);
     let mut found = None;
     if let Some(named) = &difference {
         let confirmed = pair.confirm(session, named, question.weak())?;
         let checkable = match formula_text(named, question.weak()) {
             Some(formula) => {
-                let vocabularies = [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
+                let vocabularies =
+                    [&vocabulary(declared_in_a, &a)?, &vocabulary(declared_in_b, &b)?];
                 Some(checkable(session, &pair, &formula, first(named), vocabularies)?)
             }
             None => None,
@@ -88,7 +96,9 @@ pub(super) fn run(session: &mut Session, args: &CompareArgs) -> Result<u8, Diagn
         write_text(path, &format!("{formula}\n"))?;
         if let Some(Checkable::No(why)) = &found.checkable {
             let path = path.display();
-            eprintln!("warning: `check` cannot read the formula in {path}: {why}; `--rename` gives labels other names");
+            eprintln!(
+                "warning: `check` cannot read the formula in {path}: {why}; `--rename` gives labels other names"
+            );
         }
     }
     match session.common.format {
@@ -130,14 +140,18 @@ fn first(difference: &Difference) -> bool {
     !matches!(difference, Difference::Trace { first: false, .. })
 }
 
-/// A formula that holds in one system and not in the other; nothing if there is none of a reasonable length.
+/// A formula that holds in one system and not in the other; nothing if there is none of a
+/// reasonable length.
 fn formula_text(difference: &Difference, weak: bool) -> Option<String> {
     match difference {
         Difference::Formula(text) => Some(text.clone()),
-        Difference::Trace { labels, .. } if weak => {
-            Some(format!("{}true", labels.iter().map(|l| format!("<tau* . {l}>")).collect::<String>()))
+        Difference::Trace { labels, .. } if weak => Some(format!(
+            "{}true",
+            labels.iter().map(|l| format!("<tau* . {l}>")).collect::<String>()
+        )),
+        Difference::Trace { labels, .. } => {
+            Some(format!("{}true", labels.iter().map(|l| format!("<{l}>")).collect::<String>()))
         }
-        Difference::Trace { labels, .. } => Some(format!("{}true", labels.iter().map(|l| format!("<{l}>")).collect::<String>())),
         Difference::TooLong => None,
     }
 }
@@ -177,15 +191,24 @@ fn as_text(args: &CompareArgs, question: Question, found: Option<&Found>) -> Str
             text += &format!("  {can} can do this, {cannot} cannot:\n");
             labels.iter().for_each(|label| text += &format!("    {label}\n"));
         }
-        Difference::Formula(formula) => text += &format!("  this holds in {a} and not in {b}:\n    {formula}\n"),
+        Difference::Formula(formula) => {
+            text += &format!("  this holds in {a} and not in {b}:\n    {formula}\n")
+        }
         Difference::TooLong => text += "  the distinguishing formula is too long to be of use\n",
     }
     if !matches!(difference, Difference::TooLong) && !confirmed {
-        let long = matches!(difference, Difference::Formula(formula) if formula.len() > LONGEST_CONFIRMED);
-        text += if long { "  (too long to be confirmed by the checker)\n" } else { "  (a limit came before this was confirmed)\n" };
+        let long =
+            matches!(difference, Difference::Formula(formula) if formula.len() > LONGEST_CONFIRMED);
+        text += if long {
+            "  (too long to be confirmed by the checker)\n"
+        } else {
+            "  (a limit came before this was confirmed)\n"
+        };
     }
     if let (Difference::Formula(_), Some(Checkable::No(why))) = (difference, checkable) {
-        text += &format!("  (`check` cannot read this formula: {why}; `--rename` gives labels other names)\n");
+        text += &format!(
+            "  (`check` cannot read this formula: {why}; `--rename` gives labels other names)\n"
+        );
     }
     text
 }

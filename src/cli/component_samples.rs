@@ -36,11 +36,24 @@ pub(super) struct Crowded {
 impl Crowded {
     /// The text of the model. `sizes`: all parameters that count constants; `size`: the one that
     /// counts components.
-    pub fn new(session: &Session, args: &CheckArgs, text: &str, (sizes, size): (&[String], &str)) -> Self {
-        let value = |name: &str, written: &str| if sizes.iter().any(|s| s == name) { SIZE.to_string() } else { written.to_string() };
+    pub fn new(
+        session: &Session,
+        args: &CheckArgs,
+        text: &str,
+        (sizes, size): (&[String], &str),
+    ) -> Self {
+        let value = |name: &str, written: &str| {
+            if sizes.iter().any(|s| s == name) { SIZE.to_string() } else { written.to_string() }
+        };
         let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
-        let defines = pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
-        Self { name: args.model.display().to_string(), text: text.to_string(), defines, size: size.to_string() }
+        let defines =
+            pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
+        Self {
+            name: args.model.display().to_string(),
+            text: text.to_string(),
+            defines,
+            size: size.to_string(),
+        }
     }
 
     /// The instance of a number of components.
@@ -53,7 +66,9 @@ impl Crowded {
             mu_syntax::parse_specification(expanded.source, &expanded.text)
         };
         let (tree, above) = (parse(size)?, parse(size + 1)?);
-        let depends = |d: counted::Depends| Diagnostic::new(Stage::Unsupported, format!("{} depends on `{}`", d.what, self.size));
+        let depends = |d: counted::Depends| {
+            Diagnostic::new(Stage::Unsupported, format!("{} depends on `{}`", d.what, self.size))
+        };
         let names = counted::constants(size, &tree, &above).map_err(depends)?.names;
         let spec = mu_process::typecheck::check_specification(&tree)?;
         let process = session.linearised(&spec, &linearise::Options::of_any_number())?;
@@ -86,9 +101,17 @@ impl Sampled<'_, '_> {
         let start = Instant::now();
         let mut all = Audit::default();
         let mut instances: [Option<Result<Instance, String>>; SIZES.len()] = Default::default();
-        let cases: Vec<_> = self.studies.iter().flat_map(|(f, s)| s.cases().iter().map(move |c| (*f, *s, c))).collect();
-        let mut pairs: Vec<(usize, usize)> = (0..cases.len()).flat_map(|c| (0..SIZES.len()).map(move |i| (c, i))).collect();
-        pairs.retain(|(c, i)| *c < self.members.len() && SIZES[*i] >= cases[*c].0.tracked.last().copied().unwrap_or_default());
+        let cases: Vec<_> = self
+            .studies
+            .iter()
+            .flat_map(|(f, s)| s.cases().iter().map(move |c| (*f, *s, c)))
+            .collect();
+        let mut pairs: Vec<(usize, usize)> =
+            (0..cases.len()).flat_map(|c| (0..SIZES.len()).map(move |i| (c, i))).collect();
+        pairs.retain(|(c, i)| {
+            *c < self.members.len()
+                && SIZES[*i] >= cases[*c].0.tracked.last().copied().unwrap_or_default()
+        });
         let mut random = Random::new(self.seed);
         for i in (1..pairs.len()).rev() {
             pairs.swap(i, random.below(i + 1));
@@ -97,14 +120,19 @@ impl Sampled<'_, '_> {
         let (count, mut why) = (pairs.len(), None);
         for (turn, (c, i)) in pairs.into_iter().enumerate() {
             let used = start.elapsed();
-            if turn > 0 && used > self.limit || all.samples >= self.samples || self.session.budget.check(0).is_err() {
+            if turn > 0 && used > self.limit
+                || all.samples >= self.samples
+                || self.session.budget.check(0).is_err()
+            {
                 break;
             }
             let made = match &mut instances[i] {
                 Some(made) => made,
                 open => open.insert(match crowd.instance(self.session, SIZES[i]) {
                     Err(error) if error.stage == Stage::Internal => return Err(error),
-                    made => made.map_err(|error| format!("the instance of {} components: {}", SIZES[i], error.message)),
+                    made => made.map_err(|error| {
+                        format!("the instance of {} components: {}", SIZES[i], error.message)
+                    }),
                 }),
             };
             let instance = match made {
@@ -117,7 +145,13 @@ impl Sampled<'_, '_> {
             let share = (self.limit.saturating_sub(used) / (count - turn) as u32).max(LEAST);
             let begin = Instant::now();
             let enough = || begin.elapsed() > share || self.session.budget.check(0).is_err();
-            let found = self.case(cases[c], &self.members[c], instance, (each, self.seed + turn as u64), &enough);
+            let found = self.case(
+                cases[c],
+                &self.members[c],
+                instance,
+                (each, self.seed + turn as u64),
+                &enough,
+            );
             match found {
                 Ok(mut found) => {
                     why = found.unchecked.take().or(why);
@@ -129,7 +163,9 @@ impl Sampled<'_, '_> {
             }
         }
         if all.samples == 0 {
-            all.unchecked = Some(why.unwrap_or_else(|| "components of any number: no time for an instance".into()));
+            all.unchecked = Some(
+                why.unwrap_or_else(|| "components of any number: no time for an instance".into()),
+            );
         }
         Ok(all)
     }
@@ -146,7 +182,8 @@ impl Sampled<'_, '_> {
         let Some(replicas) = &self.model.replicas else { return Ok(Audit::default()) };
         let tracked = formula.tracked.last().copied().unwrap_or_default();
         let order: Vec<usize> = (0..tracked).collect();
-        let families: Vec<(&Family, usize)> = self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
+        let families: Vec<(&Family, usize)> =
+            self.model.families.iter().zip(formula.tracked.iter().copied()).collect();
         let regions = study.model(case)?;
         merged(&regions, &families, &mut |base| {
             let crowd = Crowd::new(base, replicas, &order, members)?;

@@ -1,10 +1,11 @@
 //! Confirmation of a difference between two systems, and whether `check` can read its formula.
 //!
-//! Input: two systems and a [`Difference`] of them. Labels are opaque here: both systems get one label table whose texts are
-//! names of the form `label_3`, so that the formula is confirmed whatever the labels look like. The formula of the answer has
-//! the labels' own texts. `check` reads these texts: a keyword, a text that is no multi-action, or two texts of one
-//! multi-action make the formula unreadable or give it another meaning. [`checkable`] finds this out.
-//! Cost: that of checking the formula on both systems, twice.
+//! Input: two systems and a [`Difference`] of them. Labels are opaque here: both systems get one
+//! label table whose texts are names of the form `label_3`, so that the formula is confirmed
+//! whatever the labels look like. The formula of the answer has the labels' own texts. `check`
+//! reads these texts: a keyword, a text that is no multi-action, or two texts of one multi-action
+//! make the formula unreadable or give it another meaning. [`checkable`] finds this out. Cost: that
+//! of checking the formula on both systems, twice.
 
 use super::bound_names::canonical;
 use super::load::Loaded;
@@ -24,7 +25,8 @@ use mu_pbes::{Options, Verdict, check};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Longest formula that is confirmed, in bytes: the checker takes longer for deep formulas than the comparison.
+/// Longest formula that is confirmed, in bytes: the checker takes longer for deep formulas than the
+/// comparison.
 pub(super) const LONGEST_CONFIRMED: usize = 1 << 14;
 /// Start of the names of labels.
 const NAME: &str = "label_";
@@ -48,11 +50,20 @@ impl Pair {
         let (mut table, mut labels) = (union.table, union.labels);
         let texts = table.texts.clone();
         let mut known = BTreeMap::new();
-        let first = |(i, text): (usize, &String)| canonical(text).map_or(i, |key| *known.entry(key).or_insert(i));
+        let first = |(i, text): (usize, &String)| {
+            canonical(text).map_or(i, |key| *known.entry(key).or_insert(i))
+        };
         let same: Vec<usize> = texts.iter().enumerate().map(first).collect();
         labels.iter_mut().for_each(|label| *label = LabelId::new(same[label.index()]));
-        table.texts.iter_mut().enumerate().skip(1).for_each(|(i, text)| *text = format!("{NAME}{i}"));
-        let with = |lts: &Lts, labels: &[LabelId]| Arc::new(Lts { labels: labels.to_vec(), table: table.clone(), ..lts.clone() });
+        table
+            .texts
+            .iter_mut()
+            .enumerate()
+            .skip(1)
+            .for_each(|(i, text)| *text = format!("{NAME}{i}"));
+        let with = |lts: &Lts, labels: &[LabelId]| {
+            Arc::new(Lts { labels: labels.to_vec(), table: table.clone(), ..lts.clone() })
+        };
         let (first, second) = labels.split_at(a.transition_count());
         Self { a: with(a, first), b: with(b, second), texts, same }
     }
@@ -60,9 +71,10 @@ impl Pair {
     /// Writes the labels' own texts in place of the names.
     pub fn spelled(&self, difference: &Difference) -> Difference {
         match difference {
-            Difference::Trace { labels, first } => {
-                Difference::Trace { labels: labels.iter().map(|name| self.text(name)).collect(), first: *first }
-            }
+            Difference::Trace { labels, first } => Difference::Trace {
+                labels: labels.iter().map(|name| self.text(name)).collect(),
+                first: *first,
+            },
             Difference::Formula(formula) => Difference::Formula(self.text(formula)),
             Difference::TooLong => Difference::TooLong,
         }
@@ -71,7 +83,8 @@ impl Pair {
     fn text(&self, named: &str) -> String {
         let mut text = String::new();
         for (i, part) in named.split(NAME).enumerate() {
-            let (number, rest) = part.split_at(part.bytes().take_while(|b| i > 0 && b.is_ascii_digit()).count());
+            let (number, rest) =
+                part.split_at(part.bytes().take_while(|b| i > 0 && b.is_ascii_digit()).count());
             if let Some(label) = number.parse().ok().and_then(|n: usize| self.texts.get(n)) {
                 text += label;
             }
@@ -83,18 +96,32 @@ impl Pair {
     /// The labels in a text with names.
     fn labels(&self, named: &str) -> BTreeSet<&str> {
         let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
-        let numbers = named.split(NAME).skip(1).filter_map(|part| part[..digits(part)].parse::<usize>().ok());
+        let numbers =
+            named.split(NAME).skip(1).filter_map(|part| part[..digits(part)].parse::<usize>().ok());
         numbers.filter_map(|n| self.texts.get(n)).map(String::as_str).collect()
     }
 
-    /// Confirms a difference; false if it is too long, or a limit comes before the checker's verdict. `weak`: traces without taus.
-    pub fn confirm(&self, session: &Session, difference: &Difference, weak: bool) -> Result<bool, Diagnostic> {
-        let wrong = || Err(Diagnostic::new(Stage::Internal, "the distinguishing formula does not distinguish the systems"));
+    /// Confirms a difference; false if it is too long, or a limit comes before the checker's
+    /// verdict. `weak`: traces without taus.
+    pub fn confirm(
+        &self,
+        session: &Session,
+        difference: &Difference,
+        weak: bool,
+    ) -> Result<bool, Diagnostic> {
+        let wrong = || {
+            Err(Diagnostic::new(
+                Stage::Internal,
+                "the distinguishing formula does not distinguish the systems",
+            ))
+        };
         match difference {
             Difference::TooLong => Ok(false),
             Difference::Formula(text) if text.len() > LONGEST_CONFIRMED => Ok(false),
             Difference::Trace { labels, first } => {
-                if trace::can(&self.a, labels, weak) != *first || trace::can(&self.b, labels, weak) == *first {
+                if trace::can(&self.a, labels, weak) != *first
+                    || trace::can(&self.b, labels, weak) == *first
+                {
                     return wrong();
                 }
                 Ok(true)
@@ -103,7 +130,10 @@ impl Pair {
                 let labels = InferredLabels::new(&self.a.table.texts)?;
                 let tree = mu_syntax::parse_formula(Default::default(), text)?;
                 let typed = check_formula(&tree, labels.data(), labels.actions())?;
-                match (holds(session, &self.a, &labels, &typed)?, holds(session, &self.b, &labels, &typed)?) {
+                match (
+                    holds(session, &self.a, &labels, &typed)?,
+                    holds(session, &self.b, &labels, &typed)?,
+                ) {
                     (Verdict::Unknown(_), _) | (_, Verdict::Unknown(_)) => Ok(false),
                     (Verdict::True, Verdict::False) => Ok(true),
                     _ => wrong(),
@@ -114,7 +144,12 @@ impl Pair {
 }
 
 /// The verdict of a formula on a system, by the model checker.
-fn holds(session: &Session, lts: &Arc<Lts>, labels: &dyn ActionLabels, formula: &TypedFormula) -> Result<Verdict, Diagnostic> {
+fn holds(
+    session: &Session,
+    lts: &Arc<Lts>,
+    labels: &dyn ActionLabels,
+    formula: &TypedFormula,
+) -> Result<Verdict, Diagnostic> {
     let explore = mu_explore::Options { threads: 1, ..Default::default() };
     let options = Options { evidence: false, ..Options::new(&explore) };
     Ok(check(&LtsModel::new(lts.clone()), labels, formula, options, &session.budget)?.verdict)
@@ -132,16 +167,34 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     /// The labels of a model that declares its actions, once it is explored; `None` if it does not.
     pub fn declared(loaded: &Loaded) -> Option<Self> {
-        let known = |label| (relabel::ordered(&loaded.model.label_text(label)), loaded.labels.multi_action(label));
+        let known = |label| {
+            (relabel::ordered(&loaded.model.label_text(label)), loaded.labels.multi_action(label))
+        };
         let labels = || (0..loaded.model.label_count()).map(LabelId::new).map(known).collect();
-        loaded.declared.then(|| Self { data: loaded.data.clone(), actions: loaded.actions.clone(), labels: labels(), declared: true })
+        loaded.declared.then(|| Self {
+            data: loaded.data.clone(),
+            actions: loaded.actions.clone(),
+            labels: labels(),
+            declared: true,
+        })
     }
 
     /// The labels of a system by their texts.
     pub fn inferred(lts: &Lts) -> Result<Self, Diagnostic> {
         let typed = InferredLabels::new(&lts.table.texts)?;
-        let labels = lts.table.texts.iter().enumerate().map(|(i, text)| (text.clone(), typed.multi_action(LabelId::new(i)))).collect();
-        Ok(Self { data: typed.data().clone(), actions: typed.actions().to_vec(), labels, declared: false })
+        let labels = lts
+            .table
+            .texts
+            .iter()
+            .enumerate()
+            .map(|(i, text)| (text.clone(), typed.multi_action(LabelId::new(i))))
+            .collect();
+        Ok(Self {
+            data: typed.data().clone(),
+            actions: typed.actions().to_vec(),
+            labels,
+            declared: false,
+        })
     }
 
     /// Reads a formula as `check` does.
@@ -156,7 +209,8 @@ impl Vocabulary {
     /// Finds two labels of one multi-action, of which a formula uses one.
     fn alike(&self, used: &BTreeSet<&str>) -> Option<(&str, &str)> {
         let part = |part: &(mu_base::ids::ActId, Vec<mu_data::expr::Expr>)| {
-            let values = part.1.iter().map(|value| mu_data::print::expression(&self.data.signature, value));
+            let values =
+                part.1.iter().map(|value| mu_data::print::expression(&self.data.signature, value));
             (part.0, values.collect::<Vec<_>>())
         };
         let mut known: BTreeMap<Vec<_>, &str> = BTreeMap::new();
@@ -164,7 +218,8 @@ impl Vocabulary {
             let mut key: Vec<_> = multi.iter().map(part).collect();
             key.sort();
             let before = known.insert(key, text)?;
-            (used.contains(before) || used.contains(text.as_str())).then_some((before, text.as_str()))
+            (used.contains(before) || used.contains(text.as_str()))
+                .then_some((before, text.as_str()))
         })
     }
 
@@ -199,8 +254,9 @@ pub(super) enum Checkable {
     Open,
 }
 
-/// Finds out whether `check` reads a formula on both systems, with `only` the first, or else only the second, fulfilling it.
-/// `named` is the formula with names, whose labels have one meaning each.
+/// Finds out whether `check` reads a formula on both systems, with `only` the first, or else only
+/// the second, fulfilling it. `named` is the formula with names, whose labels have one meaning
+/// each.
 pub(super) fn checkable(
     session: &Session,
     pair: &Pair,
@@ -215,7 +271,8 @@ pub(super) fn checkable(
         if mu_syntax::parse_multi_action(Default::default(), label).is_err() {
             return no(format!("the label `{label}` cannot be written as an action in a formula"));
         }
-        if let Some(why) = vocabularies.iter().find_map(|v| v.read(&format!("<{label}>true")).err()) {
+        if let Some(why) = vocabularies.iter().find_map(|v| v.read(&format!("<{label}>true")).err())
+        {
             return no(format!("the label `{label}` is refused: {}", why.message));
         }
     }
@@ -231,7 +288,9 @@ pub(super) fn checkable(
     };
     match (verdict(&pair.a, vocabularies[0]), verdict(&pair.b, vocabularies[1])) {
         (Ok(Verdict::Unknown(_)), _) | (_, Ok(Verdict::Unknown(_))) => Ok(Checkable::Open),
-        (Ok(x), Ok(y)) if (x == Verdict::True, y == Verdict::True) == (first, !first) => Ok(Checkable::Yes),
+        (Ok(x), Ok(y)) if (x == Verdict::True, y == Verdict::True) == (first, !first) => {
+            Ok(Checkable::Yes)
+        }
         (Err(why), _) | (_, Err(why)) if why.stop.is_some() => Ok(Checkable::Open),
         (Err(why), _) | (_, Err(why)) => no(why.message),
         _ => no("`check` matches its labels in another way".into()),
@@ -246,11 +305,17 @@ mod tests {
     #[test]
     fn labels_are_numbered_alike_in_both() {
         let read = |text: &str| aut::read(text.as_bytes(), &Default::default()).unwrap();
-        let (a, b) = (read("des (0, 2, 1)\n(0, PUT !1, 0)\n(0, x, 0)\n"), read("des (0, 2, 1)\n(0, y, 0)\n(0, PUT !1, 0)\n"));
+        let (a, b) = (
+            read("des (0, 2, 1)\n(0, PUT !1, 0)\n(0, x, 0)\n"),
+            read("des (0, 2, 1)\n(0, y, 0)\n(0, PUT !1, 0)\n"),
+        );
         let pair = Pair::new(&a, &b);
         assert_eq!(pair.a.table, pair.b.table);
         assert_eq!(pair.a.table.texts, ["tau", "label_1", "label_2", "label_3"]);
-        assert_eq!((&pair.a.labels, &pair.b.labels), (&vec![LabelId(1), LabelId(2)], &vec![LabelId(3), LabelId(1)]));
+        assert_eq!(
+            (&pair.a.labels, &pair.b.labels),
+            (&vec![LabelId(1), LabelId(2)], &vec![LabelId(3), LabelId(1)])
+        );
         assert_eq!(pair.text("<label_1>[tau* . label_2]X12"), "<PUT !1>[tau* . x]X12");
         assert_eq!(pair.labels("<label_1>[tau* . label_3]X12"), BTreeSet::from(["PUT !1", "y"]));
     }

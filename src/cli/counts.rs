@@ -64,8 +64,12 @@ impl Report {
         let (nodes, layers) = match &counted.detail {
             Detail::Explicit(_) => (None, None),
             Detail::Symbolic(outcome) => {
-                let layers = if args.strategy == Some(SetStrategy::Chaining) { "rounds" } else { "levels" };
-                (Some((outcome.nodes, outcome.peak_nodes)), outcome.levels.map(|count| (layers, count)))
+                let layers =
+                    if args.strategy == Some(SetStrategy::Chaining) { "rounds" } else { "levels" };
+                (
+                    Some((outcome.nodes, outcome.peak_nodes)),
+                    outcome.levels.map(|count| (layers, count)),
+                )
             }
         };
         Self {
@@ -156,7 +160,9 @@ impl Report {
                 output::object(object)?;
             }
             Format::Text => {
-                let show = |n: &Option<BigUint>| n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string);
+                let show = |n: &Option<BigUint>| {
+                    n.as_ref().map_or_else(|| "unknown".to_string(), BigUint::to_string)
+                };
                 let mut text = format!(
                     "states       {}\ntransitions  {}\ndeadlocks    {}\n",
                     self.states,
@@ -166,9 +172,14 @@ impl Report {
                 if let Some(distributions) = self.distributions {
                     text += &format!("distributions {distributions}\n");
                 }
-                text += &self.ends.map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok()))).unwrap_or_default();
+                text += &self
+                    .ends
+                    .map(|e| e.text(self.deadlocks.as_ref().and_then(|d| u64::try_from(d).ok())))
+                    .unwrap_or_default();
                 if let Some((name, states, transitions)) = self.reduced {
-                    text += &format!("reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n");
+                    text += &format!(
+                        "reduced      {states} states, {transitions} transitions modulo {name} bisimulation\n"
+                    );
                 }
                 if let Some((nodes, peak)) = self.nodes {
                     text += &format!("nodes        {nodes} (at most {peak})\n");

@@ -38,7 +38,8 @@ pub(super) fn wishes_of_explore(args: &ExploreArgs) -> Vec<Wish> {
 
 /// What is asked of `check` besides a verdict.
 pub(super) fn wishes_of_check(args: &CheckArgs) -> Vec<Wish> {
-    let asked = [(args.keeping.is_wanted(), Wish::Checkpoint), (args.confluence != "none", Wish::Priority)];
+    let asked =
+        [(args.keeping.is_wanted(), Wish::Checkpoint), (args.confluence != "none", Wish::Priority)];
     asked.into_iter().filter_map(|(wanted, wish)| wanted.then_some(wish)).collect()
 }
 
@@ -51,7 +52,11 @@ pub(super) fn expect_taken(engine: EngineRef, wishes: &[Wish]) -> Result<(), Dia
 
 /// Says what a search of sets of states cost.
 pub(super) fn say_diagrams(session: &Session, model: &dyn Model, outcome: &Outcome) {
-    let order: Vec<&str> = outcome.order.iter().map(|&s| model.slots().get(s as usize).map_or("", |s| s.name.as_str())).collect();
+    let order: Vec<&str> = outcome
+        .order
+        .iter()
+        .map(|&s| model.slots().get(s as usize).map_or("", |s| s.name.as_str()))
+        .collect();
     session.say(format!("order of slots: {}", order.join(" ")));
     session.say(format!(
         "{} relations of {} nodes, learned by {} calls; {} nodes for {} states; at most {} nodes, {} collections",

@@ -53,7 +53,10 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     }
     let start = Instant::now();
     if args.strategy.is_some() && args.engine.name() == Explicit.name() {
-        return Err(Diagnostic::new(Stage::Usage, "`--strategy` is for `--engine symbolic` and `auto`"));
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--strategy` is for `--engine symbolic` and `auto`",
+        ));
     }
     engines::expect_taken(args.engine, &engines::wishes_of_explore(args))?;
     cluster::expect_possible(args, session.common.threads)?;
@@ -61,7 +64,8 @@ pub(super) fn run(session: &mut Session, args: &ExploreArgs) -> Result<u8, Diagn
     match result {
         // A limit was met before the search began.
         Err(Diagnostic { stop: Some(stop), .. }) => {
-            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }.print(session, start)
+            Report { transitions: None, deadlocks: None, ..Report::explicit(0, 0, 0, stop) }
+                .print(session, start)
         }
         result => result,
     }
@@ -74,10 +78,12 @@ fn load(session: &mut Session, args: &ExploreArgs, confluence: &str) -> Result<L
     Ok(loaded)
 }
 
-/// The same arguments, without symmetries if a condition says what an end is: it may tell states apart of which one stands for all.
+/// The same arguments, without symmetries if a condition says what an end is: it may tell states
+/// apart of which one stands for all.
 fn unsymmetric(args: &ExploreArgs, loaded: &Loaded) -> ExploreArgs {
     let is_action = |text: &String| loaded.actions.iter().any(|a| a.name == *text);
-    let without = if args.seeking.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
+    let without =
+        if args.seeking.terminal.iter().all(is_action) { None } else { Some(Reduction::Symmetry) };
     ExploreArgs { without: args.without.iter().copied().chain(without).collect(), ..args.clone() }
 }
 
@@ -110,7 +116,10 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
     }
     if args.clustering.is_wanted() {
         return match cluster::run(session, args, &loaded)? {
-            Ok(report) => Report { warnings: notes::tell_flaws(session, &*loaded.model)?, ..report }.print(session, start),
+            Ok(report) => {
+                Report { warnings: notes::tell_flaws(session, &*loaded.model)?, ..report }
+                    .print(session, start)
+            }
             Err(code) => Ok(code),
         };
     }
@@ -121,10 +130,19 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
         drop(loaded);
         let lts = Arc::unwrap_or_clone(lts);
         let deadlocks = lts.offsets.windows(2).filter(|w| w[0] == w[1]).count() as u64;
-        let report = Report::explicit(lts.state_count() as u64, lts.transition_count() as u64, deadlocks, Stop::Complete);
+        let report = Report::explicit(
+            lts.state_count() as u64,
+            lts.transition_count() as u64,
+            deadlocks,
+            Stop::Complete,
+        );
         let ends = Some(ways::stored_ends(&lts, &args.seeking.terminal)?);
         // There is nothing to search; `auto` says why all the same.
-        let reason = if args.engine.name() == Auto.name() { auto::required(&engines::wishes_of_explore(args)) } else { None };
+        let reason = if args.engine.name() == Auto.name() {
+            auto::required(&engines::wishes_of_explore(args))
+        } else {
+            None
+        };
         (Report { reason, ends, ..report }, Some(lts))
     } else {
         let model = &*loaded.model;
@@ -135,13 +153,18 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             warnings.extend(notes::tell_growth(session, model, &outcome.slot_values));
         }
         let symmetries = match &counted.detail {
-            Detail::Explicit(outcome) => {
-                Some(pipeline::symmetries(model.is_priority_proven(), outcome.symmetries, &args.without, &outcome.dropped))
-            }
+            Detail::Explicit(outcome) => Some(pipeline::symmetries(
+                model.is_priority_proven(),
+                outcome.symmetries,
+                &args.without,
+                &outcome.dropped,
+            )),
             Detail::Symbolic(_) => None,
         };
         let ends = counter.filter(|_| counted.shown_ends).map(ways::Counter::ends);
-        let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0) && args.overview && session.common.format == Format::Text;
+        let hangs = ends.is_some_and(|e| e.hangs + e.finished > 0)
+            && args.overview
+            && session.common.format == Format::Text;
         way = hangs.then(|| ways::shortest_deadlock(session, args, model)).transpose()?;
         let lts = counted.lts.take();
         if lts.is_some() && counted.stop == Stop::Complete {
@@ -161,8 +184,16 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
             let begin = Instant::now();
             output::stage("reducing");
             let quotient = reduce(lts, how.equivalence(), session.threads());
-            session.say(format!("reduced modulo {} in {:.3} s", how.equivalence().name(), begin.elapsed().as_secs_f64()));
-            report.reduced = Some((how.equivalence().name(), quotient.state_count(), quotient.transition_count()));
+            session.say(format!(
+                "reduced modulo {} in {:.3} s",
+                how.equivalence().name(),
+                begin.elapsed().as_secs_f64()
+            ));
+            report.reduced = Some((
+                how.equivalence().name(),
+                quotient.state_count(),
+                quotient.transition_count(),
+            ));
             result = Some(quotient);
         }
         if let (Some(path), Some(lts)) = (&args.out, &result) {
@@ -177,9 +208,21 @@ fn by_engine(session: &mut Session, args: &ExploreArgs, start: Instant) -> Resul
 }
 
 /// Prints the counts, and the way to a deadlock after them.
-fn finish(session: &Session, args: &ExploreArgs, mut report: Report, start: Instant, way: Option<String>) -> Result<u8, Diagnostic> {
-    if ends_in(&args.model, "litmus") && session.common.format == Format::Text && !session.common.quiet {
-        eprintln!("note: these are the states of its program; `mu-check litmus {}` answers the question of the test", args.model.display());
+fn finish(
+    session: &Session,
+    args: &ExploreArgs,
+    mut report: Report,
+    start: Instant,
+    way: Option<String>,
+) -> Result<u8, Diagnostic> {
+    if ends_in(&args.model, "litmus")
+        && session.common.format == Format::Text
+        && !session.common.quiet
+    {
+        eprintln!(
+            "note: these are the states of its program; `mu-check litmus {}` answers the question of the test",
+            args.model.display()
+        );
     }
     if report.stop == Stop::Complete && session.buffers_were_cut() {
         report.stop = Stop::Buffer;
@@ -205,25 +248,45 @@ fn counted(
         ..Options::new(session.explore_options(model, &args.without))
     };
     let locks = Locks::of_checkpoints(&args.keeping)?;
-    let restored = args.keeping.resume.as_deref().map(|folder| checkpoint::restore_counts(model, folder)).transpose()?.flatten();
+    let restored = args
+        .keeping
+        .resume
+        .as_deref()
+        .map(|folder| checkpoint::restore_counts(model, folder))
+        .transpose()?
+        .flatten();
     if let Some(restored) = &restored {
         session.say(format!("resumes from {} states", grouped(restored.states())));
     }
-    let keep = |folder| checkpoint::Folder::new(model, folder, args.keeping.checkpoint_every, session.common.verbose > 0, locks);
+    let keep = |folder| {
+        checkpoint::Folder::new(
+            model,
+            folder,
+            args.keeping.checkpoint_every,
+            session.common.verbose > 0,
+            locks,
+        )
+    };
     let folder = args.keeping.folder().map(keep).transpose()?;
     if let Some(folder) = folder.as_ref().filter(|_| restored.is_none()) {
         folder.mark()?;
     }
     let file = folder.as_ref().map(checkpoint::Folder::counts);
     let keeper = file.as_ref().map(|f| f as &dyn mu_explore::Keeper);
-    let mut shown = counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
+    let mut shown =
+        counter.filter(|_| restored.is_none()).map(|c| |state: &[u32], n| c.count(state, n));
     let ends = shown.as_mut().map(|e| e as &mut dyn FnMut(&[u32], u64));
     if let Some(folder) = &args.spill {
-        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
     let spill = args.spill.as_deref().map(|folder| mu_explore::Spill { folder, most: None });
     let extras = mu_explore::Extras { keeper, restored, ends, spill };
-    let task = Task { wishes: &engines::wishes_of_explore(args), options: &options, budget: &session.budget };
+    let task = Task {
+        wishes: &engines::wishes_of_explore(args),
+        options: &options,
+        budget: &session.budget,
+    };
     let counted = args.engine.count(model, task, extras)?;
     bar.finish();
     match &counted.detail {
@@ -253,6 +316,9 @@ fn say_search(session: &Session, args: &ExploreArgs, outcome: &mu_explore::Outco
             grouped(read)
         ));
     }
-    session.say(format!("packed states: {} bits; values of the parts: {:?}", outcome.key_bits, outcome.part_values));
+    session.say(format!(
+        "packed states: {} bits; values of the parts: {:?}",
+        outcome.key_bits, outcome.part_values
+    ));
     session.say(format!("caches: {:?}", outcome.cache));
 }

@@ -1,6 +1,7 @@
 //! Files by their endings: transition systems, games; whole files or none.
 //!
-//! Invariant: a file is written beside its name and then renamed, so that its name never stands for half of it.
+//! Invariant: a file is written beside its name and then renamed, so that its name never stands for
+//! half of it.
 
 use super::load::Loaded;
 use super::output;
@@ -75,17 +76,25 @@ impl Form {
 
 /// The error for evidence under a name that asks for none of the forms there are.
 pub(super) fn no_form_of_evidence(path: &Path, forms: &str) -> Diagnostic {
-    Diagnostic::new(Stage::Usage, format!("`--evidence {}`: unknown file name extension", path.display()))
-        .note(format!("expected a name that ends in {forms}"))
+    Diagnostic::new(
+        Stage::Usage,
+        format!("`--evidence {}`: unknown file name extension", path.display()),
+    )
+    .note(format!("expected a name that ends in {forms}"))
 }
 
 /// Refuses a name under which no file can be written, before any work is done.
 pub(super) fn expect_writable(path: &Path) -> Result<(), Diagnostic> {
     if mu_base::host::is_dir(path) {
-        return Err(Diagnostic::new(Stage::File, format!("cannot write `{}`: it is a folder", path.display())));
+        return Err(Diagnostic::new(
+            Stage::File,
+            format!("cannot write `{}`: it is a folder", path.display()),
+        ));
     }
     let beside = beside(path);
-    mu_base::host::create(&beside).and_then(|_| mu_base::host::fs::remove_file(&beside)).map_err(|e| file_error("cannot write", path, &e))
+    mu_base::host::create(&beside)
+        .and_then(|_| mu_base::host::fs::remove_file(&beside))
+        .map_err(|e| file_error("cannot write", path, &e))
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -95,13 +104,19 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// Writes a file as a whole.
-pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+pub(super) fn write(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
     let beside = beside(path);
     output::part(&beside);
     let result = mu_base::host::create(&beside)
         .map_err(|e| file_error("cannot write", path, &e))
         .and_then(|mut file| content(&mut file))
-        .and_then(|()| mu_base::host::fs::rename(&beside, path).map_err(|e| file_error("cannot write", path, &e)));
+        .and_then(|()| {
+            mu_base::host::fs::rename(&beside, path)
+                .map_err(|e| file_error("cannot write", path, &e))
+        });
     if result.is_err() {
         let _ = mu_base::host::fs::remove_file(&beside);
     }
@@ -112,34 +127,48 @@ pub(super) fn write(path: &Path, content: impl FnOnce(&mut File) -> Result<(), D
 /// Writes a text file as a whole.
 pub(super) fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     use std::io::Write;
-    write(path, |file| file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e)))
+    write(path, |file| {
+        file.write_all(text.as_bytes()).map_err(|e| file_error("cannot write", path, &e))
+    })
 }
 
-/// What a file with declarations brings: a specification without behaviour, or why there is no text for it.
+/// What a file with declarations brings: a specification without behaviour, or why there is no text
+/// for it.
 pub(super) type Brought = Option<Result<String, Diagnostic>>;
 
-/// Reads a transition system in the form that the name says, and the declarations if the file brings some.
+/// Reads a transition system in the form that the name says, and the declarations if the file
+/// brings some.
 pub(super) fn read_lts(path: &Path) -> Result<(Lts, Brought), Diagnostic> {
     output::stage("reading a transition system");
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
     match Form::of(path) {
         Form::Binary => binary::read(file).map(|lts| (lts, None)),
-        Form::Mcrl2 => mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought))),
+        Form::Mcrl2 => {
+            mcrl2::read_with_declarations(file).map(|(lts, brought)| (lts, Some(brought)))
+        }
         Form::Fsm => fsm::read(file).map(|lts| (lts, None)),
         _ => aut::read(file, &aut::AutOptions::default()).map(|lts| (lts, None)),
     }
     .map_err(|d| in_file(d, path))
 }
 
-/// The text of a specification or an equation system: of a file in mCRL2's binary form, what it says in mCRL2.
-pub(super) fn model_text(session: &mut Session, path: &Path) -> Result<(String, String), Diagnostic> {
+/// The text of a specification or an equation system: of a file in mCRL2's binary form, what it
+/// says in mCRL2.
+pub(super) fn model_text(
+    session: &mut Session,
+    path: &Path,
+) -> Result<(String, String), Diagnostic> {
     let form = Form::of(path);
     if !matches!(form, Form::Lps | Form::Pbes) || !is_binary(path)? {
         return Ok((path.display().to_string(), session.read(path)?));
     }
     output::stage("reading terms");
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    let text = if form == Form::Lps { mcrl2::read_process(file) } else { mcrl2::read_equations(file).map(|read| read.text) };
+    let text = if form == Form::Lps {
+        mcrl2::read_process(file)
+    } else {
+        mcrl2::read_equations(file).map(|read| read.text)
+    };
     Ok((as_mcrl2(path), text.map_err(|d| in_file(d, path))?))
 }
 
@@ -147,7 +176,8 @@ fn as_mcrl2(path: &Path) -> String {
     format!("{} as mCRL2", path.display())
 }
 
-/// An equation system that is to be read as often as needed, since its quantifiers may have to be unrolled.
+/// An equation system that is to be read as often as needed, since its quantifiers may have to be
+/// unrolled.
 pub(super) struct Equations {
     source: SourceId,
     text: String,
@@ -171,7 +201,10 @@ impl Equations {
         Ok(Self { source: expanded.source, text: expanded.text, outlined })
     }
     /// The system, with some quantifiers unrolled.
-    pub(super) fn read(&self, unrolled: &equations::Unrolled) -> Result<equations::System, Diagnostic> {
+    pub(super) fn read(
+        &self,
+        unrolled: &equations::Unrolled,
+    ) -> Result<equations::System, Diagnostic> {
         match &self.outlined {
             Some(outlined) => equations::read_outlined(self.source, outlined, unrolled),
             None => equations::read_unrolled(self.source, &self.text, unrolled),
@@ -184,7 +217,9 @@ fn is_binary(path: &Path) -> Result<bool, Diagnostic> {
     use std::io::Read;
     let mut start = Vec::new();
     let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
-    file.take(mcrl2::MAGIC.len() as u64).read_to_end(&mut start).map_err(|e| file_error("cannot read", path, &e))?;
+    file.take(mcrl2::MAGIC.len() as u64)
+        .read_to_end(&mut start)
+        .map_err(|e| file_error("cannot read", path, &e))?;
     Ok(start == mcrl2::MAGIC)
 }
 
@@ -205,7 +240,8 @@ pub(super) fn read_game(session: &mut Session, path: &Path) -> Result<Game, Diag
 /// The game of an equation system with data: its states are explored.
 fn instantiated(session: &mut Session, path: &Path) -> Result<Game, Diagnostic> {
     let system = Equations::open(session, path)?.read(&equations::Unrolled::default())?;
-    let process = session.linearised(&check_specification(&system.specification)?, &linearise::Options::default())?;
+    let process = session
+        .linearised(&check_specification(&system.specification)?, &linearise::Options::default())?;
     let model = session.compiled(process, "none")?;
     match explored(session, path, &model)? {
         Ok(lts) => moves::game(&lts, &system.prefix, &system.least, &system.initial),
@@ -222,17 +258,24 @@ pub(super) fn expect_lts_name(option: &str, path: &Path) -> Result<(), Diagnosti
     match Form::of(path) {
         form if form.is_lts() || form == Form::Dot => Ok(()),
         _ => {
-            let message = format!("`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot", path.display());
+            let message = format!(
+                "`{option}{}`: expected a name that ends in .aut, .aut.gz, .blts, .lts, .fsm or .dot",
+                path.display()
+            );
             Err(Diagnostic::new(Stage::Usage, message))
         }
     }
 }
 
-/// Writes a transition system in the form that the name says, with what is known of the data in its labels.
+/// Writes a transition system in the form that the name says, with what is known of the data in its
+/// labels.
 pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result<(), Diagnostic> {
     let mut known = typed;
     if let Some(label) = typed.and_then(|t| t.unknown(lts)) {
-        eprintln!("warning: {} does not bring the data of the model: the label `{label}` has no typed form", path.display());
+        eprintln!(
+            "warning: {} does not bring the data of the model: the label `{label}` has no typed form",
+            path.display()
+        );
         known = None;
     }
     write(path, |file| match Form::of(path) {
@@ -246,7 +289,10 @@ pub(super) fn write_lts(lts: &Lts, typed: Option<&Typed>, path: &Path) -> Result
 }
 
 /// A transition system: a stored one, or a model explored; or why that ended early.
-pub(super) fn transition_system(session: &mut Session, path: &Path) -> Result<Result<Lts, Stop>, Diagnostic> {
+pub(super) fn transition_system(
+    session: &mut Session,
+    path: &Path,
+) -> Result<Result<Lts, Stop>, Diagnostic> {
     Ok(system_for(session, path, None, &Relabel::default())?.map(|(lts, _)| lts))
 }
 
@@ -257,8 +303,11 @@ pub(super) fn system_for(
     out: Option<&Path>,
     relabel: &Relabel,
 ) -> Result<Result<(Lts, Option<Typed>), Stop>, Diagnostic> {
-    let found = system_with(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
-    found.map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed))).map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))
+    let found =
+        system_with(session, path, |loaded| out.and_then(|out| loaded.typed(out, relabel)))?;
+    found
+        .map(|(lts, typed)| relabel.apply([lts]).map(|[lts]| (lts, typed)))
+        .map_or_else(|stop| Ok(Err(stop)), |system| system.map(Ok))
 }
 
 /// The same as it is, and what `then` takes of the model once it is explored.
@@ -278,12 +327,17 @@ pub(super) fn system_with<T>(
     };
     let more = then(&loaded);
     drop(loaded);
-    let lts = found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
+    let lts =
+        found.or_else(|| stored.map(Arc::unwrap_or_clone)).expect("a system is stored or explored");
     Ok(Ok((lts, more)))
 }
 
 /// The states and steps of a model; or why the search ended early.
-fn explored(session: &Session, path: &Path, model: &dyn Model) -> Result<Result<Lts, Stop>, Diagnostic> {
+fn explored(
+    session: &Session,
+    path: &Path,
+    model: &dyn Model,
+) -> Result<Result<Lts, Stop>, Diagnostic> {
     let options = mu_explore::Options { threads: session.threads(), ..Default::default() };
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
     let (outcome, lts) = mu_explore::explore_lts(model, &options, &session.budget, &bar)?;

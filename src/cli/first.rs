@@ -1,4 +1,5 @@
-//! The first hour: `new` writes a project to begin with, `eval` evaluates a data expression, `-D help` lists a model's parameters.
+//! The first hour: `new` writes a project to begin with, `eval` evaluates a data expression, `-D
+//! help` lists a model's parameters.
 //!
 //! Invariant: `new` touches no file that is there.
 
@@ -52,8 +53,10 @@ pub(super) fn new(session: &Session, args: &NewArgs) -> Result<u8, Diagnostic> {
         Project::Mutex => MUTEX,
     };
     let folder = &args.folder;
-    mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
-    let mut there = mu_base::host::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder)
+        .map_err(|e| file_error("cannot make the folder", folder, &e))?;
+    let mut there =
+        mu_base::host::read_dir(folder).map_err(|e| file_error("cannot read", folder, &e))?;
     if there.next().is_some() {
         let message = format!("the folder `{}` is not empty", folder.display());
         return Err(Diagnostic::new(Stage::File, message).note("name one that is not there yet"));
@@ -92,9 +95,12 @@ pub(super) fn eval(session: &mut Session, args: &EvalArgs) -> Result<u8, Diagnos
     let mut engine = Engine::new(program.clone()).limited(&session.budget);
     let value = engine.from_expr(&typed)?;
     let value = engine.to_expr_at(&value, typed.sort);
-    let (value, sort) = (expression(program.signature(), &value), data.signature.sorts.text(typed.sort));
+    let (value, sort) =
+        (expression(program.signature(), &value), data.signature.sorts.text(typed.sort));
     match session.common.format {
-        Format::Json => output::object(json!({ "expression": args.expression, "value": value, "sort": sort }))?,
+        Format::Json => {
+            output::object(json!({ "expression": args.expression, "value": value, "sort": sort }))?
+        }
         Format::Text if session.common.verbose > 0 => print(&format!("{value}: {sort}\n"))?,
         Format::Text => print(&format!("{value}\n"))?,
     }
@@ -107,7 +113,9 @@ pub(super) fn parameters(session: &mut Session, model: &Path) -> Result<u8, Diag
     let params = session.expand(model)?.params;
     match session.common.format {
         Format::Json => output::object(json!({ "declared": declared(&params) }))?,
-        Format::Text if params.is_empty() => print(&format!("{} has no parameters\n", model.display()))?,
+        Format::Text if params.is_empty() => {
+            print(&format!("{} has no parameters\n", model.display()))?
+        }
         Format::Text => print(&params.iter().map(|p| format!("{p}\n")).collect::<String>())?,
     }
     Ok(0)
@@ -128,7 +136,8 @@ pub(super) fn declared(params: &[Param]) -> Value {
     params.iter().map(one).collect()
 }
 
-/// The refusal of a word that looks like a mistyped command: no file, no option, and near a command's name.
+/// The refusal of a word that looks like a mistyped command: no file, no option, and near a
+/// command's name.
 pub(super) fn mistyped(words: &[String], commands: &[String]) -> Option<Diagnostic> {
     let word = words.get(1).filter(|w| !w.starts_with('-') && !w.contains(['.', '/']))?;
     if commands.contains(word) || mu_base::host::fs::exists(word).unwrap_or(false) {
@@ -157,7 +166,9 @@ mod tests {
     #[test]
     fn only_near_names_are_guessed() {
         let commands: Vec<String> = ["check", "explore", "eval", "new"].map(String::from).to_vec();
-        let guess = |word: &str| mistyped(&["mu-check".into(), word.into()], &commands).map(|d| d.notes.join(""));
+        let guess = |word: &str| {
+            mistyped(&["mu-check".into(), word.into()], &commands).map(|d| d.notes.join(""))
+        };
         assert_eq!(guess("explor"), Some("did you mean `mu-check explore`?".into()));
         assert_eq!(guess("chekc"), Some("did you mean `mu-check check`?".into()));
         for word in ["model", "explore", "explor.mcrl2", "./explor", "-explor", "no"] {

@@ -48,7 +48,12 @@ pub(super) fn run(session: &mut Session, args: &FmtArgs) -> Result<u8, Diagnosti
 }
 
 /// A text that parses, formatted.
-fn formatted(session: &mut Session, name: &str, text: &str, options: Options) -> Result<String, Diagnostic> {
+fn formatted(
+    session: &mut Session,
+    name: &str,
+    text: &str,
+    options: Options,
+) -> Result<String, Diagnostic> {
     if tokens::is_formula(text, &tokens::tokens(text)) {
         let source = session.sources.add(name, text);
         mu_syntax::parse_formula(source, text)?;
@@ -60,6 +65,8 @@ fn formatted(session: &mut Session, name: &str, text: &str, options: Options) ->
     if is_same(text, &formatted) {
         Ok(formatted)
     } else {
-        Err(Diagnostic::internal(format!("formatting `{name}` would change what it means; it is left as it is")))
+        Err(Diagnostic::internal(format!(
+            "formatting `{name}` would change what it means; it is left as it is"
+        )))
     }
 }

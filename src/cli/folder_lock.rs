@@ -22,7 +22,8 @@ impl Locks {
     pub fn of_checkpoints(keeping: &Keeping) -> Result<Self, Diagnostic> {
         let mut locks = Self::default();
         if let Some(folder) = &keeping.checkpoint {
-            fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+            fs::create_dir_all(folder)
+                .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         }
         if let Some(folder) = keeping.folder() {
             locks.write(folder)?;
@@ -46,7 +47,10 @@ impl Locks {
             return Ok(());
         }
         let message = || format!("the folder `{}` is in use by another run", folder.display());
-        let used = || Diagnostic::new(Stage::File, message()).note("wait until that run ends, or give another folder");
+        let used = || {
+            Diagnostic::new(Stage::File, message())
+                .note("wait until that run ends, or give another folder")
+        };
         let lock = lock_folder(folder, alone).ok_or_else(used)?;
         self.held.push((path, lock));
         Ok(())

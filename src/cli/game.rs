@@ -27,7 +27,9 @@ pub(super) fn pbes(session: &mut Session, args: &PbesArgs) -> Result<u8, Diagnos
     let tree = mu_syntax::parse_formula(source, &text)?;
     let formula = check_formula(&tree, &process.data, &process.actions)?;
     let system = print::system(&formula, &process)?;
-    let Some(out) = &args.out else { return text_result(session, "equations", print::text(&system)) };
+    let Some(out) = &args.out else {
+        return text_result(session, "equations", print::text(&system));
+    };
     if Form::of(out) == Form::Pbes && !out.to_string_lossy().to_lowercase().ends_with(".txt") {
         let typed = typed_equations(&system)?;
         write(out, |file| mcrl2::write_equations(&typed, file))?;
@@ -48,30 +50,46 @@ pub fn typed_equations(system: &print::System) -> Result<behaviour::Equations, D
         let parameters = terms.declare_all(&e.params);
         let body = typed_predicate(&mut terms, &e.body)?;
         terms.close(mark);
-        equations.push(behaviour::FixedPoint { least: e.least, name: e.name.clone(), parameters, body });
+        equations.push(behaviour::FixedPoint {
+            least: e.least,
+            name: e.name.clone(),
+            parameters,
+            body,
+        });
     }
     Ok(behaviour::Equations { typed: terms.finish(), globals, equations, initial })
 }
 
-fn typed_predicate(terms: &mut Terms, p: &print::Predicate) -> Result<behaviour::Predicate, Diagnostic> {
+fn typed_predicate(
+    terms: &mut Terms,
+    p: &print::Predicate,
+) -> Result<behaviour::Predicate, Diagnostic> {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Ok(match p {
             print::Predicate::Const(value) => behaviour::Predicate::Const(*value),
             print::Predicate::Data(e) => behaviour::Predicate::Data(terms.term(e)?),
             print::Predicate::Junction(all, parts) => {
-                let parts: Result<Vec<_>, _> = parts.iter().map(|p| typed_predicate(terms, p)).collect();
+                let parts: Result<Vec<_>, _> =
+                    parts.iter().map(|p| typed_predicate(terms, p)).collect();
                 behaviour::Predicate::Junction(*all, parts?)
             }
             print::Predicate::Quantifier(all, vars, body) => {
                 let vars = terms.declare_all(vars);
-                behaviour::Predicate::Quantifier(*all, vars, Box::new(typed_predicate(terms, body)?))
+                behaviour::Predicate::Quantifier(
+                    *all,
+                    vars,
+                    Box::new(typed_predicate(terms, body)?),
+                )
             }
-            print::Predicate::Call(name, values) => behaviour::Predicate::Call(name.clone(), terms.terms(values)?),
+            print::Predicate::Call(name, values) => {
+                behaviour::Predicate::Call(name.clone(), terms.terms(values)?)
+            }
         })
     })
 }
 
-/// As much of the game of an equation system with data as decides it. Quantifiers over numbers that nothing bounds are taken for equations that try one number after another.
+/// As much of the game of an equation system with data as decides it. Quantifiers over numbers that
+/// nothing bounds are taken for equations that try one number after another.
 fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Game, Diagnostic> {
     let equations = Equations::open(session, path)?;
     let mut unrolled = Unrolled::default();
@@ -97,7 +115,12 @@ fn decided(session: &mut Session, path: &Path, solver: &dyn Solver) -> Result<Ga
 }
 
 /// Explores as much of the game of an equation system as decides it, within a budget.
-pub(super) fn decided_by(session: &Session, system: &equations::System, solver: &dyn Solver, budget: &Budget) -> Result<Game, Diagnostic> {
+pub(super) fn decided_by(
+    session: &Session,
+    system: &equations::System,
+    solver: &dyn Solver,
+    budget: &Budget,
+) -> Result<Game, Diagnostic> {
     let mut options = linearise::Options::default();
     if let Some(dead) = options.simplification("dead") {
         *dead = true;
@@ -120,8 +143,17 @@ pub(super) fn decided_by(session: &Session, system: &equations::System, solver: 
 ///
 /// # Errors
 /// Internal: the solution is wrong.
-pub(super) fn expect_verified(game: &Game, solution: &Solution, solver: &dyn Solver) -> Result<(), Diagnostic> {
-    let wrong = |flaw| Diagnostic::new(Stage::Internal, format!("solver {} gives a wrong solution: {flaw}", solver.name()));
+pub(super) fn expect_verified(
+    game: &Game,
+    solution: &Solution,
+    solver: &dyn Solver,
+) -> Result<(), Diagnostic> {
+    let wrong = |flaw| {
+        Diagnostic::new(
+            Stage::Internal,
+            format!("solver {} gives a wrong solution: {flaw}", solver.name()),
+        )
+    };
     verify::verify(game, solution).map_err(wrong)
 }
 
@@ -141,7 +173,12 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
         Err(Diagnostic { stop: Some(stop), .. }) => return unknown(session, &stop),
         game => game?,
     };
-    session.say(format!("{} vertices, {} moves; solver {}", game.vertex_count(), game.edge_count(), solver.name()));
+    session.say(format!(
+        "{} vertices, {} moves; solver {}",
+        game.vertex_count(),
+        game.edge_count(),
+        solver.name()
+    ));
     let start = Instant::now();
     super::output::stage("solving");
     let solution = match solver.solve(&game, &session.budget) {
@@ -150,7 +187,8 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
     };
     let seconds = start.elapsed().as_secs_f64();
     expect_verified(&game, &solution, solver)?;
-    session.say(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
+    session
+        .say(format!("solved in {seconds:.3} s; winners and strategies of both players verified"));
     if let Some(out) = &args.out {
         write(out, |file| pg::write_solution(&solution, file))?;
     }
@@ -181,7 +219,10 @@ pub(super) fn solve(session: &mut Session, args: &SolveArgs) -> Result<u8, Diagn
         }
         Format::Text => {
             let who = if winner == Player::Even { "Even (true)" } else { "Odd (false)" };
-            let what = name.map_or_else(|| format!("vertex {}", game.initial.0), |n| format!("vertex {} ({n})", game.initial.0));
+            let what = name.map_or_else(
+                || format!("vertex {}", game.initial.0),
+                |n| format!("vertex {} ({n})", game.initial.0),
+            );
             super::print(&format!(
                 "{what} is won by {who}\nEven wins {even} of {} vertices, Odd {odd}; strategies verified\n",
                 game.vertex_count()

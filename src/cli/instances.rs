@@ -2,12 +2,12 @@
 //! and a check of what is to be called true.
 //!
 //! In: names of parameters, a formula. [`Instances::counterexample`] checks the models with the
-//! values 0, 1, 2, … (several parameters: by their sum), then with those that stand for cases of the
-//! abstraction, until the formula is false, which is then printed with evidence that was replayed.
-//! [`Instances::refuted`] checks a few small values, and those next to each number in the text,
-//! before a formula is called true: it knows nothing of the abstraction, so it finds what that may
-//! have missed. Cost: both are bounded by the states that they meet, never by time, so that the
-//! answer is always the same.
+//! values 0, 1, 2, … (several parameters: by their sum), then with those that stand for cases of
+//! the abstraction, until the formula is false, which is then printed with evidence that was
+//! replayed. [`Instances::refuted`] checks a few small values, and those next to each number in the
+//! text, before a formula is called true: it knows nothing of the abstraction, so it finds what
+//! that may have missed. Cost: both are bounded by the states that they meet, never by time, so
+//! that the answer is always the same.
 
 use super::args::CheckArgs;
 use super::check::{At, Found, tell};
@@ -112,7 +112,9 @@ impl Search {
         let (held, beyond): (Vec<_>, Vec<_>) = self.held.iter().partition(|values| within(values));
         let excluded = self.excluded.iter().filter(within).count();
         let without_model = self.without_model.iter().filter(within).count();
-        let numbers = |of: &[Vec<usize>]| ranges(&of.iter().filter(within).map(|values| sum(values)).collect::<Vec<_>>());
+        let numbers = |of: &[Vec<usize>]| {
+            ranges(&of.iter().filter(within).map(|values| sum(values)).collect::<Vec<_>>())
+        };
         let mut parts = Vec::new();
         if let Some(most) = self.complete.filter(|_| !held.is_empty()) {
             let none = excluded + without_model == 0;
@@ -126,21 +128,33 @@ impl Search {
                     held.len() + excluded + without_model
                 ),
             };
-            for (of, count, why) in
-                [(&self.excluded, excluded, "the file excludes"), (&self.without_model, without_model, "there is no model for")]
-            {
+            for (of, count, why) in [
+                (&self.excluded, excluded, "the file excludes"),
+                (&self.without_model, without_model, "there is no model for"),
+            ] {
                 if count > 0 {
                     let which = if names.len() == 1 { numbers(of) } else { count.to_string() };
-                    text += &format!("; {why} {which}{}", if names.len() == 1 { "" } else { " of them" });
+                    text += &format!(
+                        "; {why} {which}{}",
+                        if names.len() == 1 { "" } else { " of them" }
+                    );
                 }
             }
             parts.push(text);
         }
         if !beyond.is_empty() {
-            let at = |values: &&Vec<usize>| names.iter().zip(*values).map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ");
+            let at = |values: &&Vec<usize>| {
+                names
+                    .iter()
+                    .zip(*values)
+                    .map(|(n, v)| format!("{n} = {v}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
             let which = match names {
                 [name] => {
-                    let numbers: BTreeSet<usize> = beyond.iter().map(|values| sum(values)).collect();
+                    let numbers: BTreeSet<usize> =
+                        beyond.iter().map(|values| sum(values)).collect();
                     format!("{name} = {}", ranges(&numbers.into_iter().collect::<Vec<_>>()))
                 }
                 _ => {
@@ -183,7 +197,12 @@ enum Missing {
 impl Instances<'_> {
     /// Values as text.
     pub fn at(&self, values: &[usize]) -> String {
-        self.names.iter().zip(values).map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>().join(", ")
+        self.names
+            .iter()
+            .zip(values)
+            .map(|(n, v)| format!("{n} = {v}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The model for these values.
@@ -191,7 +210,10 @@ impl Instances<'_> {
         let written = self.session.common.define.clone();
         let of = |d: &String| {
             let name = d.split_once('=').map_or("", |p| p.0.trim());
-            self.names.iter().position(|n| n == name).map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
+            self.names
+                .iter()
+                .position(|n| n == name)
+                .map_or_else(|| d.clone(), |i| format!("{name}={}", values[i]))
         };
         self.session.common.define = written.iter().map(of).collect();
         // The run is not of this model.
@@ -212,8 +234,8 @@ impl Instances<'_> {
         self.literals.iter().copied().chain(own).filter(|n| *n <= MOST_LITERAL).collect()
     }
 
-    /// Searches for the least value for which the formula is false, then among values that stand for cases of the abstraction
-    /// (`cases`), and prints the first.
+    /// Searches for the least value for which the formula is false, then among values that stand
+    /// for cases of the abstraction (`cases`), and prints the first.
     pub fn counterexample(&mut self, cases: &[Vec<usize>]) -> Result<Tried, Diagnostic> {
         let most = self.numbers().last().map_or(MOST_VALUE, |n| MOST_VALUE.max(n + 2));
         let mut search = Search::default();
@@ -258,23 +280,37 @@ impl Instances<'_> {
         Ok(Tried::Open(search.text(self.names)))
     }
 
-    /// Returns values that stand for cases of the abstraction, and those next to numbers of the text, in
-    /// ascending order; `complete`: the sum up to which all values are checked. Numbers above
-    /// [`MOST_LITERAL`] are left out where a parameter counts constants, since a text is written for each.
-    fn far_values(&mut self, cases: &[Vec<usize>], complete: Option<usize>) -> Result<Vec<Vec<usize>>, Diagnostic> {
+    /// Returns values that stand for cases of the abstraction, and those next to numbers of the
+    /// text, in ascending order; `complete`: the sum up to which all values are checked.
+    /// Numbers above [`MOST_LITERAL`] are left out where a parameter counts constants, since a
+    /// text is written for each.
+    fn far_values(
+        &mut self,
+        cases: &[Vec<usize>],
+        complete: Option<usize>,
+    ) -> Result<Vec<Vec<usize>>, Diagnostic> {
         let counting = mu_regions::counted::counting(&self.session.read(&self.args.model)?);
-        let most = if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
+        let most =
+            if self.names.iter().any(|n| counting.contains(n)) { MOST_LITERAL } else { usize::MAX };
         let numbers = self.literals.iter().copied().chain(numbers_in(&self.text.0.text));
         let near = numbers.flat_map(neighbours).map(|n| vec![n]);
         let all = cases.iter().cloned().chain(near.filter(|_| self.names.len() == 1));
         let beyond = |values: &Vec<usize>| complete.is_none_or(|most| sum(values) > most);
-        let values: BTreeSet<(usize, Vec<usize>)> =
-            all.filter(|v| beyond(v) && sum(v) <= most).map(|values| (sum(&values), values)).collect();
+        let values: BTreeSet<(usize, Vec<usize>)> = all
+            .filter(|v| beyond(v) && sum(v) <= most)
+            .map(|values| (sum(&values), values))
+            .collect();
         Ok(values.into_iter().map(|v| v.1).take(MOST_CASES).collect())
     }
 
-    /// Checks the formula for single values. `most`: the limit on states, for values that were not reached one by one.
-    fn instance(&mut self, values: Vec<usize>, search: &mut Search, most: Option<u64>) -> Result<Instance, Diagnostic> {
+    /// Checks the formula for single values. `most`: the limit on states, for values that were not
+    /// reached one by one.
+    fn instance(
+        &mut self,
+        values: Vec<usize>,
+        search: &mut Search,
+        most: Option<u64>,
+    ) -> Result<Instance, Diagnostic> {
         let start = Instant::now();
         let loaded = match self.load(&values) {
             Ok(loaded) => loaded,
@@ -284,7 +320,8 @@ impl Instances<'_> {
             }
             Err(Missing::Limit) => return Ok(Instance::Last),
             Err(Missing::Fails(error)) if error.stage == Stage::Internal => return Err(error),
-            // For this value the text may be no model, such as one with a sort without constants for 0.
+            // For this value the text may be no model, such as one with a sort without constants
+            // for 0.
             Err(Missing::Fails(error)) => {
                 search.without_model.push(values);
                 search.failed.get_or_insert(error);
@@ -295,9 +332,16 @@ impl Instances<'_> {
         let (model, labels) = (&*loaded.model, &*loaded.labels);
         let options = self.session.explore_options(model, &self.args.without);
         let limits = self.session.budget.limits();
-        let limits = Limits { max_states: limits.max_states.into_iter().chain(most).min(), ..*limits };
+        let limits =
+            Limits { max_states: limits.max_states.into_iter().chain(most).min(), ..*limits };
         let budget = self.session.budget.with_limits(limits);
-        let answer = check(model, labels, &formula, Options { witnesses: false, ..Options::new(&options) }, &budget);
+        let answer = check(
+            model,
+            labels,
+            &formula,
+            Options { witnesses: false, ..Options::new(&options) },
+            &budget,
+        );
         let at = self.at(&values);
         let answer = match answer {
             Err(error) if error.stage == Stage::Internal => return Err(error),
@@ -313,7 +357,12 @@ impl Instances<'_> {
         match answer.verdict {
             Verdict::False => {
                 let at = At { values: at, least: search.is_least(&values) };
-                let found = Found { answer, why: None, at: Some(at), seconds: start.elapsed().as_secs_f64() };
+                let found = Found {
+                    answer,
+                    why: None,
+                    at: Some(at),
+                    seconds: start.elapsed().as_secs_f64(),
+                };
                 tell(self.session, self.args, &loaded, self.text, &formula, found)?;
                 return Ok(Instance::False);
             }
@@ -339,7 +388,11 @@ impl Instances<'_> {
             spots.push(vec![v; count]);
             if count > 1 {
                 for i in 0..count {
-                    spots.extend([1, 3].map(|other| (0..count).map(|j| if i == j { v } else { other }).collect()));
+                    spots.extend(
+                        [1, 3].map(|other| {
+                            (0..count).map(|j| if i == j { v } else { other }).collect()
+                        }),
+                    );
                 }
             }
         }
@@ -348,13 +401,20 @@ impl Instances<'_> {
         let mut left = 1_000 + (states / 50).min(MOST_SPOT_STATES);
         for values in spots.iter().take(SPOTS) {
             let Ok(loaded) = self.load(values) else { continue };
-            let Ok(formula) = properties::read(self.text.0, &loaded.data, &loaded.actions) else { continue };
+            let Ok(formula) = properties::read(self.text.0, &loaded.data, &loaded.actions) else {
+                continue;
+            };
             let (model, labels) = (&*loaded.model, &*loaded.labels);
             let options = self.session.explore_options(model, &self.args.without);
             let limits = self.session.budget.limits();
-            let limits = Limits { max_states: Some(limits.max_states.unwrap_or(left).min(left)), ..*limits };
+            let limits =
+                Limits { max_states: Some(limits.max_states.unwrap_or(left).min(left)), ..*limits };
             let chosen = Options { evidence: false, witnesses: false, ..Options::new(&options) };
-            let Ok(answer) = check(model, labels, &formula, chosen, &self.session.budget.with_limits(limits)) else { continue };
+            let Ok(answer) =
+                check(model, labels, &formula, chosen, &self.session.budget.with_limits(limits))
+            else {
+                continue;
+            };
             match answer.verdict {
                 Verdict::False => return Ok(Some(values.clone())),
                 Verdict::True if answer.states < left => left -= answer.states,
@@ -384,5 +444,11 @@ fn valuations(count: usize, sum: usize) -> Vec<Vec<usize>> {
     if count == 1 {
         return vec![vec![sum]];
     }
-    (0..=sum).flat_map(|first| valuations(count - 1, sum - first).into_iter().map(move |rest| [vec![first], rest].concat())).collect()
+    (0..=sum)
+        .flat_map(|first| {
+            valuations(count - 1, sum - first)
+                .into_iter()
+                .map(move |rest| [vec![first], rest].concat())
+        })
+        .collect()
 }

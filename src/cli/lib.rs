@@ -1,7 +1,8 @@
 //! The command line: the only place that reads arguments and touches files and terminals.
 //!
-//! In: arguments. Out: results on standard output (text or one JSON object), messages on standard error, an exit code:
-//! 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an interrupt), 4 internal error.
+//! In: arguments. Out: results on standard output (text or one JSON object), messages on standard
+//! error, an exit code: 0 all hold, 1 some formula does not, 2 bad input, 3 unknown (a limit or an
+//! interrupt), 4 internal error.
 #![warn(missing_docs)]
 
 /// As the standard one, but a standard error that cannot be written to is no reason to panic.
@@ -108,7 +109,8 @@ pub fn run_words(words: Vec<String>) -> u8 {
     let words = args::with_forms_of_check(args::with_default_command(&description, words));
     let matches = description.try_get_matches_from_mut(words);
     let named = matches.as_ref().map(scope::Named::of).unwrap_or_default();
-    let parsed = matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
+    let parsed =
+        matches.and_then(|m| Cli::from_arg_matches(&m)).map_err(|e| e.format(&mut description));
     std::mem::forget(description);
     let cli = match parsed {
         Ok(cli) => cli,
@@ -118,16 +120,24 @@ pub fn run_words(words: Vec<String>) -> u8 {
                 let text = e.to_string();
                 let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
                 let first = lines.next().unwrap_or_default();
-                let refused = Diagnostic::new(Stage::Usage, first.strip_prefix("error: ").unwrap_or(first));
+                let refused =
+                    Diagnostic::new(Stage::Usage, first.strip_prefix("error: ").unwrap_or(first));
                 output::error(&lines.fold(refused, Diagnostic::note), &SourceMap::new());
             }
             return if e.use_stderr() { 2 } else { 0 };
         }
     };
-    // A stack of its own: the stages grow theirs as they need, and start from a known size. No thread: waking one takes as long as a small run.
-    // Systems of any number of processes nest to a known depth, and their proofs may be shorter than a stack takes to make.
+    // A stack of its own: the stages grow theirs as they need, and start from a known size. No
+    // thread: waking one takes as long as a small run. Systems of any number of processes nest
+    // to a known depth, and their proofs may be shorter than a stack takes to make.
     let shallow = matches!(cli.command, Command::Prove(_) | Command::Verify(_));
-    match catch_unwind(AssertUnwindSafe(|| if shallow { command(cli, &named) } else { stacker::grow(64 << 20, || command(cli, &named)) })) {
+    match catch_unwind(AssertUnwindSafe(|| {
+        if shallow {
+            command(cli, &named)
+        } else {
+            stacker::grow(64 << 20, || command(cli, &named))
+        }
+    })) {
         Ok(code) => code,
         Err(_) => {
             eprintln!("internal error: a worker panicked; the message above says where");
@@ -155,13 +165,19 @@ fn command(cli: Cli, named: &scope::Named) -> u8 {
         _ => Session::new(common, reading),
     };
     let help = session.common.define.iter().any(|d| d == "help");
-    if !help && matches!(cli.command, Command::Check(_) | Command::Explore(_) | Command::Litmus(_) | Command::Conform(_)) {
+    if !help
+        && matches!(
+            cli.command,
+            Command::Check(_) | Command::Explore(_) | Command::Litmus(_) | Command::Conform(_)
+        )
+    {
         output::command();
     }
     if let Some(model) = cli.command.model() {
         output::model(model);
     }
-    let result = scope::expect_effect(&cli.command, named).and_then(|()| dispatch(&mut session, &cli.command, help));
+    let result = scope::expect_effect(&cli.command, named)
+        .and_then(|()| dispatch(&mut session, &cli.command, help));
     // Each verdict of a check says by itself whether a bound may have changed it.
     let decided = matches!(&cli.command, Command::Check(a) if !a.formulas.is_empty() || !a.formula.is_empty());
     let result = result.map(|code| systems::bounded(&session, code, decided));
@@ -181,7 +197,9 @@ fn command(cli: Cli, named: &scope::Named) -> u8 {
 /// Runs a command.
 fn dispatch(session: &mut Session, command: &Command, help: bool) -> Result<u8, Diagnostic> {
     match command {
-        _ if help && command.model().is_some() => first::parameters(session, command.model().unwrap_or(std::path::Path::new(""))),
+        _ if help && command.model().is_some() => {
+            first::parameters(session, command.model().unwrap_or(std::path::Path::new("")))
+        }
         Command::Check(a) => check::run(session, a),
         Command::Explore(a) => explore::run(session, a),
         Command::Expand(a) => translate::expand(session, a),

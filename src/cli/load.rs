@@ -1,8 +1,10 @@
 //! The one loader: a file of any front end becomes the same value, which every command takes.
 //!
-//! In: a path, whose ending names the front end. Out: a [`Loaded`] model with typed labels. A new front end is one entry of [`FRONT_ENDS`]: one that
-//! gives a specification in the end says how, and has linearisation and compilation from here; one that gives a model of its own builds it.
-//! Invariant: no command asks for a file's kind in order to read it; `stored` tells those that could use a transition system as it is.
+//! In: a path, whose ending names the front end. Out: a [`Loaded`] model with typed labels. A new
+//! front end is one entry of [`FRONT_ENDS`]: one that gives a specification in the end says how,
+//! and has linearisation and compilation from here; one that gives a model of its own builds it.
+//! Invariant: no command asks for a file's kind in order to read it; `stored` tells those that
+//! could use a transition system as it is.
 
 use super::files::{Form, read_lts};
 use super::output;
@@ -33,7 +35,8 @@ use mu_syntax::template::{Expanded, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What every front end gives: a model, and labels with typed arguments over the data that formulas may speak of.
+/// What every front end gives: a model, and labels with typed arguments over the data that formulas
+/// may speak of.
 pub(super) struct Loaded {
     /// What engines run.
     pub model: Arc<dyn Model>,
@@ -55,25 +58,42 @@ impl From<Compiled> for Loaded {
     fn from(compiled: Compiled) -> Self {
         let compiled = Arc::new(compiled);
         let (data, actions) = (compiled.process().data.clone(), compiled.process().actions.clone());
-        Self { model: compiled.clone(), labels: compiled.clone(), data, actions, declared: true, stored: None, compiled: Some(compiled) }
+        Self {
+            model: compiled.clone(),
+            labels: compiled.clone(),
+            data,
+            actions,
+            declared: true,
+            stored: None,
+            compiled: Some(compiled),
+        }
     }
 }
 
 impl Loaded {
-    /// What a file in this form holds of the data of the labels seen so far, renamed: all that was declared, if the form has declarations.
+    /// What a file in this form holds of the data of the labels seen so far, renamed: all that was
+    /// declared, if the form has declarations.
     pub(super) fn typed(&self, path: &Path, relabel: &Relabel) -> Option<Typed> {
         if Form::of(path) != Form::Mcrl2 || !self.declared {
             return None;
         }
         output::stage("describing the data");
         let all = (0..self.model.label_count()).map(LabelId::new);
-        match typed(&self.data, &self.actions, all.map(|l| (self.model.label_text(l), self.labels.multi_action(l)))) {
+        match typed(
+            &self.data,
+            &self.actions,
+            all.map(|l| (self.model.label_text(l), self.labels.multi_action(l))),
+        ) {
             Ok(mut typed) => {
                 relabel.rename_typed(&mut typed);
                 Some(typed)
             }
             Err(why) => {
-                eprintln!("warning: {} does not bring the data of the model: {}", path.display(), why.message);
+                eprintln!(
+                    "warning: {} does not bring the data of the model: {}",
+                    path.display(),
+                    why.message
+                );
                 None
             }
         }
@@ -89,7 +109,8 @@ pub(super) enum Origin<'a> {
 }
 
 /// What is made of a tree before it is checked; texts that are added are sources of their own.
-pub(super) type Change<'a> = dyn FnMut(&mut SourceMap, &mut Specification) -> Result<(), Diagnostic> + 'a;
+pub(super) type Change<'a> =
+    dyn FnMut(&mut SourceMap, &mut Specification) -> Result<(), Diagnostic> + 'a;
 
 /// How a front end reads a file.
 enum Reader {
@@ -130,11 +151,15 @@ fn reader(path: &Path) -> &'static Reader {
 }
 
 impl Session {
-    /// A model of any front end in which nothing is left to chance. Errors: those of reading it; a limit met meanwhile.
+    /// A model of any front end in which nothing is left to chance. Errors: those of reading it; a
+    /// limit met meanwhile.
     pub(super) fn load(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
         let loaded = self.load_any(path, confluence)?;
         if loaded.model.is_probabilistic() {
-            let message = format!("chance decides in `{}` (`dist`), and this command knows no probabilities", path.display());
+            let message = format!(
+                "chance decides in `{}` (`dist`), and this command knows no probabilities",
+                path.display()
+            );
             let note = "`explore`, `check`, and `reduce` and `compare` with `--equivalence probabilistic` do";
             return Err(Diagnostic::new(Stage::Unsupported, message).note(note));
         }
@@ -145,12 +170,23 @@ impl Session {
     pub(super) fn load_any(&mut self, path: &Path, confluence: &str) -> Result<Loaded, Diagnostic> {
         let process = match reader(path) {
             Reader::Refused(expected) => {
-                return Err(Diagnostic::new(Stage::Usage, format!("`{}` is no model", path.display())).note(*expected));
+                return Err(Diagnostic::new(
+                    Stage::Usage,
+                    format!("`{}` is no model", path.display()),
+                )
+                .note(*expected));
             }
             Reader::Model(read) => {
                 if confluence != "none" {
-                    let what = if Form::of(path).is_lts() { "a transition system" } else { "no specification" };
-                    let message = format!("`--confluence` is for the hidden steps of a specification; `{}` is {what}", path.display());
+                    let what = if Form::of(path).is_lts() {
+                        "a transition system"
+                    } else {
+                        "no specification"
+                    };
+                    let message = format!(
+                        "`--confluence` is for the hidden steps of a specification; `{}` is {what}",
+                        path.display()
+                    );
                     return Err(Diagnostic::new(Stage::Usage, message));
                 }
                 return read(self, path);
@@ -168,8 +204,13 @@ impl Session {
         self.compiled(process, confluence).map(|c| Loaded::from(c.ending_at(ends)))
     }
 
-    /// A typed specification whose tree is changed before it is checked. None: the front end of the file gives no tree of a specification.
-    pub(super) fn changed(&mut self, origin: &Origin<'_>, change: &mut Change<'_>) -> Result<Option<ProcSpec>, Diagnostic> {
+    /// A typed specification whose tree is changed before it is checked. None: the front end of the
+    /// file gives no tree of a specification.
+    pub(super) fn changed(
+        &mut self,
+        origin: &Origin<'_>,
+        change: &mut Change<'_>,
+    ) -> Result<Option<ProcSpec>, Diagnostic> {
         let expanded = match origin {
             Origin::File(path) if Form::of(path) == Form::Other => self.expand(path)?,
             Origin::File(_) => return Ok(None),
@@ -190,15 +231,25 @@ impl Session {
         let mut spec = spec.clone();
         show(&mut spec, shown);
         if !hidden.is_empty() {
-            let init = std::mem::replace(&mut spec.init, Proc { kind: ProcKind::Delta, span: Span::default() });
+            let init = std::mem::replace(
+                &mut spec.init,
+                Proc { kind: ProcKind::Delta, span: Span::default() },
+            );
             let span = init.span;
-            spec.init = Proc { kind: ProcKind::Hide(hidden.iter().map(ToString::to_string).collect(), Box::new(init)), span };
+            spec.init = Proc {
+                kind: ProcKind::Hide(
+                    hidden.iter().map(ToString::to_string).collect(),
+                    Box::new(init),
+                ),
+                span,
+            };
         }
         let process = self.linearised(&spec, &linearise::Options::default())?;
         self.compiled_by(process, confluence).map(Loaded::from)
     }
 
-    /// A typed specification, for commands on its text or its linear process. Error: the front end of the file gives none.
+    /// A typed specification, for commands on its text or its linear process. Error: the front end
+    /// of the file gives none.
     pub(super) fn specification(&mut self, path: &Path) -> Result<ProcSpec, Diagnostic> {
         match reader(path) {
             Reader::Specification(read) => self.timed(path, *read),
@@ -206,13 +257,21 @@ impl Session {
         }
     }
 
-    fn timed(&mut self, path: &Path, read: fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>) -> Result<ProcSpec, Diagnostic> {
+    fn timed(
+        &mut self,
+        path: &Path,
+        read: fn(&mut Session, &Path) -> Result<ProcSpec, Diagnostic>,
+    ) -> Result<ProcSpec, Diagnostic> {
         let start = Instant::now();
         output::stage("reading the specification");
         let spec = read(self, path)?;
         let warnings = super::notes::warn(self, &spec.warnings);
         self.warnings.extend(warnings);
-        self.say(format!("parsed and type checked {} in {:.3} s", path.display(), start.elapsed().as_secs_f64()));
+        self.say(format!(
+            "parsed and type checked {} in {:.3} s",
+            path.display(),
+            start.elapsed().as_secs_f64()
+        ));
         Ok(spec)
     }
 }
@@ -222,7 +281,8 @@ fn show(spec: &mut ProcSpec, names: &[&str]) {
     if names.is_empty() {
         return;
     }
-    let mut open: Vec<&mut Proc> = spec.procs.iter_mut().map(|p| &mut p.body).chain([&mut spec.init]).collect();
+    let mut open: Vec<&mut Proc> =
+        spec.procs.iter_mut().map(|p| &mut p.body).chain([&mut spec.init]).collect();
     while let Some(p) = open.pop() {
         match &mut p.kind {
             ProcKind::Action(..) | ProcKind::Call(..) | ProcKind::Delta | ProcKind::Tau => {}
@@ -232,7 +292,9 @@ fn show(spec: &mut ProcSpec, names: &[&str]) {
             | ProcKind::LeftMerge(a, b)
             | ProcKind::Sync(a, b)
             | ProcKind::BoundedInit(a, b) => open.extend([&mut **a, &mut **b]),
-            ProcKind::If(_, a, b) => open.extend([Some(a), b.as_mut()].into_iter().flatten().map(|p| &mut **p)),
+            ProcKind::If(_, a, b) => {
+                open.extend([Some(a), b.as_mut()].into_iter().flatten().map(|p| &mut **p))
+            }
             ProcKind::Hide(hidden, a) => {
                 hidden.retain(|h| !names.contains(&h.as_str()));
                 open.push(a);
@@ -258,7 +320,10 @@ fn specification(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagnos
 fn parsed(session: &Session, expanded: &Expanded) -> Result<Specification, Diagnostic> {
     for p in &expanded.params {
         if let Value::Any { .. } = p.value {
-            let text = format!("`-D {}=any` asks for every value, which only `check` with formulas on a specification can answer", p.name);
+            let text = format!(
+                "`-D {}=any` asks for every value, which only `check` with formulas on a specification can answer",
+                p.name
+            );
             return Err(Diagnostic::new(Stage::Usage, text));
         }
         session.say(format!("parameter {} = {}", p.name, p.value));
@@ -287,7 +352,8 @@ fn equation_system(session: &mut Session, path: &Path) -> Result<ProcSpec, Diagn
     check_specification(&equations::read(expanded.source, &expanded.text)?.specification)
 }
 
-/// A stored transition system. Its labels are typed by the model of `--data`, else by the declarations that the file brings, else by what occurs.
+/// A stored transition system. Its labels are typed by the model of `--data`, else by the
+/// declarations that the file brings, else by what occurs.
 fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     let (lts, brought) = read_lts(path)?;
     let lts = Arc::new(with_internal(lts, &session.reading.internal_labels()));
@@ -299,7 +365,11 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
             let spec = session.specification(&declares)?;
             let labels = DeclaredLabels::new(texts, spec.data, spec.actions);
             Some(labels.map_err(|d| {
-                d.note(format!("the labels are those of {}, the declarations those of {}", path.display(), declares.display()))
+                d.note(format!(
+                    "the labels are those of {}, the declarations those of {}",
+                    path.display(),
+                    declares.display()
+                ))
             })?)
         }
         None => {
@@ -307,7 +377,10 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
             match brought.map(|text| text.and_then(|text| declared(session, path, texts, &text))) {
                 Some(Err(why)) => {
                     let why = why.message;
-                    eprintln!("warning: the declarations in {} are not used: {why}; `--data MODEL` gives others", path.display());
+                    eprintln!(
+                        "warning: the declarations in {} are not used: {why}; `--data MODEL` gives others",
+                        path.display()
+                    );
                     None
                 }
                 labels => labels.and_then(Result::ok),
@@ -316,16 +389,39 @@ fn stored(session: &mut Session, path: &Path) -> Result<Loaded, Diagnostic> {
     };
     if let Some(labels) = declares {
         let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-        return Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: true, stored, compiled: None });
+        return Ok(Loaded {
+            model,
+            labels: Arc::new(labels),
+            data,
+            actions,
+            declared: true,
+            stored,
+            compiled: None,
+        });
     }
     let labels = InferredLabels::new(&lts.table.texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored, compiled: None })
+    Ok(Loaded {
+        model,
+        labels: Arc::new(labels),
+        data,
+        actions,
+        declared: false,
+        stored,
+        compiled: None,
+    })
 }
 
 /// The labels of a transition system by the declarations that its file brings.
-fn declared(session: &mut Session, path: &Path, texts: &[String], declarations: &str) -> Result<DeclaredLabels, Diagnostic> {
-    let source = session.sources.add(format!("the declarations of {}", path.display()), declarations.to_string());
+fn declared(
+    session: &mut Session,
+    path: &Path,
+    texts: &[String],
+    declarations: &str,
+) -> Result<DeclaredLabels, Diagnostic> {
+    let source = session
+        .sources
+        .add(format!("the declarations of {}", path.display()), declarations.to_string());
     let spec = check_specification(&mu_syntax::parse_specification(source, declarations)?)?;
     DeclaredLabels::new(texts, spec.data, spec.actions)
 }

@@ -16,11 +16,17 @@ impl Files for Disk {
     }
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-        let mut found: Vec<(PathBuf, bool)> = entries.filter_map(|e| Some((e.path(), e.file_type().ok()?.is_dir()))).collect();
+        let mut found: Vec<(PathBuf, bool)> =
+            entries.filter_map(|e| Some((e.path(), e.file_type().ok()?.is_dir()))).collect();
         found.sort();
         found
     }
-    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+    fn foreign(
+        &self,
+        path: &Path,
+        text: &str,
+        beside: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Read> {
         readers::read(path, text, beside)
     }
 }

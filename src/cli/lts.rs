@@ -1,7 +1,9 @@
 //! `reduce`, `info`, `convert`: one transition system (or game) in, figures or a file out.
 
 use super::args::{ConvertArgs, Format, InfoArgs, Reduce, ReduceArgs};
-use super::files::{Form, expect_lts_name, read_game, system_for, transition_system, write, write_lts, write_text};
+use super::files::{
+    Form, expect_lts_name, read_game, system_for, transition_system, write, write_lts, write_text,
+};
 use super::output;
 use super::pipeline::Session;
 use super::print;
@@ -20,18 +22,23 @@ use std::path::Path;
 /// The answer of a command that a limit stopped before it had one.
 pub(super) fn unknown(session: &Session, stop: &Stop) -> Result<u8, Diagnostic> {
     match session.common.format {
-        Format::Json => output::object(json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() }))?,
+        Format::Json => output::object(
+            json!({ "stop": stop.word(), "peak_memory_bytes": session.peak_memory() }),
+        )?,
         Format::Text => print(&format!("unknown ({})\n", stop.word()))?,
     }
     Ok(3)
 }
 
-/// Notes that the label `i`, which is internal in files of CADP, is visible, if internal steps do not count and there are no others.
+/// Notes that the label `i`, which is internal in files of CADP, is visible, if internal steps do
+/// not count and there are no others.
 pub(super) fn note_internal(session: &Session, systems: &[&Lts], abstracts: bool) {
     let named = systems.iter().any(|lts| lts.table.texts.iter().skip(1).any(|label| label == "i"));
     let internal = systems.iter().any(|lts| lts.labels.contains(&LabelId::TAU));
     if abstracts && named && !internal && !session.common.quiet {
-        eprintln!("note: the label `i` is visible; `--internal i` makes it the internal action, which it is in files of CADP");
+        eprintln!(
+            "note: the label `i` is visible; `--internal i` makes it the internal action, which it is in files of CADP"
+        );
     }
 }
 
@@ -54,7 +61,11 @@ pub(super) fn reduce(session: &mut Session, args: &ReduceArgs) -> Result<u8, Dia
     let begin = Instant::now();
     super::output::stage("reducing");
     let small = quotient(&lts, equivalence, session.threads());
-    session.say(format!("reduced modulo {} in {:.3} s", equivalence.name(), begin.elapsed().as_secs_f64()));
+    session.say(format!(
+        "reduced modulo {} in {:.3} s",
+        equivalence.name(),
+        begin.elapsed().as_secs_f64()
+    ));
     if let Some(out) = &args.out {
         write_lts(&small, typed.as_ref(), out)?;
         session.say(format!("wrote {}", out.display()));
@@ -88,8 +99,14 @@ fn drawn(session: &Session, out: Option<&Path>, input: &Path, lts: &Lts) -> Resu
     let Some(out) = out else { return Ok(()) };
     let title = input.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let picture = layers::draw(lts, &title).map_err(|states| {
-        Diagnostic::new(Stage::Usage, format!("`--draw {}`: {states} states are too many for a picture", out.display()))
-            .note(format!("expected at most {}; `--hide` and `reduce` make it smaller", layers::MOST_STATES))
+        Diagnostic::new(
+            Stage::Usage,
+            format!("`--draw {}`: {states} states are too many for a picture", out.display()),
+        )
+        .note(format!(
+            "expected at most {}; `--hide` and `reduce` make it smaller",
+            layers::MOST_STATES
+        ))
     })?;
     write_text(out, &picture)?;
     session.say(format!("wrote {}", out.display()));
@@ -111,9 +128,15 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     };
     drawn(session, args.draw.as_deref(), &args.input, &lts)?;
     let i = info(&lts);
-    // The specification was read for the transition system; its parameters are read once more for their texts.
-    let params = if Form::of(&args.input) == Form::Other { session.expand(&args.input)?.params } else { Vec::new() };
-    let actions: serde_json::Map<String, Value> = i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
+    // The specification was read for the transition system; its parameters are read once more for
+    // their texts.
+    let params = if Form::of(&args.input) == Form::Other {
+        session.expand(&args.input)?.params
+    } else {
+        Vec::new()
+    };
+    let actions: serde_json::Map<String, Value> =
+        i.actions.iter().map(|(n, c)| (n.clone(), json!(c))).collect();
     if session.common.format == Format::Json {
         let object = json!({
             "states": i.states,
@@ -141,7 +164,13 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
     let _ = writeln!(text, "transitions    {} ({} tau)", i.transitions, i.taus);
     let _ = writeln!(text, "deadlocks      {}", i.deadlocks);
     let _ = writeln!(text, "divergences    {}", i.divergences);
-    let _ = writeln!(text, "branching      {} to {}, {:.2} on average", i.least_degree, i.most_degree, i.mean_degree());
+    let _ = writeln!(
+        text,
+        "branching      {} to {}, {:.2} on average",
+        i.least_degree,
+        i.most_degree,
+        i.mean_degree()
+    );
     let _ = writeln!(text, "deterministic  {}", yes(i.deterministic));
     let _ = writeln!(text, "acyclic        {}", yes(i.acyclic));
     let _ = writeln!(text, "labels         {}", i.labels);
@@ -159,7 +188,8 @@ pub(super) fn show(session: &mut Session, args: &InfoArgs) -> Result<u8, Diagnos
 fn game_figures(game: &Game) -> Value {
     let mut priorities = std::collections::BTreeMap::<u32, usize>::new();
     game.priorities.iter().for_each(|p| *priorities.entry(*p).or_default() += 1);
-    let by_priority: serde_json::Map<String, Value> = priorities.iter().map(|(p, n)| (p.to_string(), json!(n))).collect();
+    let by_priority: serde_json::Map<String, Value> =
+        priorities.iter().map(|(p, n)| (p.to_string(), json!(n))).collect();
     json!({
         "vertices": game.vertex_count(),
         "edges": game.edge_count(),
@@ -195,7 +225,10 @@ fn print_figures(session: &Session, figures: &Value) -> Result<u8, Diagnostic> {
 pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, Diagnostic> {
     if Form::of(&args.input).is_game() {
         if Form::of(&args.output) != Form::Pg {
-            let message = format!("`{}`: expected a name that ends in .pg, which a game can be written as", args.output.display());
+            let message = format!(
+                "`{}`: expected a name that ends in .pg, which a game can be written as",
+                args.output.display()
+            );
             return Err(Diagnostic::new(Stage::Usage, message));
         }
         let game = match read_game(session, &args.input) {
@@ -203,7 +236,11 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
             game => game?,
         };
         write(&args.output, |file| pg::write(&game, file))?;
-        return converted(session, args, json!({ "vertices": game.vertex_count(), "edges": game.edge_count() }));
+        return converted(
+            session,
+            args,
+            json!({ "vertices": game.vertex_count(), "edges": game.edge_count() }),
+        );
     }
     expect_lts_name("", &args.output)?;
     let relabel = args.relabelling.relabel()?;
@@ -212,7 +249,11 @@ pub(super) fn convert(session: &mut Session, args: &ConvertArgs) -> Result<u8, D
         Err(stop) => return unknown(session, &stop),
     };
     write_lts(&lts, typed.as_ref(), &args.output)?;
-    converted(session, args, json!({ "states": lts.state_count(), "transitions": lts.transition_count() }))
+    converted(
+        session,
+        args,
+        json!({ "states": lts.state_count(), "transitions": lts.transition_count() }),
+    )
 }
 
 fn converted(session: &Session, args: &ConvertArgs, mut figures: Value) -> Result<u8, Diagnostic> {

@@ -1,7 +1,9 @@
-//! The memory operations of a run, as a graph: of programs by their labels, of other models by an interface, which says what their labels mean.
+//! The memory operations of a run, as a graph: of programs by their labels, of other models by an
+//! interface, which says what their labels mean.
 //!
-//! The interface is that of `conform`: the file that `--interface` names, else the one beside the model with its name (`arcx.spec`, `arcx.interface`). Where none
-//! is found, an action of it is none of the run's, or there are too many operations, there is no graph.
+//! The interface is that of `conform`: the file that `--interface` names, else the one beside the
+//! model with its name (`arcx.spec`, `arcx.interface`). Where none is found, an action of it is
+//! none of the run's, or there are too many operations, there is no graph.
 
 use super::conform::sorts::{Sorts, Typed};
 use super::files::Form;
@@ -18,8 +20,13 @@ use mu_report::story::Story;
 use serde_json::Value;
 use std::path::Path;
 
-/// Reads the interface of a model for the graphs of this run. Errors: those of a file that was named.
-pub(super) fn read_interface(session: &mut Session, model: &Path, named: Option<&Path>) -> Result<(), Diagnostic> {
+/// Reads the interface of a model for the graphs of this run. Errors: those of a file that was
+/// named.
+pub(super) fn read_interface(
+    session: &mut Session,
+    model: &Path,
+    named: Option<&Path>,
+) -> Result<(), Diagnostic> {
     session.interface = match named {
         Some(path) => {
             let (source, text) = session.read_source(path)?;
@@ -38,14 +45,20 @@ pub(super) fn read_interface(session: &mut Session, model: &Path, named: Option<
 /// Checks that an interface fits the actions of a model: of another one no graph would come, and
 /// nothing would say why. One that nobody named is dropped. A stored transition system may lack
 /// actions that its model has.
-pub(super) fn expect_actions(session: &mut Session, path: &Path, named: bool, loaded: &Loaded) -> Result<(), Diagnostic> {
+pub(super) fn expect_actions(
+    session: &mut Session,
+    path: &Path,
+    named: bool,
+    loaded: &Loaded,
+) -> Result<(), Diagnostic> {
     if Form::of(path) == Form::Program {
         return Ok(());
     }
     let Some(mut interface) = session.interface.take() else { return Ok(()) };
     let some = interface.labels().any(|l| loaded.actions.iter().any(|a| a.name == l.action));
     if !(Form::of(path).is_lts() && some) {
-        let typed = Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
+        let typed =
+            Typed { data: &loaded.data, actions: &loaded.actions, declared: loaded.declared };
         match Sorts::check(&mut interface, typed) {
             Err(e) if named => return Err(e),
             Err(_) => return Ok(()),
@@ -66,7 +79,12 @@ pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Opti
     let steps: Vec<Vec<(&str, Vec<&str>)>> = story
         .steps
         .iter()
-        .map(|s| s.parts.iter().map(|p| (p.name.as_str(), p.args.iter().map(String::as_str).collect())).collect())
+        .map(|s| {
+            s.parts
+                .iter()
+                .map(|p| (p.name.as_str(), p.args.iter().map(String::as_str).collect()))
+                .collect()
+        })
         .collect();
     let run = Run::of(interface, &steps);
     if !accesses::may_be_drawn(run.operations.len()) {
@@ -74,8 +92,16 @@ pub(super) fn operations(session: &Session, model: &Path, story: &Story) -> Opti
     }
     let events: Vec<Boxed> = run.operations.iter().map(|o| boxed(o, &run)).collect();
     // A short name is for what stands in brackets.
-    let fields = |o: &Operation| [&o.address, &o.value, &o.written].into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
-    let terms: Vec<String> = run.operations.iter().map(|o| format!("f({}, {})", o.processor, fields(o))).collect();
+    let fields = |o: &Operation| {
+        [&o.address, &o.value, &o.written]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let terms: Vec<String> =
+        run.operations.iter().map(|o| format!("f({}, {})", o.processor, fields(o))).collect();
     let short = Short::of(terms.iter().map(String::as_str));
     Some(accesses::drawn(&run.processors, &events, &run.arrows, &short))
 }
@@ -102,7 +128,10 @@ fn boxed(operation: &Operation, run: &Run) -> Boxed {
     };
     if operation.sources.len() > 1 {
         let told = |s: &Option<usize>| s.map_or_else(|| "the start".to_string(), accesses::name);
-        code.push_str(&format!(", from {}", operation.sources.iter().map(told).collect::<Vec<_>>().join(" or ")));
+        code.push_str(&format!(
+            ", from {}",
+            operation.sources.iter().map(told).collect::<Vec<_>>().join(" or ")
+        ));
     }
     let thread = run.processors.iter().position(|p| *p == operation.processor).unwrap_or(0);
     Boxed { thread, text, code, reads_initial: operation.sources[..] == [None] }

@@ -1,7 +1,9 @@
-//! `models`: which memory model is weaker than which, up to a bound, with a smallest test for each difference.
+//! `models`: which memory model is weaker than which, up to a bound, with a smallest test for each
+//! difference.
 //!
-//! The models are those of the project, or those named, and `cat` files. Text: the classes of models that allow the same tests, strong ones first, and for each line
-//! of the lattice the test that separates its ends. Exit code: 3 if a limit came first, else 0.
+//! The models are those of the project, or those named, and `cat` files. Text: the classes of
+//! models that allow the same tests, strong ones first, and for each line of the lattice the test
+//! that separates its ends. Exit code: 3 if a limit came first, else 0.
 
 use super::args::{Format, ModelsArgs};
 use super::files::{expect_writable, write_text};
@@ -30,11 +32,19 @@ pub(super) struct Named {
 impl Named {
     fn known(known: &Known, session: &mut Session) -> Result<Self, Diagnostic> {
         let model = known.compile(&mut session.sources)?;
-        Ok(Named { name: known.name.to_string(), model, dialect: known.dialect, text: known.text.to_string(), folder: None })
+        Ok(Named {
+            name: known.name.to_string(),
+            model,
+            dialect: known.dialect,
+            text: known.text.to_string(),
+            folder: None,
+        })
     }
     /// The text of a file that it may include.
     pub(super) fn beside(folder: Option<&Path>, name: &str) -> Option<String> {
-        folder.and_then(|f| mu_base::files::read_text(&f.join(name)).ok()).or_else(|| models::file(name))
+        folder
+            .and_then(|f| mu_base::files::read_text(&f.join(name)).ok())
+            .or_else(|| models::file(name))
     }
 }
 
@@ -45,9 +55,16 @@ pub(super) fn run(session: &mut Session, args: &ModelsArgs) -> Result<u8, Diagno
     let named = named(session, &args.models)?;
     let start = Instant::now();
     super::output::stage("comparing memory models");
-    let candidates: Vec<Candidate<'_>> = named.iter().map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect }).collect();
-    let bound =
-        Bound { operations: args.operations as usize, plain: args.plain as usize, locations: args.locations, threads: session.threads() };
+    let candidates: Vec<Candidate<'_>> = named
+        .iter()
+        .map(|n| Candidate { name: &n.name, model: &n.model, dialect: n.dialect })
+        .collect();
+    let bound = Bound {
+        operations: args.operations as usize,
+        plain: args.plain as usize,
+        locations: args.locations,
+        threads: session.threads(),
+    };
     let lattice = compare(&candidates, bound, &session.budget)?;
     let seconds = start.elapsed().as_secs_f64();
     match session.common.format {
@@ -93,7 +110,11 @@ fn one(session: &mut Session, word: &str) -> Result<Named, Diagnostic> {
 fn bound_text(lattice: &Lattice) -> String {
     let Bound { operations, plain, locations, .. } = lattice.bound;
     let (programs, tests) = (lattice.programs, lattice.tests);
-    let plain = if plain > operations { format!(", and to {plain} plain reads and writes") } else { String::new() };
+    let plain = if plain > operations {
+        format!(", and to {plain} plain reads and writes")
+    } else {
+        String::new()
+    };
     format!(
         "{programs} programs with {tests} tests: up to {operations} operations (reads, writes, acquires, releases, fences){plain}, at most {locations} locations, each accessed twice and written"
     )
@@ -101,21 +122,33 @@ fn bound_text(lattice: &Lattice) -> String {
 
 fn as_text(lattice: &Lattice, seconds: f64) -> String {
     let classes = lattice.classes();
-    let title = |c: usize| classes[c].iter().map(|&m| lattice.names[m].as_str()).collect::<Vec<_>>().join(" = ");
+    let title = |c: usize| {
+        classes[c].iter().map(|&m| lattice.names[m].as_str()).collect::<Vec<_>>().join(" = ")
+    };
     let mut out = String::new();
     let _ = writeln!(out, "{}, {seconds:.1} s", bound_text(lattice));
     if lattice.stop != Stop::Complete {
-        let _ = writeln!(out, "stopped before the bound ({}): differences are real, inclusions are open", lattice.stop.word());
+        let _ = writeln!(
+            out,
+            "stopped before the bound ({}): differences are real, inclusions are open",
+            lattice.stop.word()
+        );
     }
     for (a, b) in lattice.edges(&classes) {
-        let test = lattice.separating[classes[b][0]][classes[a][0]].as_ref().map(|t| t.text()).unwrap_or_default();
+        let test = lattice.separating[classes[b][0]][classes[a][0]]
+            .as_ref()
+            .map(|t| t.text())
+            .unwrap_or_default();
         let _ = writeln!(out, "{:<16} is stronger than {:<16} {test}", title(a), title(b));
     }
     out += "Of neither stronger, each with what it allows and the other forbids:\n";
     for (i, x) in classes.iter().enumerate() {
         for (j, y) in classes.iter().enumerate().skip(i + 1) {
-            if let (Some(s), Some(t)) = (&lattice.separating[x[0]][y[0]], &lattice.separating[y[0]][x[0]]) {
-                let _ = writeln!(out, "{:<16} {}\n{:<16} {}", title(i), s.text(), title(j), t.text());
+            if let (Some(s), Some(t)) =
+                (&lattice.separating[x[0]][y[0]], &lattice.separating[y[0]][x[0]])
+            {
+                let _ =
+                    writeln!(out, "{:<16} {}\n{:<16} {}", title(i), s.text(), title(j), t.text());
             }
         }
     }
@@ -154,7 +187,8 @@ fn write_tests(lattice: &Lattice, folder: &Path) -> Result<(), Diagnostic> {
     for (a, row) in lattice.separating.iter().enumerate() {
         for (b, test) in row.iter().enumerate() {
             if let Some(test) = test {
-                done.entry(test.clone()).or_insert_with(|| format!("{}-not-{}", lattice.names[a], lattice.names[b]));
+                done.entry(test.clone())
+                    .or_insert_with(|| format!("{}-not-{}", lattice.names[a], lattice.names[b]));
             }
         }
     }

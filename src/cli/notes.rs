@@ -1,8 +1,10 @@
-//! What is said besides a verdict: actions of the formula that never happen, the part of a formula that fails where no path shows it, loops
-//! that are unfair; and what of a model can never happen. The criteria are in docs/explanations.md.
+//! What is said besides a verdict: actions of the formula that never happen, the part of a formula
+//! that fails where no path shows it, loops that are unfair; and what of a model can never happen.
+//! The criteria are in docs/explanations.md.
 //!
-//! In: a model, a formula, its answer. Out: notes with places. All of it is computed after the verdict: static reasons from the summands and
-//! operators of the model, the rest from labels that were met and from the states of the evidence. Cost: the labels and the steps of these states.
+//! In: a model, a formula, its answer. Out: notes with places. All of it is computed after the
+//! verdict: static reasons from the summands and operators of the model, the rest from labels that
+//! were met and from the states of the evidence. Cost: the labels and the steps of these states.
 
 use super::pipeline::Session;
 use super::progress::grouped;
@@ -63,12 +65,24 @@ pub(super) struct Seen<'a> {
 }
 
 /// All notes on an answer.
-pub(super) fn notes(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
+pub(super) fn notes(
+    seen: &Seen,
+    formula: &TypedFormula,
+    answer: &Answer,
+) -> Result<Vec<Note>, Diagnostic> {
     let mut out = absent(seen, formula, answer)?;
     if answer.verdict == Verdict::False {
-        let part = answer.evidence.as_ref().map(|e| failing_conjunct(seen, formula, e)).transpose()?.flatten();
+        let part = answer
+            .evidence
+            .as_ref()
+            .map(|e| failing_conjunct(seen, formula, e))
+            .transpose()?
+            .flatten();
         if let Some(part) = &part {
-            let text = format!("of the parts that `&&` joins, `{}` fails", excerpt(seen.sources, part.formula.span));
+            let text = format!(
+                "of the parts that `&&` joins, `{}` fails",
+                excerpt(seen.sources, part.formula.span)
+            );
             out.push(Note { place: part.formula.span, warning: false, text });
         }
         let part = part.as_ref().unwrap_or(formula);
@@ -94,16 +108,23 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
             let name = &formula.actions[action.index()].name;
             let absence = match &mut standings {
                 Some(standings) => standings.absence(name)?.map(|a| absence_text(&a, seen, name)),
-                None => (!has_label(seen, |l| l.iter().any(|(a, _)| a == action))).then(|| "the transition system has none".into()),
+                None => (!has_label(seen, |l| l.iter().any(|(a, _)| a == action)))
+                    .then(|| "the transition system has none".into()),
             };
             let Some(why) = absence else { continue };
             gone = true;
             if told.insert(name.clone()) {
                 let place = place_of(seen.sources, m.span, name);
-                out.push(Note { place, warning: true, text: format!("no step is ever labelled {name}: {why}") });
+                out.push(Note {
+                    place,
+                    warning: true,
+                    text: format!("no step is ever labelled {name}: {why}"),
+                });
             }
         }
-        let decides = m.positive && (m.must == (answer.verdict == Verdict::True)) && !matches!(answer.verdict, Verdict::Unknown(_));
+        let decides = m.positive
+            && (m.must == (answer.verdict == Verdict::True))
+            && !matches!(answer.verdict, Verdict::Unknown(_));
         // A path that shows a formula false ends the search: what it did not meet says nothing.
         let whole = m.must || matches!(formula.formula.kind, StateKind::May(..));
         if gone || !decides || !whole || !seen.whole {
@@ -115,14 +136,21 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
         }
         let name = &formula.actions[m.acts[0].0.index()].name;
         let text = shape_text(formula, &wanted);
-        let near: Vec<String> = labels_of(seen).filter(|(_, l)| same_names(l, &wanted)).map(|(l, _)| seen.model.label_text(l)).collect();
+        let near: Vec<String> = labels_of(seen)
+            .filter(|(_, l)| same_names(l, &wanted))
+            .map(|(l, _)| seen.model.label_text(l))
+            .collect();
         let others = match &near[..] {
             [] => "the model has such steps, but none was reached".to_string(),
             all => format!("met were {}", shortened(all)),
         };
         let place = place_of(seen.sources, m.span, name);
         if told.insert(text.clone()) {
-            out.push(Note { place, warning: false, text: format!("no step that was met is labelled {text}: {others}") });
+            out.push(Note {
+                place,
+                warning: false,
+                text: format!("no step that was met is labelled {text}: {others}"),
+            });
         }
     }
     Ok(out)
@@ -131,7 +159,11 @@ fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<No
 /// A multi-action with values, where they are known.
 type Wanted = Vec<(mu_base::ids::ActId, Vec<Option<Expr>>)>;
 
-fn wanted(formula: &TypedFormula, m: &Mentioned, engine: &mut Option<Engine>) -> Result<Wanted, Diagnostic> {
+fn wanted(
+    formula: &TypedFormula,
+    m: &Mentioned,
+    engine: &mut Option<Engine>,
+) -> Result<Wanted, Diagnostic> {
     let mut out = Vec::new();
     for (action, args) in &m.acts {
         let sorts = &formula.actions[action.index()].sorts;
@@ -153,8 +185,12 @@ fn wanted(formula: &TypedFormula, m: &Mentioned, engine: &mut Option<Engine>) ->
     Ok(out)
 }
 
-fn labels_of<'a>(seen: &'a Seen) -> impl Iterator<Item = (mu_base::ids::LabelId, std::sync::Arc<MultiAction>)> + 'a {
-    (0..seen.model.label_count()).map(mu_base::ids::LabelId::new).map(|l| (l, seen.labels.multi_action(l)))
+fn labels_of<'a>(
+    seen: &'a Seen,
+) -> impl Iterator<Item = (mu_base::ids::LabelId, std::sync::Arc<MultiAction>)> + 'a {
+    (0..seen.model.label_count())
+        .map(mu_base::ids::LabelId::new)
+        .map(|l| (l, seen.labels.multi_action(l)))
 }
 
 fn has_label(seen: &Seen, test: impl Fn(&MultiAction) -> bool) -> bool {
@@ -168,13 +204,19 @@ fn same_names(label: &MultiAction, wanted: &Wanted) -> bool {
 fn fits(label: &MultiAction, wanted: &Wanted) -> bool {
     // Equal names in one multi-action may be in any order: then the values are not compared.
     let doubled = wanted.windows(2).any(|w| w[0].0 == w[1].0);
-    let agree = |a: &[Expr], b: &[Option<Expr>]| a.iter().zip(b).all(|(a, b)| b.as_ref().is_none_or(|b| a == b));
-    same_names(label, wanted) && (doubled || label.iter().zip(wanted).all(|(a, b)| agree(&a.1, &b.1)))
+    let agree = |a: &[Expr], b: &[Option<Expr>]| {
+        a.iter().zip(b).all(|(a, b)| b.as_ref().is_none_or(|b| a == b))
+    };
+    same_names(label, wanted)
+        && (doubled || label.iter().zip(wanted).all(|(a, b)| agree(&a.1, &b.1)))
 }
 
 fn shape_text(formula: &TypedFormula, wanted: &Wanted) -> String {
     let one = |(action, args): &(mu_base::ids::ActId, Vec<Option<Expr>>)| {
-        let show = |a: &Option<Expr>| a.as_ref().map_or("_".to_string(), |e| mu_data::print::expression(&formula.data.signature, e));
+        let show = |a: &Option<Expr>| {
+            a.as_ref()
+                .map_or("_".to_string(), |e| mu_data::print::expression(&formula.data.signature, e))
+        };
         let args: Vec<String> = args.iter().map(show).collect();
         let name = &formula.actions[action.index()].name;
         if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
@@ -194,12 +236,17 @@ fn shortened(all: &[String]) -> String {
 fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
     let names = seen.model.components();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let at = |place: Span| line(seen.sources, place_of(seen.sources, place, name)).map(|l| format!(" in line {l}")).unwrap_or_default();
+    let at = |place: Span| {
+        line(seen.sources, place_of(seen.sources, place, name))
+            .map(|l| format!(" in line {l}"))
+            .unwrap_or_default()
+    };
     match absence {
         Absence::Hidden(place) => format!("it is hidden{}", at(*place)),
         Absence::Renamed(place, to) => format!("it is renamed to {to}{}", at(*place)),
         Absence::Stopped(obstacles) => {
-            let all: Vec<String> = obstacles.iter().map(|o| sentence(o, &names, seen.sources)).collect();
+            let all: Vec<String> =
+                obstacles.iter().map(|o| sentence(o, &names, seen.sources)).collect();
             if all.is_empty() { "nothing comes of it".into() } else { all.join("; ") }
         }
         Absence::Unreached(place) => format!("what is written{} is never reached", at(*place)),
@@ -208,14 +255,22 @@ fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
 }
 
 /// The steps of a state as texts, each once.
-fn steps_of(evaluated: &mut Evaluated, model: &dyn Model, state: &[u32]) -> Result<Vec<String>, Diagnostic> {
+fn steps_of(
+    evaluated: &mut Evaluated,
+    model: &dyn Model,
+    state: &[u32],
+) -> Result<Vec<String>, Diagnostic> {
     let mut out = BTreeSet::new();
     for group in 0..model.groups().len() {
         let labels = evaluated.steps(group as u32, state)?.labels.clone();
         for label in labels {
             let hidden = &model.groups()[group].hidden;
             let tau = label == mu_base::ids::LabelId::TAU && !hidden.is_empty();
-            out.insert(if tau { format!("tau (hidden: {})", hidden.join("|")) } else { model.label_text(label) });
+            out.insert(if tau {
+                format!("tau (hidden: {})", hidden.join("|"))
+            } else {
+                model.label_text(label)
+            });
         }
     }
     Ok(out.into_iter().collect())
@@ -224,17 +279,28 @@ fn steps_of(evaluated: &mut Evaluated, model: &dyn Model, state: &[u32]) -> Resu
 /// Longest excerpt of a formula in a line of text, in characters.
 const EXCERPT: usize = 120;
 
-/// The text at a place in one line, with the parentheses closed that are open in it, cut to a readable length.
+/// The text at a place in one line, with the parentheses closed that are open in it, cut to a
+/// readable length.
 pub(super) fn excerpt(sources: &SourceMap, span: Span) -> String {
     let own = sources.text(span);
     let open = own.matches('(').count().saturating_sub(own.matches(')').count());
     let text = own.split_whitespace().collect::<Vec<_>>().join(" ") + &")".repeat(open);
-    if text.chars().count() <= EXCERPT { text } else { text.chars().take(EXCERPT).chain(['…']).collect() }
+    if text.chars().count() <= EXCERPT {
+        text
+    } else {
+        text.chars().take(EXCERPT).chain(['…']).collect()
+    }
 }
 
-/// The part among those that `&&` joins at the top of which the evidence shows that it is false in the model. The evidence is made for such a part, which
-/// is false on its steps alone. So may others be that ask for steps, since it has no others; those that ask for none are false in the model then.
-fn failing_conjunct(seen: &Seen, formula: &TypedFormula, evidence: &Evidence) -> Result<Option<TypedFormula>, Diagnostic> {
+/// The part among those that `&&` joins at the top of which the evidence shows that it is false in
+/// the model. The evidence is made for such a part, which is false on its steps alone. So may
+/// others be that ask for steps, since it has no others; those that ask for none are false in the
+/// model then.
+fn failing_conjunct(
+    seen: &Seen,
+    formula: &TypedFormula,
+    evidence: &Evidence,
+) -> Result<Option<TypedFormula>, Diagnostic> {
     let (mut open, mut parts) = (vec![&formula.formula], Vec::new());
     while let Some(state) = open.pop() {
         match &state.kind {
@@ -259,7 +325,11 @@ fn failing_conjunct(seen: &Seen, formula: &TypedFormula, evidence: &Evidence) ->
             Err(d) => return Err(d),
         }
     }
-    let at = if fail.len() == 1 { Some(0) } else { fail.iter().position(|p| !asks_for_steps(&p.formula)) };
+    let at = if fail.len() == 1 {
+        Some(0)
+    } else {
+        fail.iter().position(|p| !asks_for_steps(&p.formula))
+    };
     Ok(at.map(|at| fail.swap_remove(at)))
 }
 
@@ -272,7 +342,9 @@ fn asks_for_steps(formula: &State) -> bool {
             StateKind::Must(..) if !positive => return true,
             StateKind::May(..) if positive => return true,
             StateKind::Not(a) => open.push((a, !positive)),
-            StateKind::And(a, b) | StateKind::Or(a, b) => open.extend([(&**a, positive), (&**b, positive)]),
+            StateKind::And(a, b) | StateKind::Or(a, b) => {
+                open.extend([(&**a, positive), (&**b, positive)])
+            }
             StateKind::Implies(a, b) => open.extend([(&**a, !positive), (&**b, positive)]),
             StateKind::Forall(_, a)
             | StateKind::Exists(_, a)
@@ -292,7 +364,11 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
     let mut evaluated = Evaluated::new(seen.model);
     let possible = |evaluated: &mut Evaluated, state: &[u32]| {
         let steps = steps_of(evaluated, seen.model, state)?;
-        Ok::<_, Diagnostic>(if steps.is_empty() { "no step is possible".to_string() } else { format!("possible: {}", shortened(&steps)) })
+        Ok::<_, Diagnostic>(if steps.is_empty() {
+            "no step is possible".to_string()
+        } else {
+            format!("possible: {}", shortened(&steps))
+        })
     };
     match &part.kind {
         _ if is_safety => Ok(Vec::new()),
@@ -305,24 +381,44 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
             };
             let place = if matches!(body.kind, StateKind::True) { part.span } else { body.span };
             let n = answer.states;
-            let states = if n == 1 { "1 state that was met".to_string() } else { format!("{n} states that were met") };
-            Ok(vec![Note { place, warning: false, text: format!("{wanted}, in {states}; at the start {steps}") }])
+            let states = if n == 1 {
+                "1 state that was met".to_string()
+            } else {
+                format!("{n} states that were met")
+            };
+            Ok(vec![Note {
+                place,
+                warning: false,
+                text: format!("{wanted}, in {states}; at the start {steps}"),
+            }])
         }
         // No step is needed to show it.
         _ if answer.evidence.as_ref().is_none_or(|e| e.steps.is_empty()) => {
             let steps = possible(&mut evaluated, &seen.model.initial())?;
-            Ok(vec![Note { place: part.span, warning: false, text: format!("`{}` fails at the start; there {steps}", text(part)) }])
+            Ok(vec![Note {
+                place: part.span,
+                warning: false,
+                text: format!("`{}` fails at the start; there {steps}", text(part)),
+            }])
         }
         StateKind::Fix { .. } => Ok(Vec::new()),
         // A path led to where it fails.
         _ => {
             let Some(evidence) = &answer.evidence else { return Ok(Vec::new()) };
-            let Some(path) = evidence.linear().filter(|p| p.back_to.is_none() && !goes_on(part)) else { return Ok(Vec::new()) };
+            let Some(path) = evidence.linear().filter(|p| p.back_to.is_none() && !goes_on(part))
+            else {
+                return Ok(Vec::new());
+            };
             let n = path.steps.len();
             let last = path.steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
-            let place = if n == 1 { "after 1 step".to_string() } else { format!("after {n} steps") };
+            let place =
+                if n == 1 { "after 1 step".to_string() } else { format!("after {n} steps") };
             let steps = possible(&mut evaluated, &evidence.states[last])?;
-            Ok(vec![Note { place: part.span, warning: false, text: format!("`{}` fails {place}; there {steps}", text(part)) }])
+            Ok(vec![Note {
+                place: part.span,
+                warning: false,
+                text: format!("`{}` fails {place}; there {steps}", text(part)),
+            }])
         }
     }
 }
@@ -333,7 +429,8 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
     let Some(back) = path.back_to else { return Ok(Vec::new()) };
     let mut evaluated = Evaluated::new(seen.model);
     let around = &path.steps[back..];
-    let taken: BTreeSet<String> = around.iter().map(|i| seen.model.label_text(evidence.steps[*i].label)).collect();
+    let taken: BTreeSet<String> =
+        around.iter().map(|i| seen.model.label_text(evidence.steps[*i].label)).collect();
     let mut counts: std::collections::BTreeMap<String, usize> = Default::default();
     for i in around {
         let state = &evidence.states[evidence.steps[*i].from as usize];
@@ -342,7 +439,9 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
             let labels = evaluated.steps(group as u32, state)?.labels.clone();
             here.extend(labels.into_iter().map(|l| seen.model.label_text(l)));
         }
-        here.into_iter().filter(|l| !taken.contains(l) && l != "tau").for_each(|l| *counts.entry(l).or_default() += 1);
+        here.into_iter()
+            .filter(|l| !taken.contains(l) && l != "tau")
+            .for_each(|l| *counts.entry(l).or_default() += 1);
     }
     let n = around.len();
     let always: Vec<String> = counts.iter().filter(|c| *c.1 == n).map(|c| c.0.clone()).collect();
@@ -353,33 +452,53 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
         ([], some) => format!("{} {} possible again and again", shortened(some), verb(some)),
         (all, _) => format!("{} {} possible all the time", shortened(all), verb(all)),
     };
-    let text =
-        format!("the loop may be unfair: in it {text} and never done; docs/explanations.md has formulas that ask for fair paths only");
+    let text = format!(
+        "the loop may be unfair: in it {text} and never done; docs/explanations.md has formulas that ask for fair paths only"
+    );
     Ok(vec![Note { place: Span::default(), warning: false, text }])
 }
 
 /// What of a model can never happen.
 pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, Diagnostic> {
-    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[])? else { return Ok(Vec::new()) };
+    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[])? else {
+        return Ok(Vec::new());
+    };
     let names = model.components();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let of = |list: &[u32]| {
-        let all: Vec<String> = list.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
+        let all: Vec<String> =
+            list.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
         shortened(&all)
     };
     let mut out = Vec::new();
     for entry in standings.dead()? {
         out.push(match entry {
             Dead::Allow { place, below } => {
-                let text = format!("this `allow` lets nothing through: the components below it do {}", shortened(&below));
+                let text = format!(
+                    "this `allow` lets nothing through: the components below it do {}",
+                    shortened(&below)
+                );
                 Note { place, warning: true, text }
             }
             Dead::Action { action, place, components, obstacles, stuck } => {
-                let why: Vec<String> = obstacles.iter().map(|o| sentence(o, &names, sources)).collect();
+                let why: Vec<String> =
+                    obstacles.iter().map(|o| sentence(o, &names, sources)).collect();
                 let verb = if stuck.len() > 1 { "are" } else { "is" };
-                let stuck = if stuck.is_empty() { String::new() } else { format!("; so {} {verb} stuck from the start", of(&stuck)) };
-                let who = if names.len() > 1 { format!(" of {}", of(&components)) } else { String::new() };
-                Note { place, warning: true, text: format!("{action}{who} never happens: {}{stuck}", why.join("; ")) }
+                let stuck = if stuck.is_empty() {
+                    String::new()
+                } else {
+                    format!("; so {} {verb} stuck from the start", of(&stuck))
+                };
+                let who = if names.len() > 1 {
+                    format!(" of {}", of(&components))
+                } else {
+                    String::new()
+                };
+                Note {
+                    place,
+                    warning: true,
+                    text: format!("{action}{who} never happens: {}{stuck}", why.join("; ")),
+                }
             }
         });
     }
@@ -390,7 +509,10 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
 /// Labels that were met in which a term has no value.
 fn valueless(model: &dyn Model) -> Vec<Note> {
     let one = |v: mu_model::Valueless| {
-        let text = format!("in the label {} nothing says what `{}` is: it stands there as it is, a value of its own", v.action, v.term);
+        let text = format!(
+            "in the label {} nothing says what `{}` is: it stands there as it is, a value of its own",
+            v.action, v.term
+        );
         Note { place: v.place, warning: true, text }
     };
     model.valueless().into_iter().map(one).collect()
@@ -399,16 +521,26 @@ fn valueless(model: &dyn Model) -> Vec<Note> {
 /// Least number of values of a parameter that grows.
 const GROWN: u64 = 1000;
 
-/// Which parameter has had the most values when a limit ended a search: perhaps it grows without bound. Printed, and as JSON.
+/// Which parameter has had the most values when a limit ended a search: perhaps it grows without
+/// bound. Printed, and as JSON.
 pub(super) fn tell_growth(session: &Session, model: &dyn Model, values: &[u64]) -> Vec<Value> {
-    let data = model.slots().iter().enumerate().zip(values).filter(|((_, info), v)| !info.control && **v >= GROWN);
+    let data = model
+        .slots()
+        .iter()
+        .enumerate()
+        .zip(values)
+        .filter(|((_, info), v)| !info.control && **v >= GROWN);
     let Some(((_, info), most)) = data.max_by_key(|(_, v)| **v) else { return Vec::new() };
     let components = model.components();
     let of = match components.get(info.component as usize) {
         Some(component) if components.len() > 1 => format!(" of {component}"),
         _ => String::new(),
     };
-    let text = format!("`{}`{of} has had {} values: is it to grow without bound?", info.name, grouped(*most));
+    let text = format!(
+        "`{}`{of} has had {} values: is it to grow without bound?",
+        info.name,
+        grouped(*most)
+    );
     tell(session, &[Note { place: Span::default(), warning: true, text }])
 }
 
@@ -422,11 +554,13 @@ fn tell(session: &Session, notes: &[Note]) -> Vec<Value> {
 
 /// Prints warnings about the text of a model, and returns them as JSON.
 pub(super) fn warn(session: &Session, warnings: &[(Span, String)]) -> Vec<Value> {
-    let note = |(place, text): &(Span, String)| Note { place: *place, warning: true, text: text.clone() };
+    let note =
+        |(place, text): &(Span, String)| Note { place: *place, warning: true, text: text.clone() };
     tell(session, &warnings.iter().map(note).collect::<Vec<_>>())
 }
 
-/// Says what of a model can never happen, and which labels that were met have no value; the same for machines. To be asked for after the search.
+/// Says what of a model can never happen, and which labels that were met have no value; the same
+/// for machines. To be asked for after the search.
 pub(super) fn tell_flaws(session: &Session, model: &dyn Model) -> Result<Vec<Value>, Diagnostic> {
     let mut all = dead(model, &session.sources)?;
     all.extend(valueless(model));

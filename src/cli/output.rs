@@ -1,11 +1,14 @@
-//! Standard output, and a watchdog: a limit or a signal ends the run within two seconds, whatever stage is running.
+//! Standard output, and a watchdog: a limit or a signal ends the run within two seconds, whatever
+//! stage is running.
 //!
-//! Searches poll their budget and stop by themselves with what they found. Reading, linearising, reducing and the like do not. If a limit is
-//! exceeded and the stage does not end within [`GRACE`], the watchdog prints what is known so far, verdict *unknown*, removes half-written
-//! files and ends the process with exit code 3 (1 if a formula is already known not to hold). A stage that does not poll may exceed the
-//! memory limit by 1 %.
+//! Searches poll their budget and stop by themselves with what they found. Reading, linearising,
+//! reducing and the like do not. If a limit is exceeded and the stage does not end within
+//! [`GRACE`], the watchdog prints what is known so far, verdict *unknown*, removes half-written
+//! files and ends the process with exit code 3 (1 if a formula is already known not to hold). A
+//! stage that does not poll may exceed the memory limit by 1 %.
 //!
-//! Invariant: a result is printed once, by the first holder of the lock. The state here is global, as standard output is.
+//! Invariant: a result is printed once, by the first holder of the lock. The state here is global,
+//! as standard output is.
 
 use super::args::Format;
 use mu_base::host::Instant;
@@ -78,17 +81,20 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes to standard output the result, or a part of it if formulas are waiting. Error: a closed pipe, a full disk.
+/// Writes to standard output the result, or a part of it if formulas are waiting. Error: a closed
+/// pipe, a full disk.
 pub(super) fn print(text: &str) -> Result<(), Diagnostic> {
     let mut state = state();
     state.closed = state.waiting.is_empty();
     written(text)
 }
 
-/// Version of the schemas in `docs/schema`: one more whenever a key is renamed, removed or gets another meaning.
+/// Version of the schemas in `docs/schema`: one more whenever a key is renamed, removed or gets
+/// another meaning.
 const SCHEMA_VERSION: u32 = 2;
 
-/// Writes the result as one JSON object, which says by which program and of which model it is. Errors as those of [`print`].
+/// Writes the result as one JSON object, which says by which program and of which model it is.
+/// Errors as those of [`print`].
 pub(super) fn object(value: Value) -> Result<(), Diagnostic> {
     let value = state().headed(value);
     print(&format!("{value}\n"))
@@ -101,7 +107,10 @@ pub(super) fn error(diagnostic: &Diagnostic, sources: &SourceMap) {
         return;
     }
     // Standard output that is gone cannot be told of.
-    let _ = written(&format!("{}\n", state.headed(json!({ "error": error_as_json(diagnostic, sources) }))));
+    let _ = written(&format!(
+        "{}\n",
+        state.headed(json!({ "error": error_as_json(diagnostic, sources) }))
+    ));
 }
 
 /// A refusal as JSON: stage, message, place, notes.
@@ -111,8 +120,14 @@ pub(super) fn error_as_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Val
         json!({ "file": sources.get(span.source).name, "line": line, "column": column, "text": sources.text(span) })
     };
     let own = diagnostic.span.map(place);
-    let line = diagnostic.line.as_ref().map(|l| json!({ "file": l.file, "line": l.number, "column": l.column, "text": l.text }));
-    let related = diagnostic.related.iter().map(|(span, message)| json!({ "message": message, "place": place(*span) }));
+    let line = diagnostic
+        .line
+        .as_ref()
+        .map(|l| json!({ "file": l.file, "line": l.number, "column": l.column, "text": l.text }));
+    let related = diagnostic
+        .related
+        .iter()
+        .map(|(span, message)| json!({ "message": message, "place": place(*span) }));
     json!({
         "stage": diagnostic.stage.word(),
         "message": diagnostic.message,
@@ -133,7 +148,8 @@ pub(super) fn command_line() -> String {
 
 /// A word as a shell reads it.
 pub(super) fn for_shell(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    let plain =
+        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
     if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
@@ -170,7 +186,8 @@ pub(super) fn restore_parameters(values: Option<Value>) {
     }
 }
 
-/// The word for a verdict in JSON, the same for all commands, from the word of the question's own field.
+/// The word for a verdict in JSON, the same for all commands, from the word of the question's own
+/// field.
 pub(super) fn verdict_word(of_field: &str) -> &'static str {
     match of_field {
         "safe" | "robust" | "proved" | "Ok" => "true",
@@ -233,9 +250,11 @@ impl State {
     fn headed(&self, mut value: Value) -> Value {
         if let Some(object) = value.as_object_mut() {
             let tool = json!({ "name": "mu-check", "version": env!("CARGO_PKG_VERSION") });
-            let own = [("tool".to_string(), tool), ("schema_version".to_string(), SCHEMA_VERSION.into())];
+            let own =
+                [("tool".to_string(), tool), ("schema_version".to_string(), SCHEMA_VERSION.into())];
             let refused = object.contains_key("error");
-            let head = self.head.clone().into_iter().filter(|(key, _)| !refused || key != "command");
+            let head =
+                self.head.clone().into_iter().filter(|(key, _)| !refused || key != "command");
             for (key, value) in head.chain(own) {
                 object.entry(key).or_insert(value);
             }
@@ -245,12 +264,17 @@ impl State {
     /// Ends the last stage.
     fn timings(&mut self, budget: &Budget) -> String {
         self.begin("done", None);
-        let (seconds, memory) = (budget.elapsed().as_secs_f64(), mu_base::limits::peak_resident_bytes());
-        format!("{:#}\n", json!({ "stages": self.stages, "seconds": seconds, "peak_memory_bytes": memory }))
+        let (seconds, memory) =
+            (budget.elapsed().as_secs_f64(), mu_base::limits::peak_resident_bytes());
+        format!(
+            "{:#}\n",
+            json!({ "stages": self.stages, "seconds": seconds, "peak_memory_bytes": memory })
+        )
     }
 }
 
-/// From now on a program reads along: what is under way goes to standard error, a JSON object a line.
+/// From now on a program reads along: what is under way goes to standard error, a JSON object a
+/// line.
 pub(super) fn read_along() {
     state().lines = true;
 }
@@ -276,7 +300,12 @@ pub(super) fn expect(formulas: impl Iterator<Item = String>) {
 }
 
 /// A waiting formula has its verdict: `text` is printed now, or its JSON kept for the end.
-pub(super) fn verdict_of(formula: &Path, object: Option<Value>, text: Option<String>, violated: bool) -> Result<(), Diagnostic> {
+pub(super) fn verdict_of(
+    formula: &Path,
+    object: Option<Value>,
+    text: Option<String>,
+    violated: bool,
+) -> Result<(), Diagnostic> {
     let mut state = state();
     let name = formula.display().to_string();
     if let Some(at) = state.waiting.iter().position(|w| *w == name) {
@@ -316,8 +345,8 @@ pub(super) fn whole(path: &Path) {
     state().parts.retain(|p| p != path);
 }
 
-/// Begins to watch a run. What `listen` starts costs as much as a small run, so it waits for the first look: a signal before that ends the process, as
-/// one before its start would.
+/// Begins to watch a run. What `listen` starts costs as much as a small run, so it waits for the
+/// first look: a signal before that ends the process, as one before its start would.
 pub(super) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
     state().format = format;
     let budget = budget.clone();
@@ -326,7 +355,8 @@ pub(super) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
         std::thread::sleep(TICK);
         listen(&budget);
         loop {
-            // A search can touch some megabytes in a millisecond: near the limit a longer look away would miss it by that.
+            // A search can touch some megabytes in a millisecond: near the limit a longer look away
+            // would miss it by that.
             let near = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m / 4 * 3);
             std::thread::sleep(if near { TICK / 10 } else { TICK });
             let fine = budget.check(0).and_then(|()| budget.check_memory());
@@ -339,7 +369,10 @@ pub(super) fn watch(budget: &Budget, format: Format, listen: fn(&Budget)) {
                 continue;
             }
             let over = budget.limits().max_memory.is_some_and(|m| resident_bytes() > m + m / 100);
-            if over || passed.get_or_insert_with(Instant::now).elapsed() > if state().kept { KEPT_GRACE } else { GRACE } {
+            if over
+                || passed.get_or_insert_with(Instant::now).elapsed()
+                    > if state().kept { KEPT_GRACE } else { GRACE }
+            {
                 give_up(&budget, &stop);
             }
         }
@@ -378,9 +411,11 @@ fn as_json(state: &State, budget: &Budget, stop: &Stop) -> Value {
     object.insert("seconds".into(), json!(budget.elapsed().as_secs_f64()));
     object.insert("peak_memory_bytes".into(), json!(mu_base::limits::peak_resident_bytes()));
     if !state.waiting.is_empty() {
-        let unknown =
-            |formula: &String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
-        object.insert("results".into(), state.verdicts.iter().cloned().chain(state.waiting.iter().map(unknown)).collect());
+        let unknown = |formula: &String| json!({ "formula": formula, "verdict": "unknown", "reason": stop.word(), "evidence": [], "vacuous": [] });
+        object.insert(
+            "results".into(),
+            state.verdicts.iter().cloned().chain(state.waiting.iter().map(unknown)).collect(),
+        );
     }
     object.into()
 }

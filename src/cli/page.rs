@@ -15,7 +15,12 @@ pub(super) fn is_named_so(path: &Path) -> bool {
 }
 
 /// Writes a page.
-pub(super) fn write(session: &Session, path: &Path, title: &str, shown: &[Shown]) -> Result<(), Diagnostic> {
+pub(super) fn write(
+    session: &Session,
+    path: &Path,
+    title: &str,
+    shown: &[Shown],
+) -> Result<(), Diagnostic> {
     write_file(path, |file| {
         let written = page::write(BufWriter::new(file), title, &output::command_line(), shown);
         written.map_err(|e| file_error("cannot write", path, &e))
@@ -35,7 +40,10 @@ pub(super) fn run(session: &Session, args: &ReportArgs) -> Result<u8, Diagnostic
     for path in &args.results {
         let name = path.display().to_string();
         let text = read_text(path)?;
-        shown.push(Shown::read(&name, &text).map_err(|why| Diagnostic::new(Stage::File, format!("{name}: {why}")))?);
+        shown.push(
+            Shown::read(&name, &text)
+                .map_err(|why| Diagnostic::new(Stage::File, format!("{name}: {why}")))?,
+        );
     }
     let title = args.title.clone().unwrap_or_else(|| title(&shown));
     write(session, &args.out, &title, &shown)?;
@@ -47,7 +55,9 @@ fn title(shown: &[Shown]) -> String {
     let mut names: Vec<String> = Vec::new();
     for one in shown {
         let model = one.value.get("model").and_then(|m| m.as_str()).unwrap_or("result");
-        let name = Path::new(model).file_name().map_or_else(|| model.to_string(), |n| n.to_string_lossy().into_owned());
+        let name = Path::new(model)
+            .file_name()
+            .map_or_else(|| model.to_string(), |n| n.to_string_lossy().into_owned());
         if !names.contains(&name) {
             names.push(name);
         }

@@ -17,7 +17,8 @@ use serde_json::json;
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes before the ending.
+/// Writes evidence to the file that `--evidence` names; with several formulas the name of each goes
+/// before the ending.
 pub(super) fn write_evidence(
     session: &Session,
     args: &CheckArgs,
@@ -31,7 +32,8 @@ pub(super) fn write_evidence(
     match Picture::of(&path)? {
         Picture::Json => {
             let names = [("formula", formula), ("model", &args.model)];
-            let names = names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
+            let names =
+                names.map(|(key, path)| (key.to_string(), json!(path.display().to_string())));
             write(&path, |file| {
                 let written = story.write_json(names.into_iter().collect(), BufWriter::new(file));
                 written.map_err(|e| file_error("cannot write", &path, &e))
@@ -47,11 +49,13 @@ pub(super) fn write_evidence(
             let names = format!("{} on {}", file_name(formula), file_name(&args.model));
             let comment = first_comment(&text.text);
             let title = comment.as_ref().unwrap_or(&names);
-            let what = if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
+            let what =
+                if story.verdict { "holds; a witness" } else { "does not hold; a counterexample" };
             let n = story.steps.len();
             let of = if comment.is_some() { format!("{names}: ") } else { String::new() };
             let verdict = format!("{of}{what} of {n} step{}", if n == 1 { "" } else { "s" });
-            let picture = chart(story, title, &verdict).unwrap_or_else(|| branches(story, title, &verdict));
+            let picture =
+                chart(story, title, &verdict).unwrap_or_else(|| branches(story, title, &verdict));
             write_text(&path, &picture)?;
         }
     }
@@ -77,7 +81,10 @@ impl Picture {
             Some("json") => Ok(Picture::Json),
             Some("svg") => Ok(Picture::Chart),
             Some("html") => Ok(Picture::Page),
-            _ => Err(no_form_of_evidence(path, ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot")),
+            _ => Err(no_form_of_evidence(
+                path,
+                ".json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot",
+            )),
         }
     }
 }

@@ -50,7 +50,8 @@ impl Session {
         session
     }
 
-    /// The same for a run that polls its budget from early on, and may be over before a thread that watches it has begun: that begins once the run is long.
+    /// The same for a run that polls its budget from early on, and may be over before a thread that
+    /// watches it has begun: that begins once the run is long.
     pub fn brief(common: Common, reading: Reading) -> Self {
         let session = Self::unwatched(common, reading);
         let (budget, format) = (session.budget.clone(), session.common.format);
@@ -61,8 +62,12 @@ impl Session {
     fn unwatched(common: Common, reading: Reading) -> Self {
         let limits = Limits {
             max_states: common.max_states,
-            // Tables grow by leaps: a little is kept back, so that the last one does not go far beyond what was said.
-            max_memory: common.max_memory.or_else(|| available_memory().map(|m| m / 10 * 9)).map(|m| m - m / 32),
+            // Tables grow by leaps: a little is kept back, so that the last one does not go far
+            // beyond what was said.
+            max_memory: common
+                .max_memory
+                .or_else(|| available_memory().map(|m| m / 10 * 9))
+                .map(|m| m - m / 32),
             timeout: common.timeout,
         };
         Self::with_limits(common, reading, limits)
@@ -102,7 +107,10 @@ impl Session {
         if host::IS_PAGE {
             return 1;
         }
-        self.common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), |n| n as usize)
+        self.common.threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, |n| n.get()),
+            |n| n as usize,
+        )
     }
 
     /// Says something under `-v`.
@@ -133,12 +141,23 @@ impl Session {
     }
 
     /// The text of a specification, with its parameters filled in. Its name is for messages.
-    pub fn expand_text(&mut self, name: &str, text: &str) -> Result<template::Expanded, Diagnostic> {
+    pub fn expand_text(
+        &mut self,
+        name: &str,
+        text: &str,
+    ) -> Result<template::Expanded, Diagnostic> {
         let mut defines = Vec::new();
         for d in &self.common.define {
             match d.split_once('=') {
-                Some((name, value)) if !name.trim().is_empty() => defines.push((name.trim().to_string(), value.trim().to_string())),
-                _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
+                Some((name, value)) if !name.trim().is_empty() => {
+                    defines.push((name.trim().to_string(), value.trim().to_string()))
+                }
+                _ => {
+                    return Err(Diagnostic::new(
+                        Stage::Usage,
+                        format!("`-D {d}` is not of the form NAME=VALUE"),
+                    ));
+                }
             }
         }
         let expanded = template::expand(name, text, &defines, &mut self.sources)?;
@@ -151,20 +170,31 @@ impl Session {
         match self.common.define.first() {
             Some(d) => Err(Diagnostic::new(
                 Stage::Usage,
-                format!("`-D {d}` gives a parameter of a specification, which `{}` is not", path.display()),
+                format!(
+                    "`-D {d}` gives a parameter of a specification, which `{}` is not",
+                    path.display()
+                ),
             )),
             None => Ok(()),
         }
     }
 
     /// A linear process.
-    pub fn linear_process(&mut self, path: &Path, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
+    pub fn linear_process(
+        &mut self,
+        path: &Path,
+        options: &linearise::Options,
+    ) -> Result<LinearProcess, Diagnostic> {
         let spec = self.specification(path)?;
         self.linearised(&spec, options)
     }
 
     /// The linear process of a typed specification.
-    pub fn linearised(&self, spec: &ProcSpec, options: &linearise::Options) -> Result<LinearProcess, Diagnostic> {
+    pub fn linearised(
+        &self,
+        spec: &ProcSpec,
+        options: &linearise::Options,
+    ) -> Result<LinearProcess, Diagnostic> {
         let start = Instant::now();
         output::stage("linearising");
         let process = linearise::linearise(spec, options)?;
@@ -179,7 +209,11 @@ impl Session {
     }
 
     /// The model of a linear process.
-    pub fn compiled(&self, process: LinearProcess, confluence: &str) -> Result<Compiled, Diagnostic> {
+    pub fn compiled(
+        &self,
+        process: LinearProcess,
+        confluence: &str,
+    ) -> Result<Compiled, Diagnostic> {
         let confluence = match confluence {
             "none" => Confluence::None,
             "auto" => Confluence::Auto,
@@ -189,23 +223,33 @@ impl Session {
     }
 
     /// The same, where steps are taken at once as `confluence` says.
-    pub fn compiled_by(&self, process: LinearProcess, confluence: &Confluence) -> Result<Compiled, Diagnostic> {
+    pub fn compiled_by(
+        &self,
+        process: LinearProcess,
+        confluence: &Confluence,
+    ) -> Result<Compiled, Diagnostic> {
         let start = Instant::now();
         output::stage("compiling the linear process");
         let model = Compiled::limited(process, confluence, &self.budget)?;
         output::stage("searching");
         let groups = mu_model::Model::groups(&model);
-        let mut confluent: Vec<&str> = groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
+        let mut confluent: Vec<&str> =
+            groups.iter().filter(|g| g.confluent).map(|g| g.name.as_str()).collect();
         confluent.sort_unstable();
         confluent.dedup();
-        self.say(format!("compiled {} groups in {:.3} s", groups.len(), start.elapsed().as_secs_f64()));
+        self.say(format!(
+            "compiled {} groups in {:.3} s",
+            groups.len(),
+            start.elapsed().as_secs_f64()
+        ));
         if !confluent.is_empty() {
             self.say(format!("confluent steps with priority: {}", confluent.join(", ")));
         }
         Ok(model)
     }
 
-    /// How to explore a model. Steps that are prioritised by name only, without proof, are not known to lead to one state, which symmetries need.
+    /// How to explore a model. Steps that are prioritised by name only, without proof, are not
+    /// known to lead to one state, which symmetries need.
     pub fn explore_options(&self, model: &dyn Model, without: &[Reduction]) -> mu_explore::Options {
         let symmetry = match no_symmetries(model.is_priority_proven(), without) {
             None => true,
@@ -216,20 +260,31 @@ impl Session {
             }
         };
         let partial_order = !without.contains(&Reduction::Por);
-        mu_explore::Options { threads: self.threads(), symmetry, partial_order, ..Default::default() }.with_confluence_of(model)
+        mu_explore::Options {
+            threads: self.threads(),
+            symmetry,
+            partial_order,
+            ..Default::default()
+        }
+        .with_confluence_of(model)
     }
 
     /// Says which symmetries a search used, and which candidates it did not.
     pub fn say_symmetries(&self, order: usize, without: &[Reduction], dropped: &[Dropped]) {
         match order {
-            _ if without.contains(&Reduction::Symmetry) => self.say("symmetries: done without, as asked"),
+            _ if without.contains(&Reduction::Symmetry) => {
+                self.say("symmetries: done without, as asked")
+            }
             0 | 1 => self.say("symmetries: none used"),
-            n => self.say(format!("symmetries: one state represents up to {n}; verified at every evaluation")),
+            n => self.say(format!(
+                "symmetries: one state represents up to {n}; verified at every evaluation"
+            )),
         }
         dropped.iter().for_each(|d| self.say(format!("symmetries: without {}: {}", d.name, d.why)));
     }
 
-    /// Says whether steps were left out in a search, or why not; the same for JSON. None if the question was never put.
+    /// Says whether steps were left out in a search, or why not; the same for JSON. None if the
+    /// question was never put.
     pub fn say_order(&self, order: Order) -> Option<Value> {
         match order {
             Order::None => None,
@@ -244,8 +299,13 @@ impl Session {
             Order::Forbidden(ban, place) => {
                 let (line, column) = self.sources.line_column(place);
                 let name = &self.sources.get(place.source).name;
-                self.say(format!("partial order: not used: {name}:{line}:{column}: {}", ban.text()));
-                Some(json!({ "used": false, "reason": ban.word(), "why": ban.text(), "line": line, "column": column }))
+                self.say(format!(
+                    "partial order: not used: {name}:{line}:{column}: {}",
+                    ban.text()
+                ));
+                Some(
+                    json!({ "used": false, "reason": ban.word(), "why": ban.text(), "line": line, "column": column }),
+                )
             }
         }
     }
@@ -264,8 +324,14 @@ fn no_symmetries(priority_proven: bool, without: &[Reduction]) -> Option<&'stati
     (!priority_proven).then_some("the steps named by `--confluence` are not proven confluent")
 }
 
-/// Which symmetries a search used, and which candidates it did not, for JSON. `priority_proven`: see [`Model::is_priority_proven`].
-pub(super) fn symmetries(priority_proven: bool, order: usize, without: &[Reduction], dropped: &[Dropped]) -> Value {
+/// Which symmetries a search used, and which candidates it did not, for JSON. `priority_proven`:
+/// see [`Model::is_priority_proven`].
+pub(super) fn symmetries(
+    priority_proven: bool,
+    order: usize,
+    without: &[Reduction],
+    dropped: &[Dropped],
+) -> Value {
     let mut object = json!({
         "order": order.max(1),
         "dropped": dropped.iter().map(|d| json!({ "generator": d.name, "why": d.why })).collect::<Vec<_>>(),
@@ -283,15 +349,19 @@ pub(super) fn no_specification(path: &Path) -> Diagnostic {
         form if form.is_game() => "a game",
         _ => "a transition system",
     };
-    Diagnostic::new(Stage::Usage, format!("`{}` is not a specification: its name says that it is {what}", path.display()))
-        .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
+    Diagnostic::new(
+        Stage::Usage,
+        format!("`{}` is not a specification: its name says that it is {what}", path.display()),
+    )
+    .note("expected an mCRL2 specification, such as a file that ends in .mcrl2 or .spec")
 }
 
 /// A signal asks the run to end, and a second one ends it.
 #[cfg(not(target_arch = "wasm32"))]
 fn listen(budget: &Budget) {
     let (flag, handled) = (budget.interrupt_flag(), budget.clone());
-    // Failing to listen leaves the system's default, which ends the process: nothing wrong is reported.
+    // Failing to listen leaves the system's default, which ends the process: nothing wrong is
+    // reported.
     let _ = ctrlc::set_handler(move || {
         if flag.swap(true, std::sync::atomic::Ordering::Relaxed) {
             output::give_up(&handled, &mu_base::Stop::Interrupted);

@@ -1,7 +1,8 @@
 //! A process of this program, from its start to its end.
 //!
-//! In: the words of its command line. Out: how it ended, and what it said. It ends with this one: its standard input is a pipe from here, whose end it takes as an
-//! interrupt. Cost: two threads that read its streams. Invariant: no process is left when this returns.
+//! In: the words of its command line. Out: how it ended, and what it said. It ends with this one:
+//! its standard input is a pipe from here, whose end it takes as an interrupt. Cost: two threads
+//! that read its streams. Invariant: no process is left when this returns.
 
 use mu_base::host::Instant;
 use mu_base::{Diagnostic, Stage};
@@ -23,12 +24,24 @@ pub(super) struct Ended {
     pub err: Vec<u8>,
 }
 
-/// Runs a process to its end. `wait` is called now and then meanwhile. Nothing if it was interrupted and had to be ended.
-pub(super) fn run(words: &[OsString], is_interrupted: &dyn Fn() -> bool, wait: &dyn Fn()) -> Result<Option<Ended>, Diagnostic> {
-    let internal = |what: &str, e: std::io::Error| Diagnostic::new(Stage::Internal, format!("{what}: {e}"));
-    let program = std::env::current_exe().map_err(|e| internal("cannot locate this program to start a process", e))?;
+/// Runs a process to its end. `wait` is called now and then meanwhile. Nothing if it was
+/// interrupted and had to be ended.
+pub(super) fn run(
+    words: &[OsString],
+    is_interrupted: &dyn Fn() -> bool,
+    wait: &dyn Fn(),
+) -> Result<Option<Ended>, Diagnostic> {
+    let internal =
+        |what: &str, e: std::io::Error| Diagnostic::new(Stage::Internal, format!("{what}: {e}"));
+    let program = std::env::current_exe()
+        .map_err(|e| internal("cannot locate this program to start a process", e))?;
     let mut command = Command::new(program);
-    let child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = command
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let mut child = child.map_err(|e| internal("cannot start a process", e))?;
     let lost = |e| internal("a process was lost", e);
     let (out, err) = (child.stdout.take().map(reader), child.stderr.take().map(reader));

@@ -23,7 +23,11 @@ pub(super) fn is_program(path: &Path) -> bool {
 }
 
 /// Reads an x86 program or a litmus test.
-pub(super) fn read_any(session: &mut Session, path: &Path, threads: u32) -> Result<Program, Diagnostic> {
+pub(super) fn read_any(
+    session: &mut Session,
+    path: &Path,
+    threads: u32,
+) -> Result<Program, Diagnostic> {
     if ends_in(path, "litmus") {
         let (source, text) = session.read_source(path)?;
         return Ok(litmus::parse(source, &text).map_err(|e| elsewhere(e, &text))?.program);
@@ -49,16 +53,27 @@ pub(super) fn elsewhere(error: Diagnostic, test: &str) -> Diagnostic {
 }
 
 /// Reads an x86 program.
-pub(super) fn read(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
+pub(super) fn read(
+    session: &mut Session,
+    path: &Path,
+    threads: u32,
+) -> Result<X86Program, Diagnostic> {
     let (source, text) = session.read_source(path)?;
     nasm::parse(source, &text, threads as usize)
 }
 
 /// Reads an x86 program that calls some states unsafe.
-pub(super) fn read_asserted(session: &mut Session, path: &Path, threads: u32) -> Result<X86Program, Diagnostic> {
+pub(super) fn read_asserted(
+    session: &mut Session,
+    path: &Path,
+    threads: u32,
+) -> Result<X86Program, Diagnostic> {
     let program = read(session, path, threads)?;
     if program.unsafe_states.is_empty() {
-        let error = Diagnostic::new(Stage::Type, format!("`{}` has no section `unsafe_prop`", path.display()));
+        let error = Diagnostic::new(
+            Stage::Type,
+            format!("`{}` has no section `unsafe_prop`", path.display()),
+        );
         return Err(error.note("it describes the states that must not be reached"));
     }
     Ok(program)
@@ -72,7 +87,14 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
     let program = read_asserted(session, &args.file, threads)?;
     let memory = args.memory.model.model();
     let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-    let found = reach::reach(&program, memory, args.memory.buffer, session.threads(), &session.budget, &bar)?;
+    let found = reach::reach(
+        &program,
+        memory,
+        args.memory.buffer,
+        session.threads(),
+        &session.budget,
+        &bar,
+    )?;
     bar.finish();
     report(session, &program, &found, memory.name())?;
     Ok(match found.safety {
@@ -83,7 +105,12 @@ pub(super) fn run(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagn
 }
 
 /// Prints what a search found.
-pub(super) fn report(session: &Session, program: &X86Program, found: &Reached, model: &str) -> Result<(), Diagnostic> {
+pub(super) fn report(
+    session: &Session,
+    program: &X86Program,
+    found: &Reached,
+    model: &str,
+) -> Result<(), Diagnostic> {
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => print(&as_text(session, program, found, model, seconds))?,
@@ -91,7 +118,9 @@ pub(super) fn report(session: &Session, program: &X86Program, found: &Reached, m
     }
     if found.bound_reached && found.safety != Safety::Unsafe && !session.common.quiet {
         let bound = found.machine.bound.unwrap_or(0);
-        eprintln!("warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)");
+        eprintln!(
+            "warning: a store buffer was full at {bound} stores; what more room would allow was not searched (--buffer)"
+        );
     }
     Ok(())
 }
@@ -107,7 +136,10 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
         }
     };
     if args.memory.buffer.is_some() {
-        return Err(Diagnostic::new(Stage::Usage, "`--buffer` is for a number of threads: a proof is of all buffers"));
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--buffer` is for a number of threads: a proof is of all buffers",
+        ));
     }
     let args = ProveArgs {
         file: args.file.clone(),
@@ -126,24 +158,44 @@ fn any_number(session: &mut Session, args: &ProgramArgs) -> Result<u8, Diagnosti
 
 fn chosen(program: &X86Program, found: &Reached, way: &Interleaving) -> Vec<(String, String)> {
     let names = &program.unsafe_states[way.property].variables;
-    names.iter().zip(&way.threads).map(|(v, &t)| (format!("${v}"), found.machine.program.threads[t].name.clone())).collect()
+    names
+        .iter()
+        .zip(&way.threads)
+        .map(|(v, &t)| (format!("${v}"), found.machine.program.threads[t].name.clone()))
+        .collect()
 }
 
-fn as_text(session: &Session, program: &X86Program, found: &Reached, model: &str, seconds: f64) -> String {
+fn as_text(
+    session: &Session,
+    program: &X86Program,
+    found: &Reached,
+    model: &str,
+    seconds: f64,
+) -> String {
     let m = &found.machine;
     let mut out = format!("verdict      {}\n", found.safety.word());
     let _ = writeln!(out, "model        {model}\nthreads      {}", m.program.threads.len());
-    let _ = writeln!(out, "states       {}\ntransitions  {}", grouped(found.states), grouped(found.transitions));
+    let _ = writeln!(
+        out,
+        "states       {}\ntransitions  {}",
+        grouped(found.states),
+        grouped(found.transitions)
+    );
     if found.stop != Stop::Complete {
         let _ = writeln!(out, "stopped      {}", found.stop.word());
     } else if found.safety == Safety::Unknown {
         let _ = writeln!(out, "stopped      buffer bound");
     }
-    let _ = writeln!(out, "seconds      {seconds:.3}\npeak memory  {} MiB", session.peak_memory() >> 20);
+    let _ = writeln!(
+        out,
+        "seconds      {seconds:.3}\npeak memory  {} MiB",
+        session.peak_memory() >> 20
+    );
     if let Some(way) = &found.interleaving {
         out += "\ninterleaving to an unsafe state\n";
         out += &table(m, way);
-        let threads: Vec<String> = chosen(program, found, way).iter().map(|(v, t)| format!("{v} = {t}")).collect();
+        let threads: Vec<String> =
+            chosen(program, found, way).iter().map(|(v, t)| format!("{v} = {t}")).collect();
         if !threads.is_empty() {
             let _ = writeln!(out, "unsafe for {}", threads.join(", "));
         }
@@ -157,16 +209,25 @@ fn event_text(m: &Machine, step: &Moved) -> String {
     match step.event {
         Event::Local => String::new(),
         Event::Read { cell: c, value } => format!("reads {}={}", cell(c).name, number(c, value)),
-        Event::Write { cell: c, value } if m.memory.buffered() => format!("buffers {}={}", cell(c).name, number(c, value)),
+        Event::Write { cell: c, value } if m.memory.buffered() => {
+            format!("buffers {}={}", cell(c).name, number(c, value))
+        }
         Event::Write { cell: c, value } => format!("writes {}={}", cell(c).name, number(c, value)),
-        Event::Update { cell: c, old, new, .. } => format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new)),
+        Event::Update { cell: c, old, new, .. } => {
+            format!("updates {} {} -> {}", cell(c).name, number(c, old), number(c, new))
+        }
         Event::Fence(_) => "fence".into(),
-        Event::Flush { cell: c, value } => format!("{}={} reaches memory", cell(c).name, number(c, value)),
+        Event::Flush { cell: c, value } => {
+            format!("{}={} reaches memory", cell(c).name, number(c, value))
+        }
     }
 }
 
 fn pairs(list: &[(String, i64)]) -> String {
-    list.iter().map(|(n, v)| if n == "|" { n.clone() } else { format!("{n}={v}") }).collect::<Vec<_>>().join(" ")
+    list.iter()
+        .map(|(n, v)| if n == "|" { n.clone() } else { format!("{n}={v}") })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn buffers(m: &Machine, state: &[u32]) -> Vec<String> {
@@ -182,9 +243,19 @@ pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
     let mut rows: Vec<[String; 5]> = vec![["".into(), "".into(), "".into(), "".into(), "".into()]];
     rows[0][4] = pairs(&reach::in_memory(m, &way.initial));
     for (i, step) in way.steps.iter().enumerate() {
-        let memory = format!("{}  {}", pairs(&reach::in_memory(m, &step.state)), buffers(m, &step.state).join(" "));
+        let memory = format!(
+            "{}  {}",
+            pairs(&reach::in_memory(m, &step.state)),
+            buffers(m, &step.state).join(" ")
+        );
         let thread = m.program.threads[step.thread].name.clone();
-        rows.push([(i + 1).to_string(), thread, step.instruction.clone().unwrap_or_default(), event_text(m, step), memory]);
+        rows.push([
+            (i + 1).to_string(),
+            thread,
+            step.instruction.clone().unwrap_or_default(),
+            event_text(m, step),
+            memory,
+        ]);
     }
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2), width(3)];
@@ -199,10 +270,18 @@ pub(super) fn table(m: &Machine, way: &Interleaving) -> String {
 
 /// An interleaving as JSON.
 pub(super) fn steps_json(m: &Machine, steps: &[Moved]) -> Value {
-    let object = |list: &[(String, i64)]| Value::Object(list.iter().map(|(n, v)| (n.clone(), json!(v))).collect());
+    let object = |list: &[(String, i64)]| {
+        Value::Object(list.iter().map(|(n, v)| (n.clone(), json!(v))).collect())
+    };
     let one = |step: &Moved| {
         let all: Vec<Value> = (0..m.program.threads.len())
-            .map(|t| reach::buffered(m, t, &step.state).iter().map(|(n, v)| json!([n, v])).collect::<Vec<_>>().into())
+            .map(|t| {
+                reach::buffered(m, t, &step.state)
+                    .iter()
+                    .map(|(n, v)| json!([n, v]))
+                    .collect::<Vec<_>>()
+                    .into()
+            })
             .collect();
         json!({
             "thread": m.program.threads[step.thread].name,
@@ -215,7 +294,13 @@ pub(super) fn steps_json(m: &Machine, steps: &[Moved]) -> Value {
     steps.iter().map(one).collect::<Vec<_>>().into()
 }
 
-fn as_json(session: &Session, program: &X86Program, found: &Reached, model: &str, seconds: f64) -> Value {
+fn as_json(
+    session: &Session,
+    program: &X86Program,
+    found: &Reached,
+    model: &str,
+    seconds: f64,
+) -> Value {
     let mut object = json!({
         "verdict": output::verdict_word(found.safety.word()),
         "property": found.safety.word(),
@@ -230,7 +315,9 @@ fn as_json(session: &Session, program: &X86Program, found: &Reached, model: &str
     });
     if let Some(way) = &found.interleaving {
         object["interleaving"] = steps_json(&found.machine, &way.steps);
-        object["unsafe_for"] = Value::Object(chosen(program, found, way).into_iter().map(|(v, t)| (v, json!(t))).collect());
+        object["unsafe_for"] = Value::Object(
+            chosen(program, found, way).into_iter().map(|(v, t)| (v, json!(t))).collect(),
+        );
     }
     object
 }

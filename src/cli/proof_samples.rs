@@ -50,7 +50,8 @@ pub(super) fn check(
     let start = Instant::now();
     let limit = FLOOR.max(took / PART);
     let enough = || start.elapsed() > limit || session.budget.check(0).is_err();
-    // That some number of processes has an initial state was decided before: where none was drawn, that is no fault of the proof.
+    // That some number of processes has an initial state was decided before: where none was drawn,
+    // that is no fault of the proof.
     audit(&Wanted { system, certificate, samples, seed: SEED, enough: &enough }).map(Some)
 }
 
@@ -77,12 +78,26 @@ pub(super) fn walked(
         let enough = || start.elapsed() > until || session.budget.check(0).is_err();
         let any_registers = translation.initial == Initial::Any;
         let walks = samples.div_ceil(WALK_PART);
-        match walk(&Walks { program: &program, memory, any_registers, walks, length: LENGTH, seed: SEED, enough: &enough })? {
+        match walk(&Walks {
+            program: &program,
+            memory,
+            any_registers,
+            walks,
+            length: LENGTH,
+            seed: SEED,
+            enough: &enough,
+        })? {
             Ok(found) => states += found,
             Err(found) => {
-                let who = if threads == 1 { "1 thread reaches".to_string() } else { format!("{threads} threads reach") };
-                let text = format!("the check of the answer by samples failed: {who} an unsafe state");
-                let mut error = Diagnostic::new(Stage::Internal, text).note(format!("state: {}", found.state));
+                let who = if threads == 1 {
+                    "1 thread reaches".to_string()
+                } else {
+                    format!("{threads} threads reach")
+                };
+                let text =
+                    format!("the check of the answer by samples failed: {who} an unsafe state");
+                let mut error =
+                    Diagnostic::new(Stage::Internal, text).note(format!("state: {}", found.state));
                 let step = |(thread, text): &(usize, Option<String>)| match text {
                     Some(text) => format!("P{thread}: {text}"),
                     None => format!("P{thread}: a store reaches memory"),
@@ -107,14 +122,20 @@ pub(super) fn text(audit: Option<&Audit>) -> String {
         (least, most) if least == most => format!("{least} processes"),
         (least, most) => format!("{least} to {most} processes"),
     };
-    let mut out = format!("{} machine states of {processes}, {} of them initial", grouped(audit.samples as u64), audit.initial);
+    let mut out = format!(
+        "{} machine states of {processes}, {} of them initial",
+        grouped(audit.samples as u64),
+        audit.initial
+    );
     if audit.buffered > 0 {
         out += &format!(", {} with store buffers in use", grouped(audit.buffered as u64));
     }
     out += &format!("; {} steps; seed {}", grouped(audit.steps as u64), audit.seed);
     if let Some(states) = audit.walked {
-        out +=
-            &format!("\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads", grouped(states as u64));
+        out += &format!(
+            "\n               {} states of random walks of the program, with 1 to {MOST_THREADS} threads",
+            grouped(states as u64)
+        );
     }
     out
 }
@@ -122,7 +143,8 @@ pub(super) fn text(audit: Option<&Audit>) -> String {
 /// The samples for JSON.
 pub(super) fn object(audit: Option<&Audit>) -> Value {
     let unchecked = audit.is_none().then_some("`--check-samples 0`");
-    let Audit { samples, initial, buffered, steps, processes, walked, seed } = audit.copied().unwrap_or_default();
+    let Audit { samples, initial, buffered, steps, processes, walked, seed } =
+        audit.copied().unwrap_or_default();
     let processes = processes.map(|(least, most)| [least, most]);
     json!({
         "samples": samples, "initial": initial, "buffered": buffered, "steps": steps, "processes": processes, "seed": seed,

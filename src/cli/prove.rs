@@ -1,6 +1,8 @@
-//! `prove` and `verify`: safety of parameterised systems for every number of processes, and the check of its certificates.
+//! `prove` and `verify`: safety of parameterised systems for every number of processes, and the
+//! check of its certificates.
 //!
-//! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2 bad input, 3 unknown.
+//! Exit code: 0 safe (`verify`: the certificate proves it), 1 unsafe (the certificate does not), 2
+//! bad input, 3 unknown.
 
 use super::args::{Format, ProofMemory, ProveArgs, VerifyArgs};
 use super::files::{expect_writable, write_text};
@@ -63,7 +65,12 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs) -> Result<u8, Diagn
 }
 
 /// Searches for a proof. `work` limits it.
-pub(super) fn search(session: &Session, args: &ProveArgs, system: &System, work: Option<u64>) -> Result<Outcome, Diagnostic> {
+pub(super) fn search(
+    session: &Session,
+    args: &ProveArgs,
+    system: &System,
+    work: Option<u64>,
+) -> Result<Outcome, Diagnostic> {
     let options = Options {
         memory: memory(args.model),
         approximate: !args.no_approximations,
@@ -78,13 +85,24 @@ pub(super) fn search(session: &Session, args: &ProveArgs, system: &System, work:
         return Err(no_initial_state(system));
     }
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
-        outcome.audit = proof_samples::check(session, args.sampling.check_samples, system, certificate, start.elapsed())?;
+        outcome.audit = proof_samples::check(
+            session,
+            args.sampling.check_samples,
+            system,
+            certificate,
+            start.elapsed(),
+        )?;
     }
     Ok(outcome)
 }
 
 /// Writes the files that are asked for.
-pub(super) fn save(session: &mut Session, args: &ProveArgs, system: &System, outcome: &Outcome) -> Result<(), Diagnostic> {
+pub(super) fn save(
+    session: &mut Session,
+    args: &ProveArgs,
+    system: &System,
+    outcome: &Outcome,
+) -> Result<(), Diagnostic> {
     if let Verdict::Safe { certificate, .. } = &outcome.verdict {
         if let Some(path) = &args.certificate {
             write_text(path, certificate)?;
@@ -108,18 +126,35 @@ fn memory(model: ProofMemory) -> Memory {
 
 fn no_initial_state(system: &System) -> Diagnostic {
     let place = system.init.place.0;
-    let error = Diagnostic::at(Stage::Type, place, "no initial state: no state satisfies `init`, whatever the number of processes");
-    let error =
-        if system.invariants.is_empty() { error } else { error.note("a state that an `invariant` describes is none of the system") };
-    error.note("every claim would hold of such a system; expected a formula that some state satisfies")
+    let error = Diagnostic::at(
+        Stage::Type,
+        place,
+        "no initial state: no state satisfies `init`, whatever the number of processes",
+    );
+    let error = if system.invariants.is_empty() {
+        error
+    } else {
+        error.note("a state that an `invariant` describes is none of the system")
+    };
+    error.note(
+        "every claim would hold of such a system; expected a formula that some state satisfies",
+    )
 }
 
 fn no_small_initial_state(most: usize) -> String {
-    format!("no initial state: no state of up to {most} processes satisfies `init`; of more processes this is not decided")
+    format!(
+        "no initial state: no state of up to {most} processes satisfies `init`; of more processes this is not decided"
+    )
 }
 
-fn smt(session: &Session, system: &System, certificate: &str, folder: &Path) -> Result<(), Diagnostic> {
-    mu_base::host::fs::create_dir_all(folder).map_err(|e| super::pipeline::file_error("create", folder, &e))?;
+fn smt(
+    session: &Session,
+    system: &System,
+    certificate: &str,
+    folder: &Path,
+) -> Result<(), Diagnostic> {
+    mu_base::host::fs::create_dir_all(folder)
+        .map_err(|e| super::pipeline::file_error("create", folder, &e))?;
     let mut result = Ok(());
     let written = obligations(system, certificate, &mut |name, text| {
         if result.is_ok() {
@@ -170,12 +205,20 @@ fn refused(session: &Session, system: &System, refused: &Refused) -> String {
         Refused::NoInitialState => "no initial state: no state satisfies `init`".into(),
         Refused::NoInitialStateUpTo(n) => no_small_initial_state(*n),
         Refused::Unreadable(e) => format!("line {}: {}", e.line, e.message),
-        Refused::Initiation(cube) => format!("cube {} is not shown to have no initial state", cube + 1),
+        Refused::Initiation(cube) => {
+            format!("cube {} is not shown to have no initial state", cube + 1)
+        }
         Refused::Consecution { cube, transition } => {
             let name = &system.transitions[*transition].name;
-            format!("`{name}` is not shown to lead into cube {} only from the cubes of the certificate", cube + 1)
+            format!(
+                "`{name}` is not shown to lead into cube {} only from the cubes of the certificate",
+                cube + 1
+            )
         }
-        Refused::Safety(claim) => format!("`unsafe` number {} is not shown to be in the cubes of the certificate", claim + 1),
+        Refused::Safety(claim) => format!(
+            "`unsafe` number {} is not shown to be in the cubes of the certificate",
+            claim + 1
+        ),
         Refused::TooLarge(what) => format!("{what} is too large for the verifier"),
         Refused::Stopped(stop) => format!("stopped: {}", stop.word()),
     }
@@ -237,7 +280,8 @@ pub(super) fn as_text(
     seconds: f64,
     program: Option<&Translation>,
 ) -> String {
-    let mut out = format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
+    let mut out =
+        format!("verdict        {}\nmodel          {}\n", word(&outcome.verdict), model(args));
     if let Verdict::Safe { asked, .. } = &outcome.verdict {
         let _ = writeln!(out, "processes      {}", numbers(system));
         if let Ok(premises) = premises(system, memory(args.model)) {
@@ -247,12 +291,19 @@ pub(super) fn as_text(
         let _ = writeln!(out, "checked        {}", proof_samples::text(outcome.audit.as_ref()));
     }
     if let Some(n) = outcome.empty_from {
-        let _ = writeln!(out, "initial        no initial state with {n} processes or more: no such state satisfies `init`");
+        let _ = writeln!(
+            out,
+            "initial        no initial state with {n} processes or more: no such state satisfies `init`"
+        );
     }
     if let Verdict::Unknown(w) = &outcome.verdict {
         let _ = writeln!(out, "why            {}", why(session, system, outcome, w));
         if let Some((least, most)) = outcome.searched {
-            let _ = writeln!(out, "instances      {}: no unsafe state, all states searched", range_text(least, most));
+            let _ = writeln!(
+                out,
+                "instances      {}: no unsafe state, all states searched",
+                range_text(least, most)
+            );
         }
     }
     let c = &outcome.counts;
@@ -266,7 +317,11 @@ pub(super) fn as_text(
         grouped(c.covered as u64),
         grouped(c.deleted as u64)
     );
-    let _ = writeln!(out, "approximations {} in the last search, {} refuted", c.approximations, outcome.refuted);
+    let _ = writeln!(
+        out,
+        "approximations {} in the last search, {} refuted",
+        c.approximations, outcome.refuted
+    );
     let _ = writeln!(
         out,
         "seconds        {seconds:.3}, {:.3} of them to verify\npeak memory    {} MiB",
@@ -290,7 +345,8 @@ fn range_text(least: usize, most: usize) -> String {
     }
 }
 
-/// What a proof rests on; of a program, what its translation assumes instead of numbers without bounds.
+/// What a proof rests on; of a program, what its translation assumes instead of numbers without
+/// bounds.
 fn assumptions(premises: &Premises, system: &System, program: Option<&Translation>) -> Vec<String> {
     let mut list = premises.assumptions(system);
     if let Some(translation) = program {
@@ -317,12 +373,18 @@ fn observer_text(run: &Run) -> String {
     let Some(observer) = run.steps.iter().find_map(watch) else { return String::new() };
     let threads = run.processes.saturating_sub(1);
     let s = if threads == 1 { "" } else { "s" };
-    format!("process #{observer} is no thread: it sees what is in memory, and the program has {threads} thread{s}\n")
+    format!(
+        "process #{observer} is no thread: it sees what is in memory, and the program has {threads} thread{s}\n"
+    )
 }
 
 fn claim_text(run: &Run) -> String {
     let who: Vec<String> = run.claim.1.iter().map(|p| format!("#{}", p + 1)).collect();
-    if who.is_empty() { "`unsafe` holds".into() } else { format!("`unsafe` holds of {}", who.join(", ")) }
+    if who.is_empty() {
+        "`unsafe` holds".into()
+    } else {
+        format!("`unsafe` holds of {}", who.join(", "))
+    }
 }
 
 fn run_text(run: &Run) -> String {
@@ -365,7 +427,11 @@ pub(super) fn as_json(
     match &outcome.verdict {
         Verdict::Safe { asked, .. } => {
             object["processes"] = json!(numbers(system));
-            object["assumed"] = json!(premises(system, memory(args.model)).map(|p| assumptions(&p, system, program)).unwrap_or_default());
+            object["assumed"] = json!(
+                premises(system, memory(args.model))
+                    .map(|p| assumptions(&p, system, program))
+                    .unwrap_or_default()
+            );
             object["verified"] = asked_json(asked);
             object["checked"] = proof_samples::object(outcome.audit.as_ref());
         }
@@ -393,19 +459,24 @@ fn asked_json(asked: &Asked) -> Value {
 
 type Verified = (System, Result<Asked, Refused>, Option<Translation>);
 
-/// Verifies a certificate: of a program, with the assumption that the number of threads bounds variables, else without.
+/// Verifies a certificate: of a program, with the assumption that the number of threads bounds
+/// variables, else without.
 fn verified(session: &mut Session, args: &VerifyArgs, text: &str) -> Result<Verified, Diagnostic> {
     let threads = session.common.threads.map_or(0, |_| session.threads());
     if !ends_in(&args.file, "asm") {
         let system = read(session, &args.file)?;
-        let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        let found =
+            mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         return Ok((system, found, None));
     }
-    let Translated { translation, system } = super::threads::translated(session, &args.file, &args.translation, false)?;
+    let Translated { translation, system } =
+        super::threads::translated(session, &args.file, &args.translation, false)?;
     let found = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
     if found.is_err() && translation.bounded {
-        let Translated { translation, system } = super::threads::translated(session, &args.file, &args.translation, true)?;
-        let again = mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
+        let Translated { translation, system } =
+            super::threads::translated(session, &args.file, &args.translation, true)?;
+        let again =
+            mu_prove::verify::verify_within(&system, text, &session.budget, threads, u64::MAX);
         if again.is_ok() {
             return Ok((system, again, Some(translation)));
         }
@@ -425,7 +496,8 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
     let (system, found, translation) = verified(session, args, &text)?;
     let rests = premises(&system, claimed);
     // Where nothing is in memory the models coincide.
-    let other = args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
+    let other =
+        args.model.map(memory).filter(|required| *required != claimed && system.has_memory());
     let mut audit = None;
     if found.is_ok() && other.is_none() {
         let samples = args.sampling.check_samples;
@@ -433,7 +505,8 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         if let (Some(audit), Some(_)) = (&mut audit, &translation) {
             let memory = if claimed == Memory::Tso { TSO } else { SC };
             let program = (args.file.as_path(), &args.translation);
-            audit.walked = Some(proof_samples::walked(session, program, memory, samples, start.elapsed())?);
+            audit.walked =
+                Some(proof_samples::walked(session, program, memory, samples, start.elapsed())?);
         }
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -449,13 +522,21 @@ pub(super) fn verify(session: &mut Session, args: &VerifyArgs) -> Result<u8, Dia
         Err(_) => (1, "refused"),
     };
     let model = |memory: Memory| if memory == Memory::Tso { "tso" } else { "sc" };
-    let mismatch =
-        other.map(|required| format!("the certificate is for `{}`, and `--model` requires `{}`", model(claimed), model(required)));
+    let mismatch = other.map(|required| {
+        format!(
+            "the certificate is for `{}`, and `--model` requires `{}`",
+            model(claimed),
+            model(required)
+        )
+    });
     let why = mismatch.or_else(|| found.as_ref().err().map(|r| refused(session, &system, r)));
     match session.common.format {
         Format::Text => {
             let described = rests.as_ref().map_or(model(claimed), Premises::model);
-            let mut out = format!("certificate    {word}\nmodel          {described}\nprocesses      {}\n", numbers(&system));
+            let mut out = format!(
+                "certificate    {word}\nmodel          {described}\nprocesses      {}\n",
+                numbers(&system)
+            );
             if let Ok(premises) = &rests {
                 out += &assumptions_text(&assumptions(premises, &system, translation.as_ref()));
             }

@@ -1,6 +1,7 @@
 //! `check` of real-valued formulas: the value of each, on models with or without probabilities.
 //!
-//! A value is exact; where only bounds are found, the answer is *unknown* with them. Plus infinity is `true` and minus infinity `false`.
+//! A value is exact; where only bounds are found, the answer is *unknown* with them. Plus infinity
+//! is `true` and minus infinity `false`.
 
 use super::args::{CheckArgs, Format};
 use super::chance;
@@ -22,7 +23,8 @@ pub(super) fn is_meant(subject: &Loaded, texts: &[Text]) -> bool {
     let real = |text: &Text| {
         let Ok(file) = text.parsed() else { return false };
         has_real_operator(&file.formula)
-            || check_formula(&file, &subject.data, &subject.actions).is_err() && check_real(&file, &subject.data, &subject.actions).is_ok()
+            || check_formula(&file, &subject.data, &subject.actions).is_err()
+                && check_real(&file, &subject.data, &subject.actions).is_ok()
     };
     subject.model.is_probabilistic() || texts.iter().any(real)
 }
@@ -35,7 +37,12 @@ struct Found {
 }
 
 /// Values of formulas.
-pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: &[Text]) -> Result<u8, Diagnostic> {
+pub(super) fn run(
+    session: &Session,
+    args: &CheckArgs,
+    subject: &Loaded,
+    texts: &[Text],
+) -> Result<u8, Diagnostic> {
     let wants = [
         (args.evidence.is_some(), "--evidence"),
         (args.game.is_some(), "--game"),
@@ -44,7 +51,8 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
         (args.engine().name() == "symbolic", "--engine symbolic"),
     ];
     if let Some((_, option)) = wants.iter().find(|(wanted, _)| *wanted) {
-        let message = format!("`{option}` is not for real-valued formulas and probabilistic models");
+        let message =
+            format!("`{option}` is not for real-valued formulas and probabilistic models");
         return Err(Diagnostic::new(Stage::Unsupported, message));
     }
     let read = |text: &Text| check_real(&text.parsed()?, &subject.data, &subject.actions);
@@ -60,7 +68,8 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
     let mut refuse = |text: &Text, why: &Diagnostic| {
         refused = true;
         eprint!("{}", why.render(&session.sources));
-        let mut object = as_json(text, &Found { bounds: Err(Stop::Interrupted), equations: 0, seconds: 0.0 });
+        let mut object =
+            as_json(text, &Found { bounds: Err(Stop::Interrupted), equations: 0, seconds: 0.0 });
         object["reason"] = "error".into();
         object["error"] = output::error_as_json(why, &session.sources);
         let line = in_text.then(|| format!("{}: unknown (error)\n", text.name.display()));
@@ -78,10 +87,11 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
         };
         let (mut equations, mut bounds) = (0, Err(stop.clone()));
         if stop == Stop::Complete {
-            let made = translate(formula, &system, &*subject.labels, &session.budget).and_then(|made| {
-                equations = made.nodes.len();
-                solve(&made, &session.budget)
-            });
+            let made =
+                translate(formula, &system, &*subject.labels, &session.budget).and_then(|made| {
+                    equations = made.nodes.len();
+                    solve(&made, &session.budget)
+                });
             bounds = match made {
                 Ok(bounds) => Ok(bounds),
                 Err(Diagnostic { stop: Some(stop), .. }) => Err(stop),
@@ -101,11 +111,19 @@ pub(super) fn run(session: &Session, args: &CheckArgs, subject: &Loaded, texts: 
             },
             Err(_) => 3,
         });
-        let violated = matches!(&found.bounds, Ok(bounds) if matches!(bounds.value(), Some(Real::Minus)));
-        output::verdict_of(&text.name, Some(as_json(text, &found)), in_text.then(|| as_text(text, &found)), violated)?;
+        let violated =
+            matches!(&found.bounds, Ok(bounds) if matches!(bounds.value(), Some(Real::Minus)));
+        output::verdict_of(
+            &text.name,
+            Some(as_json(text, &found)),
+            in_text.then(|| as_text(text, &found)),
+            violated,
+        )?;
     }
     if session.common.format == Format::Json {
-        output::object(json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }))?;
+        output::object(
+            json!({ "results": output::verdicts(), "peak_memory_bytes": session.peak_memory() }),
+        )?;
     }
     Ok(if refused { 2 } else { code })
 }
@@ -116,7 +134,9 @@ const LONGEST: usize = 60;
 fn shown(value: &Real) -> String {
     let text = value.to_string();
     match value.about() {
-        Some(d) if text.len() > LONGEST => format!("about {d} (a fraction of {} digits)", text.len() - 1),
+        Some(d) if text.len() > LONGEST => {
+            format!("about {d} (a fraction of {} digits)", text.len() - 1)
+        }
         Some(d) => format!("{text} (about {d})"),
         None => text,
     }
@@ -128,7 +148,11 @@ fn as_text(text: &Text, found: &Found) -> String {
         Ok(bounds) => match bounds.value() {
             Some(value @ Real::Number(_)) => format!("{name}: value {}\n", shown(value)),
             Some(value) => format!("{name}: {value}\n"),
-            None => format!("{name}: unknown, between {} and {}\n", shown(&bounds.lower), shown(&bounds.upper)),
+            None => format!(
+                "{name}: unknown, between {} and {}\n",
+                shown(&bounds.lower),
+                shown(&bounds.upper)
+            ),
         },
         Err(stop) => format!("{name}: unknown ({})\n", stop.word()),
     }
@@ -148,7 +172,11 @@ fn as_json(text: &Text, found: &Found) -> Value {
     match &found.bounds {
         Ok(bounds) => match bounds.value() {
             Some(value) => {
-                object["verdict"] = if let Real::Number(_) = value { "value".into() } else { value.to_string().into() };
+                object["verdict"] = if let Real::Number(_) = value {
+                    "value".into()
+                } else {
+                    value.to_string().into()
+                };
                 object["value"] = value.to_string().into();
                 if let Some(about) = value.about() {
                     object["about"] = about.into();

@@ -1,7 +1,8 @@
-//! Readers of other front ends for the language server: a text -> the error that commands would find in it, and what its names mean.
+//! Readers of other front ends for the language server: a text -> the error that commands would
+//! find in it, and what its names mean.
 //!
-//! Invariant: a text that a command takes has none. A program has no number of threads yet: it is read as one for two and as one for any number, and an error
-//! is told if neither takes it.
+//! Invariant: a text that a command takes has none. A program has no number of threads yet: it is
+//! read as one for two and as one for any number, and an error is told if neither takes it.
 
 use super::program::elsewhere;
 use mu_axioms::cat::Model;
@@ -17,9 +18,13 @@ use std::path::Path;
 /// Threads of a program that is only read.
 const THREADS: usize = 2;
 
-/// What is wrong with a text, by the name of its file. `beside`: the text of a file in the same folder, as models include them. None: no front end here
-/// reads such files.
-pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+/// What is wrong with a text, by the name of its file. `beside`: the text of a file in the same
+/// folder, as models include them. None: no front end here reads such files.
+pub(super) fn read(
+    path: &Path,
+    text: &str,
+    beside: &dyn Fn(&str) -> Option<String>,
+) -> Option<Read> {
     let mut sources = SourceMap::new();
     let name = path.file_name()?.to_string_lossy().into_owned();
     let ending = ending(path)?;
@@ -46,7 +51,8 @@ pub(super) fn read(path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<Stri
         }
         "pbes" => {
             // The parameter layer has names of its own, which are not told yet.
-            meaning = (!has_parameters(text)).then(|| plain(&name, text, mu_formula::equations::names));
+            meaning =
+                (!has_parameters(text)).then(|| plain(&name, text, mu_formula::equations::names));
             equations(&mut sources, &name, text)
         }
         "litmus" => {
@@ -71,13 +77,20 @@ fn plain(name: &str, text: &str, names: fn(SourceId, &str) -> Naming) -> Meaning
     Meaning { naming: names(source, text), sources, source, included: Vec::new() }
 }
 
-fn of_model(name: &str, text: &str, beside: &dyn Fn(&str) -> Option<String>, model: Option<&Model>) -> Meaning {
+fn of_model(
+    name: &str,
+    text: &str,
+    beside: &dyn Fn(&str) -> Option<String>,
+    model: Option<&Model>,
+) -> Meaning {
     let mut sources = SourceMap::new();
     let source = sources.add(name, text);
     let said = || Dialect::of_head(&mu_axioms::cat::head(text)).vocabulary();
     let vocabulary = model.map_or_else(said, |m| m.vocabulary().clone());
     let included = RefCell::new(Vec::new());
-    let resolve = |name: &str| beside(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())));
+    let resolve = |name: &str| {
+        beside(name).inspect(|text| included.borrow_mut().push((name.to_string(), text.clone())))
+    };
     let naming = mu_axioms::cat::names(&mut sources, source, &resolve, &vocabulary, model);
     Meaning { naming, sources, source, included: included.into_inner() }
 }
@@ -104,5 +117,8 @@ fn program(source: SourceId, text: &str) -> Result<(), Diagnostic> {
 
 fn equations(sources: &mut SourceMap, name: &str, text: &str) -> Result<(), Diagnostic> {
     let expanded = mu_syntax::template::expand(name, text, &[], sources)?;
-    check_specification(&mu_formula::equations::read(expanded.source, &expanded.text)?.specification).map(drop)
+    check_specification(
+        &mu_formula::equations::read(expanded.source, &expanded.text)?.specification,
+    )
+    .map(drop)
 }

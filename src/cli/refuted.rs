@@ -1,7 +1,9 @@
-//! The run of a system that is not safe, as evidence: replayed step by step on the model of its number of processes, told and drawn as that of formulas is.
+//! The run of a system that is not safe, as evidence: replayed step by step on the model of its
+//! number of processes, told and drawn as that of formulas is.
 //!
-//! The prover's run leaves cells open that no step asks for ([`mu_cubicle::machine`]). Here each gets a value, so that the run is one of the model that
-//! `explore` and `check` search, from one of its initial states; the last step is `unsafe`.
+//! The prover's run leaves cells open that no step asks for ([`mu_cubicle::machine`]). Here each
+//! gets a value, so that the run is one of the model that `explore` and `check` search, from one of
+//! its initial states; the last step is `unsafe`.
 
 use super::files::expect_writable;
 use super::page;
@@ -30,14 +32,25 @@ pub(super) fn expect_evidence(path: &Path) -> Result<(), Diagnostic> {
 }
 
 /// Writes the run to a file whose name says in which form. `file`: that of the system.
-pub(super) fn save(session: &Session, path: &Path, file: &Path, system: &System, memory: Memory, run: &Run) -> Result<(), Diagnostic> {
+pub(super) fn save(
+    session: &Session,
+    path: &Path,
+    file: &Path,
+    system: &System,
+    memory: Memory,
+    run: &Run,
+) -> Result<(), Diagnostic> {
     let (model, evidence, story) = told(system, memory, run)?;
     let name = file_name(file);
     if page::is_named_so(path) {
         return page::write(session, path, &name, &[Shown::of("evidence", as_json(&story, file))]);
     }
     let n = story.steps.len();
-    let what = format!("a run of {n} step{} with {} processes to an unsafe state", if n == 1 { "" } else { "s" }, run.processes);
+    let what = format!(
+        "a run of {n} step{} with {} processes to an unsafe state",
+        if n == 1 { "" } else { "s" },
+        run.processes
+    );
     let drawn = Drawn { model: &model, typed: None, evidence: &evidence, story: &story };
     draw(session, path, file, &drawn, (&format!("unsafe: {name}"), &what))
 }
@@ -51,24 +64,36 @@ fn as_json(story: &Story, file: &Path) -> Value {
 }
 
 /// The run on the model of its number of processes.
-fn told<'s>(system: &'s System, memory: Memory, run: &Run) -> Result<(SystemModel<'s>, Evidence, Story), Diagnostic> {
+fn told<'s>(
+    system: &'s System,
+    memory: Memory,
+    run: &Run,
+) -> Result<(SystemModel<'s>, Evidence, Story), Diagnostic> {
     let (claim, procs) = (&system.unsafes[run.claim.0], &run.claim.1);
     // Numbers of values and of buffers are those of one machine.
     let machine = run.machine(system, memory)?;
     let acts: Vec<Act> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, procs)?;
     let settled = machine.settled(&replayed, claim, procs);
-    let settled = settled.ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value fits"))?;
+    let settled = settled
+        .ok_or_else(|| Diagnostic::internal("a run leaves a cell open that no value fits"))?;
     let model = SystemModel::started(machine, settled.start.clone());
     let mut walk = Walk::new(&model, 0)?;
     for (act, state) in &settled.steps {
         let label = label(system, act);
-        let step = walk.moves().iter().position(|m| model.label_text(m.label) == label && model.state(&m.state) == *state);
+        let step = walk
+            .moves()
+            .iter()
+            .position(|m| model.label_text(m.label) == label && model.state(&m.state) == *state);
         take(&mut walk, step, &label)?;
     }
     let step = walk.moves().iter().position(|m| model.label_text(m.label) == UNSAFE);
     take(&mut walk, step, UNSAFE)?;
-    let steps = walk.path().iter().map(|m| PathStep { label: m.label, group: m.group as usize, state: m.state.clone() });
+    let steps = walk.path().iter().map(|m| PathStep {
+        label: m.label,
+        group: m.group as usize,
+        state: m.state.clone(),
+    });
     let evidence = evidence(&model, &Way { steps: steps.collect(), back_to: None });
     drop(walk);
     mu_evidence::checker::replay(&evidence, &model)?;
@@ -77,7 +102,11 @@ fn told<'s>(system: &'s System, memory: Memory, run: &Run) -> Result<(SystemMode
 }
 
 fn take(walk: &mut Walk<'_>, step: Option<usize>, label: &str) -> Result<(), Diagnostic> {
-    let step = step.ok_or_else(|| Diagnostic::internal(format!("the model does not do the step `{label}` of the machine's run")))?;
+    let step = step.ok_or_else(|| {
+        Diagnostic::internal(format!(
+            "the model does not do the step `{label}` of the machine's run"
+        ))
+    })?;
     walk.take(step).map(|_| ())
 }
 

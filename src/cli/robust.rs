@@ -1,9 +1,11 @@
 //! `robust`: whether store buffers change what a program does, and fences after which they do not.
 //!
-//! Robustness compares executions that end with empty store buffers: registers and `eip` at their end. Assertions on memory see buffered
-//! stores, so they are searched under total store order as well.
+//! Robustness compares executions that end with empty store buffers: registers and `eip` at their
+//! end. Assertions on memory see buffered stores, so they are searched under total store order as
+//! well.
 //!
-//! Exit code: 0 robust (with `--fences`: made so), 1 not robust or, with `--assert`, unsafe, 2 bad input, 3 unknown (a limit).
+//! Exit code: 0 robust (with `--fences`: made so), 1 not robust or, with `--assert`, unsafe, 2 bad
+//! input, 3 unknown (a limit).
 
 use super::args::{Format, RobustArgs};
 use super::output;
@@ -47,7 +49,10 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     };
     let first = args.first.map(|t| t as usize);
     if let Some(first) = first.filter(|t| *t >= program.threads.len()) {
-        let message = format!("`--first {first}`: the program has the threads 0 to {}", program.threads.len() - 1);
+        let message = format!(
+            "`--first {first}`: the program has the threads 0 to {}",
+            program.threads.len() - 1
+        );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let found = match &asserted {
@@ -60,9 +65,13 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
         _ => None,
     };
     let under_tso = match &asserted {
-        Some(program) if found.unsafe_state.is_none() && program.unsafe_states.iter().any(Property::reads_memory) => {
+        Some(program)
+            if found.unsafe_state.is_none()
+                && program.unsafe_states.iter().any(Property::reads_memory) =>
+        {
             let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
-            let reached = reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
+            let reached =
+                reach::reach(program, memory::TSO, None, session.threads(), &session.budget, &bar)?;
             bar.finish();
             Some(reached)
         }
@@ -70,8 +79,18 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
     };
     let counting = Counting { preemptions: args.preemptions, first, starts: args.starts };
     let count = if args.count { Some(count(&program, counting, &session.budget)?) } else { None };
-    let fences = if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
-    let answer = Answer { found, way, asserted: args.assert, unsafe_way, under_tso, count, fences, seconds: start.elapsed().as_secs_f64() };
+    let fences =
+        if args.fences { Some(fences::smallest(&program, &session.budget)?) } else { None };
+    let answer = Answer {
+        found,
+        way,
+        asserted: args.assert,
+        unsafe_way,
+        under_tso,
+        count,
+        fences,
+        seconds: start.elapsed().as_secs_f64(),
+    };
     match session.common.format {
         Format::Text => print(&as_text(session, &program, &answer))?,
         Format::Json => output::object(as_json(session, &program, &answer))?,
@@ -89,15 +108,19 @@ pub(super) fn run(session: &mut Session, args: &RobustArgs) -> Result<u8, Diagno
 /// A program with states that it calls unsafe.
 fn with_assertions(session: &mut Session, args: &RobustArgs) -> Result<X86Program, Diagnostic> {
     if ends_in(&args.file, "litmus") {
-        return Err(Diagnostic::new(Stage::Usage, "`--assert` is for programs: a litmus test has no section `unsafe_prop`"));
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            "`--assert` is for programs: a litmus test has no section `unsafe_prop`",
+        ));
     }
     read_asserted(session, &args.file, args.threads_of)
 }
 
 /// The verdict on the assertions, and whether it is one under total store order.
 ///
-/// An unsafe state under sequential consistency is one under total store order. The converse holds of a robust program if the assertions
-/// compare registers and places only: emptying the buffers keeps these. Assertions on memory are searched under total store order.
+/// An unsafe state under sequential consistency is one under total store order. The converse holds
+/// of a robust program if the assertions compare registers and places only: emptying the buffers
+/// keeps these. Assertions on memory are searched under total store order.
 fn safety(answer: &Answer) -> (Safety, bool) {
     match (&answer.found.unsafe_state, &answer.under_tso, &answer.found.stop) {
         (Some(_), ..) => (Safety::Unsafe, true),
@@ -109,7 +132,9 @@ fn safety(answer: &Answer) -> (Safety, bool) {
 
 /// The interleaving to an unsafe state, and the machine that ran it.
 fn unsafe_interleaving(answer: &Answer) -> Option<(&Machine, &Interleaving)> {
-    let searched = || answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)));
+    let searched = || {
+        answer.under_tso.as_ref().and_then(|r| r.interleaving.as_ref().map(|way| (&r.machine, way)))
+    };
     answer.unsafe_way.as_ref().map(|(machine, way)| (machine, way)).or_else(searched)
 }
 
@@ -130,17 +155,26 @@ fn instruction<'p>(program: &'p Program, place: &Place) -> &'p str {
 fn stale(program: &Program, b: &Borderline) -> String {
     let (thread, cell) = (&program.threads[b.thread].name, &program.cells[b.cell]);
     let (old, new) = (cell.width.signed(b.stale), cell.width.signed(b.newest));
-    format!("the last load takes {}={new}; with a store buffer {thread} may take the older {}={old}", cell.name, cell.name)
+    format!(
+        "the last load takes {}={new}; with a store buffer {thread} may take the older {}={old}",
+        cell.name, cell.name
+    )
 }
 
 fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     let found = &answer.found;
-    let mut out = format!("verdict        {}\nthreads        {}\n", word(found.robust()), program.threads.len());
+    let mut out = format!(
+        "verdict        {}\nthreads        {}\n",
+        word(found.robust()),
+        program.threads.len()
+    );
     if answer.asserted {
         let (safety, tso) = safety(answer);
         let under = match (&answer.under_tso, safety, tso) {
             (Some(_), ..) => "total store order",
-            (None, Safety::Unsafe | Safety::Safe, true) => "sequential consistency, hence under total store order",
+            (None, Safety::Unsafe | Safety::Safe, true) => {
+                "sequential consistency, hence under total store order"
+            }
             _ => "sequential consistency",
         };
         let _ = writeln!(out, "assertions     {} under {under}", safety.word());
@@ -156,9 +190,19 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
     if let Some(c) = &answer.count {
         let more = if c.stop == Stop::Complete { "" } else { "more than " };
         let _ = writeln!(out, "interleavings  {more}{}", grouped(c.interleavings));
-        let _ = writeln!(out, "borderline     {more}{}\nrecurring      {more}{}", grouped(c.borderline), grouped(c.recurring));
+        let _ = writeln!(
+            out,
+            "borderline     {more}{}\nrecurring      {more}{}",
+            grouped(c.borderline),
+            grouped(c.recurring)
+        );
     }
-    let _ = writeln!(out, "seconds        {:.3}\npeak memory    {} MiB", answer.seconds, session.peak_memory() >> 20);
+    let _ = writeln!(
+        out,
+        "seconds        {:.3}\npeak memory    {} MiB",
+        answer.seconds,
+        session.peak_memory() >> 20
+    );
     if let (Some(b), Some((machine, way))) = (&found.borderline, &answer.way) {
         let _ = write!(out, "\nborderline interleaving\n{}", table(machine, way));
         let _ = writeln!(out, "{}", stale(program, b));
@@ -171,19 +215,31 @@ fn as_text(session: &Session, program: &Program, answer: &Answer) -> String {
             Some(places) if places.is_empty() => writeln!(out, "\nno fences are needed"),
             Some(places) => {
                 let count = |r: Repair| (places.iter().filter(|p| p.repair == r).count(), r.word());
-                let parts = [Repair::Lock, Repair::Fence].map(count).into_iter().filter(|c| c.0 > 0);
+                let parts =
+                    [Repair::Lock, Repair::Fence].map(count).into_iter().filter(|c| c.0 > 0);
                 let parts: Vec<String> = parts.map(|(n, word)| format!("{n} {word}")).collect();
                 let _ = writeln!(out, "\nrobust with {}, and with no fewer", parts.join(" and "));
                 places.iter().try_for_each(|p| {
                     let (line, column) = session.sources.line_column(p.before);
                     let file = &session.sources.get(p.before.source).name;
-                    writeln!(out, "  {file}:{line}:{column}: {} before `{}`", p.repair.word(), instruction(program, p))
+                    writeln!(
+                        out,
+                        "  {file}:{line}:{column}: {} before `{}`",
+                        p.repair.word(),
+                        instruction(program, p)
+                    )
                 })
             }
             None => writeln!(out, "\nfences were not found: {}", f.stop.word()),
         };
         let proof = f.proof.as_ref().map_or(0, |p| p.states);
-        let _ = writeln!(out, "{} places, {} checks, {} states in the last one", f.candidates, f.checks, grouped(proof));
+        let _ = writeln!(
+            out,
+            "{} places, {} checks, {} states in the last one",
+            f.candidates,
+            f.checks,
+            grouped(proof)
+        );
     }
     out
 }
@@ -211,7 +267,8 @@ fn as_json(session: &Session, program: &Program, answer: &Answer) -> Value {
     }
     if answer.asserted {
         let (safety, tso) = safety(answer);
-        object["assertions"] = json!({ "property": safety.word(), "model": if tso { "tso" } else { "sc" } });
+        object["assertions"] =
+            json!({ "property": safety.word(), "model": if tso { "tso" } else { "sc" } });
         if let Some(reached) = &answer.under_tso {
             object["assertions"]["tso_states"] = json!(reached.states);
             object["assertions"]["bound_reached"] = json!(reached.bound_reached);

@@ -1,6 +1,8 @@
-//! Check of *true for every value* by samples, before it is printed: [`mu_regions::audit`] for each case of each abstract model.
+//! Check of *true for every value* by samples, before it is printed: [`mu_regions::audit`] for each
+//! case of each abstract model.
 //!
-//! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of the run, and at least some milliseconds.
+//! A violation is an internal error with the concrete state. Cost: at most a tenth of the time of
+//! the run, and at least some milliseconds.
 
 use super::args::CheckArgs;
 use super::component_samples::Sampled;
@@ -55,7 +57,10 @@ pub(super) fn check<'s>(
     session: &Session,
     args: &CheckArgs,
     model: &Abstract,
-    (studies, members): (impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone, &[Vec<Member>]),
+    (studies, members): (
+        impl Iterator<Item = (&'s Instance, &'s Study<'s>)> + Clone,
+        &[Vec<Member>],
+    ),
     took: Duration,
 ) -> Result<Checked, Diagnostic> {
     let mut checked = Checked { off: args.check_samples == 0, ..Checked::default() };
@@ -66,13 +71,16 @@ pub(super) fn check<'s>(
     let limit = FLOOR.max(took / PART);
     if model.replicas.is_some() {
         let (studies, samples) = (studies.collect::<Vec<_>>(), args.check_samples);
-        checked.audit = Sampled { session, model, studies: &studies, members, samples, seed: SEED, limit }.run()?;
+        checked.audit =
+            Sampled { session, model, studies: &studies, members, samples, seed: SEED, limit }
+                .run()?;
         return Ok(checked);
     }
     let cases = studies.clone().map(|(_, s)| s.cases().len()).sum::<usize>().max(1);
     let mut seen = 0;
     for (instance, study) in studies {
-        let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
+        let families: Vec<(&Family, usize)> =
+            model.families.iter().zip(instance.tracked.iter().copied()).collect();
         study.all_covered(SEED)?;
         for case in study.cases() {
             seen += 1;

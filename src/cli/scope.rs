@@ -1,9 +1,13 @@
-//! Options without effect on a run: each is rejected before anything is read, so that no option is ignored in silence.
+//! Options without effect on a run: each is rejected before anything is read, so that no option is
+//! ignored in silence.
 //!
-//! In: the command and the options that its command line names. A default value is not named. Out: a usage error with the
-//! option and what it is for. Options that a command knows in itself to be without effect are rejected there.
+//! In: the command and the options that its command line names. A default value is not named. Out:
+//! a usage error with the option and what it is for. Options that a command knows in itself to be
+//! without effect are rejected there.
 
-use super::args::{By, CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, ThreadsOf};
+use super::args::{
+    By, CheckArgs, Command, ExpandArgs, ExploreArgs, Language, LitmusArgs, ThreadsOf,
+};
 use super::files::Form;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -48,7 +52,11 @@ fn without_effect(id: &str, meant: &str) -> Diagnostic {
         "chosen_engine" => "--engine".to_string(),
         id => format!("--{}", id.replace('_', "-")),
     };
-    Diagnostic::new(Stage::Usage, format!("`{option}` has no effect on this run: it is for {meant}")).note("omit the option")
+    Diagnostic::new(
+        Stage::Usage,
+        format!("`{option}` has no effect on this run: it is for {meant}"),
+    )
+    .note("omit the option")
 }
 
 /// All options of a command that may be without effect.
@@ -58,11 +66,21 @@ fn rows(command: &Command) -> Vec<Row> {
         Command::Program(a) => {
             let any = a.threads_of == ThreadsOf::Any;
             // A proof rejects `-D` by itself.
-            [of_translation(any, "any number of threads (`--threads-of any`)"), vec![("define", any, PARAMETERS)]].concat()
+            [
+                of_translation(any, "any number of threads (`--threads-of any`)"),
+                vec![("define", any, PARAMETERS)],
+            ]
+            .concat()
         }
         Command::Prove(a) => of_translation(is_asm(&a.file), ASM),
-        Command::Verify(a) => [of_translation(is_asm(&a.file), ASM), vec![("max_states", false, "searches, which store states")]].concat(),
-        Command::Robust(a) => vec![("threads_of", is_asm(&a.file), ASM), ("define", false, PARAMETERS)],
+        Command::Verify(a) => [
+            of_translation(is_asm(&a.file), ASM),
+            vec![("max_states", false, "searches, which store states")],
+        ]
+        .concat(),
+        Command::Robust(a) => {
+            vec![("threads_of", is_asm(&a.file), ASM), ("define", false, PARAMETERS)]
+        }
         Command::Expand(a) => of_expand(a),
         Command::Litmus(a) => of_litmus(a),
         Command::Check(a) => of_check(a),
@@ -142,9 +160,17 @@ const FORMULA: &str = "a check of formulas";
 
 fn of_check(args: &CheckArgs) -> Vec<Row> {
     let formulas = !args.formulas.is_empty() || !args.formula.is_empty();
-    let any = args.common.define.iter().any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"));
+    let any = args
+        .common
+        .define
+        .iter()
+        .any(|d| d.split_once('=').is_some_and(|(_, value)| value.trim() == "any"));
     vec![
-        ("check_samples", formulas && any, "formulas for every value of a parameter (`-D NAME=any`)"),
+        (
+            "check_samples",
+            formulas && any,
+            "formulas for every value of a parameter (`-D NAME=any`)",
+        ),
         ("checkpoint_every", args.keeping.is_wanted(), "`--checkpoint` and `--resume`"),
         ("solver", formulas, FORMULA),
         ("count", formulas, FORMULA),

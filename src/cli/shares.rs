@@ -1,11 +1,15 @@
-//! Checkpoints of a search by several processes in a folder that all of them see: `round-NUMBER.PROCESS-of-PROCESSES.share`, see [`mu_explore::Stamp`].
+//! Checkpoints of a search by several processes in a folder that all of them see:
+//! `round-NUMBER.PROCESS-of-PROCESSES.share`, see [`mu_explore::Stamp`].
 //!
-//! In: a process's share; out: a file, written beside its name and then renamed. A checkpoint counts when the shares of all processes are there and are of
-//! one run and number; the newest that counts is gone on with, by any number of processes. Process 0 removes what a newer one replaces.
+//! In: a process's share; out: a file, written beside its name and then renamed. A checkpoint
+//! counts when the shares of all processes are there and are of one run and number; the newest that
+//! counts is gone on with, by any number of processes. Process 0 removes what a newer one replaces.
 //!
-//! The searches of formulas have a folder each in that folder, named by the formula and a sum of its text ([`Rack`]).
+//! The searches of formulas have a folder each in that folder, named by the formula and a sum of
+//! its text ([`Rack`]).
 //!
-//! Invariant: a folder in which some process was killed, at whatever moment, has the last checkpoint that all processes had written, whole.
+//! Invariant: a folder in which some process was killed, at whatever moment, has the last
+//! checkpoint that all processes had written, whole.
 
 use super::args::Keeping;
 use super::begun;
@@ -92,21 +96,29 @@ fn newest(folder: &Path) -> Result<Stamp, Diagnostic> {
             };
             let named = (own.number, own.process, own.processes) == (number, process, processes);
             let beside = named && first.get_or_insert_with(|| own.clone()).is_beside(&own);
-            (!beside).then(|| format!("{}: it is of another run than the shares beside it", path.display()))
+            (!beside).then(|| {
+                format!("{}: it is of another run than the shares beside it", path.display())
+            })
         });
         match (first, missing) {
             (Some(first), None) => return Ok(first),
             (_, missing) => why.extend(missing),
         }
     }
-    let message = format!("{}: there is no whole checkpoint of several processes", folder.display());
-    let error = Diagnostic::new(Stage::File, message).note("all processes need to see this folder, with the shares of all");
+    let message =
+        format!("{}: there is no whole checkpoint of several processes", folder.display());
+    let error = Diagnostic::new(Stage::File, message)
+        .note("all processes need to see this folder, with the shares of all");
     Err(why.into_iter().take(3).fold(error, Diagnostic::note))
 }
 
-/// The checkpoint to go on from, if one is asked for; before the processes meet, so that all have the same.
-/// `reports`: whether this process reports.
-pub(super) fn resumed(folder: Option<&Path>, fingerprint: &str, reports: bool) -> Result<Option<(PathBuf, Stamp)>, Diagnostic> {
+/// The checkpoint to go on from, if one is asked for; before the processes meet, so that all have
+/// the same. `reports`: whether this process reports.
+pub(super) fn resumed(
+    folder: Option<&Path>,
+    fingerprint: &str,
+    reports: bool,
+) -> Result<Option<(PathBuf, Stamp)>, Diagnostic> {
     let Some(folder) = folder else { return Ok(None) };
     match newest(folder) {
         Ok(stamp) if stamp.fingerprint == fingerprint => Ok(Some((folder.to_path_buf(), stamp))),
@@ -130,12 +142,14 @@ impl Shares {
         from: Option<(PathBuf, Stamp)>,
         say: bool,
     ) -> Result<Self, Diagnostic> {
-        std::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         let probe = folder.join(format!("{me}.probe"));
         std::fs::write(&probe, b"").map_err(|e| file_error("cannot write", &probe, &e))?;
         std::fs::remove_file(&probe).map_err(|e| file_error("cannot remove", &probe, &e))?;
         output::will_keep();
-        let (folder, last, marked) = (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
+        let (folder, last, marked) =
+            (folder.to_path_buf(), Mutex::new(Instant::now()), folder.to_path_buf());
         Ok(Self { folder, every, last, fingerprint, say, me, processes, from, marked })
     }
     /// The folder that is written to.
@@ -167,7 +181,11 @@ pub(super) struct Rack {
 
 /// The checkpoints in a folder, by name: one whole checkpoint of each search; none if the run ended
 /// before the first. `reports`: whether this process reports.
-pub(super) fn kept_in(folder: &Path, fingerprint: &str, reports: bool) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
+pub(super) fn kept_in(
+    folder: &Path,
+    fingerprint: &str,
+    reports: bool,
+) -> Result<BTreeMap<String, Stamp>, Diagnostic> {
     let unread = |e: std::io::Error| file_error("cannot read the folder", folder, &e);
     let mut found = BTreeMap::new();
     for entry in mu_base::host::read_dir(folder).map_err(unread)? {
@@ -184,8 +202,12 @@ pub(super) fn kept_in(folder: &Path, fingerprint: &str, reports: bool) -> Result
             begun::report(folder);
         }
     } else if found.is_empty() {
-        let message = format!("{}: there is no whole checkpoint of a formula by several processes", folder.display());
-        return Err(Diagnostic::new(Stage::File, message).note("all processes need to see this folder, with the shares of all"));
+        let message = format!(
+            "{}: there is no whole checkpoint of a formula by several processes",
+            folder.display()
+        );
+        return Err(Diagnostic::new(Stage::File, message)
+            .note("all processes need to see this folder, with the shares of all"));
     }
     Ok(found)
 }
@@ -209,20 +231,34 @@ impl Shelves for Rack {
         let (stem, identity) = self.current.borrow().clone();
         let name = format!("{stem}-{search}");
         let fingerprint = format!("{}; formula: {identity}", self.fingerprint);
-        let from = self.from.as_ref().and_then(|(folder, kept)| Some((folder.join(&name), kept.get(&name)?.clone())));
+        let from = self
+            .from
+            .as_ref()
+            .and_then(|(folder, kept)| Some((folder.join(&name), kept.get(&name)?.clone())));
         if let Some((folder, stamp)) = &from
             && stamp.fingerprint != fingerprint
         {
             return Err(other(folder));
         }
-        let shares = Shares::new(&self.folder.join(&name), self.every, fingerprint, self.places, from, self.say)?;
+        let shares = Shares::new(
+            &self.folder.join(&name),
+            self.every,
+            fingerprint,
+            self.places,
+            from,
+            self.say,
+        )?;
         Ok(Box::new(Shares { marked: self.folder.clone(), ..shares }))
     }
 }
 
 fn other(folder: &Path) -> Diagnostic {
-    let message = format!("{}: the checkpoint is of another model, or of other parameters or options", folder.display());
-    Diagnostic::new(Stage::File, message).note("give the model, the -D values, --confluence and --without that it was made with")
+    let message = format!(
+        "{}: the checkpoint is of another model, or of other parameters or options",
+        folder.display()
+    );
+    Diagnostic::new(Stage::File, message)
+        .note("give the model, the -D values, --confluence and --without that it was made with")
 }
 
 impl Shelf for Shares {
@@ -230,9 +266,12 @@ impl Shelf for Shares {
         self.from.as_ref().map(|f| &f.1)
     }
     fn read(&self, share: &mut Share<'_>) -> Result<(), Diagnostic> {
-        let Some((folder, stamp)) = &self.from else { return Err(Diagnostic::internal("no checkpoint to go on from")) };
+        let Some((folder, stamp)) = &self.from else {
+            return Err(Diagnostic::internal("no checkpoint to go on from"));
+        };
         let open = |path: &Path| {
-            let file = mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
+            let file =
+                mu_base::host::open(path).map_err(|e| file_error("cannot read", path, &e))?;
             Ok::<_, Diagnostic>(BufReader::with_capacity(1 << 20, file))
         };
         // With as many processes as before, each has the states that it had.
@@ -240,10 +279,17 @@ impl Shelf for Shares {
         for process in (0..stamp.processes).filter(|p| !alike || *p as usize == self.me) {
             let path = folder.join(name(stamp.number, process, stamp.processes));
             expect_sound(&mut open(&path)?).map_err(|d| of_file(&path, d))?;
-            share.read(&mut open(&path)?, process as usize % self.processes == self.me).map_err(|d| of_file(&path, d))?;
+            share
+                .read(&mut open(&path)?, process as usize % self.processes == self.me)
+                .map_err(|d| of_file(&path, d))?;
         }
         if self.say {
-            eprintln!("resumes from {} states of checkpoint {} by {} processes", share.tally().stored, stamp.number, stamp.processes);
+            eprintln!(
+                "resumes from {} states of checkpoint {} by {} processes",
+                share.tally().stored,
+                stamp.number,
+                stamp.processes
+            );
         }
         Ok(())
     }
@@ -263,7 +309,10 @@ impl Shelf for Shares {
         let stored = share.tally().stored;
         let share = RefCell::new(share);
         output::keeping(true);
-        let kept = replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| share.borrow_mut().write(stamp, out));
+        let kept =
+            replace(&self.folder, &name(stamp.number, stamp.process, stamp.processes), &|out| {
+                share.borrow_mut().write(stamp, out)
+            });
         output::keeping(false);
         let path = kept?;
         if self.say {

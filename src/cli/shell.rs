@@ -1,4 +1,5 @@
-//! `completions` and `manual`: the command line's own description -> scripts for shells, manual pages for `man`.
+//! `completions` and `manual`: the command line's own description -> scripts for shells, manual
+//! pages for `man`.
 
 use super::args::{Cli, CompletionsArgs, ManualArgs};
 use super::files::write_text;
@@ -11,8 +12,9 @@ use mu_base::{Diagnostic, Stage};
 pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Diagnostic> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "mu-check", &mut text);
-    // clap_complete (as of 4.6.11) writes the hyphen of the program's name in two ways, so that bash would complete no options of commands:
-    // clap-rs/clap#6421. Once that is repaired there is nothing to replace.
+    // clap_complete (as of 4.6.11) writes the hyphen of the program's name in two ways, so that
+    // bash would complete no options of commands: clap-rs/clap#6421. Once that is repaired
+    // there is nothing to replace.
     output::print(&String::from_utf8_lossy(&text).replace("mu__subcmd__check", "mu__check"))?;
     Ok(0)
 }
@@ -25,7 +27,8 @@ pub(super) fn manual(args: &ManualArgs) -> Result<u8, Diagnostic> {
         output::print(&page(cli)?.1)?;
         return Ok(0);
     };
-    mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+    mu_base::host::fs::create_dir_all(folder)
+        .map_err(|e| file_error("cannot create the folder", folder, &e))?;
     let commands: Vec<clap::Command> = cli.get_subcommands().cloned().collect();
     for command in commands.into_iter().chain([cli]) {
         let (name, text) = page(command)?;
@@ -39,7 +42,9 @@ fn page(command: clap::Command) -> Result<(String, String), Diagnostic> {
     let version = concat!("mu-check ", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command).source(version).manual("mu-check manual");
     let mut text = Vec::new();
-    page.render(&mut text).map_err(|e| Diagnostic::new(Stage::Internal, format!("the manual page cannot be made: {e}")))?;
+    page.render(&mut text).map_err(|e| {
+        Diagnostic::new(Stage::Internal, format!("the manual page cannot be made: {e}"))
+    })?;
     Ok((page.get_filename(), with_examples_as_lines(&String::from_utf8_lossy(&text))))
 }
 

@@ -1,4 +1,5 @@
-//! `studio`: the page of this machine. The server is the layer `studio`; runs are processes of this program.
+//! `studio`: the page of this machine. The server is the layer `studio`; runs are processes of this
+//! program.
 
 use super::args::StudioArgs;
 use super::output;
@@ -13,15 +14,31 @@ const MEMORY: u64 = 2 << 30;
 
 /// Serves until an interrupt.
 pub(super) fn run(session: &Session, args: &StudioArgs) -> Result<u8, Diagnostic> {
-    let program = std::env::current_exe()
-        .map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot locate this program to run what the page asks for: {e}")))?;
+    let program = std::env::current_exe().map_err(|e| {
+        Diagnostic::new(
+            Stage::Internal,
+            format!("cannot locate this program to run what the page asks for: {e}"),
+        )
+    })?;
     let runs = usize::from(args.runs);
     let shared = available_memory().map_or(MEMORY, |m| m / 10 * 8 / (2 * u64::from(args.runs)));
-    let limits = Limits { runs, time: args.timeout, memory: args.max_memory.unwrap_or(shared), threads: args.threads };
-    let studio = Studio::bind(Settings { folder: args.folder.clone(), program, port: args.port, limits, reader: readers::read })
-        .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
+    let limits = Limits {
+        runs,
+        time: args.timeout,
+        memory: args.max_memory.unwrap_or(shared),
+        threads: args.threads,
+    };
+    let studio = Studio::bind(Settings {
+        folder: args.folder.clone(),
+        program,
+        port: args.port,
+        limits,
+        reader: readers::read,
+    })
+    .map_err(|e| file_error("cannot serve", &args.folder, &e))?;
     output::print(&format!("{}\n", studio.address()))?;
-    let failed = |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("cannot serve the page: {e}"));
+    let failed =
+        |e: std::io::Error| Diagnostic::new(Stage::Internal, format!("cannot serve the page: {e}"));
     studio.serve(&session.budget.interrupt_flag()).map_err(failed)?;
     Ok(0)
 }

@@ -1,10 +1,12 @@
 //! `sweep`: a model and formulas over ranges of parameters, a row for each combination and job.
 //!
-//! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`, `sweep.csv`, `sweep.md` and plots, rewritten
-//! completely after each row. Each row runs in a process of its own ([`process`]), so that its peak memory is measured alone and the system can kill
-//! it without ending the sweep. Limits hold for each row, not for this process. An interrupt ends the row's process too, and a row whose
-//! parent dies ends by itself: its standard input is a pipe from here. Invariant: a row is in the file when its run is over, and a row in the file
-//! with the same inputs is not run again.
+//! In: the plan of all rows; the rows that an earlier run left in the folder. Out: `sweep.json`,
+//! `sweep.csv`, `sweep.md` and plots, rewritten completely after each row. Each row runs in a
+//! process of its own ([`process`]), so that its peak memory is measured alone and the system can
+//! kill it without ending the sweep. Limits hold for each row, not for this process. An interrupt
+//! ends the row's process too, and a row whose parent dies ends by itself: its standard input is a
+//! pipe from here. Invariant: a row is in the file when its run is over, and a row in the file with
+//! the same inputs is not run again.
 
 use super::args::Format;
 use super::args::sweep::{Axis, SweepArgs, axes, combinations};
@@ -27,7 +29,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Stop reason of a row that ended with an error message, or was ended by the system: run again the next time.
+/// Stop reason of a row that ended with an error message, or was ended by the system: run again the
+/// next time.
 const FAILED: &str = "failed";
 
 /// What is asked of a model: to be explored, or a formula.
@@ -43,7 +46,10 @@ type Combination = Vec<(String, String)>;
 
 pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnostic> {
     if Form::of(&args.model) != Form::Other {
-        let message = format!("`{}` is not a specification: a sweep varies the parameters of one", args.model.display());
+        let message = format!(
+            "`{}` is not a specification: a sweep varies the parameters of one",
+            args.model.display()
+        );
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let axes = axes(&session.common.define)?;
@@ -52,25 +58,35 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
     let jobs = jobs(session, args)?;
     let reference = reference(args)?;
     validate(session, args, &combinations, &jobs)?;
-    host::fs::create_dir_all(&args.out).map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
+    host::fs::create_dir_all(&args.out)
+        .map_err(|e| file_error("cannot create the folder", &args.out, &e))?;
     let mut locks = Locks::default();
     locks.write(&args.out)?;
     if let Some(folder) = &args.evidence {
-        host::fs::create_dir_all(folder).map_err(|e| file_error("cannot create the folder", folder, &e))?;
+        host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot create the folder", folder, &e))?;
         locks.write(folder)?;
     }
     let runner = Runner { session, args, text, limits: limits(session) };
     let mut sweep = Sweep {
         model: args.model.display().to_string(),
         command: output::command_line(),
-        order: growing(&axes).into_iter().chain(axes.iter().filter(|a| a.values.len() == 1)).map(|a| a.name.clone()).collect(),
+        order: growing(&axes)
+            .into_iter()
+            .chain(axes.iter().filter(|a| a.values.len() == 1))
+            .map(|a| a.name.clone())
+            .collect(),
         rows: Vec::new(),
         kept: runner.kept(&jobs)?,
     };
     let interrupted = runner.all(&mut sweep, &combinations, &jobs, &reference)?;
     if interrupted {
         let left = combinations.len() * jobs.len() - sweep.rows.len();
-        eprintln!("interrupted: {} rows are in {}, up to {left} to do; the same command goes on", sweep.rows.len(), args.out.display());
+        eprintln!(
+            "interrupted: {} rows are in {}, up to {left} to do; the same command goes on",
+            sweep.rows.len(),
+            args.out.display()
+        );
     }
     if let Some(path) = &args.junit {
         write_text(path, &junit(&sweep))?;
@@ -90,16 +106,23 @@ pub(super) fn run(session: &mut Session, args: &SweepArgs) -> Result<u8, Diagnos
 /// The rows as cases of a test suite.
 fn junit(sweep: &Sweep) -> String {
     let case = |row: &Row| {
-        let parameters: Vec<String> = row.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let parameters: Vec<String> =
+            row.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let result = match row.verdict.as_deref() {
-            Some("false") => {
-                Outcome::Failed { message: "the formula does not hold".into(), text: row.evidence.clone().unwrap_or_default() }
-            }
+            Some("false") => Outcome::Failed {
+                message: "the formula does not hold".into(),
+                text: row.evidence.clone().unwrap_or_default(),
+            },
             _ if row.stop == FAILED => Outcome::Error("the row could not be run".into()),
             _ if !row.is_complete() => Outcome::Unknown(row.stop.clone()),
             _ => Outcome::Passed,
         };
-        Case { class: row.job.clone(), name: parameters.join(" "), seconds: row.seconds, outcome: result }
+        Case {
+            class: row.job.clone(),
+            name: parameters.join(" "),
+            seconds: row.seconds,
+            outcome: result,
+        }
     };
     mu_report::junit::suite(&sweep.model, &sweep.rows.iter().map(case).collect::<Vec<_>>())
 }
@@ -116,7 +139,11 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
         return Err(Diagnostic::new(Stage::Usage, "a setting of `--confluence` is given twice"));
     }
     let with_each = |name: &str, formula: Option<(String, String)>| {
-        let one = move |c: &String| Job { name: name.into(), formula: formula.clone(), confluence: c.clone() };
+        let one = move |c: &String| Job {
+            name: name.into(),
+            formula: formula.clone(),
+            confluence: c.clone(),
+        };
         args.confluence.iter().map(one).collect::<Vec<Job>>()
     };
     if !args.no_explore {
@@ -128,7 +155,10 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
         let path = path.display().to_string();
         let name = if jobs.iter().any(|j| j.name == stem) { path.clone() } else { stem };
         if jobs.iter().any(|j| j.name == name) {
-            return Err(Diagnostic::new(Stage::Usage, format!("the formula `{name}` is given twice")));
+            return Err(Diagnostic::new(
+                Stage::Usage,
+                format!("the formula `{name}` is given twice"),
+            ));
         }
         jobs.extend(with_each(&name, Some((path, text))));
     }
@@ -138,12 +168,19 @@ fn jobs(session: &mut Session, args: &SweepArgs) -> Result<Vec<Job>, Diagnostic>
 fn reference(args: &SweepArgs) -> Result<Reference, Diagnostic> {
     let Some(path) = &args.reference else { return Ok(Reference::default()) };
     let text = read_text(path)?;
-    let refused = |(line, what): (usize, String)| Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display()));
+    let refused = |(line, what): (usize, String)| {
+        Diagnostic::new(Stage::File, format!("{}:{line}: {what}", path.display()))
+    };
     Reference::read(&text).map_err(refused)
 }
 
 /// Finds slips in the model, the formulas and the parameters before the first row is run.
-fn validate(session: &mut Session, args: &SweepArgs, combinations: &[Combination], jobs: &[Job]) -> Result<(), Diagnostic> {
+fn validate(
+    session: &mut Session,
+    args: &SweepArgs,
+    combinations: &[Combination],
+    jobs: &[Job],
+) -> Result<(), Diagnostic> {
     let given = session.common.define.clone();
     let verbose = std::mem::take(&mut session.common.verbose);
     for combination in combinations {
@@ -183,7 +220,10 @@ fn write_all(args: &SweepArgs, sweep: &Sweep, reference: &Reference) -> Result<(
     write_text(&args.out.join("sweep.json"), &sweep.json())?;
     write_text(&args.out.join("sweep.csv"), &sweep.csv())?;
     write_text(&args.out.join("sweep.md"), &sweep.markdown(reference))?;
-    sweep.plots(reference).iter().try_for_each(|(name, picture)| write_text(&args.out.join(name), picture))
+    sweep
+        .plots(reference)
+        .iter()
+        .try_for_each(|(name, picture)| write_text(&args.out.join(name), picture))
 }
 
 /// What rows are run with.
@@ -195,8 +235,15 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Moves what is kept and asked for to the rows, and runs the others. Whether it was interrupted.
-    fn all(&self, sweep: &mut Sweep, combinations: &[Combination], jobs: &[Job], reference: &Reference) -> Result<bool, Diagnostic> {
+    /// Moves what is kept and asked for to the rows, and runs the others. Whether it was
+    /// interrupted.
+    fn all(
+        &self,
+        sweep: &mut Sweep,
+        combinations: &[Combination],
+        jobs: &[Job],
+        reference: &Reference,
+    ) -> Result<bool, Diagnostic> {
         let mut names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
         names.dedup();
         let bar = Bar::new(!self.session.common.no_progress && !self.session.common.quiet);
@@ -204,8 +251,13 @@ impl Runner<'_> {
         let mut interrupted = false;
         'all: for combination in combinations {
             for job in jobs {
-                // The series that this row is of: the job with all parameters but the one that grows.
-                let others = combination.iter().filter(|p| Some(&p.0) != sweep.order.first()).cloned().collect();
+                // The series that this row is of: the job with all parameters but the one that
+                // grows.
+                let others = combination
+                    .iter()
+                    .filter(|p| Some(&p.0) != sweep.order.first())
+                    .cloned()
+                    .collect();
                 let series = (job.name.as_str(), job.confluence.as_str(), others);
                 if ended.contains(&series) {
                     continue;
@@ -213,7 +265,9 @@ impl Runner<'_> {
                 let inputs = self.inputs(job, combination);
                 let still = |r: &Row| {
                     let shown = r.evidence.as_ref().is_none_or(|e| host::is_file(Path::new(e)));
-                    r.inputs == inputs && shown && (r.is_complete() || r.limits.as_deref() == Some(&self.limits))
+                    r.inputs == inputs
+                        && shown
+                        && (r.is_complete() || r.limits.as_deref() == Some(&self.limits))
                 };
                 let row = match sweep.kept.iter().position(still) {
                     Some(at) => sweep.kept.remove(at),
@@ -242,7 +296,8 @@ impl Runner<'_> {
 
     /// Fingerprint of all that a row's figures depend on, limits aside.
     fn inputs(&self, job: &Job, combination: &Combination) -> String {
-        let count = if job.formula.is_some() { value_name(&self.args.count) } else { String::new() };
+        let count =
+            if job.formula.is_some() { value_name(&self.args.count) } else { String::new() };
         let mut sorted = combination.clone();
         sorted.sort();
         let pieces = [
@@ -257,7 +312,8 @@ impl Runner<'_> {
         fingerprint(&pieces)
     }
 
-    /// The file for the evidence of a row, if that is asked for: it is named by the formula and the parameters.
+    /// The file for the evidence of a row, if that is asked for: it is named by the formula and the
+    /// parameters.
     fn evidence(&self, job: &Job, combination: &Combination) -> Option<PathBuf> {
         let folder = self.args.evidence.as_ref().filter(|_| job.formula.is_some())?;
         let plain = |c: char| if c.is_alphanumeric() || "-_.=+".contains(c) { c } else { '_' };
@@ -265,11 +321,17 @@ impl Runner<'_> {
         sorted.sort();
         let setting = (self.args.confluence.len() > 1).then(|| job.confluence.clone());
         let parts = std::iter::once(job.name.clone()).chain(setting).chain(defines(&sorted));
-        let name: String = parts.collect::<Vec<_>>().join(",").chars().map(|c| if c == ',' { c } else { plain(c) }).collect();
+        let name: String = parts
+            .collect::<Vec<_>>()
+            .join(",")
+            .chars()
+            .map(|c| if c == ',' { c } else { plain(c) })
+            .collect();
         Some(folder.join(format!("{name}.{}", self.args.evidence_form.ending())))
     }
 
-    /// The rows of an earlier run that still say what a run would say now. If some do not, all of them are kept in a file beside.
+    /// The rows of an earlier run that still say what a run would say now. If some do not, all of
+    /// them are kept in a file beside.
     fn kept(&self, jobs: &[Job]) -> Result<Vec<Row>, Diagnostic> {
         let path = self.args.out.join("sweep.json");
         if !host::is_file(&path) {
@@ -278,7 +340,8 @@ impl Runner<'_> {
         let text = read_text(&path)?;
         let damaged = |e: String| {
             let message = format!("`{}` was not written by a sweep: {e}", path.display());
-            Diagnostic::new(Stage::File, message).note("choose another folder, or remove the file to start over")
+            Diagnostic::new(Stage::File, message)
+                .note("choose another folder, or remove the file to start over")
         };
         let old = Sweep::read(&text).map_err(damaged)?;
         let valid = |row: &Row| {
@@ -288,7 +351,11 @@ impl Runner<'_> {
             let other = || {
                 let path = row.formula.as_ref()?;
                 let text = read_text(Path::new(path)).ok()?;
-                Some(Job { name: row.job.clone(), formula: Some((path.clone(), text)), confluence: setting() })
+                Some(Job {
+                    name: row.job.clone(),
+                    formula: Some((path.clone(), text)),
+                    confluence: setting(),
+                })
             };
             let explore = Job { name: EXPLORE.into(), formula: None, confluence: setting() };
             let same = |j: &Job| self.inputs(j, &row.parameters) == row.inputs;
@@ -299,9 +366,12 @@ impl Runner<'_> {
             };
             same && row.stop != FAILED
         };
-        let (kept, dropped): (Vec<Row>, Vec<Row>) = old.rows.into_iter().chain(old.kept).partition(valid);
+        let (kept, dropped): (Vec<Row>, Vec<Row>) =
+            old.rows.into_iter().chain(old.kept).partition(valid);
         if !dropped.is_empty() {
-            let free = (1..).map(|n| self.args.out.join(format!("sweep.before-{n}.json"))).find(|p| !host::is_file(p));
+            let free = (1..)
+                .map(|n| self.args.out.join(format!("sweep.before-{n}.json")))
+                .find(|p| !host::is_file(p));
             let free = free.unwrap_or_else(|| self.args.out.join("sweep.before.json"));
             write_text(&free, &text)?;
             eprintln!("{} rows are of other inputs; {} keeps them", dropped.len(), free.display());
@@ -318,10 +388,24 @@ impl Runner<'_> {
         match &job.formula {
             None => say(&[EXPLORE]),
             // A table of counts is one of all states.
-            Some(_) => say(&["check", "--without", "por", "--count", &value_name(&self.args.count)]),
+            Some(_) => {
+                say(&["check", "--without", "por", "--count", &value_name(&self.args.count)])
+            }
         }
-        say(&["--confluence", &job.confluence, "--format", "json", "--no-progress", "--end-with-input"]);
-        say(&["--engine", self.args.engine.name(), "--threads", &self.session.threads().to_string()]);
+        say(&[
+            "--confluence",
+            &job.confluence,
+            "--format",
+            "json",
+            "--no-progress",
+            "--end-with-input",
+        ]);
+        say(&[
+            "--engine",
+            self.args.engine.name(),
+            "--threads",
+            &self.session.threads().to_string(),
+        ]);
         defines(combination).iter().for_each(|d| say(&["-D", d]));
         if let Some(n) = common.max_states {
             say(&["--max-states", &n.to_string()]);
@@ -341,8 +425,18 @@ impl Runner<'_> {
     }
 
     /// Runs a row. Nothing if it was interrupted.
-    fn row(&self, job: &Job, combination: &Combination, inputs: &str, bar: &Bar) -> Result<Option<Row>, Diagnostic> {
-        let setting = if self.args.confluence.len() > 1 { format!(" ({})", job.confluence) } else { String::new() };
+    fn row(
+        &self,
+        job: &Job,
+        combination: &Combination,
+        inputs: &str,
+        bar: &Bar,
+    ) -> Result<Option<Row>, Diagnostic> {
+        let setting = if self.args.confluence.len() > 1 {
+            format!(" ({})", job.confluence)
+        } else {
+            String::new()
+        };
         let what = format!("{}{setting} {}", job.name, defines(combination).join(" "));
         let start = Instant::now();
         let evidence = self.evidence(job, combination);
@@ -367,20 +461,29 @@ impl Runner<'_> {
             ..Row::default()
         };
         let answer = if job.formula.is_some() { &object["results"][0] } else { &object };
-        let stop = if job.formula.is_none() { answer["stop"].as_str() } else { answer["verdict"].as_str() };
+        let stop = if job.formula.is_none() {
+            answer["stop"].as_str()
+        } else {
+            answer["verdict"].as_str()
+        };
         row.stop = match stop {
             Some("unknown") => answer["reason"].as_str().unwrap_or(FAILED).into(),
             Some("true" | "false") => COMPLETE.into(),
             Some(word) => word.into(),
             None => FAILED.into(),
         };
-        // A terminal sends the signal to the row's process too: an answer that it gave all the same counts.
+        // A terminal sends the signal to the row's process too: an answer that it gave all the same
+        // counts.
         if row.stop == "interrupted" || (self.interrupted() && !row.is_complete()) {
             return Ok(None);
         }
         if row.stop == FAILED {
             let why = String::from_utf8_lossy(&stderr);
-            let why = if why.trim().is_empty() { format!("the process ended with {how} and no answer") } else { why.into_owned() };
+            let why = if why.trim().is_empty() {
+                format!("the process ended with {how} and no answer")
+            } else {
+                why.into_owned()
+            };
             bar.say(&format!("{what}: failed\n{}", why.trim_end()));
         }
         row.states = number(answer.get("states"));
@@ -391,11 +494,15 @@ impl Runner<'_> {
         row.limits = (!row.is_complete()).then(|| self.limits.clone());
         row.evidence = evidence.filter(|e| host::is_file(e)).map(|e| e.display().to_string());
         if !self.session.common.quiet {
-            let size = row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
+            let size =
+                row.size().and_then(|n| u64::try_from(n).ok()).map_or_else(String::new, grouped);
             let kind = if row.formula.is_some() { "equations" } else { "states" };
             let verdict = row.verdict.as_ref().map_or_else(String::new, |v| format!("{v}, "));
             let stop = if row.is_complete() { String::new() } else { format!(" ({})", row.stop) };
-            bar.say(&format!("{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MB{stop}", grouped((row.memory + 500_000) / 1_000_000)));
+            bar.say(&format!(
+                "{what}: {verdict}{size} {kind}, {seconds:.2} s, {} MB{stop}",
+                grouped((row.memory + 500_000) / 1_000_000)
+            ));
         }
         Ok(Some(row))
     }
@@ -415,10 +522,13 @@ fn value_name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
 }
 
-/// FNV-1a of 128 bits over pieces and their lengths, as hexadecimal digits: the same on every machine.
+/// FNV-1a of 128 bits over pieces and their lengths, as hexadecimal digits: the same on every
+/// machine.
 fn fingerprint(pieces: &[&str]) -> String {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let mut eat = |bytes: &[u8]| bytes.iter().for_each(|b| hash = (hash ^ u128::from(*b)).wrapping_mul((1 << 88) + 0x13b));
+    let mut eat = |bytes: &[u8]| {
+        bytes.iter().for_each(|b| hash = (hash ^ u128::from(*b)).wrapping_mul((1 << 88) + 0x13b))
+    };
     for piece in pieces {
         eat(&(piece.len() as u64).to_le_bytes());
         eat(piece.as_bytes());
@@ -432,7 +542,8 @@ mod tests {
 
     #[test]
     fn fingerprints_tell_apart() {
-        // The published value of the empty string is the offset; a length of eight zero bytes is eaten here.
+        // The published value of the empty string is the offset; a length of eight zero bytes is
+        // eaten here.
         assert_eq!(fingerprint(&[]), "6c62272e07bb014262b821756295c58d");
         assert_ne!(fingerprint(&["a", "b"]), fingerprint(&["ab", ""]));
         assert_eq!(fingerprint(&["a", "b"]), fingerprint(&["a", "b"]));

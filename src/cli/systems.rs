@@ -1,4 +1,5 @@
-//! Systems of any number of processes (`.cub`) for a fixed number of them, as models for every command that takes one; x86 programs as systems.
+//! Systems of any number of processes (`.cub`) for a fixed number of them, as models for every
+//! command that takes one; x86 programs as systems.
 
 use super::args::{MemoryName, TranslationArgs};
 use super::load::Loaded;
@@ -24,14 +25,22 @@ pub(super) fn read(session: &mut Session, path: &Path) -> Result<System, Diagnos
 }
 
 /// An x86 program as a system of any number of processes.
-pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationArgs) -> Result<mu_cubicle::ast::File, Diagnostic> {
+pub(super) fn translated(
+    session: &mut Session,
+    path: &Path,
+    args: &TranslationArgs,
+) -> Result<mu_cubicle::ast::File, Diagnostic> {
     if !ends_in(path, "asm") {
-        let message = format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
+        let message =
+            format!("`{}` is no x86 program, expected a file that ends in .asm", path.display());
         return Err(Diagnostic::new(Stage::Usage, message));
     }
     let file = super::threads::translated(session, path, args, false)?.translation.file;
     let columns = mu_cubicle::x86::columns(&file);
-    session.say(format!("{} registers, {} weak variables, {} transitions", columns.registers, columns.weak, columns.transitions));
+    session.say(format!(
+        "{} registers, {} weak variables, {} transitions",
+        columns.registers, columns.weak, columns.transitions
+    ));
     Ok(file)
 }
 
@@ -49,20 +58,36 @@ fn memory(name: MemoryName) -> Result<Memory, Diagnostic> {
 /// The number of processes and what else `-D` gives.
 fn setup(session: &Session, system: &System, path: &Path) -> Result<(u32, Setup), Diagnostic> {
     let mut processes = system.processes;
-    let mut setup = Setup { buffer: session.reading.memory.buffer.map(|n| n as usize), ..Setup::default() };
+    let mut setup =
+        Setup { buffer: session.reading.memory.buffer.map(|n| n as usize), ..Setup::default() };
     for d in &session.common.define {
         match d.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
             Some(("processes", value)) => match value.parse::<u32>() {
                 Ok(n) if (1..=64).contains(&n) => processes = Some(n),
-                _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}`: expected a number of processes from 1 to 64"))),
+                _ => {
+                    return Err(Diagnostic::new(
+                        Stage::Usage,
+                        format!("`-D {d}`: expected a number of processes from 1 to 64"),
+                    ));
+                }
             },
-            Some((name, value)) if !name.is_empty() => setup.given.push((name.to_string(), value.to_string())),
-            _ => return Err(Diagnostic::new(Stage::Usage, format!("`-D {d}` is not of the form NAME=VALUE"))),
+            Some((name, value)) if !name.is_empty() => {
+                setup.given.push((name.to_string(), value.to_string()))
+            }
+            _ => {
+                return Err(Diagnostic::new(
+                    Stage::Usage,
+                    format!("`-D {d}` is not of the form NAME=VALUE"),
+                ));
+            }
         }
     }
     let none = || {
-        Diagnostic::new(Stage::Usage, format!("`{}` is a system of any number of processes: of how many?", path.display()))
-            .note("-D processes=3 gives a number")
+        Diagnostic::new(
+            Stage::Usage,
+            format!("`{}` is a system of any number of processes: of how many?", path.display()),
+        )
+        .note("-D processes=3 gives a number")
     };
     Ok((processes.ok_or_else(none)?, setup))
 }
@@ -84,10 +109,19 @@ pub(super) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Diagnos
         start.elapsed().as_secs_f64()
     ));
     session.systems.push(model.clone());
-    let texts: Vec<String> = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
+    let texts: Vec<String> =
+        (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
     let labels = InferredLabels::new(&texts)?;
     let (data, actions) = (labels.data().clone(), labels.actions().to_vec());
-    Ok(Loaded { model, labels: Arc::new(labels), data, actions, declared: false, stored: None, compiled: None })
+    Ok(Loaded {
+        model,
+        labels: Arc::new(labels),
+        data,
+        actions,
+        declared: false,
+        stored: None,
+        compiled: None,
+    })
 }
 
 impl Session {
@@ -103,11 +137,14 @@ pub(super) fn bounded(session: &Session, code: u8, decided: bool) -> u8 {
     if !session.buffers_were_cut() {
         return code;
     }
-    eprintln!("warning: a store buffer was full; what more room would allow was not searched (--buffer)");
+    eprintln!(
+        "warning: a store buffer was full; what more room would allow was not searched (--buffer)"
+    );
     if code == 0 && !decided { 3 } else { code }
 }
 
-/// The verdict on all behaviour, given that on a part of the steps: the same if the part decides it.
+/// The verdict on all behaviour, given that on a part of the steps: the same if the part decides
+/// it.
 pub(super) fn of_all_steps(verdict: Verdict, formula: &TypedFormula) -> Verdict {
     let Modalities { may, must } = formula.modalities();
     match verdict {

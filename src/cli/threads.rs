@@ -1,10 +1,14 @@
-//! x86 programs for any number of threads: `program --threads-of any`, `prove FILE.asm`, `verify FILE.asm`.
+//! x86 programs for any number of threads: `program --threads-of any`, `prove FILE.asm`, `verify
+//! FILE.asm`.
 //!
-//! A program becomes a system in which words have 32 bits (`cubicle::x86`). The first proof assumes that the number of threads bounds variables that
-//! count threads, and proves in addition that each thread counts at most once; the answer then names the most threads. If that fails, the second
-//! proof lets every word wrap. `program` also runs the machine for a few threads first, `prove` last: a run that it finds is the answer.
+//! A program becomes a system in which words have 32 bits (`cubicle::x86`). The first proof assumes
+//! that the number of threads bounds variables that count threads, and proves in addition that each
+//! thread counts at most once; the answer then names the most threads. If that fails, the second
+//! proof lets every word wrap. `program` also runs the machine for a few threads first, `prove`
+//! last: a run that it finds is the answer.
 //!
-//! A program that has no counterpart as a system is *unknown*, with the reason and its place, not bad input: it is one for a number of threads.
+//! A program that has no counterpart as a system is *unknown*, with the reason and its place, not
+//! bad input: it is one for a number of threads.
 
 use super::args::{Format, Initial, ProofMemory, ProveArgs, TranslationArgs};
 use super::output;
@@ -28,7 +32,8 @@ use std::path::Path;
 const INSTANCE_STATES: u64 = 50_000;
 /// Instances of at most so many threads are searched before a proof.
 const INSTANCES: usize = 3;
-/// The work of a proof in which words wrap: an end of the search, since a variable that counts without bound takes 2^32 steps to wrap.
+/// The work of a proof in which words wrap: an end of the search, since a variable that counts
+/// without bound takes 2^32 steps to wrap.
 const WRAPPING_WORK: u64 = 100_000;
 
 /// A program as a system.
@@ -47,7 +52,11 @@ enum Read {
 fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     match parametric::parse(source, text) {
         Ok(program) => Ok(Read::Program(program)),
-        Err(open) if (1..=nasm::MOST_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) => Ok(Read::Unknown(open)),
+        Err(open)
+            if (1..=nasm::MOST_THREADS.min(4)).any(|n| nasm::parse(source, text, n).is_ok()) =>
+        {
+            Ok(Read::Unknown(open))
+        }
         Err(error) => Err(error),
     }
 }
@@ -57,13 +66,23 @@ fn options(args: &TranslationArgs, wrapping: bool) -> Options {
 }
 
 /// A program as a system; places in it are those of the text that `expand --to cubicle` prints.
-pub(super) fn translated(session: &mut Session, path: &Path, args: &TranslationArgs, wrapping: bool) -> Result<Translated, Diagnostic> {
+pub(super) fn translated(
+    session: &mut Session,
+    path: &Path,
+    args: &TranslationArgs,
+    wrapping: bool,
+) -> Result<Translated, Diagnostic> {
     session.expect_no_parameters(path)?;
     let (source, text) = session.read_source(path)?;
     as_system(session, path, &parametric::parse(source, &text)?, options(args, wrapping))
 }
 
-fn as_system(session: &mut Session, path: &Path, program: &parametric::Source, options: Options) -> Result<Translated, Diagnostic> {
+fn as_system(
+    session: &mut Session,
+    path: &Path,
+    program: &parametric::Source,
+    options: Options,
+) -> Result<Translated, Diagnostic> {
     let translation = translate(program, options)?;
     let text = translation.file.to_string();
     let source = session.sources.add(format!("{} as a system", path.display()), text.clone());
@@ -80,8 +99,13 @@ pub(super) fn assumptions(translation: &Translation) -> Vec<String> {
     list
 }
 
-/// `program --threads-of any`, and `prove` of a program. `instances`: the machine searches a few threads first.
-pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) -> Result<u8, Diagnostic> {
+/// `program --threads-of any`, and `prove` of a program. `instances`: the machine searches a few
+/// threads first.
+pub(super) fn prove(
+    session: &mut Session,
+    args: &ProveArgs,
+    instances: bool,
+) -> Result<u8, Diagnostic> {
     session.expect_no_parameters(&args.file)?;
     let (source, text) = session.read_source(&args.file)?;
     let program = read(source, &text)?;
@@ -94,11 +118,14 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
     };
     let mut last: Option<(Translated, Outcome)> = None;
     for wrapping in [false, true] {
-        let translated = match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
-            Ok(translated) => translated,
-            Err(why) if why.stage == Stage::Unsupported => return open(session, args, (source, &text), !instances, &why),
-            Err(error) => return Err(error),
-        };
+        let translated =
+            match as_system(session, &args.file, &program, options(&args.translation, wrapping)) {
+                Ok(translated) => translated,
+                Err(why) if why.stage == Stage::Unsupported => {
+                    return open(session, args, (source, &text), !instances, &why);
+                }
+                Err(error) => return Err(error),
+            };
         let work = (!translated.translation.wraps.is_empty()).then_some(WRAPPING_WORK);
         let outcome = search(session, args, &translated.system, work)?;
         let again = translated.translation.bounded && !stopped(session);
@@ -109,8 +136,10 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
             break;
         }
     }
-    let (translated, mut outcome) = last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
-    let open = limit(&translated, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
+    let (translated, mut outcome) =
+        last.ok_or_else(|| Diagnostic::internal("no proof was tried"))?;
+    let open =
+        limit(&translated, &outcome).is_some() || matches!(outcome.verdict, Verdict::Unknown(_));
     if open
         && !instances
         && !stopped(session)
@@ -120,13 +149,26 @@ pub(super) fn prove(session: &mut Session, args: &ProveArgs, instances: bool) ->
     }
     if let (Verdict::Safe { .. }, Some(audit)) = (&outcome.verdict, &mut outcome.audit) {
         let (samples, took) = (args.sampling.check_samples, session.budget.elapsed());
-        audit.walked = Some(proof_samples::walked(session, (&args.file, &args.translation), model(args), samples, took)?);
+        audit.walked = Some(proof_samples::walked(
+            session,
+            (&args.file, &args.translation),
+            model(args),
+            samples,
+            took,
+        )?);
     }
     report(session, args, &translated, &outcome)
 }
 
-/// The answer for a program without a counterpart as a system; `instances`: the machine searches a few threads.
-fn open(session: &Session, args: &ProveArgs, program: (SourceId, &str), instances: bool, why: &Diagnostic) -> Result<u8, Diagnostic> {
+/// The answer for a program without a counterpart as a system; `instances`: the machine searches a
+/// few threads.
+fn open(
+    session: &Session,
+    args: &ProveArgs,
+    program: (SourceId, &str),
+    instances: bool,
+    why: &Diagnostic,
+) -> Result<u8, Diagnostic> {
     match if instances { instance(session, args, program.0, program.1)? } else { None } {
         Some((small, found)) => refuted(session, args, &small, &found),
         None => unknown(session, args, why),
@@ -134,10 +176,18 @@ fn open(session: &Session, args: &ProveArgs, program: (SourceId, &str), instance
 }
 
 /// Reports a run of a few threads to an unsafe state.
-fn refuted(session: &Session, args: &ProveArgs, program: &X86Program, found: &Reached) -> Result<u8, Diagnostic> {
+fn refuted(
+    session: &Session,
+    args: &ProveArgs,
+    program: &X86Program,
+    found: &Reached,
+) -> Result<u8, Diagnostic> {
     program::report(session, program, found, model(args).name())?;
     if let Some(path) = &args.evidence {
-        eprintln!("warning: {} is not written: the run is one of the program, not of its system", path.display());
+        eprintln!(
+            "warning: {} is not written: the run is one of the program, not of its system",
+            path.display()
+        );
     }
     Ok(1)
 }
@@ -161,7 +211,12 @@ fn model(args: &ProveArgs) -> &'static dyn MemoryModel {
 }
 
 /// A run of a few threads to an unsafe state.
-fn instance(session: &Session, args: &ProveArgs, source: SourceId, text: &str) -> Result<Option<(X86Program, Reached)>, Diagnostic> {
+fn instance(
+    session: &Session,
+    args: &ProveArgs,
+    source: SourceId,
+    text: &str,
+) -> Result<Option<(X86Program, Reached)>, Diagnostic> {
     let limits = session.budget.limits();
     let most = limits.max_states.map_or(INSTANCE_STATES, |n| n.min(INSTANCE_STATES));
     let budget = session.budget.with_limits(Limits { max_states: Some(most), ..*limits });
@@ -186,11 +241,17 @@ fn place(session: &Session, span: Span) -> String {
 
 /// The answer for a program without a counterpart as a system.
 fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, Diagnostic> {
-    let reason = why.span.map_or_else(|| why.message.clone(), |span| format!("{}: {}", place(session, span), why.message));
+    let reason = why.span.map_or_else(
+        || why.message.clone(),
+        |span| format!("{}: {}", place(session, span), why.message),
+    );
     let seconds = session.budget.elapsed().as_secs_f64();
     match session.common.format {
         Format::Text => {
-            let mut out = format!("verdict        unknown\nmodel          {}\nwhy            {reason}\n", model(args).name());
+            let mut out = format!(
+                "verdict        unknown\nmodel          {}\nwhy            {reason}\n",
+                model(args).name()
+            );
             for note in &why.notes {
                 let _ = writeln!(out, "               {note}");
             }
@@ -215,10 +276,14 @@ fn unknown(session: &Session, args: &ProveArgs, why: &Diagnostic) -> Result<u8, 
     Ok(3)
 }
 
-/// The reason why nothing is known of a program: the instructions that the proof has no counterpart of, or cannot follow.
+/// The reason why nothing is known of a program: the instructions that the proof has no counterpart
+/// of, or cannot follow.
 fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Option<String> {
     if let Some((why, span)) = limit(translated, outcome) {
-        return Some(format!("{}: {why}, which a proof for any number of threads cannot follow", place(session, *span)));
+        return Some(format!(
+            "{}: {why}, which a proof for any number of threads cannot follow",
+            place(session, *span)
+        ));
     }
     let wraps = &translated.translation.wraps;
     // A limit of the user's is the reason that the search itself gives.
@@ -227,10 +292,18 @@ fn reason(session: &Session, translated: &Translated, outcome: &Outcome) -> Opti
         return None;
     }
     let places: Vec<String> = wraps.iter().map(|s| place(session, *s)).collect();
-    Some(format!("the words of these instructions may grow until they wrap at 32 bits, and no proof was found: {}", places.join(", ")))
+    Some(format!(
+        "the words of these instructions may grow until they wrap at 32 bits, and no proof was found: {}",
+        places.join(", ")
+    ))
 }
 
-fn report(session: &mut Session, args: &ProveArgs, translated: &Translated, outcome: &Outcome) -> Result<u8, Diagnostic> {
+fn report(
+    session: &mut Session,
+    args: &ProveArgs,
+    translated: &Translated,
+    outcome: &Outcome,
+) -> Result<u8, Diagnostic> {
     let seconds = session.budget.elapsed().as_secs_f64();
     let reason = reason(session, translated, outcome);
     if let Some(reason) = reason {
@@ -239,9 +312,23 @@ fn report(session: &mut Session, args: &ProveArgs, translated: &Translated, outc
     }
     save(session, args, &translated.system, outcome)?;
     match session.common.format {
-        Format::Text => print(&as_text(session, &translated.system, args, outcome, seconds, Some(&translated.translation)))?,
+        Format::Text => print(&as_text(
+            session,
+            &translated.system,
+            args,
+            outcome,
+            seconds,
+            Some(&translated.translation),
+        ))?,
         Format::Json => {
-            let mut object = as_json(session, &translated.system, args, outcome, seconds, Some(&translated.translation));
+            let mut object = as_json(
+                session,
+                &translated.system,
+                args,
+                outcome,
+                seconds,
+                Some(&translated.translation),
+            );
             object["threads"] = threads_json(&translated.translation);
             output::object(object)?;
         }

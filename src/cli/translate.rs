@@ -14,7 +14,8 @@ use mu_program::machine::Machine;
 use serde_json::json;
 use std::path::Path;
 
-/// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is well typed.
+/// Prints the instance, or the program with its memory, as plain mCRL2, after checking that it is
+/// well typed.
 pub(super) fn expand(session: &mut Session, args: &ExpandArgs) -> Result<u8, Diagnostic> {
     if args.to == Language::Cubicle {
         let file = super::systems::translated(session, &args.file, &args.translation)?;
@@ -63,7 +64,9 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
             "default" => {
                 let mut defaults = Options::default();
                 for name in Options::SIMPLIFICATIONS {
-                    if let (Some(on), Some(switch)) = (defaults.simplification(name).map(|on| *on), options.simplification(name)) {
+                    if let (Some(on), Some(switch)) =
+                        (defaults.simplification(name).map(|on| *on), options.simplification(name))
+                    {
                         *switch |= on;
                     }
                 }
@@ -73,8 +76,14 @@ pub(super) fn linearise(session: &mut Session, args: &LineariseArgs) -> Result<u
             other => match options.simplification(other) {
                 Some(switch) => *switch = true,
                 None => {
-                    return Err(Diagnostic::new(Stage::Usage, format!("unknown simplification `{other}`"))
-                        .note(format!("expected: {}, default, all, none", Options::SIMPLIFICATIONS.join(", "))));
+                    return Err(Diagnostic::new(
+                        Stage::Usage,
+                        format!("unknown simplification `{other}`"),
+                    )
+                    .note(format!(
+                        "expected: {}, default, all, none",
+                        Options::SIMPLIFICATIONS.join(", ")
+                    )));
                 }
             },
         }

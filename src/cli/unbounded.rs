@@ -1,11 +1,15 @@
 //! `check -D NAME=any`: formulas for every value of a parameter.
 //!
-//! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is false: true in all cases is true for every value.
-//! Otherwise the model as it is, for 0, 1, 2, … until the formula is false, which is then told as ever, with evidence that was replayed; so the value
-//! named is the least one. If neither decides, the answer is unknown, with what stands in the way (a text that depends on the value, an operation on
-//! numbers, a limit) and the cases that are true all the same. A formula with least fixed points is helped by a proof
-//! that all runs end, if there is one: see [`mu_regions::measure`], for any number of components [`mu_regions::ends`]. Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that
-//! stands for all, and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
+//! First the abstract models of [`mu_regions`], case by case, each with finer regions if it is
+//! false: true in all cases is true for every value. Otherwise the model as it is, for 0, 1, 2, …
+//! until the formula is false, which is then told as ever, with evidence that was replayed; so the
+//! value named is the least one. If neither decides, the answer is unknown, with what stands in the
+//! way (a text that depends on the value, an operation on numbers, a limit) and the cases that are
+//! true all the same. A formula with least fixed points is helped by a proof that all runs end, if
+//! there is one: see [`mu_regions::measure`], for any number of components [`mu_regions::ends`].
+//! Parameters that are sizes of a sort ([`mu_regions::counted`]) get a value that stands for all,
+//! and what the formula does not tell apart is merged ([`mu_regions::sizes`]); with components for
+//! each constant, those that it tells apart are kept ([`mu_regions::crowd`]).
 
 use super::args::{CheckArgs, Counting};
 use super::check::{publish, refuse, says_lines, with_text, write_junit_of};
@@ -35,8 +39,8 @@ use mu_regions::crowd::Member;
 use mu_regions::replicas::{MORE, with_list};
 use mu_regions::sizes::SIZE;
 use mu_regions::{
-    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study, endless, least, measures, overloaded,
-    with_parameters,
+    Base, Crowd, Defined, Endless, Family, Least, Levels, Measure, Merged, Replicas, Study,
+    endless, least, measures, overloaded, with_parameters,
 };
 use mu_syntax::ast::Specification;
 use mu_syntax::template;
@@ -49,7 +53,10 @@ const SIZE_OF_CASES: usize = 2;
 /// The parameters that are to have any value.
 pub(super) fn parameters(session: &Session) -> Vec<String> {
     let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
-    pairs.filter(|(_, value)| value.trim() == "any").map(|(name, _)| name.trim().to_string()).collect()
+    pairs
+        .filter(|(_, value)| value.trim() == "any")
+        .map(|(name, _)| name.trim().to_string())
+        .collect()
 }
 
 /// The model over parameters without a value.
@@ -108,9 +115,18 @@ struct Figures {
 
 impl Figures {
     /// Adds the answer of a case; why it leaves the formula open, if it does.
-    fn add(&mut self, session: &Session, args: &CheckArgs, what: &str, (answer, took): (Answer, Duration)) -> Option<Diagnostic> {
+    fn add(
+        &mut self,
+        session: &Session,
+        args: &CheckArgs,
+        what: &str,
+        (answer, took): (Answer, Duration),
+    ) -> Option<Diagnostic> {
         let named = if what.is_empty() { "all values" } else { what };
-        session.say(format!("{named}: {:?}, {} states, {} equations", answer.verdict, answer.states, answer.equations));
+        session.say(format!(
+            "{named}: {:?}, {} states, {} equations",
+            answer.verdict, answer.states, answer.equations
+        ));
         if answer.route.is_symbolic() {
             self.by_sets = self.by_sets.max(Some(took));
         } else {
@@ -119,15 +135,23 @@ impl Figures {
         self.states += answer.states;
         self.equations += answer.equations;
         self.symmetries = self.symmetries.max(answer.symmetries);
-        self.dropped.extend(answer.dropped.into_iter().filter(|d| !self.dropped.contains(d)).collect::<Vec<_>>());
+        self.dropped.extend(
+            answer.dropped.into_iter().filter(|d| !self.dropped.contains(d)).collect::<Vec<_>>(),
+        );
         match answer.verdict {
             Verdict::True => {
                 self.cases += 1;
                 None
             }
             Verdict::False => {
-                let which = if what.is_empty() { "all values".into() } else { format!("the regions around {what}") };
-                let text = format!("the abstraction of {which} has runs against the formula, which no value may have");
+                let which = if what.is_empty() {
+                    "all values".into()
+                } else {
+                    format!("the regions around {what}")
+                };
+                let text = format!(
+                    "the abstraction of {which} has runs against the formula, which no value may have"
+                );
                 Some(Diagnostic::new(Stage::Unsupported, text))
             }
             Verdict::Unknown(stop) => Some(Diagnostic::stopped(stop)),
@@ -165,9 +189,18 @@ impl Outcome {
 }
 
 /// Checks formulas for every value of the parameters that are set to `any`.
-pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names: &[String]) -> Result<u8, Diagnostic> {
-    let excludes =
-        |what: &str| Err(Diagnostic::new(Stage::Usage, format!("{what} does not go together with a parameter that is set to `any`")));
+pub(super) fn run(
+    session: &mut Session,
+    args: &CheckArgs,
+    texts: &[Text],
+    names: &[String],
+) -> Result<u8, Diagnostic> {
+    let excludes = |what: &str| {
+        Err(Diagnostic::new(
+            Stage::Usage,
+            format!("{what} does not go together with a parameter that is set to `any`"),
+        ))
+    };
     if args.game.is_some() {
         return excludes("`--game`");
     }
@@ -178,7 +211,8 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
         return excludes("`--checkpoint`");
     }
     let mut model = match abstracted(session, args, names) {
-        // What stands in the way of all values need not stand in the way of one; a limit leaves the formulas unknown.
+        // What stands in the way of all values need not stand in the way of one; a limit leaves the
+        // formulas unknown.
         Err(why) if !matches!(why.stage, Stage::Usage | Stage::File | Stage::Internal) => Err(why),
         model => Ok(model?),
     };
@@ -187,7 +221,9 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     let (mut violated, mut unknown, mut refused) = (false, false, false);
     let mut formulas = Vec::new();
     for text in texts {
-        let read = |m: &Abstract| properties::read(text, &m.compiled.process().data, &m.compiled.process().actions);
+        let read = |m: &Abstract| {
+            properties::read(text, &m.compiled.process().data, &m.compiled.process().actions)
+        };
         match model.as_ref().ok().map(read).transpose() {
             Err(why) if several && why.stage != Stage::Internal => {
                 refuse(session, args, text, &why)?;
@@ -215,7 +251,11 @@ pub(super) fn run(session: &mut Session, args: &CheckArgs, texts: &[Text], names
     let place = |name: &str| texts.iter().position(|text| text.name.display().to_string() == name);
     results.sort_by_key(|result| place(result["formula"].as_str().unwrap_or_default()));
     write_junit_of(args, &results)?;
-    publish(session, args, json!({ "results": results, "peak_memory_bytes": session.peak_memory() }))?;
+    publish(
+        session,
+        args,
+        json!({ "results": results, "peak_memory_bytes": session.peak_memory() }),
+    )?;
     Ok(match () {
         () if refused => 2,
         () if violated => 1,
@@ -232,7 +272,8 @@ enum Judged {
     Unknown,
 }
 
-/// Checks a formula for every value, and prints what was found. `model` and `formula`: what stands in the way if there is none.
+/// Checks a formula for every value, and prints what was found. `model` and `formula`: what stands
+/// in the way if there is none.
 fn one(
     session: &mut Session,
     args: &CheckArgs,
@@ -251,12 +292,15 @@ fn one(
         (Ok(_), None) => return Err(Diagnostic::internal("a formula was not read")),
     };
     let literals = model.as_ref().map(|m| m.literals.clone()).unwrap_or_default();
-    let mut instances = Instances { session, args, text: (text, several), names, literals: &literals };
+    let mut instances =
+        Instances { session, args, text: (text, several), names, literals: &literals };
     if outcome.open.is_none()
         && let Some(values) = instances.refuted(outcome.figures.states)?
     {
         let at = instances.at(&values);
-        let why = format!("the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong");
+        let why = format!(
+            "the abstraction has no run against the formula, but it is false for {at}: the analysis of the model is wrong"
+        );
         instances.session.say(&why);
         outcome.open = Some(Box::new(Diagnostic::new(Stage::Unsupported, why).into()));
         outcome.cases.push(values);
@@ -276,7 +320,11 @@ fn one(
 }
 
 /// The model over parameters without a value.
-fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Result<Abstract, Diagnostic> {
+fn abstracted(
+    session: &mut Session,
+    args: &CheckArgs,
+    names: &[String],
+) -> Result<Abstract, Diagnostic> {
     let text = session.read(&args.model)?;
     let can = counted::counting(&text);
     let sizes: Vec<String> = names.iter().filter(|n| can.contains(n)).cloned().collect();
@@ -286,12 +334,17 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
             None => written.to_string(),
         };
         let pairs = session.common.define.iter().filter_map(|d| d.split_once('='));
-        let defines: Vec<(String, String)> = pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
+        let defines: Vec<(String, String)> =
+            pairs.map(|(n, v)| (n.trim().to_string(), value(n.trim(), v.trim()))).collect();
         template::expand(&args.model.display().to_string(), &text, &defines, &mut session.sources)
     };
-    let parse = |expanded: &template::Expanded| mu_syntax::parse_specification(expanded.source, &expanded.text);
+    let parse = |expanded: &template::Expanded| {
+        mu_syntax::parse_specification(expanded.source, &expanded.text)
+    };
     let expanded = expand(session, None)?;
-    let told = |p: &template::Param| if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() };
+    let told = |p: &template::Param| {
+        if sizes.contains(&p.name) { "any".to_string() } else { p.value.to_string() }
+    };
     output::parameters(expanded.params.iter().map(|p| (p.name.clone(), told(p))));
     let tree = parse(&expanded)?;
     if let Some(why) = overloaded(&tree).filter(|_| !expanded.constants.is_empty()) {
@@ -301,14 +354,19 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
     for name in &sizes {
         let above = parse(&expand(session, Some(name))?)?;
         let found = counted::constants(SIZE, &tree, &above).map_err(|depends| {
-            let text = format!("{} depends on `{name}`, which may only be the number of constants of one sort", depends.what);
+            let text = format!(
+                "{} depends on `{name}`, which may only be the number of constants of one sort",
+                depends.what
+            );
             let error = Diagnostic::new(Stage::Unsupported, text);
             depends.span.map_or(error.clone(), |span| error.placed(span))
         })?;
         if !found.is_crowd() {
             counted.push(found);
         } else if crowd.is_some() {
-            let text = format!("components for each, or the list of all, depend on `{name}` and on another parameter that is set to `any`");
+            let text = format!(
+                "components for each, or the list of all, depend on `{name}` and on another parameter that is set to `any`"
+            );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         } else {
             text_of_crowd = Some(Crowded::new(session, args, &text, (&sizes, name)));
@@ -319,12 +377,17 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         Linear::new(session, &tree, &expanded.constants, crowd.as_ref().map(|(found, _)| found))?;
     let measures = measures(&process, &defined.rigid);
     let compiled = Compiled::limited(process, &Confluence::None, &session.budget)?;
-    let found = counted.iter().map(|c| Family::new(&compiled, &spec, &c.names)).collect::<Result<_, _>>().and_then(Family::ordered);
+    let found = counted
+        .iter()
+        .map(|c| Family::new(&compiled, &spec, &c.names))
+        .collect::<Result<_, _>>()
+        .and_then(Family::ordered);
     let found = found.and_then(|families| {
         let Some((found, above)) = &crowd else { return Ok((families, None)) };
         let larger = Linear::new(session, above, &expanded.constants, Some(&found.larger()))?;
         let list = found.list.as_deref();
-        Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names)).map(|replicas| (families, Some(replicas)))
+        Replicas::new(&compiled, &spec, &names, list, (&larger.process, &larger.names))
+            .map(|replicas| (families, Some(replicas)))
     });
     let ((families, replicas), refused) = match found {
         Ok(found) => (found, None),
@@ -332,7 +395,18 @@ fn abstracted(session: &mut Session, args: &CheckArgs, names: &[String]) -> Resu
         Err(why) => ((Vec::new(), None), Some(why)),
     };
     let literals = numbers_in(&expanded.text);
-    Ok(Abstract { literals, compiled, process: plain, defined, families, replicas, crowd: text_of_crowd, refused, measures, ends: None })
+    Ok(Abstract {
+        literals,
+        compiled,
+        process: plain,
+        defined,
+        families,
+        replicas,
+        crowd: text_of_crowd,
+        refused,
+        measures,
+        ends: None,
+    })
 }
 
 /// The name of the constant that stands for a parameter, which no text can use.
@@ -352,12 +426,22 @@ struct Linear {
 }
 
 impl Linear {
-    /// That of a specification. `constants`: parameters without a value, and what stands for them. `crowd`: of what there may be any number of components.
-    fn new(session: &Session, tree: &Specification, constants: &[(String, String)], crowd: Option<&Counted>) -> Result<Self, Diagnostic> {
+    /// That of a specification. `constants`: parameters without a value, and what stands for them.
+    /// `crowd`: of what there may be any number of components.
+    fn new(
+        session: &Session,
+        tree: &Specification,
+        constants: &[(String, String)],
+        crowd: Option<&Counted>,
+    ) -> Result<Self, Diagnostic> {
         let larger = crowd.map(|counted| counted::of_any_number(tree, counted, MORE));
         let (tree, names) = larger.as_ref().map_or((tree, Vec::new()), |l| (&l.0, l.1.clone()));
         let spec = mu_process::typecheck::check_specification(tree)?;
-        let options = if crowd.is_some() { linearise::Options::of_any_number() } else { linearise::Options::of_any_size() };
+        let options = if crowd.is_some() {
+            linearise::Options::of_any_number()
+        } else {
+            linearise::Options::of_any_size()
+        };
         let process = session.linearised(&spec, &options)?;
         let process = with_list(process, crowd.and_then(|c| c.list.as_deref()))?;
         let plain = process.clone();
@@ -380,16 +464,24 @@ pub(super) fn merged<T>(
 ) -> Result<T, Diagnostic> {
     match families.split_first() {
         None => then(base),
-        Some(((family, tracked), rest)) => merged(&Merged::new(base, family, *tracked)?, rest, then),
+        Some(((family, tracked), rest)) => {
+            merged(&Merged::new(base, family, *tracked)?, rest, then)
+        }
     }
 }
 
 /// The verdict of the abstract models.
-fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &TypedFormula) -> Result<Outcome, Diagnostic> {
+fn for_all(
+    session: &Session,
+    args: &CheckArgs,
+    model: &mut Abstract,
+    formula: &TypedFormula,
+) -> Result<Outcome, Diagnostic> {
     if let Some(why) = &model.refused {
         return Ok(Outcome::open(why.clone()));
     }
-    let mut formulas = vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
+    let mut formulas =
+        vec![Instance { formula: formula.clone(), tracked: Vec::new(), what: String::new() }];
     for family in model.families.iter().chain(model.replicas.as_ref().map(|r| &r.family)) {
         let mut next = Vec::new();
         for instance in &formulas {
@@ -397,22 +489,32 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
                 Err(why) if why.stage != Stage::Internal => return Ok(Outcome::open(why)),
                 assigned => assigned?,
             };
-            next.extend(assigned.into_iter().map(|a| Instance {
-                formula: a.formula,
-                tracked: [instance.tracked.as_slice(), &[a.tracked]].concat(),
-                what: [instance.what.as_str(), &a.what].iter().filter(|t| !t.is_empty()).copied().collect::<Vec<_>>().join(", "),
+            next.extend(assigned.into_iter().map(|a| {
+                Instance {
+                    formula: a.formula,
+                    tracked: [instance.tracked.as_slice(), &[a.tracked]].concat(),
+                    what: [instance.what.as_str(), &a.what]
+                        .iter()
+                        .filter(|t| !t.is_empty())
+                        .copied()
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                }
             }));
         }
         formulas = next;
     }
     let ends = match (least(&formula.formula), &model.replicas) {
         (Least::None, _) => Ends::default(),
-        (Least::Unguarded, Some(_)) => {
-            Ends { open: Some("a least fixed point is not below a modality that takes a step".into()), ..Ends::default() }
-        }
+        (Least::Unguarded, Some(_)) => Ends {
+            open: Some("a least fixed point is not below a modality that takes a step".into()),
+            ..Ends::default()
+        },
         _ => match runs_end(session, args, model) {
             // The formula may be true all the same.
-            Err(why) if why.stop.is_none() && why.stage != Stage::Internal => Ends { open: Some(why.message), ..Ends::default() },
+            Err(why) if why.stop.is_none() && why.stage != Stage::Internal => {
+                Ends { open: Some(why.message), ..Ends::default() }
+            }
             Err(why) if why.stop.is_some() => return Ok(Outcome::open(why)),
             ends => ends?,
         },
@@ -425,7 +527,9 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
             Ok(mut outcome) => match &mut outcome.open {
                 // Finer regions do not help against a limit.
                 Some(open) if open.why.stop.is_none() => {
-                    if let Some(more) = ends.open.as_ref().filter(|more| !open.why.message.contains(*more)) {
+                    if let Some(more) =
+                        ends.open.as_ref().filter(|more| !open.why.message.contains(*more))
+                    {
                         open.why.message += &format!("; {more}");
                     }
                     last = Some(outcome);
@@ -440,7 +544,8 @@ fn for_all(session: &Session, args: &CheckArgs, model: &mut Abstract, formula: &
     last.ok_or_else(|| Diagnostic::internal("no level was tried"))
 }
 
-/// A formula with constants of sorts of any size for what it quantified over, and how many of each sort it tells apart.
+/// A formula with constants of sorts of any size for what it quantified over, and how many of each
+/// sort it tells apart.
 pub(super) struct Instance {
     formula: TypedFormula,
     pub tracked: Vec<usize>,
@@ -459,8 +564,9 @@ impl Instance {
 /// All orders of the numbers below `n`.
 fn permutations(n: usize) -> Vec<Vec<usize>> {
     let longer = |rows: Vec<Vec<usize>>, next: usize| {
-        let places =
-            |row: &Vec<usize>| -> Vec<Vec<usize>> { (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect() };
+        let places = |row: &Vec<usize>| -> Vec<Vec<usize>> {
+            (0..=row.len()).map(|at| [&row[..at], &[next], &row[at..]].concat()).collect()
+        };
         rows.iter().flat_map(places).collect()
     };
     (0..n).fold(vec![Vec::new()], longer)
@@ -475,20 +581,32 @@ fn at_level(
     level: Levels,
     ends: &Ends,
 ) -> Result<Outcome, Diagnostic> {
-    let study = |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
+    let study =
+        |instance: &Instance| Study::new(&model.compiled, &model.defined, &instance.formula, level);
     let studies = formulas.iter().map(study).collect::<Result<Vec<_>, _>>()?;
-    let all = formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
+    let all =
+        formulas.iter().zip(&studies).map(|(f, s)| s.cases().len() * f.orders(model).len()).sum();
     // By formula and case: the local states of untracked components.
     let mut members = Vec::new();
-    let mut figures = Figures { measures: ends.measures.clone(), lists: ends.lists.clone(), ..Figures::default() };
+    let mut figures = Figures {
+        measures: ends.measures.clone(),
+        lists: ends.lists.clone(),
+        ..Figures::default()
+    };
     let start = Instant::now();
     for (instance, study) in formulas.iter().zip(&studies) {
-        let families: Vec<(&Family, usize)> = model.families.iter().zip(instance.tracked.iter().copied()).collect();
+        let families: Vec<(&Family, usize)> =
+            model.families.iter().zip(instance.tracked.iter().copied()).collect();
         for case in study.cases() {
             let regions = study.model(case)?;
             let own = study.formula(case)?;
             let what = [study.describe(case), instance.what.clone()];
-            let what = what.iter().filter(|t| !t.is_empty()).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let what = what
+                .iter()
+                .filter(|t| !t.is_empty())
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
             let mut open = None;
             let found = merged(&regions, &families, &mut |base| {
                 let mut judge = |base: &dyn Base| {
@@ -499,7 +617,14 @@ fn at_level(
                 };
                 match &model.replicas {
                     None => judge(base),
-                    Some(replicas) => in_crowds(session, base, replicas, &instance.orders(model), &mut members, &mut judge),
+                    Some(replicas) => in_crowds(
+                        session,
+                        base,
+                        replicas,
+                        &instance.orders(model),
+                        &mut members,
+                        &mut judge,
+                    ),
                 }
             });
             let why = match (found, open) {
@@ -509,16 +634,30 @@ fn at_level(
                 (Err(why), _) if why.stop.is_some() => why,
                 (Err(why), _) => return Err(why),
             };
-            let cases =
-                studies.iter().flat_map(|s| s.cases().iter().map(|c| s.values(c))).map(|values| valuation(session, &values)).collect();
-            return Ok(Outcome { figures, open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })), cases });
+            let cases = studies
+                .iter()
+                .flat_map(|s| s.cases().iter().map(|c| s.values(c)))
+                .map(|values| valuation(session, &values))
+                .collect();
+            return Ok(Outcome {
+                figures,
+                open: Some(Box::new(Open { why, case: Some((what, all)), tried: None })),
+                cases,
+            });
         }
     }
-    figures.checked = sampled::check(session, args, model, (formulas.iter().zip(&studies), &members), start.elapsed())?;
+    figures.checked = sampled::check(
+        session,
+        args,
+        model,
+        (formulas.iter().zip(&studies), &members),
+        start.elapsed(),
+    )?;
     Ok(Outcome { figures, open: None, cases: Vec::new() })
 }
 
-/// Values of all parameters that are set to `any`: those given, and a few constants for the sizes of sorts.
+/// Values of all parameters that are set to `any`: those given, and a few constants for the sizes
+/// of sorts.
 fn valuation(session: &Session, values: &[(String, usize)]) -> Vec<usize> {
     let of = |name: &String| values.iter().find(|v| v.0 == *name).map_or(SIZE_OF_CASES, |v| v.1);
     parameters(session).iter().map(of).collect()
@@ -548,7 +687,8 @@ fn in_crowds(
     Ok(true)
 }
 
-/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs of all values end. `before`: how long sets of states took for another.
+/// The verdict of an abstract model, by the chosen engine, else by turns. `ends`: whether all runs
+/// of all values end. `before`: how long sets of states took for another.
 fn verdict(
     session: &Session,
     args: &CheckArgs,
@@ -564,22 +704,31 @@ fn verdict(
     };
     let one_by_one = |budget: &Budget| {
         // Abstractions are verified on the steps that are seen.
-        let options = mu_explore::Options { partial_order: false, ..session.explore_options(base, &args.without) };
-        let chosen = Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
+        let options = mu_explore::Options {
+            partial_order: false,
+            ..session.explore_options(base, &args.without)
+        };
+        let chosen =
+            Options { evidence: false, witnesses: false, runs_end: ends, ..Options::new(&options) };
         check(base, base, formula, chosen, budget)
     };
     match args.chosen_engine.map(|engine| engine.name()) {
         Some(name) if name == Symbolic.name() => by_sets(&session.budget),
         Some(name) if name == Explicit.name() => one_by_one(&session.budget),
-        _ => by_turns(&session.budget, before, |answer: &Answer| answer.verdict.stop(), &mut |turn, budget, _| match turn {
-            Turn::Symbolic => by_sets(budget),
-            Turn::First | Turn::Explicit => one_by_one(budget),
-        }),
+        _ => by_turns(
+            &session.budget,
+            before,
+            |answer: &Answer| answer.verdict.stop(),
+            &mut |turn, budget, _| match turn {
+                Turn::Symbolic => by_sets(budget),
+                Turn::First | Turn::Explicit => one_by_one(budget),
+            },
+        ),
     }
 }
 
-/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter below its bound; with components of any number, no step is
-/// left that a run may take for ever.
+/// Whether all runs end, for all values: no cycle is left without the steps that increase a counter
+/// below its bound; with components of any number, no step is left that a run may take for ever.
 fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result<Ends, Diagnostic> {
     if let Some(known) = &model.ends {
         return Ok(known.clone());
@@ -604,12 +753,21 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
             let regions = study.model(case)?;
             let families: Vec<(&Family, usize)> = model.families.iter().map(|f| (f, 0)).collect();
             let found = merged(&regions, &families, &mut |base| match &model.replicas {
-                Some(replicas) => endless(base, replicas, &model.defined.rigid).map(|found| steps.with(found)),
+                Some(replicas) => {
+                    endless(base, replicas, &model.defined.rigid).map(|found| steps.with(found))
+                }
                 None => {
                     let options = session.explore_options(base, &args.without);
                     // Symmetries need not keep which steps count.
                     let counts = |group: usize, _| !measured[group];
-                    let found = is_acyclic(base, &options, &session.budget, &mu_explore::Silent, Some(&counts), None)?;
+                    let found = is_acyclic(
+                        base,
+                        &options,
+                        &session.budget,
+                        &mu_explore::Silent,
+                        Some(&counts),
+                        None,
+                    )?;
                     ends.proved &= matches!(found, Cyclic::No(_));
                     Ok(())
                 }
@@ -624,11 +782,18 @@ fn runs_end(session: &Session, args: &CheckArgs, model: &mut Abstract) -> Result
         }
     }
     if !steps.left.is_empty() {
-        let names = steps.left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        ends = Ends { open: Some(format!("steps may go on for ever as far as is known: {names}")), ..Ends::default() };
+        let names =
+            steps.left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        ends = Ends {
+            open: Some(format!("steps may go on for ever as far as is known: {names}")),
+            ..Ends::default()
+        };
     }
     if ends.proved {
-        ends.measures = measures_as_json(model, if model.replicas.is_some() { &steps.counters } else { &model.measures });
+        ends.measures = measures_as_json(
+            model,
+            if model.replicas.is_some() { &steps.counters } else { &model.measures },
+        );
         ends.lists = lists_as_json(model, &steps);
         for text in ends.measures.iter().map(measure_text).chain(ends.lists.iter().map(list_text)) {
             session.say(text);
@@ -651,9 +816,14 @@ fn measures_as_json(model: &Abstract, measures: &[Measure]) -> Vec<Value> {
     let of = |m: &Measure| {
         let (counter, component) = parameter(process, m.param);
         let below = mu_data::print::expression(&process.data.signature, &m.bound);
-        // The parameter of the process has the name of the constant, which no other word of the file has.
+        // The parameter of the process has the name of the constant, which no other word of the
+        // file has.
         let signature = &process.data.signature;
-        let below = model.defined.rigid.iter().fold(below, |text, r| text.replace(&signature.var(r.var).name, &r.name));
+        let below = model
+            .defined
+            .rigid
+            .iter()
+            .fold(below, |text, r| text.replace(&signature.var(r.var).name, &r.name));
         json!({ "counter": counter, "component": component, "summands": m.summands.len(), "below": below })
     };
     measures.iter().map(of).collect()
@@ -708,7 +878,8 @@ impl About<'_> {
             "evidence": [], "evidence_left_out": 0, "back_to": null, "vacuous": [],
         });
         if by_sets.is_none() {
-            object["symmetries"] = pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
+            object["symmetries"] =
+                pipeline::symmetries(true, *symmetries, &self.args.without, dropped);
         }
         object
     }
@@ -726,7 +897,10 @@ impl About<'_> {
         }
         let mut text = format!("{}: true for every {}", self.path(), self.names.join(", "));
         if !self.session.common.quiet {
-            text += &format!("  [{cases} cases, {equations} equations, {:.3} s]", self.start.elapsed().as_secs_f64());
+            text += &format!(
+                "  [{cases} cases, {equations} equations, {:.3} s]",
+                self.start.elapsed().as_secs_f64()
+            );
             let reasons = measures.iter().map(measure_text).chain(lists.iter().map(list_text));
             text.extend(reasons.chain([checked.text()]).map(|line| format!("\n  {line}")));
         }
@@ -755,7 +929,10 @@ impl About<'_> {
         if open.why.stop.is_none() {
             eprint!("{}", open.why.render(&self.session.sources).replacen("error:", "open:", 1));
         }
-        self.out(object, format!("{}: unknown for every {} ({why})\n", self.path(), self.names.join(", ")))
+        self.out(
+            object,
+            format!("{}: unknown for every {} ({why})\n", self.path(), self.names.join(", ")),
+        )
     }
 
     fn out(&self, object: Value, text: String) -> Result<(), Diagnostic> {

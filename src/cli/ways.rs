@@ -1,10 +1,11 @@
-//! `explore --deadlock | --action | --divergence`: shortest paths to what is sought, told as the evidence of formulas is; and what the
-//! deadlocks of an exploration are.
+//! `explore --deadlock | --action | --divergence`: shortest paths to what is sought, told as the
+//! evidence of formulas is; and what the deadlocks of an exploration are.
 //!
-//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::find`]), several and cycles from the one that keeps them
-//! ([`mu_explore::seek`]). Exit code 1: something was found. The model distinguishes deadlocks from
-//! successful termination ([`mu_model::standing`]); in a stored transition system a state without
-//! steps is a termination if all steps into it are `Terminate` or one of `--terminal`.
+//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::find`]),
+//! several and cycles from the one that keeps them ([`mu_explore::seek`]). Exit code 1: something
+//! was found. The model distinguishes deadlocks from successful termination
+//! ([`mu_model::standing`]); in a stored transition system a state without steps is a termination
+//! if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
 use super::files::{Form, expect_writable, write, write_lts, write_text};
@@ -18,7 +19,9 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_data::typecheck::expecting;
 use mu_evidence::{Evidence, EvidenceStep, Taken};
-use mu_explore::{Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Unreduced, Way, find, seek};
+use mu_explore::{
+    Aim, LeftOut, PartialOrder, PathStep, Sought, Target, Unreduced, Way, find, seek,
+};
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_model::Model;
@@ -54,7 +57,9 @@ impl Ends {
         let Ends { terminated, finished, hangs } = *self;
         let mut parts = Vec::new();
         let known = terminated + finished + hangs;
-        for (n, what) in [(terminated, "terminated"), (finished, "look like a normal end"), (hangs, "hang")] {
+        for (n, what) in
+            [(terminated, "terminated"), (finished, "look like a normal end"), (hangs, "hang")]
+        {
             if n > 0 {
                 parts.push(format!("{} {what}", grouped(n)));
             }
@@ -62,7 +67,11 @@ impl Ends {
         if deadlocks.is_some_and(|d| d > known) {
             parts.push(format!("{} not judged", grouped(deadlocks.unwrap_or(known) - known)));
         }
-        if parts.is_empty() { String::new() } else { format!("of these     {}\n", parts.join("; ")) }
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!("of these     {}\n", parts.join("; "))
+        }
     }
     /// As an object.
     pub(super) fn json(&self) -> Value {
@@ -70,16 +79,21 @@ impl Ends {
     }
 }
 
-/// The states of a stored transition system to which only `Terminate` and the actions of `terminal` lead.
+/// The states of a stored transition system to which only `Terminate` and the actions of `terminal`
+/// lead.
 fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Diagnostic> {
     let name = |text: &str| text.split('(').next().unwrap_or_default().trim().to_string();
     let names: BTreeSet<String> = lts.table.texts.iter().map(|t| name(t)).collect();
     if let Some(unknown) = terminal.iter().find(|t| !names.contains(*t)) {
-        let message = format!("`{unknown}` says of no state that it is an end: no transition has an action of this name");
+        let message = format!(
+            "`{unknown}` says of no state that it is an end: no transition has an action of this name"
+        );
         let error = Diagnostic::new(Stage::Usage, message);
         let name = name(unknown);
         return Err(match names.contains(&name) {
-            true => error.note(format!("expected the name of an action without arguments, `{name}`")),
+            true => {
+                error.note(format!("expected the name of an action without arguments, `{name}`"))
+            }
             false => expecting(error, unknown, names.iter().map(String::as_str), "actions"),
         });
     }
@@ -96,7 +110,8 @@ fn terminations(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Vec<bool>, Dia
 /// What the deadlocks of a stored transition system are.
 pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends, Diagnostic> {
     let mut ends = Ends::default();
-    for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2)) {
+    for (terminated, range) in terminations(lts, terminal)?.into_iter().zip(lts.offsets.windows(2))
+    {
         if range[0] == range[1] {
             ends.add(if terminated { End::Terminated } else { End::Hang }, 1);
         }
@@ -107,17 +122,25 @@ pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends
 /// The model's judge of states without steps, or one for stored transition systems.
 struct Judge<'m> {
     standings: Option<Box<dyn Standings + 'm>>,
-    /// By state of a stored transition system: whether it is an end. The state is the value of the only slot.
+    /// By state of a stored transition system: whether it is an end. The state is the value of the
+    /// only slot.
     ends: Option<Vec<bool>>,
 }
 
 impl<'m> Judge<'m> {
     /// Errors: a text in `terminal` that says of no state that it is an end.
-    fn new(model: &'m dyn Model, terminal: &[String], stored: Option<&mu_lts::Lts>) -> Result<Self, Diagnostic> {
+    fn new(
+        model: &'m dyn Model,
+        terminal: &[String],
+        stored: Option<&mu_lts::Lts>,
+    ) -> Result<Self, Diagnostic> {
         let ends = stored.map(|lts| terminations(lts, terminal));
         let standings = model.standings(terminal)?;
         if standings.is_none() && ends.is_none() && !terminal.is_empty() {
-            return Err(Diagnostic::new(Stage::Usage, "`--terminal` is for models whose components are known, and for transition systems"));
+            return Err(Diagnostic::new(
+                Stage::Usage,
+                "`--terminal` is for models whose components are known, and for transition systems",
+            ));
         }
         Ok(Self { standings, ends: ends.transpose()? })
     }
@@ -125,17 +148,29 @@ impl<'m> Judge<'m> {
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic> {
         match (&mut self.standings, &self.ends) {
             (Some(standings), _) => standings.end(state),
-            (None, Some(ends)) if state.first().is_some_and(|s| ends.get(*s as usize) == Some(&true)) => Ok(End::Terminated),
+            (None, Some(ends))
+                if state.first().is_some_and(|s| ends.get(*s as usize) == Some(&true)) =>
+            {
+                Ok(End::Terminated)
+            }
             _ => Ok(End::Hang),
         }
     }
 }
 
 /// Looks for what the options say.
-pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Result<u8, Diagnostic> {
+pub(super) fn run(
+    session: &Session,
+    args: &ExploreArgs,
+    loaded: &Loaded,
+) -> Result<u8, Diagnostic> {
     let model = &*loaded.model;
     let seeking = &args.seeking;
-    if args.out.is_some() || args.reduce.is_some() || args.keeping.is_wanted() || args.spill.is_some() {
+    if args.out.is_some()
+        || args.reduce.is_some()
+        || args.keeping.is_wanted()
+        || args.spill.is_some()
+    {
         let message = "`--deadlock`, `--action` and `--divergence` look for paths; `--out`, `--reduce`, `--checkpoint`, `--resume` and `--spill` are for whole explorations";
         return Err(Diagnostic::new(Stage::Usage, message));
     }
@@ -144,7 +179,8 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
         expect_writable(path)?;
     }
     if let Some(folder) = &seeking.trace_dir {
-        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
     }
     let mut found = match search(session, args, seeking, model, loaded.stored.as_deref())? {
         Ok(found) => found,
@@ -165,7 +201,11 @@ pub(super) fn run(session: &Session, args: &ExploreArgs, loaded: &Loaded) -> Res
 }
 
 /// Finds a shortest path to a deadlock, as text.
-pub(super) fn shortest_deadlock(session: &Session, args: &ExploreArgs, model: &dyn Model) -> Result<String, Diagnostic> {
+pub(super) fn shortest_deadlock(
+    session: &Session,
+    args: &ExploreArgs,
+    model: &dyn Model,
+) -> Result<String, Diagnostic> {
     let seeking = Seeking { deadlock: true, ..args.seeking.clone() };
     let Ok(found) = search(session, args, &seeking, model, None)? else { return Ok(String::new()) };
     let told = tell(session, &seeking, model, &found)?;
@@ -173,7 +213,12 @@ pub(super) fn shortest_deadlock(session: &Session, args: &ExploreArgs, model: &d
 }
 
 /// The paths as evidence, each replayed, and as stories.
-fn tell(session: &Session, seeking: &Seeking, model: &dyn Model, found: &Found) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
+fn tell(
+    session: &Session,
+    seeking: &Seeking,
+    model: &dyn Model,
+    found: &Found,
+) -> Result<Vec<(Evidence, Story)>, Diagnostic> {
     let mut told = Vec::new();
     for way in &found.ways {
         let evidence = evidence(model, way);
@@ -221,8 +266,10 @@ fn search(
     stored: Option<&mu_lts::Lts>,
 ) -> Result<Result<Found, u8>, Diagnostic> {
     let options = session.explore_options(model, &args.without).without_confluence();
-    // What judges is of one thread; an evaluation that fails is told after the search, which it ends.
-    let judge = RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
+    // What judges is of one thread; an evaluation that fails is told after the search, which it
+    // ends.
+    let judge =
+        RefCell::new((Judge::new(model, &seeking.terminal, stored)?, 0u64, None::<Diagnostic>));
     let deadlocked = |state: &[u32]| {
         let (judge, terminated, failed) = &mut *judge.borrow_mut();
         match judge.end(state) {
@@ -239,8 +286,14 @@ fn search(
     };
     let wanted = seeking.action.as_deref().unwrap_or_default();
     let named = RefCell::new(Vec::<Option<bool>>::new());
-    let has_name = |label: LabelId| model.label_text(label).split('|').any(|a| a.split('(').next().unwrap_or_default().trim() == wanted);
-    let hidden: Vec<bool> = model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
+    let has_name = |label: LabelId| {
+        model
+            .label_text(label)
+            .split('|')
+            .any(|a| a.split('(').next().unwrap_or_default().trim() == wanted)
+    };
+    let hidden: Vec<bool> =
+        model.groups().iter().map(|g| g.hidden.iter().any(|h| h == wanted)).collect();
     let of_name = |group: usize, label: LabelId| {
         let mut named = named.borrow_mut();
         if named.len() <= label.index() {
@@ -255,14 +308,20 @@ fn search(
     };
     let mut processes = None;
     let several = || {
-        let seen = seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
+        let seen =
+            seek(model, &options, &session.budget, sought, seeking.all.unwrap_or(1) as usize)?;
         Ok((seen.ways, seen.states, seen.stop, seen.partial_order))
     };
     let result = if args.clustering.is_wanted() {
         match super::cluster::seek(session, args, model, sought)? {
             Ok(sighted) => {
                 processes = Some(sighted.processes);
-                Ok((sighted.way.into_iter().collect(), sighted.states, sighted.stop, PartialOrder::Unused(Unreduced::Processes)))
+                Ok((
+                    sighted.way.into_iter().collect(),
+                    sighted.states,
+                    sighted.stop,
+                    PartialOrder::Unused(Unreduced::Processes),
+                ))
             }
             Err(code) => return Ok(Err(code)),
         }
@@ -275,8 +334,15 @@ fn search(
         let bar = Bar::new(!session.common.no_progress && !session.common.quiet);
         let found = find(model, &options, &session.budget, &bar, target)?;
         bar.finish();
-        let stop = if found.reached && found.path.is_none() { Stop::Memory } else { found.outcome.stop.clone() };
-        let last = found.path.as_ref().map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
+        let stop = if found.reached && found.path.is_none() {
+            Stop::Memory
+        } else {
+            found.outcome.stop.clone()
+        };
+        let last = found
+            .path
+            .as_ref()
+            .map(|p| p.last().map_or_else(|| model.initial(), |s| s.state.clone()));
         match last {
             // The nearest state without steps is a termination: a deadlock may be further away.
             Some(state) if seeking.deadlock && !deadlocked(&state) => {
@@ -285,7 +351,12 @@ fn search(
             }
             _ => {
                 let order = found.outcome.partial_order;
-                Ok((found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(), found.outcome.states, stop, order))
+                Ok((
+                    found.path.map(|steps| Way { steps, back_to: None }).into_iter().collect(),
+                    found.outcome.states,
+                    stop,
+                    order,
+                ))
             }
         }
     };
@@ -295,7 +366,15 @@ fn search(
         Some(error) => Err(error),
         None => {
             let reduced = matches!(order, PartialOrder::Used(LeftOut { states: 1.., .. }));
-            Ok(Ok(Found { ways, states, stop, terminated, order_told: session.say_order(order.into()), reduced, processes }))
+            Ok(Ok(Found {
+                ways,
+                states,
+                stop,
+                terminated,
+                order_told: session.say_order(order.into()),
+                reduced,
+                processes,
+            }))
         }
     }
 }
@@ -318,16 +397,37 @@ pub(super) fn evidence(model: &dyn Model, way: &Way) -> Evidence {
     Evidence { verdict: false, states, steps, before: Vec::new() }
 }
 
-fn save(session: &Session, args: &ExploreArgs, loaded: &Loaded, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+fn save(
+    session: &Session,
+    args: &ExploreArgs,
+    loaded: &Loaded,
+    found: &Found,
+    told: &[(Evidence, Story)],
+) -> Result<(), Diagnostic> {
     let name = file_name(&args.model);
     if let Some(path) = args.seeking.evidence.as_deref().filter(|p| page::is_named_so(p)) {
         let shown = Shown::of("explore", output::with_head(object(session, args, found, told)));
         page::write(session, path, &name, &[shown])?;
     } else if let (Some(path), Some((evidence, story))) = (&args.seeking.evidence, told.first()) {
         let n = story.steps.len();
-        let what = format!("a path of {n} step{} to {}", if n == 1 { "" } else { "s" }, goal(&args.seeking));
-        let drawn = Drawn { model: &*loaded.model, typed: loaded.typed(path, &Relabel::default()), evidence, story };
-        draw(session, path, &args.model, &drawn, (&format!("{} of {name}", goal(&args.seeking)), &what))?;
+        let what = format!(
+            "a path of {n} step{} to {}",
+            if n == 1 { "" } else { "s" },
+            goal(&args.seeking)
+        );
+        let drawn = Drawn {
+            model: &*loaded.model,
+            typed: loaded.typed(path, &Relabel::default()),
+            evidence,
+            story,
+        };
+        draw(
+            session,
+            path,
+            &args.model,
+            &drawn,
+            (&format!("{} of {name}", goal(&args.seeking)), &what),
+        )?;
     }
     if let Some(folder) = &args.seeking.trace_dir {
         for (i, (_, story)) in told.iter().enumerate() {
@@ -341,9 +441,17 @@ fn save(session: &Session, args: &ExploreArgs, loaded: &Loaded, found: &Found, t
 }
 
 fn as_json(story: &Story, file: &Path, path: &Path) -> Result<(), Diagnostic> {
-    let keys = [("verdict", Value::Null), ("kind", json!("trace")), ("model", json!(file.display().to_string()))];
+    let keys = [
+        ("verdict", Value::Null),
+        ("kind", json!("trace")),
+        ("model", json!(file.display().to_string())),
+    ];
     let head = keys.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
-    write(path, |out| story.write_json(head, BufWriter::new(out)).map_err(|e| file_error("cannot write", path, &e)))
+    write(path, |out| {
+        story
+            .write_json(head, BufWriter::new(out))
+            .map_err(|e| file_error("cannot write", path, &e))
+    })
 }
 
 /// A path, ready to be written.
@@ -358,7 +466,8 @@ pub(super) struct Drawn<'a> {
     pub story: &'a Story,
 }
 
-/// Writes a path to a file, whose name says in which form. `file`: that of the model; `title`, `what`: what the path is.
+/// Writes a path to a file, whose name says in which form. `file`: that of the model; `title`,
+/// `what`: what the path is.
 pub(super) fn draw(
     session: &Session,
     path: &Path,
@@ -395,7 +504,12 @@ pub(super) fn file_name(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Result<(), Diagnostic> {
+fn report(
+    session: &Session,
+    args: &ExploreArgs,
+    found: &Found,
+    told: &[(Evidence, Story)],
+) -> Result<(), Diagnostic> {
     if session.common.format == Format::Json {
         return output::object(object(session, args, found, told));
     }
@@ -404,7 +518,12 @@ fn report(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
 }
 
 /// What was found, as an object.
-fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidence, Story)]) -> Value {
+fn object(
+    session: &Session,
+    args: &ExploreArgs,
+    found: &Found,
+    told: &[(Evidence, Story)],
+) -> Value {
     let way = |(_, story): &(Evidence, Story)| {
         let mut object = story.json();
         if let Some(graph) = memory::operations(session, &args.model, story) {
@@ -434,7 +553,13 @@ fn object(session: &Session, args: &ExploreArgs, found: &Found, told: &[(Evidenc
     object
 }
 
-fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found, told: &[(Evidence, Story)]) -> String {
+fn text(
+    session: &Session,
+    args: &ExploreArgs,
+    seeking: &Seeking,
+    found: &Found,
+    told: &[(Evidence, Story)],
+) -> String {
     let goal = goal(seeking);
     let mut text = String::new();
     for (_, story) in told {
@@ -450,8 +575,12 @@ fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found,
         }
     }
     let deadlocked = |story: &Story| story.ending.as_ref().is_some_and(|e| e.end.is_deadlock());
-    if Form::of(&args.model) == Form::Program && told.iter().any(|t| deadlocked(&t.1)) && !session.common.quiet {
-        text += &format!("(lines are those that `mu-check expand {}` prints)\n", args.model.display());
+    if Form::of(&args.model) == Form::Program
+        && told.iter().any(|t| deadlocked(&t.1))
+        && !session.common.quiet
+    {
+        text +=
+            &format!("(lines are those that `mu-check expand {}` prints)\n", args.model.display());
     }
     if told.is_empty() {
         let terminated = match found.terminated {
@@ -461,10 +590,20 @@ fn text(session: &Session, args: &ExploreArgs, seeking: &Seeking, found: &Found,
         };
         text += &match found.stop {
             Stop::Complete if found.reduced => {
-                format!("no way to {goal}: {} states were seen, the others do not matter{terminated}\n", grouped(found.states))
+                format!(
+                    "no way to {goal}: {} states were seen, the others do not matter{terminated}\n",
+                    grouped(found.states)
+                )
             }
-            Stop::Complete => format!("no way to {goal}: all {} states were seen{terminated}\n", grouped(found.states)),
-            _ => format!("no way to {goal} so far: {} states were seen{terminated} ({})\n", grouped(found.states), found.stop.word()),
+            Stop::Complete => format!(
+                "no way to {goal}: all {} states were seen{terminated}\n",
+                grouped(found.states)
+            ),
+            _ => format!(
+                "no way to {goal} so far: {} states were seen{terminated} ({})\n",
+                grouped(found.states),
+                found.stop.word()
+            ),
         };
     }
     text
@@ -479,7 +618,10 @@ pub(super) struct Counter<'m> {
 
 impl<'m> Counter<'m> {
     /// None if the model knows nothing of its components.
-    pub(super) fn new(model: &'m dyn Model, terminal: &[String]) -> Result<Option<Self>, Diagnostic> {
+    pub(super) fn new(
+        model: &'m dyn Model,
+        terminal: &[String],
+    ) -> Result<Option<Self>, Diagnostic> {
         let judge = Judge::new(model, terminal, None)?;
         Ok(judge.standings.is_some().then(|| Self { judge, ends: Ends::default(), failed: None }))
     }

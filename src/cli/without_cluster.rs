@@ -1,6 +1,8 @@
-//! What `cluster` says in a program that was built without the feature of that name: one process searches.
+//! What `cluster` says in a program that was built without the feature of that name: one process
+//! searches.
 //!
-//! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is silently ignored.
+//! In: the options. Out: a refusal, if they ask for several processes. Invariant: nothing is
+//! silently ignored.
 
 use super::args::{CheckArgs, ClusterArgs, Clustering, ExploreArgs};
 use super::counts::Report;
@@ -15,8 +17,12 @@ use mu_model::Model;
 use serde_json::Value;
 
 fn refused(clustering: &Clustering) -> Diagnostic {
-    let message = format!("this program was built without several processes, which `{}` is for", clustering.option());
-    Diagnostic::new(Stage::Unsupported, message).note("build it with the feature `cluster`, which is on by default")
+    let message = format!(
+        "this program was built without several processes, which `{}` is for",
+        clustering.option()
+    );
+    Diagnostic::new(Stage::Unsupported, message)
+        .note("build it with the feature `cluster`, which is on by default")
 }
 
 /// Refuses several processes.
@@ -25,12 +31,20 @@ pub(super) fn expect_possible(args: &ExploreArgs, _: Option<u32>) -> Result<(), 
 }
 
 /// Refuses several processes for formulas.
-pub(super) fn expect_checkable(args: &CheckArgs, _: Option<u32>, _: bool) -> Result<(), Diagnostic> {
+pub(super) fn expect_checkable(
+    args: &CheckArgs,
+    _: Option<u32>,
+    _: bool,
+) -> Result<(), Diagnostic> {
     expect_alone(&args.clustering)
 }
 
 fn expect_alone(clustering: &Clustering) -> Result<(), Diagnostic> {
-    if clustering.is_wanted() || clustering.process.is_some() { Err(refused(clustering)) } else { Ok(()) }
+    if clustering.is_wanted() || clustering.process.is_some() {
+        Err(refused(clustering))
+    } else {
+        Ok(())
+    }
 }
 
 /// Processes that check formulas together: there are none.
@@ -41,7 +55,12 @@ pub(super) struct Company {
 }
 
 /// Meets nobody.
-pub(super) fn join(_: &Session, _: &CheckArgs, _: &dyn Model, _: &[Text]) -> Result<Option<Company>, Diagnostic> {
+pub(super) fn join(
+    _: &Session,
+    _: &CheckArgs,
+    _: &dyn Model,
+    _: &[Text],
+) -> Result<Option<Company>, Diagnostic> {
     Ok(None)
 }
 
@@ -58,17 +77,27 @@ impl Company {
 }
 
 /// Refuses them again, should anybody ask.
-pub(super) fn run(_: &Session, args: &ExploreArgs, _: &Loaded) -> Result<Result<Report, u8>, Diagnostic> {
+pub(super) fn run(
+    _: &Session,
+    args: &ExploreArgs,
+    _: &Loaded,
+) -> Result<Result<Report, u8>, Diagnostic> {
     Err(refused(&args.clustering))
 }
 
 /// Refuses them again, should anybody ask.
-pub(super) fn seek(_: &Session, args: &ExploreArgs, _: &dyn Model, _: Sought<'_>) -> Result<Result<Sighted, u8>, Diagnostic> {
+pub(super) fn seek(
+    _: &Session,
+    args: &ExploreArgs,
+    _: &dyn Model,
+    _: Sought<'_>,
+) -> Result<Result<Sighted, u8>, Diagnostic> {
     Err(refused(&args.clustering))
 }
 
 /// Refuses them on several hosts.
 pub(super) fn across(_: &Session, _: &ClusterArgs) -> Result<u8, Diagnostic> {
     let message = "this program was built without several processes, which `cluster` is for";
-    Err(Diagnostic::new(Stage::Unsupported, message).note("build it with the feature `cluster`, which is on by default"))
+    Err(Diagnostic::new(Stage::Unsupported, message)
+        .note("build it with the feature `cluster`, which is on by default"))
 }

@@ -1,8 +1,10 @@
 //! What the first process does alone, while the others wait for what it says.
 //!
-//! In: work, such as a game that one process plays. Out: what the first process says, or why it stopped, the same in all. Only the first one does the work; a
-//! process that waits sleeps and is still to be missed when it is lost. Cost: a message to each process. Invariants: what a process that is lost
-//! leaves behind is never an answer; the first one stops working soon after another one is lost, since the run has ended then.
+//! In: work, such as a game that one process plays. Out: what the first process says, or why it
+//! stopped, the same in all. Only the first one does the work; a process that waits sleeps and is
+//! still to be missed when it is lost. Cost: a message to each process. Invariants: what a process
+//! that is lost leaves behind is never an answer; the first one stops working soon after another
+//! one is lost, since the run has ended then.
 
 use super::flow::{Mail, NAP, reports};
 use super::report::{Report, Why};
@@ -20,7 +22,8 @@ use timely::worker::Worker;
 /// Time between looks whether another process is lost.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the first process said, or why it stopped; the memory of each process at most. `orderly`: whether all have come to the end.
+/// What the first process said, or why it stopped; the memory of each process at most. `orderly`:
+/// whether all have come to the end.
 pub(super) fn first(
     worker: &mut Worker,
     health: &Health,
@@ -41,7 +44,11 @@ pub(super) fn first(
         Err(error) => (Some(Why::from(error)), Vec::new()),
     };
     let (tally, memory) = (Tally::default(), peak_resident_bytes());
-    mail.borrow_mut().send(me, 0..count, &Report::Last { tally, memory, why, failed: Vec::new(), said, whole: true, hit: None });
+    mail.borrow_mut().send(
+        me,
+        0..count,
+        &Report::Last { tally, memory, why, failed: Vec::new(), said, whole: true, hit: None },
+    );
     mail.borrow_mut().close();
     let mut memories = vec![0; count];
     let mut heard = None;
@@ -62,7 +69,8 @@ pub(super) fn first(
                 _ => return Err(Diagnostic::internal("a report that nobody waits for")),
             }
         }
-        // Limits are the first one's; an interrupt may come to any. The others are told that this one is lost.
+        // Limits are the first one's; an interrupt may come to any. The others are told that this
+        // one is lost.
         if me > 0 && heard.is_none() && budget.check(0) == Err(Stop::Interrupted) {
             return ended(Stop::Interrupted);
         }
@@ -72,7 +80,9 @@ pub(super) fn first(
         Some((None, said)) => Ok((Ok(said), memories)),
         Some((Some(Why::Stopped(stop)), _)) => Ok((Err(stop), memories)),
         Some((Some(Why::Failed(error)), _)) => Err(*error),
-        Some((Some(Why::Broken | Why::Decided), _)) | None => Err(Diagnostic::internal("the first process has not said what it found")),
+        Some((Some(Why::Broken | Why::Decided), _)) | None => {
+            Err(Diagnostic::internal("the first process has not said what it found"))
+        }
     }
 }
 

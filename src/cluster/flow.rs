@@ -1,14 +1,17 @@
 //! The dataflow of a search, and what drives it.
 //!
-//! In: this process's share and the connections to the other processes. Out: an [`Ended`], the same in all processes. There are two dataflows. In the first, parcels of
-//! states go from the operator `search` through a feedback edge, which counts the level up, back to the operator `search` of the process that they
-//! are for. The operator keeps a capability for each level that has states here; so timely's frontier tells when no parcel of a level can come any more,
-//! and when there is no level left. The second carries reports.
+//! In: this process's share and the connections to the other processes. Out: an [`Ended`], the same
+//! in all processes. There are two dataflows. In the first, parcels of states go from the operator
+//! `search` through a feedback edge, which counts the level up, back to the operator `search` of
+//! the process that they are for. The operator keeps a capability for each level that has states
+//! here; so timely's frontier tells when no parcel of a level can come any more, and when there is
+//! no level left. The second carries reports.
 //!
-//! The search itself ([`mu_explore::Share`]) is not inside an operator: between two steps of the worker, what came in is stored, a block of states is
-//! expanded, and what is to go out is put on the operator's desk. Cost: a step of the worker for each block; a round of progress messages for
-//! each level. Invariants: a level is expanded when the frontier has passed it; a process that ends early for whatever reason says so to all, and all
-//! decide by the same reports what the end is.
+//! The search itself ([`mu_explore::Share`]) is not inside an operator: between two steps of the
+//! worker, what came in is stored, a block of states is expanded, and what is to go out is put on
+//! the operator's desk. Cost: a step of the worker for each block; a round of progress messages for
+//! each level. Invariants: a level is expanded when the frontier has passed it; a process that ends
+//! early for whatever reason says so to all, and all decide by the same reports what the end is.
 
 use super::parcel::{ByAddress, Parcel};
 use super::report::{Report, Why};
@@ -77,7 +80,11 @@ impl Mail {
     /// Sends a report to some of the processes.
     pub fn send(&mut self, me: usize, to: std::ops::Range<usize>, report: &Report) {
         let bytes = report.write();
-        self.leaving.extend(to.map(|to| Parcel { to: to as u32, from: Some(me as u32), bytes: bytes.clone() }));
+        self.leaving.extend(to.map(|to| Parcel {
+            to: to as u32,
+            from: Some(me as u32),
+            bytes: bytes.clone(),
+        }));
         self.wake();
     }
     /// Nothing is sent any more.
@@ -99,34 +106,42 @@ fn states(worker: &mut Worker, desk: &Rc<RefCell<Desk>>) -> Handle<u64> {
     worker.dataflow::<u64, _, _>(|scope| {
         let (handle, cycle) = scope.feedback::<Parcel>(1);
         let pact = DistributorPact(|_| ByAddress);
-        let stream = cycle.unary_frontier::<NoopBuilder<Parcel>, _, _, _>(pact, "search", |capability, info| {
-            desk.borrow_mut().activator = Some(scope.activator_for(info.address));
-            let desk = desk.clone();
-            let mut capabilities = BTreeMap::from([(0, capability)]);
-            move |(input, frontier), output| {
-                let mut desk = desk.borrow_mut();
-                let desk = &mut *desk;
-                input.for_each(|capability, parcel| {
-                    if let Some(&level) = capability.least() {
-                        capabilities.entry(level).or_insert_with(|| capability.delayed(&level, 0));
-                        desk.held.insert(level);
-                        desk.arrived.push_back((level, std::mem::take(parcel)));
+        let stream = cycle.unary_frontier::<NoopBuilder<Parcel>, _, _, _>(
+            pact,
+            "search",
+            |capability, info| {
+                desk.borrow_mut().activator = Some(scope.activator_for(info.address));
+                let desk = desk.clone();
+                let mut capabilities = BTreeMap::from([(0, capability)]);
+                move |(input, frontier), output| {
+                    let mut desk = desk.borrow_mut();
+                    let desk = &mut *desk;
+                    input.for_each(|capability, parcel| {
+                        if let Some(&level) = capability.least() {
+                            capabilities
+                                .entry(level)
+                                .or_insert_with(|| capability.delayed(&level, 0));
+                            desk.held.insert(level);
+                            desk.arrived.push_back((level, std::mem::take(parcel)));
+                        }
+                    });
+                    for (level, mut parcel) in desk.leaving.drain(..) {
+                        if let Some(capability) = capabilities.get(&level) {
+                            output.session_with_builder(capability).give_container(&mut parcel);
+                        }
                     }
-                });
-                for (level, mut parcel) in desk.leaving.drain(..) {
-                    if let Some(capability) = capabilities.get(&level) {
-                        output.session_with_builder(capability).give_container(&mut parcel);
+                    for level in desk.hold.drain(..) {
+                        if let Some(capability) =
+                            capabilities.range(..=level).next_back().map(|c| c.1.delayed(&level))
+                        {
+                            capabilities.entry(level).or_insert(capability);
+                        }
                     }
+                    desk.release.drain(..).for_each(|level| drop(capabilities.remove(&level)));
+                    desk.frontier = frontier.frontier().iter().min().copied();
                 }
-                for level in desk.hold.drain(..) {
-                    if let Some(capability) = capabilities.range(..=level).next_back().map(|c| c.1.delayed(&level)) {
-                        capabilities.entry(level).or_insert(capability);
-                    }
-                }
-                desk.release.drain(..).for_each(|level| drop(capabilities.remove(&level)));
-                desk.frontier = frontier.frontier().iter().min().copied();
-            }
-        });
+            },
+        );
         let (probe, stream) = stream.probe();
         stream.connect_loop(handle);
         probe
@@ -136,22 +151,23 @@ fn states(worker: &mut Worker, desk: &Rc<RefCell<Desk>>) -> Handle<u64> {
 /// Builds the dataflow of reports.
 pub(super) fn reports(worker: &mut Worker, mail: &Rc<RefCell<Mail>>) {
     worker.dataflow::<u64, _, _>(|scope| {
-        let stream = source::<_, NoopBuilder<Parcel>, _, _>(scope, "reports", |capability, info| {
-            mail.borrow_mut().activator = Some(scope.activator_for(info.address));
-            let mail = mail.clone();
-            let mut capability = Some(capability);
-            move |output| {
-                let mut mail = mail.borrow_mut();
-                for mut parcel in mail.leaving.drain(..) {
-                    if let Some(capability) = &capability {
-                        output.session_with_builder(capability).give_container(&mut parcel);
+        let stream =
+            source::<_, NoopBuilder<Parcel>, _, _>(scope, "reports", |capability, info| {
+                mail.borrow_mut().activator = Some(scope.activator_for(info.address));
+                let mail = mail.clone();
+                let mut capability = Some(capability);
+                move |output| {
+                    let mut mail = mail.borrow_mut();
+                    for mut parcel in mail.leaving.drain(..) {
+                        if let Some(capability) = &capability {
+                            output.session_with_builder(capability).give_container(&mut parcel);
+                        }
+                    }
+                    if mail.closed {
+                        capability = None;
                     }
                 }
-                if mail.closed {
-                    capability = None;
-                }
-            }
-        });
+            });
         let mail = mail.clone();
         stream.sink(DistributorPact(|_| ByAddress), "reading reports", move |(input, _)| {
             input.for_each(|_, parcel| mail.borrow_mut().arrived.push_back(std::mem::take(parcel)));
@@ -220,7 +236,13 @@ pub(super) struct Ended {
 impl Ended {
     /// Of so many processes that have not searched.
     pub fn without_search(count: usize, stop: Stop) -> Self {
-        Self { parts: vec![Part::default(); count], stop, decided: false, said: Vec::new(), way: None }
+        Self {
+            parts: vec![Part::default(); count],
+            stop,
+            decided: false,
+            said: Vec::new(),
+            way: None,
+        }
     }
 }
 
@@ -332,7 +354,10 @@ impl<'d, 'm> Drive<'d, 'm> {
         if self.is_to_be_kept() {
             let number = self.rounds.last();
             unkept = self.keep(number).err();
-            self.send(0..self.heard.len(), &if unkept.is_none() { Report::Written(number) } else { Report::Unwritten(number) });
+            self.send(
+                0..self.heard.len(),
+                &if unkept.is_none() { Report::Written(number) } else { Report::Unwritten(number) },
+            );
             while !self.rounds.all_wrote(number) && !self.unwritten {
                 self.step_for_reports()?;
                 if self.health.lost().is_some() {
@@ -362,7 +387,12 @@ impl<'d, 'm> Drive<'d, 'm> {
         let parts: Vec<Part> = self.heard.iter().map(|h| h.part).collect();
         let whys: Vec<Why> = self.heard.iter().filter_map(|h| h.last.as_ref()?.0.clone()).collect();
         if let (Some(symmetries), true) = (self.symmetries, whys.contains(&Why::Broken)) {
-            let failed: Vec<usize> = self.heard.iter().filter_map(|h| h.last.as_ref()).flat_map(|l| l.1.iter().copied()).collect();
+            let failed: Vec<usize> = self
+                .heard
+                .iter()
+                .filter_map(|h| h.last.as_ref())
+                .flat_map(|l| l.1.iter().copied())
+                .collect();
             symmetries.fail(&failed);
             return Err(symmetries.refuse());
         }
@@ -370,19 +400,30 @@ impl<'d, 'm> Drive<'d, 'm> {
         if whys.contains(&Why::Decided) {
             return Ok(Ended { parts, stop: Stop::Complete, decided: true, said, way });
         }
-        let failures = whys.iter().filter_map(|w| if let Why::Failed(e) = w { Some(e) } else { None });
-        if let Some(first) = failures.min_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message))) {
+        let failures =
+            whys.iter().filter_map(|w| if let Why::Failed(e) = w { Some(e) } else { None });
+        if let Some(first) = failures.min_by(|a, b| (a.span, &a.message).cmp(&(b.span, &b.message)))
+        {
             return Err((**first).clone());
         }
-        let stop = whys.into_iter().find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
+        let stop = whys
+            .into_iter()
+            .find_map(|w| if let Why::Stopped(stop) = w { Some(stop) } else { None });
         let too_many = self.exceeds_states();
         let decided = way.is_some() && self.share.is_carrying();
-        Ok(Ended { parts, stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }), decided, said, way })
+        Ok(Ended {
+            parts,
+            stop: stop.unwrap_or(if too_many { Stop::States } else { Stop::Complete }),
+            decided,
+            said,
+            way,
+        })
     }
 
     /// A process is lost: what is known of the others, and of this one.
     fn abandoned(mut self) -> Ended {
-        self.heard[self.me].part = Part { tally: self.share.tally(), memory: peak_resident_bytes() };
+        self.heard[self.me].part =
+            Part { tally: self.share.tally(), memory: peak_resident_bytes() };
         let parts = self.heard.iter().map(|h| h.part).collect();
         Ended { parts, stop: Stop::Lost, decided: false, said: Vec::new(), way: None }
     }
@@ -409,7 +450,8 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
-    /// Whether a level before the one before this is still to be begun here, or the one before this.
+    /// Whether a level before the one before this is still to be begun here, or the one before
+    /// this.
     fn is_early(&self, level: u64) -> bool {
         let desk = self.desk.borrow();
         desk.held.iter().any(|held| *held < level && self.begun != Some(*held))
@@ -421,7 +463,11 @@ impl<'d, 'm> Drive<'d, 'm> {
             Some(level) => level,
             None => {
                 let desk = self.desk.borrow();
-                let Some(&level) = desk.held.first().filter(|l| desk.frontier.is_none_or(|f| f > **l)) else { return };
+                let Some(&level) =
+                    desk.held.first().filter(|l| desk.frontier.is_none_or(|f| f > **l))
+                else {
+                    return;
+                };
                 if !self.rounds.may_begin(level) || !self.trace.may_begin(level) {
                     return;
                 }
@@ -439,7 +485,9 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
         let mut desk = self.desk.borrow_mut();
         let from = Some(self.me as u32);
-        let mut send = |(to, bytes): mu_explore::Parcel| desk.leaving.push((level, Parcel { to: to as u32, from, bytes }));
+        let mut send = |(to, bytes): mu_explore::Parcel| {
+            desk.leaving.push((level, Parcel { to: to as u32, from, bytes }))
+        };
         let result = self.share.expand(BLOCK, &mut send);
         if self.share.levels().any(|l| l == level + 1) && desk.held.insert(level + 1) {
             desk.hold.push(level + 1);
@@ -469,7 +517,9 @@ impl<'d, 'm> Drive<'d, 'm> {
             desk.leaving.clear();
         } else if let Some(level) = self.begun.take() {
             let from = Some(self.me as u32);
-            self.share.close(&mut |(to, bytes)| desk.leaving.push((level, Parcel { to: to as u32, from, bytes })));
+            self.share.close(&mut |(to, bytes)| {
+                desk.leaving.push((level, Parcel { to: to as u32, from, bytes }))
+            });
         }
         desk.hold.clear();
         desk.release.extend(std::mem::take(&mut desk.held));
@@ -506,7 +556,9 @@ impl<'d, 'm> Drive<'d, 'm> {
             let run = super::meet::random_number()?;
             self.send(0..self.heard.len(), &Report::Run(run));
         }
-        let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else { return self.share.start() };
+        let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else {
+            return self.share.start();
+        };
         shelf.read(self.share)?;
         let mut desk = self.desk.borrow_mut();
         for level in self.share.levels() {
@@ -525,7 +577,9 @@ impl<'d, 'm> Drive<'d, 'm> {
         if let Some(boundary) = self.rounds.boundary() {
             let desk = self.desk.borrow();
             // All of that level has arrived, and it is not the end.
-            let reached = self.begun.is_none() && desk.arrived.is_empty() && desk.frontier.is_some_and(|f| f > boundary);
+            let reached = self.begun.is_none()
+                && desk.arrived.is_empty()
+                && desk.frontier.is_some_and(|f| f > boundary);
             drop(desk);
             if reached {
                 let number = self.rounds.write();
@@ -542,7 +596,9 @@ impl<'d, 'm> Drive<'d, 'm> {
 
     /// Writes this process's share.
     fn keep(&mut self, number: u64) -> Result<(), Diagnostic> {
-        let (Some(kept), Some(run)) = (&self.shelf, self.run) else { return Err(Diagnostic::internal("a checkpoint that nobody keeps")) };
+        let (Some(kept), Some(run)) = (&self.shelf, self.run) else {
+            return Err(Diagnostic::internal("a checkpoint that nobody keeps"));
+        };
         let stamp = self.stamp(kept, run, number);
         kept.shelf.keep(self.share, &stamp)
     }
@@ -577,7 +633,8 @@ impl<'d, 'm> Drive<'d, 'm> {
         self.budget.limits().max_states.is_some_and(|most| states > most)
     }
 
-    /// Whether the search ended early in a way after which its shares are as good as those between two levels; the same in all processes.
+    /// Whether the search ended early in a way after which its shares are as good as those between
+    /// two levels; the same in all processes.
     fn is_to_be_kept(&self) -> bool {
         let mut lasts = self.heard.iter().filter_map(|h| h.last.as_ref());
         let keeps = self.shelf.as_ref().is_some_and(|s| s.shelf.keeps());
@@ -599,7 +656,10 @@ impl<'d, 'm> Drive<'d, 'm> {
         let arrived = std::mem::take(&mut self.mail.borrow_mut().arrived);
         for parcel in arrived {
             let from = parcel.from.map_or(usize::MAX, |from| from as usize);
-            let heard = self.heard.get_mut(from).ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
+            let heard = self
+                .heard
+                .get_mut(from)
+                .ok_or_else(|| Diagnostic::internal("a report from nobody"))?;
             match Report::read(&parcel.bytes)? {
                 Report::Tally(tally) => heard.part.tally = tally,
                 Report::Halt { drain } => {
@@ -615,7 +675,12 @@ impl<'d, 'm> Drive<'d, 'm> {
                 Report::Through => self.trace.hear_through(from),
                 Report::Before { level, state } => self.trace.hear_before(level, from, state),
                 Report::Last { tally, memory, why, failed, said, whole, hit } => {
-                    *heard = Heard { part: Part { tally, memory }, last: Some((why, failed, said)), whole, hit };
+                    *heard = Heard {
+                        part: Part { tally, memory },
+                        last: Some((why, failed, said)),
+                        whole,
+                        hit,
+                    };
                 }
             }
         }
@@ -632,14 +697,22 @@ impl<'d, 'm> Drive<'d, 'm> {
         }
     }
 
-    /// Whether this process's own states, with what the others said of theirs, are more than allowed. So a short search is ended by that too, however fast it is.
+    /// Whether this process's own states, with what the others said of theirs, are more than
+    /// allowed. So a short search is ended by that too, however fast it is.
     fn has_too_many(&self) -> bool {
         let Some(most) = self.budget.limits().max_states else { return false };
-        let others = self.heard.iter().enumerate().filter(|(i, _)| *i != self.me).map(|(_, h)| h.part.tally.states).sum::<u64>();
+        let others = self
+            .heard
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != self.me)
+            .map(|(_, h)| h.part.tally.states)
+            .sum::<u64>();
         self.share.tally().states + others > most
     }
 
-    /// Now and then: looks at the limits, tells process 0 how far this one is, shows how far all are.
+    /// Now and then: looks at the limits, tells process 0 how far this one is, shows how far all
+    /// are.
     fn tick(&mut self) {
         if self.ticked.elapsed() < TICK || self.halted {
             return;

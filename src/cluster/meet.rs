@@ -1,7 +1,8 @@
 //! How the processes of a search find each other and prove who they are.
 //!
-//! In: a listening socket, the addresses of all, a secret, what this process runs. Out: [`Connections`]: one to each other process. The process with the
-//! higher number connects, the other listens, until all are there; then nobody listens any more.
+//! In: a listening socket, the addresses of all, a secret, what this process runs. Out:
+//! [`Connections`]: one to each other process. The process with the higher number connects, the
+//! other listens, until all are there; then nobody listens any more.
 //!
 //! ```text
 //! who connects   magic, version, 32 random bytes, its number, the other's number, how many they are
@@ -10,9 +11,11 @@
 //! who listens    digests of what it runs, code over all of the above and "listens"
 //! ```
 //!
-//! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4). Whoever listens says nothing of itself before the other has
-//! proven itself; who fails is turned away, and the search goes on waiting. The digests tell another binary, model or option by name. The keys
-//! of the connection's frames are further codes over the same bytes. Cost: two round trips a connection.
+//! The codes are HMAC-SHA-256 under the secret (challenge and response after ISO/IEC 9798-4).
+//! Whoever listens says nothing of itself before the other has proven itself; who fails is turned
+//! away, and the search goes on waiting. The digests tell another binary, model or option by name.
+//! The keys of the connection's frames are further codes over the same bytes. Cost: two round trips
+//! a connection.
 
 use super::together::Connections;
 use super::wire::{Health, Wire, keyed, lock};
@@ -30,7 +33,8 @@ const MAGIC: &[u8; 16] = b"mu-check cluster";
 const VERSION: u32 = 3;
 /// Time for one step of the proof.
 const STEP: Duration = Duration::from_secs(5);
-/// Time until the name of a machine is known: where machines start together, as containers do, names come with them.
+/// Time until the name of a machine is known: where machines start together, as containers do,
+/// names come with them.
 const NAMED: Duration = Duration::from_secs(30);
 /// Time between attempts to connect.
 const AGAIN: Duration = Duration::from_millis(30);
@@ -72,7 +76,8 @@ impl Secret {
 }
 
 fn fill(bytes: &mut [u8]) -> Result<(), Diagnostic> {
-    getrandom::fill(bytes).map_err(|e| Diagnostic::internal(format!("the system gives no random numbers: {e}")))
+    getrandom::fill(bytes)
+        .map_err(|e| Diagnostic::internal(format!("the system gives no random numbers: {e}")))
 }
 
 /// A random number.
@@ -98,11 +103,17 @@ const DIGESTS: usize = 128;
 const PROOF: usize = DIGESTS + 32;
 
 impl Identity {
-    /// Of the bytes of the program, of the model with its parameters, of the options that the processes must share, and of the formulas.
+    /// Of the bytes of the program, of the model with its parameters, of the options that the
+    /// processes must share, and of the formulas.
     ///
     /// # Errors
     /// The program cannot be read.
-    pub fn new(program: &mut dyn Read, model: &str, options: &str, formulas: &str) -> std::io::Result<Self> {
+    pub fn new(
+        program: &mut dyn Read,
+        model: &str,
+        options: &str,
+        formulas: &str,
+    ) -> std::io::Result<Self> {
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -111,7 +122,12 @@ impl Identity {
                 n => hash.update(&buffer[..n]),
             }
         }
-        Ok(Self([hash.finalize().into(), Sha256::digest(model).into(), Sha256::digest(options).into(), Sha256::digest(formulas).into()]))
+        Ok(Self([
+            hash.finalize().into(),
+            Sha256::digest(model).into(),
+            Sha256::digest(options).into(),
+            Sha256::digest(formulas).into(),
+        ]))
     }
     fn differs(&self, other: &Self) -> Option<&'static str> {
         (0..4).find(|&i| self.0[i] != other.0[i]).map(|i| WHAT[i])
@@ -152,7 +168,9 @@ impl From<std::io::Error> for Refused {
     fn from(error: std::io::Error) -> Self {
         use std::io::ErrorKind::{TimedOut, WouldBlock};
         match error.kind() {
-            TimedOut | WouldBlock => Refused::Silent(format!("it did not answer within {} s", STEP.as_secs())),
+            TimedOut | WouldBlock => {
+                Refused::Silent(format!("it did not answer within {} s", STEP.as_secs()))
+            }
             _ => Refused::Silent(error.to_string()),
         }
     }
@@ -176,8 +194,16 @@ impl Party {
         code.update(transcript);
         code.verify_slice(claimed).is_ok()
     }
-    fn wire(&self, socket: TcpStream, peer: usize, connects: bool, transcript: &[u8], health: &Arc<Health>) -> Result<Wire, Refused> {
-        let mut keys = ["frames of who connects", "frames of who listens"].map(|purpose| self.code(transcript, purpose));
+    fn wire(
+        &self,
+        socket: TcpStream,
+        peer: usize,
+        connects: bool,
+        transcript: &[u8],
+        health: &Arc<Health>,
+    ) -> Result<Wire, Refused> {
+        let mut keys = ["frames of who connects", "frames of who listens"]
+            .map(|purpose| self.code(transcript, purpose));
         if !connects {
             keys.reverse();
         }
@@ -193,19 +219,27 @@ impl Party {
     }
 
     /// Proves itself to a process that listens. `waited`: for how long it has tried.
-    fn connect(&self, peer: usize, health: &Arc<Health>, waited: Duration) -> Result<Wire, Refused> {
+    fn connect(
+        &self,
+        peer: usize,
+        health: &Arc<Health>,
+        waited: Duration,
+    ) -> Result<Wire, Refused> {
         let address = &self.addresses[peer];
-        let unknown = || match format!("no machine is known as `{address}`, the address of process {peer}") {
-            text if waited < NAMED => Refused::Silent(text),
-            text => Refused::Wrong(Diagnostic::new(Stage::Usage, text)),
-        };
-        let place = address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
+        let unknown =
+            || match format!("no machine is known as `{address}`, the address of process {peer}") {
+                text if waited < NAMED => Refused::Silent(text),
+                text => Refused::Wrong(Diagnostic::new(Stage::Usage, text)),
+            };
+        let place =
+            address.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(unknown)?;
         let mut socket = TcpStream::connect_timeout(&place, STEP)?;
         socket.set_read_timeout(Some(STEP))?;
         socket.set_nodelay(true)?;
         let mut random = [0; 32];
         fill(&mut random)?;
-        let numbers = [self.me, peer, self.addresses.len()].map(|n| (n as u32).to_le_bytes()).concat();
+        let numbers =
+            [self.me, peer, self.addresses.len()].map(|n| (n as u32).to_le_bytes()).concat();
         let mut transcript = [&MAGIC[..], &VERSION.to_le_bytes(), &random, &numbers].concat();
         socket.write_all(&transcript)?;
         let mut answer = [0; 52];
@@ -278,7 +312,8 @@ impl Party {
 struct Notes(Vec<(String, String)>);
 
 impl Notes {
-    /// The last reason counts. Silence does not replace a reason: a process that has given up is silent, and that is not why it did.
+    /// The last reason counts. Silence does not replace a reason: a process that has given up is
+    /// silent, and that is not why it did.
     fn add(&mut self, who: String, refused: Refused) {
         let (why, silent) = match refused {
             Refused::Silent(why) => (why, true),
@@ -294,7 +329,8 @@ impl Notes {
     }
 }
 
-/// Connects a process with all others. `wait`: how long they may take to come; `meanwhile` is asked now and then whether to go on.
+/// Connects a process with all others. `wait`: how long they may take to come; `meanwhile` is asked
+/// now and then whether to go on.
 ///
 /// # Errors
 /// Not all came; one that did runs something else; `meanwhile` has one.
@@ -312,7 +348,10 @@ pub fn meet(
     let wrong: Mutex<Option<Diagnostic>> = Mutex::default();
     let notes: Mutex<Notes> = Mutex::default();
     let note = |who: String, why: Refused| lock(&notes).add(who, why);
-    party.listener.set_nonblocking(true).map_err(|e| Diagnostic::internal(format!("cannot listen: {e}")))?;
+    party
+        .listener
+        .set_nonblocking(true)
+        .map_err(|e| Diagnostic::internal(format!("cannot listen: {e}")))?;
     let result = std::thread::scope(|scope| {
         let (health, wires, wrong, over, note) = (&health, &wires, &wrong, &over, &note);
         for peer in 0..party.me {
@@ -327,7 +366,9 @@ pub fn meet(
                             lock(wrong).get_or_insert(error);
                             return;
                         }
-                        Err(why) => note(format!("process {peer} at {}", party.addresses[peer]), why),
+                        Err(why) => {
+                            note(format!("process {peer} at {}", party.addresses[peer]), why)
+                        }
                     }
                     std::thread::sleep(AGAIN);
                 }
@@ -338,7 +379,8 @@ pub fn meet(
             if let Some(error) = lock(wrong).take() {
                 break Err(error);
             }
-            let missing: Vec<usize> = (0..count).filter(|&p| p != party.me && lock(wires)[p].is_none()).collect();
+            let missing: Vec<usize> =
+                (0..count).filter(|&p| p != party.me && lock(wires)[p].is_none()).collect();
             if missing.is_empty() {
                 break Ok(());
             }
@@ -349,22 +391,31 @@ pub fn meet(
                 break Err(error);
             }
             if begin.elapsed() > wait {
-                let names: Vec<String> = missing.iter().map(|p| format!("process {p} ({})", party.addresses[*p])).collect();
-                let message = format!("not connected after {} s: {}", wait.as_secs(), names.join(", "));
+                let names: Vec<String> = missing
+                    .iter()
+                    .map(|p| format!("process {p} ({})", party.addresses[*p]))
+                    .collect();
+                let message =
+                    format!("not connected after {} s: {}", wait.as_secs(), names.join(", "));
                 break Err(Diagnostic::new(Stage::File, message));
             }
             hearing.retain(|h| !h.is_finished());
             match party.listener.accept() {
-                Ok((socket, from)) if hearing.len() < MOST_HEARD => hearing.push(scope.spawn(move || match party.hear(socket, health) {
-                    Ok((peer, wire)) => match &mut lock(wires)[peer] {
-                        Some(_) => note(from.to_string(), Refused::Stranger(format!("process {peer} is here already"))),
-                        free => *free = Some(wire),
-                    },
-                    Err(Refused::Wrong(error)) => {
-                        lock(wrong).get_or_insert(error);
-                    }
-                    Err(why) => note(from.to_string(), why),
-                })),
+                Ok((socket, from)) if hearing.len() < MOST_HEARD => {
+                    hearing.push(scope.spawn(move || match party.hear(socket, health) {
+                        Ok((peer, wire)) => match &mut lock(wires)[peer] {
+                            Some(_) => note(
+                                from.to_string(),
+                                Refused::Stranger(format!("process {peer} is here already")),
+                            ),
+                            free => *free = Some(wire),
+                        },
+                        Err(Refused::Wrong(error)) => {
+                            lock(wrong).get_or_insert(error);
+                        }
+                        Err(why) => note(from.to_string(), why),
+                    }))
+                }
                 Ok(_) => {}
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),
             }
@@ -372,7 +423,9 @@ pub fn meet(
         over.store(true, Ordering::Relaxed);
         result
     });
-    result.map_err(|error| lock(&notes).0.iter().fold(error, |e, (who, why)| e.note(format!("{who}: {why}"))))?;
+    result.map_err(|error| {
+        lock(&notes).0.iter().fold(error, |e, (who, why)| e.note(format!("{who}: {why}")))
+    })?;
     let wires = std::mem::take(&mut *lock(&wires));
     Ok(Connections { me: party.me, wires, health })
 }
@@ -382,7 +435,13 @@ mod tests {
     use super::*;
     use mu_base::random::Random;
 
-    fn party(me: usize, addresses: &[String], listener: TcpListener, secret: &str, model: &str) -> Party {
+    fn party(
+        me: usize,
+        addresses: &[String],
+        listener: TcpListener,
+        secret: &str,
+        model: &str,
+    ) -> Party {
         let secret = Secret::of_text(secret).unwrap();
         Party {
             me,
@@ -394,18 +453,28 @@ mod tests {
     }
 
     fn listeners(count: usize) -> (Vec<TcpListener>, Vec<String>) {
-        let all: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let all: Vec<TcpListener> =
+            (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses = all.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
         (all, addresses)
     }
 
     const SECRET: &str = "a secret of some length";
 
-    fn two(secrets: [&str; 2], models: [&str; 2], wait: Duration) -> [Result<usize, Diagnostic>; 2] {
+    fn two(
+        secrets: [&str; 2],
+        models: [&str; 2],
+        wait: Duration,
+    ) -> [Result<usize, Diagnostic>; 2] {
         let (listeners, addresses) = listeners(2);
         let mut listeners = listeners.into_iter();
-        let parties: Vec<Party> = (0..2).map(|i| party(i, &addresses, listeners.next().unwrap(), secrets[i], models[i])).collect();
-        let met = |p: &Party| meet(p, &Budget::default(), wait, &mut || Ok(())).map(|c| c.wires.iter().flatten().count());
+        let parties: Vec<Party> = (0..2)
+            .map(|i| party(i, &addresses, listeners.next().unwrap(), secrets[i], models[i]))
+            .collect();
+        let met = |p: &Party| {
+            meet(p, &Budget::default(), wait, &mut || Ok(()))
+                .map(|c| c.wires.iter().flatten().count())
+        };
         std::thread::scope(|scope| {
             let other = scope.spawn(|| met(&parties[1]));
             [met(&parties[0]), other.join().unwrap()]
@@ -432,7 +501,8 @@ mod tests {
         let addresses = ["no-such-machine.invalid:7117".to_string(), "127.0.0.1:7118".to_string()];
         let party = party(1, &addresses, listeners.into_iter().next().unwrap(), SECRET, "m");
         let health: Arc<Health> = Arc::default();
-        let text = "no machine is known as `no-such-machine.invalid:7117`, the address of process 0";
+        let text =
+            "no machine is known as `no-such-machine.invalid:7117`, the address of process 0";
         let early = party.connect(0, &health, Duration::ZERO).err();
         assert!(matches!(&early, Some(Refused::Silent(why)) if why == text));
         let late = party.connect(0, &health, NAMED).err();
@@ -442,23 +512,33 @@ mod tests {
     #[test]
     fn another_secret_is_turned_away_and_another_model_refused_by_name() {
         let (listeners, addresses) = listeners(2);
-        let mut parties = listeners.into_iter().zip([SECRET, "another secret entirely"]).enumerate();
-        let parties: [Party; 2] = std::array::from_fn(|_| parties.next().map(|(i, (l, s))| party(i, &addresses, l, s, "m")).unwrap());
+        let mut parties =
+            listeners.into_iter().zip([SECRET, "another secret entirely"]).enumerate();
+        let parties: [Party; 2] = std::array::from_fn(|_| {
+            parties.next().map(|(i, (l, s))| party(i, &addresses, l, s, "m")).unwrap()
+        });
         let health: Arc<Health> = Arc::default();
         let [heard, connected] = std::thread::scope(|scope| {
             let other = scope.spawn(|| parties[1].connect(0, &health, Duration::ZERO).err());
             let heard = parties[0].hear(parties[0].listener.accept().unwrap().0, &health).err();
             [heard, other.join().unwrap()]
         });
-        assert!(matches!(&heard, Some(Refused::Stranger(why)) if why.contains("does not know the secret")));
-        assert!(matches!(&connected, Some(Refused::Stranger(why)) if why.contains("its secret may be another one")));
+        assert!(
+            matches!(&heard, Some(Refused::Stranger(why)) if why.contains("does not know the secret"))
+        );
+        assert!(
+            matches!(&connected, Some(Refused::Stranger(why)) if why.contains("its secret may be another one"))
+        );
         for met in two([SECRET, "another secret entirely"], ["m", "m"], Duration::from_millis(50)) {
             let error = met.unwrap_err();
             assert!(error.message.contains("not connected"), "{error:?}");
         }
         let refused = two([SECRET, SECRET], ["m", "n"], STEP);
         for (peer, result) in [1, 0].into_iter().zip(refused) {
-            assert_eq!(result.unwrap_err().message, format!("process {peer} runs another model or other parameters"));
+            assert_eq!(
+                result.unwrap_err().message,
+                format!("process {peer} runs another model or other parameters")
+            );
         }
     }
 
@@ -477,19 +557,33 @@ mod tests {
     fn strangers_are_turned_away_and_the_others_still_meet() {
         let (listeners, addresses) = listeners(2);
         let mut listeners = listeners.into_iter();
-        let parties: Vec<Party> = (0..2).map(|i| party(i, &addresses, listeners.next().unwrap(), SECRET, "m")).collect();
-        let met = |p: &Party| meet(p, &Budget::default(), STEP, &mut || Ok(())).map(|c| c.wires.iter().flatten().count());
+        let parties: Vec<Party> =
+            (0..2).map(|i| party(i, &addresses, listeners.next().unwrap(), SECRET, "m")).collect();
+        let met = |p: &Party| {
+            meet(p, &Budget::default(), STEP, &mut || Ok(()))
+                .map(|c| c.wires.iter().flatten().count())
+        };
         std::thread::scope(|scope| {
             let first = scope.spawn(|| met(&parties[0]));
             let mut random = Random::new(17);
-            let valid: Vec<u8> = [&MAGIC[..], &VERSION.to_le_bytes(), &[9; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+            let valid: Vec<u8> = [
+                &MAGIC[..],
+                &VERSION.to_le_bytes(),
+                &[9; 32],
+                &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0],
+            ]
+            .concat();
             for n in 0..40 {
                 let mut socket = TcpStream::connect(&addresses[0]).unwrap();
                 let bytes: Vec<u8> = match n % 4 {
                     0 => (0..random.below(300)).map(|_| random.next_u64() as u8).collect(),
                     1 => b"GET / HTTP/1.1\r\n\r\n".to_vec(),
                     // A proof that is none.
-                    2 => valid.iter().copied().chain((0..128).map(|_| random.next_u64() as u8)).collect(),
+                    2 => valid
+                        .iter()
+                        .copied()
+                        .chain((0..128).map(|_| random.next_u64() as u8))
+                        .collect(),
                     _ => valid[..random.below(valid.len())].to_vec(),
                 };
                 let _ = socket.write_all(&bytes);
@@ -509,9 +603,16 @@ mod tests {
         let mut recorded = Vec::new();
         for replay in [false, true] {
             std::thread::scope(|scope| {
-                let heard = scope.spawn(|| one.hear(one.listener.accept().unwrap().0, &health).map(|h| h.0));
+                let heard = scope
+                    .spawn(|| one.hear(one.listener.accept().unwrap().0, &health).map(|h| h.0));
                 let mut socket = TcpStream::connect(&addresses[0]).unwrap();
-                let hello: Vec<u8> = [&MAGIC[..], &VERSION.to_le_bytes(), &[9; 32], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]].concat();
+                let hello: Vec<u8> = [
+                    &MAGIC[..],
+                    &VERSION.to_le_bytes(),
+                    &[9; 32],
+                    &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0],
+                ]
+                .concat();
                 socket.write_all(&hello).unwrap();
                 let mut answer = [0; 52];
                 socket.read_exact(&mut answer).unwrap();

@@ -1,7 +1,8 @@
 //! What goes along the edges of the dataflow: bytes for one process, whole.
 //!
-//! In and out: timely's interfaces for containers. Cost: a copy of the bytes at each end. Invariant: reading never fails: what is no parcel becomes one
-//! from nobody, which the search refuses.
+//! In and out: timely's interfaces for containers. Cost: a copy of the bytes at each end.
+//! Invariant: reading never fails: what is no parcel becomes one from nobody, which the search
+//! refuses.
 
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
@@ -32,7 +33,11 @@ impl ContainerBytes for Parcel {
         let parse = || {
             let (head, rest) = bytes.split_at_checked(HEAD)?;
             let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
-            Some(Parcel { to: word(0)?, from: word(4)?.checked_sub(1), bytes: rest.get(..word(8)? as usize)?.to_vec() })
+            Some(Parcel {
+                to: word(0)?,
+                from: word(4)?.checked_sub(1),
+                bytes: rest.get(..word(8)? as usize)?.to_vec(),
+            })
         };
         parse().unwrap_or_else(|| Parcel { bytes: vec![0], ..Parcel::default() })
     }
@@ -46,7 +51,10 @@ impl ContainerBytes for Parcel {
         let padding = [0; 8];
         let padding = &padding[..self.bytes.len().next_multiple_of(8) - self.bytes.len()];
         // The writer is memory.
-        let _ = writer.write_all(&head).and_then(|()| writer.write_all(&self.bytes)).and_then(|()| writer.write_all(padding));
+        let _ = writer
+            .write_all(&head)
+            .and_then(|()| writer.write_all(&self.bytes))
+            .and_then(|()| writer.write_all(padding));
     }
 }
 
@@ -54,7 +62,12 @@ impl ContainerBytes for Parcel {
 pub(super) struct ByAddress;
 
 impl Distributor<Parcel> for ByAddress {
-    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, stamp: &Stamp<T>, pushers: &mut [P]) {
+    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(
+        &mut self,
+        parcel: &mut Parcel,
+        stamp: &Stamp<T>,
+        pushers: &mut [P],
+    ) {
         let to = parcel.to as usize;
         Message::push_at(parcel, stamp.clone(), &mut pushers[to]);
     }

@@ -1,6 +1,7 @@
 //! What processes of a search tell each other beside states, as bytes.
 //!
-//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: bytes that are no report are refused with an error.
+//! In and out: a [`Report`]. Cost: tens of bytes. Invariant: bytes that are no report are refused
+//! with an error.
 
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, SourceId, Span, Stage, Stop};
@@ -51,12 +52,22 @@ pub(super) enum Report {
     Through,
     /// The state before the last one of the way, of this level, if it has one; else nothing.
     Before { level: u64, state: Vec<u8> },
-    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for symmetries that failed,
-    /// what its caller has to say, whether no state of it is missing, and a state of it that is sought.
-    Last { tally: Tally, memory: u64, why: Option<Why>, failed: Vec<usize>, said: Vec<u8>, whole: bool, hit: Option<Vec<u8>> },
+    /// Its search has ended: what it holds, its memory at most, why it ended early, candidates for
+    /// symmetries that failed, what its caller has to say, whether no state of it is missing,
+    /// and a state of it that is sought.
+    Last {
+        tally: Tally,
+        memory: u64,
+        why: Option<Why>,
+        failed: Vec<usize>,
+        said: Vec<u8>,
+        whole: bool,
+        hit: Option<Vec<u8>>,
+    },
 }
 
-const STOPS: [Stop; 6] = [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
+const STOPS: [Stop; 6] =
+    [Stop::Complete, Stop::States, Stop::Memory, Stop::Time, Stop::Interrupted, Stop::Lost];
 const STAGES: [Stage; 10] = [
     Stage::Usage,
     Stage::File,
@@ -98,7 +109,18 @@ fn truth(bytes: &mut &[u8]) -> Option<bool> {
 }
 
 fn put_tally(out: &mut Vec<u8>, t: &Tally) {
-    for n in [t.states, t.stored, t.transitions, t.deadlocks, t.levels, t.waiting, t.sent, t.sent_bytes, t.values_sent, t.store_bytes] {
+    for n in [
+        t.states,
+        t.stored,
+        t.transitions,
+        t.deadlocks,
+        t.levels,
+        t.waiting,
+        t.sent,
+        t.sent_bytes,
+        t.values_sent,
+        t.store_bytes,
+    ] {
         put(out, n);
     }
 }
@@ -138,7 +160,10 @@ impl Why {
                 put(out, place(&STAGES, &e.stage));
                 put_text(out, &e.message);
                 match e.span {
-                    Some(span) => [1, u64::from(span.source.0), u64::from(span.start), u64::from(span.end)].map(|n| put(out, n)),
+                    Some(span) => {
+                        [1, u64::from(span.source.0), u64::from(span.start), u64::from(span.end)]
+                            .map(|n| put(out, n))
+                    }
                     None => [0; 4].map(|n| put(out, n)),
                 };
                 put(out, e.notes.len() as u64);
@@ -156,9 +181,13 @@ impl Why {
             3 => {
                 let mut error = Diagnostic::new(*STAGES.get(take(bytes)? as usize)?, "");
                 error.message = take_text(bytes)?;
-                let [some, source, start, end] = [take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?];
-                error.span =
-                    (some == 1).then_some(Span { source: SourceId(u16::try_from(source).ok()?), start: word(start)?, end: word(end)? });
+                let [some, source, start, end] =
+                    [take(bytes)?, take(bytes)?, take(bytes)?, take(bytes)?];
+                error.span = (some == 1).then_some(Span {
+                    source: SourceId(u16::try_from(source).ok()?),
+                    start: word(start)?,
+                    end: word(end)?,
+                });
                 for _ in 0..take(bytes)? {
                     error.notes.push(take_text(bytes)?);
                 }
@@ -179,7 +208,10 @@ impl Report {
                 put_tally(&mut out, tally);
             }
             Report::Halt { drain } => out.extend([1, u8::from(*drain)]),
-            Report::Run(number) | Report::Ask(number) | Report::Written(number) | Report::Unwritten(number) => {
+            Report::Run(number)
+            | Report::Ask(number)
+            | Report::Written(number)
+            | Report::Unwritten(number) => {
                 out.push(match self {
                     Report::Run(_) => 3,
                     Report::Ask(_) => 4,
@@ -225,7 +257,8 @@ impl Report {
     /// # Errors
     /// They are no report.
     pub fn read(bytes: &[u8]) -> Result<Self, Diagnostic> {
-        Self::parse(bytes).ok_or_else(|| Diagnostic::new(Stage::File, "a malformed report of another process"))
+        Self::parse(bytes)
+            .ok_or_else(|| Diagnostic::new(Stage::File, "a malformed report of another process"))
     }
     fn parse(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
@@ -263,10 +296,21 @@ mod tests {
     #[test]
     fn reports_come_back_as_they_were() {
         let tally = Tally { states: 1 << 40, stored: 300, sent_bytes: 7, ..Tally::default() };
-        let mut error = Diagnostic::at(Stage::Data, Span { source: SourceId(1), start: 5, end: 9 }, "division by 0");
+        let mut error = Diagnostic::at(
+            Stage::Data,
+            Span { source: SourceId(1), start: 5, end: 9 },
+            "division by 0",
+        );
         error.notes.push("here".into());
-        let last =
-            |why, failed| Report::Last { tally, memory: 5 << 30, why, failed, said: vec![1, 50], whole: true, hit: Some(vec![0, 7]) };
+        let last = |why, failed| Report::Last {
+            tally,
+            memory: 5 << 30,
+            why,
+            failed,
+            said: vec![1, 50],
+            whole: true,
+            hit: Some(vec![0, 7]),
+        };
         let mut reports = vec![
             Report::Tally(tally),
             Report::Halt { drain: true },
@@ -275,15 +319,27 @@ mod tests {
             last(Some(Why::Broken), vec![3, 1]),
             last(Some(Why::Decided), vec![]),
         ];
-        reports.extend([Report::Run(u64::MAX), Report::Ask(3), Report::Written(4), Report::Unwritten(5)]);
+        reports.extend([
+            Report::Run(u64::MAX),
+            Report::Ask(3),
+            Report::Written(4),
+            Report::Unwritten(5),
+        ]);
         reports.push(Report::Next { number: 1, level: 1 << 33 });
-        reports.extend([Report::Hit(3), Report::Through, Report::Before { level: 2, state: vec![1, 2] }]);
+        reports.extend([
+            Report::Hit(3),
+            Report::Through,
+            Report::Before { level: 2, state: vec![1, 2] },
+        ]);
         reports.extend(STOPS.map(|s| last(Some(Why::Stopped(s)), vec![])));
-        reports.extend(STAGES.map(|s| last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])));
+        reports.extend(STAGES.map(|s| {
+            last(Some(Why::Failed(Box::new(Diagnostic { stage: s, ..error.clone() }))), vec![])
+        }));
         for report in reports {
             let bytes = report.write();
             assert_eq!(Report::read(&bytes).unwrap(), report);
-            (0..bytes.len()).for_each(|n| assert!(Report::read(&bytes[..n]).is_err(), "{report:?}, {n} bytes"));
+            (0..bytes.len())
+                .for_each(|n| assert!(Report::read(&bytes[..n]).is_err(), "{report:?}, {n} bytes"));
         }
     }
 }

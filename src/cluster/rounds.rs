@@ -1,12 +1,17 @@
-//! When the processes of a search write their shares: all at the end of one level, which they agree on.
+//! When the processes of a search write their shares: all at the end of one level, which they agree
+//! on.
 //!
-//! In: what the others say. Out: which levels may begin, and when to write. Process 0 asks for a checkpoint. Every process then begins no level, and tells all how far
-//! it is; the first level that nobody has begun is the boundary. What lies before it is searched, each writes its share and tells all, and
-//! goes on when it has heard the same of every other. A search that a limit ends is cut instead: it expands no more, but what is on the way still
-//! arrives; then each writes its share as it is.
+//! In: what the others say. Out: which levels may begin, and when to write. Process 0 asks for a
+//! checkpoint. Every process then begins no level, and tells all how far it is; the first level
+//! that nobody has begun is the boundary. What lies before it is searched, each writes its share
+//! and tells all, and goes on when it has heard the same of every other. A search that a limit ends
+//! is cut instead: it expands no more, but what is on the way still arrives; then each writes its
+//! share as it is.
 //!
-//! Cost: two short messages from each process to each other for a checkpoint, and the wait for the slowest to write. Invariants: no process goes beyond the
-//! boundary before all have written; the checkpoint before is given up only then; what a process hears of a later checkpoint is kept until it gets there.
+//! Cost: two short messages from each process to each other for a checkpoint, and the wait for the
+//! slowest to write. Invariants: no process goes beyond the boundary before all have written; the
+//! checkpoint before is given up only then; what a process hears of a later checkpoint is kept
+//! until it gets there.
 
 use mu_base::Diagnostic;
 use mu_explore::{Share, Stamp};
@@ -72,7 +77,14 @@ pub(super) struct Rounds {
 impl Rounds {
     /// Of a search that goes on from a checkpoint of this number, or 0.
     pub fn new(processes: usize, number: u64) -> Self {
-        Self { processes, phase: Phase::Going, number, asked: number, next: BTreeMap::new(), written: BTreeSet::new() }
+        Self {
+            processes,
+            phase: Phase::Going,
+            number,
+            asked: number,
+            next: BTreeMap::new(),
+            written: BTreeSet::new(),
+        }
     }
     /// Whether a level may begin.
     pub fn may_begin(&self, level: u64) -> bool {
@@ -86,7 +98,8 @@ impl Rounds {
     pub fn another(&self) -> Option<u64> {
         (self.phase == Phase::Going && self.asked == self.number).then_some(self.number + 1)
     }
-    /// The number of a checkpoint at the end of the search; the same in all processes once they have heard all.
+    /// The number of a checkpoint at the end of the search; the same in all processes once they
+    /// have heard all.
     pub fn last(&self) -> u64 {
         self.asked + 1
     }
@@ -102,7 +115,8 @@ impl Rounds {
     pub fn hear_written(&mut self, number: u64, from: usize) {
         self.written.insert((number, from));
     }
-    /// Enters the checkpoint that was asked for: its number, for this process to tell all how far it is.
+    /// Enters the checkpoint that was asked for: its number, for this process to tell all how far
+    /// it is.
     pub fn enter(&mut self) -> Option<u64> {
         if self.phase != Phase::Going || self.asked == self.number {
             return None;
@@ -111,10 +125,15 @@ impl Rounds {
         self.phase = Phase::Asked;
         Some(self.number)
     }
-    /// The boundary, once all have said how far they are: what lies before it is still to be searched.
+    /// The boundary, once all have said how far they are: what lies before it is still to be
+    /// searched.
     pub fn boundary(&mut self) -> Option<u64> {
         if self.phase == Phase::Asked {
-            let told: Vec<u64> = self.next.range((self.number, 0)..=(self.number, usize::MAX)).map(|n| *n.1).collect();
+            let told: Vec<u64> = self
+                .next
+                .range((self.number, 0)..=(self.number, usize::MAX))
+                .map(|n| *n.1)
+                .collect();
             if told.len() == self.processes {
                 self.phase = Phase::Until(told.into_iter().max().unwrap_or(0));
             }

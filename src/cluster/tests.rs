@@ -15,15 +15,29 @@ fn options() -> Options {
     Options { threads: 1, expected_states: 0, ..Options::default() }
 }
 
-fn search(model: &HandModel, budget: &Budget, connections: Connections, sought: Option<Sought<'_>>) -> Result<Outcome, Diagnostic> {
+fn search(
+    model: &HandModel,
+    budget: &Budget,
+    connections: Connections,
+    sought: Option<Sought<'_>>,
+) -> Result<Outcome, Diagnostic> {
     let (options, extra) = (&options(), &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new()));
-    explore(connections, Task { model, options, budget, progress: &Silent, extra, shelf: None, sought })
+    explore(
+        connections,
+        Task { model, options, budget, progress: &Silent, extra, shelf: None, sought },
+    )
 }
 
 /// What each of several processes makes of its connections once it has met the others.
-fn met<T: Send>(count: usize, budget: &Budget, then: &(dyn Fn(usize, Connections) -> T + Sync)) -> Vec<Result<T, Diagnostic>> {
-    let listeners: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
+fn met<T: Send>(
+    count: usize,
+    budget: &Budget,
+    then: &(dyn Fn(usize, Connections) -> T + Sync),
+) -> Vec<Result<T, Diagnostic>> {
+    let listeners: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let addresses: Vec<String> =
+        listeners.iter().map(|l| l.local_addr().unwrap().to_string()).collect();
     let secret = Secret::random().unwrap();
     std::thread::scope(|scope| {
         let threads: Vec<_> = listeners
@@ -31,8 +45,16 @@ fn met<T: Send>(count: usize, budget: &Budget, then: &(dyn Fn(usize, Connections
             .enumerate()
             .map(|(me, listener)| {
                 let identity = Identity::new(&mut &b""[..], "", "", "").unwrap();
-                let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
-                scope.spawn(move || Ok(then(me, meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?)))
+                let party = Party {
+                    me,
+                    addresses: addresses.clone(),
+                    listener,
+                    secret: secret.clone(),
+                    identity,
+                };
+                scope.spawn(move || {
+                    Ok(then(me, meet(&party, budget, Duration::from_secs(20), &mut || Ok(()))?))
+                })
             })
             .collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -40,8 +62,15 @@ fn met<T: Send>(count: usize, budget: &Budget, then: &(dyn Fn(usize, Connections
 }
 
 /// The outcomes of all processes.
-fn together(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), budget: &Budget) -> Vec<Result<Outcome, Diagnostic>> {
-    met(count, budget, &|me, connections| search(&maker(me), budget, connections, None)).into_iter().map(|r| r?).collect()
+fn together(
+    count: usize,
+    maker: &(dyn Fn(usize) -> HandModel + Sync),
+    budget: &Budget,
+) -> Vec<Result<Outcome, Diagnostic>> {
+    met(count, budget, &|me, connections| search(&maker(me), budget, connections, None))
+        .into_iter()
+        .map(|r| r?)
+        .collect()
 }
 
 fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
@@ -50,7 +79,11 @@ fn agrees(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync)) {
     for outcome in together(count, maker, &budget) {
         let found = outcome.unwrap();
         assert_eq!(found.stop, Stop::Complete);
-        let counts = (found.sum(|p| p.tally.states), found.sum(|p| p.tally.transitions), found.sum(|p| p.tally.deadlocks));
+        let counts = (
+            found.sum(|p| p.tally.states),
+            found.sum(|p| p.tally.transitions),
+            found.sum(|p| p.tally.deadlocks),
+        );
         assert_eq!(counts, (whole.states, whole.transitions, whole.deadlocks), "{count} processes");
         assert_eq!(found.levels(), whole.levels, "{count} processes");
     }
@@ -67,7 +100,8 @@ fn all_processes_count_what_one_does() {
     (0..12).for_each(|seed| agrees(1 + seed as usize % 4, &|_| random(seed, shape)));
 }
 
-/// Slots of one component that have a tuple for each state: the first process finds it, and all part them alike.
+/// Slots of one component that have a tuple for each state: the first process finds it, and all
+/// part them alike.
 #[test]
 fn slots_are_parted_alike_by_all_processes() {
     let wide = |_: usize| {
@@ -97,7 +131,8 @@ fn limits_are_of_the_whole() {
     let begin = Instant::now();
     // The time is that of the search: it does not begin before they have met.
     let run = |_: usize, connections: Connections| {
-        let short = Budget::new(Limits { timeout: Some(Duration::from_millis(600)), ..Limits::default() });
+        let short =
+            Budget::new(Limits { timeout: Some(Duration::from_millis(600)), ..Limits::default() });
         search(&counters(9, 9), &short, connections, None).unwrap().stop
     };
     for stop in met(2, &Budget::default(), &run) {
@@ -141,7 +176,14 @@ impl Shelf for &Book {
         Ok(())
     }
     fn settle(&self, stamp: &Stamp) {
-        let mut who: Vec<u32> = self.wrote.lock().unwrap().iter().filter(|w| w.0 == stamp.number).map(|w| w.1).collect();
+        let mut who: Vec<u32> = self
+            .wrote
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|w| w.0 == stamp.number)
+            .map(|w| w.1)
+            .collect();
         who.sort_unstable();
         self.settled.lock().unwrap().push((stamp.number, who));
     }
@@ -155,11 +197,24 @@ fn a_checkpoint_counts_when_all_have_written_it_and_none_is_left_out() {
         let model = counters(5, 12);
         let shelf = &book;
         let extra = &mut |_: &mut Share<'_>, _: bool| Ok(Vec::new());
-        let task = Task { model: &model, options: &options, budget: &budget, progress: &Silent, extra, shelf: Some(&shelf), sought: None };
+        let task = Task {
+            model: &model,
+            options: &options,
+            budget: &budget,
+            progress: &Silent,
+            extra,
+            shelf: Some(&shelf),
+            sought: None,
+        };
         explore(connections, task).unwrap()
     };
     let outcomes: Vec<Outcome> = met(3, &budget, &run).into_iter().map(Result::unwrap).collect();
-    assert!(outcomes.iter().all(|o| o.stop == Stop::Complete && o.sum(|p| p.tally.states) == 13u64.pow(5)), "{outcomes:?}");
+    assert!(
+        outcomes
+            .iter()
+            .all(|o| o.stop == Stop::Complete && o.sum(|p| p.tally.states) == 13u64.pow(5)),
+        "{outcomes:?}"
+    );
     let settled = book.settled.lock().unwrap();
     assert!(!settled.is_empty(), "no checkpoint in a search of {:?}", outcomes[0].elapsed);
     for (at, (number, who)) in settled.iter().enumerate() {
@@ -178,21 +233,32 @@ fn failing(_: usize) -> HandModel {
 
 #[test]
 fn an_error_of_the_model_is_the_same_everywhere() {
-    let errors: Vec<Diagnostic> = together(3, &failing, &Budget::default()).into_iter().map(|o| o.unwrap_err()).collect();
-    assert!(errors.iter().all(|e| e.stage == Stage::Internal && e.message.contains("gave 0 values for 1 steps")), "{errors:?}");
+    let errors: Vec<Diagnostic> =
+        together(3, &failing, &Budget::default()).into_iter().map(|o| o.unwrap_err()).collect();
+    assert!(
+        errors
+            .iter()
+            .all(|e| e.stage == Stage::Internal && e.message.contains("gave 0 values for 1 steps")),
+        "{errors:?}"
+    );
     assert!(errors.windows(2).all(|e| e[0] == e[1]), "{errors:?}");
 }
 
 #[test]
 fn a_process_that_is_lost_ends_the_others() {
     let begin = Instant::now();
-    // The second process connects to the others, and ends. Each process has its own budget: the first one interrupts its
-    // own work when it notices the loss, and an interrupt that the others share would hide the loss from them.
-    let run =
-        |me: usize, connections: Connections| (me != 1).then(|| search(&counters(9, 9), &Budget::default(), connections, None).unwrap());
+    // The second process connects to the others, and ends. Each process has its own budget: the
+    // first one interrupts its own work when it notices the loss, and an interrupt that the
+    // others share would hide the loss from them.
+    let run = |me: usize, connections: Connections| {
+        (me != 1).then(|| search(&counters(9, 9), &Budget::default(), connections, None).unwrap())
+    };
     for outcome in met(3, &Budget::default(), &run).into_iter().filter_map(Result::unwrap) {
         assert_eq!(outcome.stop, Stop::Lost);
-        assert_eq!(outcome.lost.as_deref(), Some("process 1: it ended, or its connection was closed"));
+        assert_eq!(
+            outcome.lost.as_deref(),
+            Some("process 1: it ended, or its connection was closed")
+        );
     }
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
@@ -224,12 +290,17 @@ fn a_process_that_waits_leaves_the_processor_to_others() {
 }
 
 /// The way that all processes found: its states, and its steps in the model of the first.
-fn way(count: usize, maker: &(dyn Fn(usize) -> HandModel + Sync), label: Option<&str>) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
+fn way(
+    count: usize,
+    maker: &(dyn Fn(usize) -> HandModel + Sync),
+    label: Option<&str>,
+) -> Option<(Vec<Vec<u8>>, Vec<String>)> {
     let budget = &Budget::default();
     let run = |me: usize, connections: Connections| {
         let model = maker(me);
         let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
-        let sought = if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
+        let sought =
+            if label.is_some() { Sought::Step(&step) } else { Sought::Deadlock(&|_| true) };
         let outcome = search(&model, budget, connections, Some(sought)).unwrap();
         assert_eq!(outcome.stop, Stop::Complete);
         outcome.way.map(|states| {
@@ -250,9 +321,15 @@ fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
         let maker = |_: usize| random(seed, shape);
         for label in [None, Some("a(0)"), Some("a(2)")] {
             let model = maker(0);
-            let step = |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
-            let target = if label.is_some() { mu_explore::Target::Step(&step) } else { mu_explore::Target::Deadlock };
-            let one = mu_explore::find(&model, &options(), &Budget::default(), &Silent, target).unwrap();
+            let step =
+                |_: usize, l: mu_base::ids::LabelId| Some(model.label_text(l).as_str()) == label;
+            let target = if label.is_some() {
+                mu_explore::Target::Step(&step)
+            } else {
+                mu_explore::Target::Deadlock
+            };
+            let one =
+                mu_explore::find(&model, &options(), &Budget::default(), &Silent, target).unwrap();
             let ways: Vec<_> = [1, 2, 3].map(|count| way(count, &maker, label)).into();
             assert!(ways.windows(2).all(|w| w[0] == w[1]), "seed {seed}: {ways:?}");
             let length = ways[0].as_ref().map(|w| w.1.len());
@@ -265,14 +342,17 @@ fn ways_are_as_short_as_those_of_one_process_and_the_same_for_any_number() {
     assert_eq!(long.1.len(), 21);
 }
 
-/// The level that has what is sought is searched to its end by all, also by who is slow; else what the fast one has decides.
+/// The level that has what is sought is searched to its end by all, also by who is slow; else what
+/// the fast one has decides.
 #[test]
 fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
     const WIDE: u32 = 12_000;
     let maker = |slow: bool| {
         let mut model = HandModel::new();
         let at = model.slot("at", 0, false, 0);
-        model.group("spread", &[(at, 0)], &[], &[at], |_, emit| (1..=WIDE).for_each(|n| emit.step("spread", &[n])));
+        model.group("spread", &[(at, 0)], &[], &[at], |_, emit| {
+            (1..=WIDE).for_each(|n| emit.step("spread", &[n]))
+        });
         model.group("found", &[], &[at], &[at], move |read, emit| {
             if read[0] > 0 {
                 if slow {
@@ -290,7 +370,11 @@ fn the_level_that_is_sought_is_searched_to_its_end_by_all() {
                 let model = maker(me == slow);
                 let step = |_: usize, l: mu_base::ids::LabelId| model.label_text(l) == "found";
                 let found = search(&model, budget, connections, Some(Sought::Step(&step))).unwrap();
-                assert_eq!(found.sum(|p| p.tally.waiting), 0, "states of the level were not searched");
+                assert_eq!(
+                    found.sum(|p| p.tally.waiting),
+                    0,
+                    "states of the level were not searched"
+                );
                 assert_eq!(found.sum(|p| p.tally.transitions), u64::from(2 * WIDE));
                 found.way.unwrap()
             };

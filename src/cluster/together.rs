@@ -1,10 +1,13 @@
-//! The processes of a run: connected once, they make any number of searches, one after the other, each the same.
+//! The processes of a run: connected once, they make any number of searches, one after the other,
+//! each the same.
 //!
-//! In: [`Connections`], what to search. Out: an [`Outcome`], or what is asked of [`mu_explore::Peers`]. One worker of timely serves all searches; each search
-//! builds its dataflows anew (`flow`). When a process is lost, or a search ends in disorder, the later ones end at once as *lost*.
+//! In: [`Connections`], what to search. Out: an [`Outcome`], or what is asked of
+//! [`mu_explore::Peers`]. One worker of timely serves all searches; each search builds its
+//! dataflows anew (`flow`). When a process is lost, or a search ends in disorder, the later ones
+//! end at once as *lost*.
 //!
-//! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the same searches in the same order, since each decides by what
-//! all know.
+//! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the
+//! same searches in the same order, since each decides by what all know.
 
 use super::first::first;
 use super::flow::{Drive, Ended, Kept};
@@ -12,7 +15,8 @@ use super::rounds::Shelf;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{
-    Dropped, Group, Joint, Leaves, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries, Tally, Work, with_those_that_hold,
+    Dropped, Group, Joint, Leaves, Met, Options, Peers, Progress, Share, Sought, Stamp, Symmetries,
+    Tally, Work, with_those_that_hold,
 };
 use mu_model::Model;
 use std::cell::{Cell, RefCell};
@@ -20,7 +24,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use timely::WorkerConfig;
 use timely::communication::Hooks;
-use timely::communication::allocator::zero_copy::initialize::{CommsGuard, initialize_networking_from_sockets};
+use timely::communication::allocator::zero_copy::initialize::{
+    CommsGuard, initialize_networking_from_sockets,
+};
 use timely::communication::allocator::{Allocator, ProcessBuilder};
 use timely::worker::Worker;
 
@@ -71,9 +77,11 @@ pub struct Outcome {
     pub dropped: Vec<Dropped>,
     /// Time of the search.
     pub elapsed: Duration,
-    /// Number of the last checkpoint that all processes have written, or that the search began from.
+    /// Number of the last checkpoint that all processes have written, or that the search began
+    /// from.
     pub kept: Option<u64>,
-    /// The states of a shortest way to what is sought, from the initial one on, for [`mu_explore::way_through`]; none if nothing was met.
+    /// The states of a shortest way to what is sought, from the initial one on, for
+    /// [`mu_explore::way_through`]; none if nothing was met.
     pub way: Option<Vec<Vec<u8>>>,
     /// What [`Extra`] made of each process's share; none if the search is incomplete.
     pub said: Option<Vec<Vec<u8>>>,
@@ -107,7 +115,8 @@ pub struct Task<'a> {
     pub extra: Extra<'a>,
     /// Who keeps checkpoints.
     pub shelf: Option<&'a dyn Shelf>,
-    /// What is looked for: the search ends with the level that has it. Then there are no symmetries, no steps with priority and no shelf.
+    /// What is looked for: the search ends with the level that has it. Then there are no
+    /// symmetries, no steps with priority and no shelf.
     pub sought: Option<Sought<'a>>,
 }
 
@@ -135,7 +144,8 @@ pub struct Together {
     parts: Vec<Part>,
     /// Number of the last checkpoint of the last search.
     kept: Option<u64>,
-    /// What the first process found of a model with so many slots, with symmetries or not: which of them are to be numbered together, and which leaves tell.
+    /// What the first process found of a model with so many slots, with symmetries or not: which
+    /// of them are to be numbered together, and which leaves tell.
     leaves: Option<((usize, u64), Option<Leaves>)>,
 }
 
@@ -144,24 +154,47 @@ impl Together {
     ///
     /// # Errors
     /// The connections cannot be used.
-    pub fn new(connections: Connections, shelves: Option<Box<dyn Shelves>>) -> Result<Self, Diagnostic> {
+    pub fn new(
+        connections: Connections,
+        shelves: Option<Box<dyn Shelves>>,
+    ) -> Result<Self, Diagnostic> {
         let Connections { me, wires, health } = connections;
         let all: Vec<Wire> = wires.iter().flatten().cloned().collect();
         super::wire::beat(all.clone(), health.clone());
         let mut hooks = Hooks::default();
-        // Buffers of a megabyte, of each connection: those that a level filled are not kept for the next.
+        // Buffers of a megabyte, of each connection: those that a level filled are not kept for the
+        // next.
         hooks.refill.limit = Some(1);
         let within = ProcessBuilder::new_typed_vector(1, hooks.refill.clone(), None);
         let count = wires.len();
-        let failed = |e: std::io::Error| Diagnostic::internal(format!("the connections between processes cannot be used: {e}"));
-        let (builders, guard) = initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
-        let builder = builders.into_iter().next().ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
-        // Processes may be more than cores: one that waits leaves its core to the others. It does so only if it has a clock.
+        let failed = |e: std::io::Error| {
+            Diagnostic::internal(format!("the connections between processes cannot be used: {e}"))
+        };
+        let (builders, guard) =
+            initialize_networking_from_sockets(within, wires, me, 1, hooks).map_err(failed)?;
+        let builder = builders
+            .into_iter()
+            .next()
+            .ok_or_else(|| Diagnostic::internal("timely made no allocator"))?;
+        // Processes may be more than cores: one that waits leaves its core to the others. It does
+        // so only if it has a clock.
         let config = WorkerConfig::default().idle_spin(Duration::ZERO);
         let worker = Worker::new(config, Allocator::Tcp(builder.build()), Some(Instant::now()));
         let parts = vec![Part::default(); count];
         let (worker, guard) = (Some(worker), Some(guard));
-        Ok(Self { worker, guard, wires: all, health, me, count, shelves, broken: false, parts, kept: None, leaves: None })
+        Ok(Self {
+            worker,
+            guard,
+            wires: all,
+            health,
+            me,
+            count,
+            shelves,
+            broken: false,
+            parts,
+            kept: None,
+            leaves: None,
+        })
     }
 
     /// What each process did in all searches.
@@ -210,7 +243,13 @@ impl Together {
                 expect_group(symmetries, stamp)?;
             }
             let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
-            let shelf = shelf.map(|shelf| Kept { shelf, resumed: resumed.take(), group, leaves, kept: &kept });
+            let shelf = shelf.map(|shelf| Kept {
+                shelf,
+                resumed: resumed.take(),
+                group,
+                leaves,
+                kept: &kept,
+            });
             let share = Share::new(model, options, budget, symmetries, self.me, self.count)?;
             let mut share = match sought {
                 Some(sought) => share.seeking(sought, options),
@@ -221,7 +260,17 @@ impl Together {
         let lost = self.health.lost().filter(|_| ended.stop == Stop::Lost);
         let said = Some(ended.said).filter(|_| ended.stop == Stop::Complete);
         let (parts, stop, way, kept) = (ended.parts, ended.stop, ended.way, kept.get());
-        Ok(Outcome { parts, stop, lost, symmetries: order, dropped, elapsed: start.elapsed(), kept, way, said })
+        Ok(Outcome {
+            parts,
+            stop,
+            lost,
+            symmetries: order,
+            dropped,
+            elapsed: start.elapsed(),
+            kept,
+            way,
+            said,
+        })
     }
 
     /// One attempt of a search.
@@ -236,8 +285,12 @@ impl Together {
         let orderly = Cell::new(false);
         let health = self.health.clone();
         let places = (self.me, self.count);
-        let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("a search after the end of the run"))?;
-        let drive = Drive::new(worker, share, symmetries, budget, progress, &health, places, start, shelf);
+        let worker = self
+            .worker
+            .as_mut()
+            .ok_or_else(|| Diagnostic::internal("a search after the end of the run"))?;
+        let drive =
+            Drive::new(worker, share, symmetries, budget, progress, &health, places, start, shelf);
         let ended = drive.run(&orderly, extra);
         self.broken = !orderly.get();
         if let Ok(ended) = &ended {
@@ -252,12 +305,14 @@ impl Together {
     }
 }
 
-/// The connections are closed; after a search that ended in disorder the others are told that they are lost.
+/// The connections are closed; after a search that ended in disorder the others are told that they
+/// are lost.
 impl Drop for Together {
     fn drop(&mut self) {
         let (worker, guard) = (self.worker.take(), self.guard.take());
         if self.broken {
-            // The others may not know yet, and threads of the connections may never end: this process does.
+            // The others may not know yet, and threads of the connections may never end: this
+            // process does.
             let text = self.health.lost().unwrap_or_else(|| format!("process {} failed", self.me));
             self.wires.iter().for_each(|wire| wire.fail(&text));
             std::mem::forget((worker, guard));
@@ -325,26 +380,41 @@ impl Peers for Allies {
 }
 
 impl Together {
-    fn first(&mut self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
+    fn first(
+        &mut self,
+        budget: &Budget,
+        work: Work<'_>,
+    ) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
         if self.broken {
             return Ok(Err(Stop::Lost));
         }
         self.alone(budget, work)
     }
 
-    fn alone(&mut self, budget: &Budget, work: Work<'_>) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
+    fn alone(
+        &mut self,
+        budget: &Budget,
+        work: Work<'_>,
+    ) -> Result<Result<Vec<u8>, Stop>, Diagnostic> {
         self.broken = true;
-        let worker = self.worker.as_mut().ok_or_else(|| Diagnostic::internal("work after the end of the run"))?;
+        let worker = self
+            .worker
+            .as_mut()
+            .ok_or_else(|| Diagnostic::internal("work after the end of the run"))?;
         let mut orderly = false;
         let result = first(worker, &self.health, (self.me, self.count), budget, work, &mut orderly);
         self.broken = !orderly;
         let (said, memories) = result?;
-        self.parts.iter_mut().zip(memories).for_each(|(part, memory)| part.memory = part.memory.max(memory));
+        self.parts
+            .iter_mut()
+            .zip(memories)
+            .for_each(|(part, memory)| part.memory = part.memory.max(memory));
         Ok(said)
     }
 
-    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or the first process, which has tried it once. It may have found
-    /// that symmetries cost more than they save: then that is the error, in all processes.
+    /// How to search. Which slots are numbered together and which leaves tell a checkpoint says, or
+    /// the first process, which has tried it once. It may have found that symmetries cost more
+    /// than they save: then that is the error, in all processes.
     fn dealt(
         &mut self,
         model: &dyn Model,
@@ -370,7 +440,11 @@ impl Together {
                 let found = match (said.split_first(), symmetries) {
                     (Some((0, leaves)), _) => Leaves::read(leaves, slots)?,
                     (Some((1, [])), Some(symmetries)) => return Err(symmetries.give_up()),
-                    _ => return Err(Diagnostic::internal("the first process has not said how to search")),
+                    _ => {
+                        return Err(Diagnostic::internal(
+                            "the first process has not said how to search",
+                        ));
+                    }
                 };
                 self.leaves = Some((of, found.clone()));
                 found
@@ -381,7 +455,13 @@ impl Together {
 
     fn annotate(&mut self, joint: Joint<'_>) -> Result<Met, Diagnostic> {
         if self.broken {
-            return Ok(Met { decided: false, stop: Stop::Lost, said: Vec::new(), lasts: None, way: None });
+            return Ok(Met {
+                decided: false,
+                stop: Stop::Lost,
+                said: Vec::new(),
+                lasts: None,
+                way: None,
+            });
         }
         self.broken = true;
         let shelves = self.shelves.take();
@@ -390,8 +470,23 @@ impl Together {
         result
     }
 
-    fn annotate_on(&mut self, shelves: Option<&dyn Shelves>, joint: Joint<'_>) -> Result<Met, Diagnostic> {
-        let Joint { model, options, budget, progress, carrier, symmetries, trace, name, said, lasts } = joint;
+    fn annotate_on(
+        &mut self,
+        shelves: Option<&dyn Shelves>,
+        joint: Joint<'_>,
+    ) -> Result<Met, Diagnostic> {
+        let Joint {
+            model,
+            options,
+            budget,
+            progress,
+            carrier,
+            symmetries,
+            trace,
+            name,
+            said,
+            lasts,
+        } = joint;
         let kept = Cell::new(None);
         let shelf = shelves.map(|s| s.shelf(name)).transpose()?;
         let resumed = shelf.as_ref().and_then(|s| s.resumed());
@@ -401,19 +496,35 @@ impl Together {
         }
         let options = &match self.dealt(model, options, budget, (symmetries, resumed))? {
             Ok(options) => options,
-            Err(stop) => return Ok(Met { decided: false, stop, said: Vec::new(), lasts: None, way: None }),
+            Err(stop) => {
+                return Ok(Met { decided: false, stop, said: Vec::new(), lasts: None, way: None });
+            }
         };
         self.broken = true;
         let (group, leaves) = (Group::of(symmetries), options.leaves.clone());
-        let shelf = shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
-        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?.carrying(carrier, trace, options);
+        let shelf =
+            shelf.as_ref().map(|s| Kept { shelf: &**s, resumed, group, leaves, kept: &kept });
+        let mut share = Share::new(model, options, budget, symmetries, self.me, self.count)?
+            .carrying(carrier, trace, options);
         // What was not said since the search was ended is not missed.
         let mut extra = |share: &mut Share<'_>, _: bool| said(share);
-        let ended = self.drive(&mut share, symmetries, (budget, progress, Instant::now()), shelf, &mut extra)?;
+        let ended = self.drive(
+            &mut share,
+            symmetries,
+            (budget, progress, Instant::now()),
+            shelf,
+            &mut extra,
+        )?;
         if !trace {
             self.kept = kept.get();
         }
-        let met = Met { decided: ended.decided, stop: ended.stop, said: ended.said, lasts: None, way: ended.way };
+        let met = Met {
+            decided: ended.decided,
+            stop: ended.stop,
+            said: ended.said,
+            lasts: None,
+            way: ended.way,
+        };
         if met.decided || trace || met.stop != Stop::Complete || !lasts(&met.said) {
             return Ok(met);
         }
@@ -424,7 +535,8 @@ impl Together {
         })
     }
 
-    /// Whether something goes on for ever in a graph whose search is complete; or why that is not known.
+    /// Whether something goes on for ever in a graph whose search is complete; or why that is not
+    /// known.
     fn lasts<'m>(
         &mut self,
         share: &mut Share<'m>,
@@ -450,7 +562,8 @@ impl Together {
     }
 }
 
-/// Counts states, transitions and deadlocks, with the processes at the other ends of the connections.
+/// Counts states, transitions and deadlocks, with the processes at the other ends of the
+/// connections.
 ///
 /// # Errors
 /// Those of the model, whichever process met them; a checkpoint that cannot be written or read.
@@ -461,7 +574,8 @@ pub fn explore(connections: Connections, task: Task<'_>) -> Result<Outcome, Diag
     outcome
 }
 
-/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail here as well.
+/// Whether the symmetries are those of a checkpoint; if that search had dropped some, they fail
+/// here as well.
 fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Diagnostic> {
     let own = Group::of(symmetries);
     if own == stamp.symmetries {
@@ -472,8 +586,13 @@ fn expect_group(symmetries: Option<&Symmetries>, stamp: &Stamp) -> Result<(), Di
             symmetries.fail(&more);
             Err(symmetries.refuse())
         }
-        _ => Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
-            .note(format!("that one had {}, this one has {}; the identity counts", stamp.symmetries.order, own.order))),
+        _ => {
+            Err(Diagnostic::new(Stage::File, "the checkpoint is of a search with other symmetries")
+                .note(format!(
+                    "that one had {}, this one has {}; the identity counts",
+                    stamp.symmetries.order, own.order
+                )))
+        }
     }
 }
 

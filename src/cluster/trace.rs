@@ -1,11 +1,15 @@
-//! What the processes look for: they agree on the level that has it, and go back from there together.
+//! What the processes look for: they agree on the level that has it, and go back from there
+//! together.
 //!
-//! In: the level of whoever meets it first. Nobody begins a later level then, since that process keeps its capability; when all have searched the level to
-//! its end, all stop, and the least state that is sought or has a step that is, by its bytes, is where the way ends. Then each process in turns looks for states of the
-//! level before that step to the last state of the way, and all take the least.
+//! In: the level of whoever meets it first. Nobody begins a later level then, since that process
+//! keeps its capability; when all have searched the level to its end, all stop, and the least state
+//! that is sought or has a step that is, by its bytes, is where the way ends. Then each process in
+//! turns looks for states of the level before that step to the last state of the way, and all take
+//! the least.
 //!
-//! Cost: two short messages from each process to each other, and for each step of the way a message with a state. Invariant: all processes
-//! know the same way, which does not depend on how many they are.
+//! Cost: two short messages from each process to each other, and for each step of the way a message
+//! with a state. Invariant: all processes know the same way, which does not depend on how many they
+//! are.
 
 use super::flow::{Drive, NAP};
 use super::report::Report;
@@ -48,7 +52,8 @@ impl Trace {
 }
 
 impl Drive<'_, '_> {
-    /// Says what is to be said of the search for something; true if all are through and the search is to end.
+    /// Says what is to be said of the search for something; true if all are through and the search
+    /// is to end.
     pub(super) fn look(&mut self) -> bool {
         if let (Some(level), false) = (self.share.hit(), self.trace.told) {
             self.trace.told = true;
@@ -70,7 +75,8 @@ impl Drive<'_, '_> {
         self.trace.through.len() == self.heard.len()
     }
 
-    /// The states of the way, from the initial one on, if something was met; after all have said their last.
+    /// The states of the way, from the initial one on, if something was met; after all have said
+    /// their last.
     pub(super) fn way(&mut self) -> Result<Option<Vec<Vec<u8>>>, Diagnostic> {
         let hits = self.heard.iter().filter_map(|h| h.hit.clone());
         let (Some(mut state), Some(last)) = (hits.min(), self.trace.level) else { return Ok(None) };
@@ -78,15 +84,24 @@ impl Drive<'_, '_> {
         for level in (0..last).rev() {
             let own = self.share.before(level, &state)?.unwrap_or_default();
             self.send(0..self.heard.len(), &Report::Before { level, state: own });
-            while self.trace.before.range((level, 0)..=(level, usize::MAX)).count() < self.heard.len() {
+            while self.trace.before.range((level, 0)..=(level, usize::MAX)).count()
+                < self.heard.len()
+            {
                 self.worker.step_or_park(Some(NAP));
                 self.read_reports()?;
                 if let Some(lost) = self.health.lost() {
                     return Err(Diagnostic::stopped(mu_base::Stop::Lost).note(lost));
                 }
             }
-            let found = self.trace.before.range((level, 0)..=(level, usize::MAX)).map(|b| b.1).filter(|b| !b.is_empty());
-            state = found.min().cloned().ok_or_else(|| Diagnostic::internal("no process has a state before one that was met"))?;
+            let found = self
+                .trace
+                .before
+                .range((level, 0)..=(level, usize::MAX))
+                .map(|b| b.1)
+                .filter(|b| !b.is_empty());
+            state = found.min().cloned().ok_or_else(|| {
+                Diagnostic::internal("no process has a state before one that was met")
+            })?;
             way.push(state.clone());
         }
         way.reverse();

@@ -1,11 +1,15 @@
-//! A connection between two processes of a search: frames that only the two can have written, in their order.
+//! A connection between two processes of a search: frames that only the two can have written, in
+//! their order.
 //!
-//! A frame is its length, a code (HMAC-SHA-256, cut to 16 bytes) over its number, its length and its payload, and the payload. Each direction has a key
-//! of its own, made from the secret and both sides' random numbers. So foreign, damaged, replayed, left out and cut frames are noticed before a byte of
-//! them goes on. A frame without payload is sent each second, so that a peer that hangs is noticed too.
+//! A frame is its length, a code (HMAC-SHA-256, cut to 16 bytes) over its number, its length and
+//! its payload, and the payload. Each direction has a key of its own, made from the secret and both
+//! sides' random numbers. So foreign, damaged, replayed, left out and cut frames are noticed before
+//! a byte of them goes on. A frame without payload is sent each second, so that a peer that hangs
+//! is noticed too.
 //!
-//! In: a socket with its keys ([`super::meet`]). Out: a stream for timely, which would panic on errors: here a failure is put into [`Health`], reading stops,
-//! and writing does nothing more. Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
+//! In: a socket with its keys ([`super::meet`]). Out: a stream for timely, which would panic on
+//! errors: here a failure is put into [`Health`], reading stops, and writing does nothing more.
+//! Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -91,15 +95,35 @@ struct Ends {
 pub struct Wire(Arc<Ends>);
 
 impl Wire {
-    /// A connection to a process whose frames carry codes with the first key, and ours with the second.
-    pub(super) fn new(socket: TcpStream, peer: usize, health: &Arc<Health>, theirs: &[u8], ours: &[u8]) -> io::Result<Self> {
+    /// A connection to a process whose frames carry codes with the first key, and ours with the
+    /// second.
+    pub(super) fn new(
+        socket: TcpStream,
+        peer: usize,
+        health: &Arc<Health>,
+        theirs: &[u8],
+        ours: &[u8],
+    ) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(SILENCE))?;
         socket.set_write_timeout(Some(SILENCE))?;
-        let reader = Reader { socket: socket.try_clone()?, code: keyed(theirs), number: 0, payload: Vec::new(), at: 0, closed: false };
-        let writer = Writer { socket, code: keyed(ours), number: 0, last: Instant::now(), broken: false };
-        Ok(Self(Arc::new(Ends { peer, health: health.clone(), reader: Mutex::new(reader), writer: Mutex::new(writer) })))
+        let reader = Reader {
+            socket: socket.try_clone()?,
+            code: keyed(theirs),
+            number: 0,
+            payload: Vec::new(),
+            at: 0,
+            closed: false,
+        };
+        let writer =
+            Writer { socket, code: keyed(ours), number: 0, last: Instant::now(), broken: false };
+        Ok(Self(Arc::new(Ends {
+            peer,
+            health: health.clone(),
+            reader: Mutex::new(reader),
+            writer: Mutex::new(writer),
+        })))
     }
 
     /// Tells the peer why the search fails here.
@@ -129,8 +153,12 @@ impl Wire {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionAborted => "it ended, or its connection was closed".to_string(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!("no sign of life for {} s", SILENCE.as_secs()),
+            | io::ErrorKind::ConnectionAborted => {
+                "it ended, or its connection was closed".to_string()
+            }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!("no sign of life for {} s", SILENCE.as_secs())
+            }
             _ => error.to_string(),
         };
         self.0.health.lose(format!("process {}: {how}", self.0.peer));
@@ -179,7 +207,12 @@ impl Reader {
         let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
         let flags = length & (CLOSE | FAILED);
         let bytes = (length & !(CLOSE | FAILED)) as usize;
-        let foreign = || io::Error::new(io::ErrorKind::InvalidData, "its connection carries bytes that are not its own");
+        let foreign = || {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "its connection carries bytes that are not its own",
+            )
+        };
         if bytes > MOST {
             return Err(foreign());
         }
@@ -228,7 +261,8 @@ impl Read for Wire {
     }
 }
 
-/// The search has failed, and this thread with it: whoever drives the search reads that in [`Health`], and the process ends.
+/// The search has failed, and this thread with it: whoever drives the search reads that in
+/// [`Health`], and the process ends.
 fn stay() -> ! {
     loop {
         std::thread::park();
@@ -344,7 +378,8 @@ mod tests {
         let frames = written(&[b"one", b"two", b"three"]);
         let foreign = "process 3: its connection carries bytes that are not its own";
         let ended = "process 3: it ended, or its connection was closed";
-        let pick = |which: &[usize]| which.iter().flat_map(|&i| frames[i].clone()).collect::<Vec<u8>>();
+        let pick =
+            |which: &[usize]| which.iter().flat_map(|&i| frames[i].clone()).collect::<Vec<u8>>();
         for (bytes, given, why) in [
             (pick(&[0, 0]), "one", foreign),
             (pick(&[1, 0]), "", foreign),
@@ -354,7 +389,10 @@ mod tests {
             (b"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n".to_vec(), "", foreign),
         ] {
             let (read, lost) = read(&bytes);
-            assert_eq!((String::from_utf8(read).unwrap().as_str(), lost.as_deref()), (given, Some(why)));
+            assert_eq!(
+                (String::from_utf8(read).unwrap().as_str(), lost.as_deref()),
+                (given, Some(why))
+            );
         }
     }
 

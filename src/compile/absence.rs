@@ -1,9 +1,13 @@
-//! What can never happen, whatever the components do: actions that never label a step, and why; actions without a partner; communications whose
-//! values never agree; an `allow` that lets nothing through; components that are stuck from the start.
+//! What can never happen, whatever the components do: actions that never label a step, and why;
+//! actions without a partner; communications whose values never agree; an `allow` that lets nothing
+//! through; components that are stuck from the start.
 //!
-//! In: the linear process with its anatomy. Out: [`Absence`], [`Dead`]. An action is dead if no summand has it as an origin *and* the operators
-//! above its components explain that: by names, or because the values of each pair that could communicate are constants that differ. So nothing is
-//! called dead that is merely never reached; nor what another component does from the same text, unless a component is stuck by it. Cost: the summands, and for each dead action its operators and its partners' summands.
+//! In: the linear process with its anatomy. Out: [`Absence`], [`Dead`]. An action is dead if no
+//! summand has it as an origin *and* the operators above its components explain that: by names, or
+//! because the values of each pair that could communicate are constants that differ. So nothing is
+//! called dead that is merely never reached; nor what another component does from the same text,
+//! unless a component is stuck by it. Cost: the summands, and for each dead action its operators
+//! and its partners' summands.
 
 use super::standing::Teller;
 use ahash::AHashSet;
@@ -19,7 +23,8 @@ impl Teller<'_> {
     fn doers(&self, name: &str) -> Vec<(usize, ActId, Span)> {
         let mut out = Vec::new();
         for (c, automaton) in self.anatomy.components.iter().enumerate() {
-            let act = automaton.edges.iter().flat_map(|e| &e.acts).find(|a| self.name(a.action) == name);
+            let act =
+                automaton.edges.iter().flat_map(|e| &e.acts).find(|a| self.name(a.action) == name);
             out.extend(act.map(|a| (c, a.action, a.place.0)));
         }
         out
@@ -31,7 +36,9 @@ impl Teller<'_> {
         if process.summands.iter().any(|s| of(&s.actions)) {
             return Ok(None);
         }
-        if let Some(act) = process.summands.iter().flat_map(|s| &s.hidden).find(|a| self.name(a.action) == name) {
+        if let Some(act) =
+            process.summands.iter().flat_map(|s| &s.hidden).find(|a| self.name(a.action) == name)
+        {
             let hides = |o: &&mu_process::anatomy::Operator| matches!(&o.kind, OperatorKind::Hide(set) if set.iter().any(|n| n == name));
             let place = self.anatomy.operators.iter().find(hides).map_or(act.place.0, |o| o.place);
             return Ok(Some(Absence::Hidden(place)));
@@ -49,7 +56,10 @@ impl Teller<'_> {
             if !fate.passes {
                 return Ok(Some(Absence::Stopped(tidy(fate.obstacles))));
             }
-            return Ok(Some(self.unfit(c, name)?.map_or(Absence::Unreached(place), |o| Absence::Stopped(vec![o]))));
+            return Ok(Some(
+                self.unfit(c, name)?
+                    .map_or(Absence::Unreached(place), |o| Absence::Stopped(vec![o])),
+            ));
         }
         let mut obstacles = Vec::new();
         for o in 0..self.anatomy.operators.len() {
@@ -58,16 +68,30 @@ impl Teller<'_> {
                 obstacles.extend(self.unmade(o, rule)?);
             }
         }
-        Ok(Some(if obstacles.is_empty() { Absence::NoComponent } else { Absence::Stopped(obstacles) }))
+        Ok(Some(if obstacles.is_empty() {
+            Absence::NoComponent
+        } else {
+            Absence::Stopped(obstacles)
+        }))
     }
 
     /// Why a communication never happens, or what stops what comes of it.
-    fn unmade(&mut self, operator: usize, rule: &super::standing::Rule) -> Result<Option<Obstacle>, Diagnostic> {
+    fn unmade(
+        &mut self,
+        operator: usize,
+        rule: &super::standing::Rule,
+    ) -> Result<Option<Obstacle>, Diagnostic> {
         let place = self.anatomy.operators[operator].place;
         let mut first = None;
         for partner in &rule.0 {
             match self.able(operator, partner)[..] {
-                [] => return Ok(Some(Obstacle::NoOne { rule: rule_text(rule), place, partner: partner.clone() })),
+                [] => {
+                    return Ok(Some(Obstacle::NoOne {
+                        rule: rule_text(rule),
+                        place,
+                        partner: partner.clone(),
+                    }));
+                }
                 [c, ..] => first = first.or(Some((c as usize, partner.clone()))),
             }
         }
@@ -80,13 +104,16 @@ impl Teller<'_> {
         self.unfit(c, &partner)
     }
 
-    /// The communication in the way of an action of a component if the values of all that could take part in it are constants that differ.
+    /// The communication in the way of an action of a component if the values of all that could
+    /// take part in it are constants that differ.
     fn unfit(&mut self, component: usize, name: &str) -> Result<Option<Obstacle>, Diagnostic> {
         for o in self.anatomy.above[component].clone() {
             let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
             let Some(own) = self.name_at(component, o, name) else { continue };
             for rule in rules.iter().filter(|r| r.0.contains(&own) && r.0.len() == 2) {
-                let Some(partner) = rule.0.iter().find(|n| **n != own).or(rule.0.first()) else { continue };
+                let Some(partner) = rule.0.iter().find(|n| **n != own).or(rule.0.first()) else {
+                    continue;
+                };
                 let mine = self.arguments(component, o, &own)?;
                 let mut offers = Vec::new();
                 let mut differ = true;
@@ -99,17 +126,28 @@ impl Teller<'_> {
                 if differ && !offers.is_empty() {
                     offers.dedup();
                     offers.truncate(4);
-                    return Ok(Some(Obstacle::Differs { rule: rule_text(rule), place: self.anatomy.operators[o].place, offers }));
+                    return Ok(Some(Obstacle::Differs {
+                        rule: rule_text(rule),
+                        place: self.anatomy.operators[o].place,
+                        offers,
+                    }));
                 }
             }
         }
         Ok(None)
     }
 
-    /// The arguments of a component's actions of this name below an operator: constants, or none; with the action's text.
-    fn arguments(&mut self, component: usize, operator: usize, name: &str) -> Result<Vec<(String, Vec<Option<Expr>>)>, Diagnostic> {
+    /// The arguments of a component's actions of this name below an operator: constants, or none;
+    /// with the action's text.
+    fn arguments(
+        &mut self,
+        component: usize,
+        operator: usize,
+        name: &str,
+    ) -> Result<Vec<(String, Vec<Option<Expr>>)>, Diagnostic> {
         let mut out = Vec::new();
-        let acts: Vec<Act> = self.anatomy.components[component].edges.iter().flat_map(|e| e.acts.clone()).collect();
+        let acts: Vec<Act> =
+            self.anatomy.components[component].edges.iter().flat_map(|e| e.acts.clone()).collect();
         for act in acts {
             if self.name_at(component, operator, self.name(act.action)).as_deref() != Some(name) {
                 continue;
@@ -119,10 +157,19 @@ impl Teller<'_> {
                 values.push(if arg.is_closed() { self.offers.constant(arg)? } else { None });
             }
             let signature = &self.model.process().data.signature;
-            let texts: Vec<String> =
-                values.iter().map(|v| v.as_ref().map_or_else(|| "_".into(), |e| mu_data::print::expression(signature, e))).collect();
+            let texts: Vec<String> = values
+                .iter()
+                .map(|v| {
+                    v.as_ref()
+                        .map_or_else(|| "_".into(), |e| mu_data::print::expression(signature, e))
+                })
+                .collect();
             let name = self.name(act.action);
-            let text = if texts.is_empty() { name.to_string() } else { format!("{name}({})", texts.join(", ")) };
+            let text = if texts.is_empty() {
+                name.to_string()
+            } else {
+                format!("{name}({})", texts.join(", "))
+            };
             out.push((text, values));
         }
         Ok(out)
@@ -137,7 +184,9 @@ impl Teller<'_> {
         let mut out: Vec<Dead> = Vec::new();
         let mut silent = AHashSet::new();
         for (o, operator) in self.anatomy.operators.iter().enumerate() {
-            let inside: Vec<usize> = (0..self.anatomy.components.len()).filter(|c| self.anatomy.above[*c].contains(&o)).collect();
+            let inside: Vec<usize> = (0..self.anatomy.components.len())
+                .filter(|c| self.anatomy.above[*c].contains(&o))
+                .collect();
             let lives = |c: &usize| used.iter().any(|u| u.0 == *c as u32);
             let mut below: Vec<String> = inside
                 .iter()
@@ -147,7 +196,10 @@ impl Teller<'_> {
                 .collect();
             below.sort();
             below.dedup();
-            if matches!(operator.kind, OperatorKind::Allow(_)) && !below.is_empty() && !inside.iter().any(lives) {
+            if matches!(operator.kind, OperatorKind::Allow(_))
+                && !below.is_empty()
+                && !inside.iter().any(lives)
+            {
                 silent.extend(inside);
                 out.push(Dead::Allow { place: operator.place, below });
             }
@@ -162,16 +214,28 @@ impl Teller<'_> {
                 }
                 let name = self.name(act.action).to_string();
                 let fate = self.fate(c, vec![name.clone()], &[], 0, None);
-                let obstacles = if fate.passes { self.unfit(c, &name)?.into_iter().collect() } else { tidy(fate.obstacles) };
+                let obstacles = if fate.passes {
+                    self.unfit(c, &name)?.into_iter().collect()
+                } else {
+                    tidy(fate.obstacles)
+                };
                 if obstacles.is_empty() {
                     continue;
                 }
                 dead.insert(act.action);
-                if silent.contains(&c) && obstacles.iter().all(|o| matches!(o, Obstacle::NotAllowed { .. } | Obstacle::Stopped { .. })) {
+                if silent.contains(&c)
+                    && obstacles.iter().all(|o| {
+                        matches!(o, Obstacle::NotAllowed { .. } | Obstacle::Stopped { .. })
+                    })
+                {
                     continue;
                 }
                 let known = out.iter_mut().find_map(|d| match d {
-                    Dead::Action { action, place, components, .. } if *action == name && *place == act.place.0 => Some(components),
+                    Dead::Action { action, place, components, .. }
+                        if *action == name && *place == act.place.0 =>
+                    {
+                        Some(components)
+                    }
                     _ => None,
                 });
                 match known {
@@ -185,7 +249,8 @@ impl Teller<'_> {
                     }),
                 }
             }
-            let mut first = automaton.edges.iter().filter(|e| e.from == automaton.initial).peekable();
+            let mut first =
+                automaton.edges.iter().filter(|e| e.from == automaton.initial).peekable();
             let at = first.peek().and_then(|e| e.acts.first()).map(|a| a.place.0);
             if at.is_some() && first.all(|e| e.acts.iter().any(|a| dead.contains(&a.action))) {
                 for entry in &mut out {
@@ -197,14 +262,21 @@ impl Teller<'_> {
                 }
             }
         }
-        // One text for many components serves each in its way: what one of them does is there for that one.
+        // One text for many components serves each in its way: what one of them does is there for
+        // that one.
         let mut alive: AHashSet<(Span, &str)> = AHashSet::new();
         for (c, automaton) in self.anatomy.components.iter().enumerate() {
-            let done = automaton.edges.iter().flat_map(|e| &e.acts).filter(|a| used.contains(&(c as u32, a.action)));
+            let done = automaton
+                .edges
+                .iter()
+                .flat_map(|e| &e.acts)
+                .filter(|a| used.contains(&(c as u32, a.action)));
             alive.extend(done.map(|a| (a.place.0, self.name(a.action))));
         }
         out.retain(|d| match d {
-            Dead::Action { action, place, stuck, .. } => !stuck.is_empty() || !alive.contains(&(*place, action.as_str())),
+            Dead::Action { action, place, stuck, .. } => {
+                !stuck.is_empty() || !alive.contains(&(*place, action.as_str()))
+            }
             Dead::Allow { .. } => true,
         });
         Ok(out)
@@ -213,7 +285,8 @@ impl Teller<'_> {
 
 /// Whether two lists of arguments differ for sure.
 fn apart(a: &[Option<Expr>], b: &[Option<Expr>]) -> bool {
-    a.len() != b.len() || a.iter().zip(b).any(|(a, b)| matches!((a, b), (Some(a), Some(b)) if a != b))
+    a.len() != b.len()
+        || a.iter().zip(b).any(|(a, b)| matches!((a, b), (Some(a), Some(b)) if a != b))
 }
 
 /// Being stopped alone is no news of an action that is meant to communicate.

@@ -1,18 +1,22 @@
-//! Successful termination in linear processes that are read from files: the state after the action `Terminate`.
+//! Successful termination in linear processes that are read from files: the state after the action
+//! `Terminate`.
 //!
-//! A lineariser adds the action `Terminate` where the whole process ends successfully, and the linear process has no other trace
-//! of it. So a state without steps is a successful termination if every step that can lead to it is `Terminate` alone, as in a
-//! transition system. This is decided on the constants of the summands, in two ways:
+//! A lineariser adds the action `Terminate` where the whole process ends successfully, and the
+//! linear process has no other trace of it. So a state without steps is a successful termination if
+//! every step that can lead to it is `Terminate` alone, as in a transition system. This is decided
+//! on the constants of the summands, in two ways:
 //!
-//! - *Arrivals.* A summand that gives a parameter another constant, or requires another constant of a parameter that it leaves
-//!   as it is, does not lead to the state. All others must be `Terminate`.
-//! - *Markers.* A `Terminate` after which every summand requires another constant of some parameter is *final*. Let it set a
-//!   parameter to a constant that no other summand gives it, and that is not the initial one. Then each state with this value is
-//!   the one after that `Terminate`: the parameter got the value by it, and no step follows.
+//! - *Arrivals.* A summand that gives a parameter another constant, or requires another constant of
+//!   a parameter that it leaves as it is, does not lead to the state. All others must be
+//!   `Terminate`.
+//! - *Markers.* A `Terminate` after which every summand requires another constant of some parameter
+//!   is *final*. Let it set a parameter to a constant that no other summand gives it, and that is
+//!   not the initial one. Then each state with this value is the one after that `Terminate`: the
+//!   parameter got the value by it, and no step follows.
 //!
-//! The answer errs towards a deadlock only. Parameters that have no meaning at some location are left out, since they hold
-//! other values there. Cost: a comparison for each constant of each group, for each state without steps; nothing if no action
-//! is `Terminate`.
+//! The answer errs towards a deadlock only. Parameters that have no meaning at some location are
+//! left out, since they hold other values there. Cost: a comparison for each constant of each
+//! group, for each state without steps; nothing if no action is `Terminate`.
 
 use super::Compiled;
 use mu_base::Diagnostic;
@@ -52,8 +56,11 @@ impl Arrivals {
     /// # Errors
     /// A constant cannot be evaluated, or a limit.
     pub fn new(model: &Compiled) -> Result<Self, Diagnostic> {
-        let named = |a: &mu_process::linear::Act| model.process.actions[a.action.index()].name == TERMINATE && a.args.is_empty();
-        let terminates = |group: usize| matches!(&model.codes[group].actions[..], [only] if named(only));
+        let named = |a: &mu_process::linear::Act| {
+            model.process.actions[a.action.index()].name == TERMINATE && a.args.is_empty()
+        };
+        let terminates =
+            |group: usize| matches!(&model.codes[group].actions[..], [only] if named(only));
         if !(0..model.codes.len()).any(terminates) {
             return Ok(Self::default());
         }
@@ -67,32 +74,43 @@ impl Arrivals {
         let mut teller = model.teller();
         let mut all = Vec::new();
         for (group, (info, code)) in model.groups.iter().zip(&model.codes).enumerate() {
-            let requires: Vec<(Slot, u32)> = info.requires.iter().copied().filter(|r| always(r.0)).collect();
+            let requires: Vec<(Slot, u32)> =
+                info.requires.iter().copied().filter(|r| always(r.0)).collect();
             let mut writes = Vec::new();
             for (&slot, update) in info.writes.iter().zip(&code.updates) {
                 let mut used = Vec::new();
                 update.free_vars(&mut used);
                 let constant = always(slot) && used.is_empty();
                 let value = if constant { Some(engine.from_expr(update)?) } else { None };
-                let value = value.map(|value| engine.to_expr_at(&value, model.sort_of[slot as usize]));
-                writes.push((slot, value.map(|value| model.number(&mut teller, slot, &value)).transpose()?));
+                let value =
+                    value.map(|value| engine.to_expr_at(&value, model.sort_of[slot as usize]));
+                writes.push((
+                    slot,
+                    value.map(|value| model.number(&mut teller, slot, &value)).transpose()?,
+                ));
             }
             let kept = requires.iter().copied().filter(|(slot, _)| !info.writes.contains(slot));
-            let fixed = writes.iter().filter_map(|(slot, value)| Some((*slot, (*value)?))).chain(kept).collect();
+            let fixed = writes
+                .iter()
+                .filter_map(|(slot, value)| Some((*slot, (*value)?)))
+                .chain(kept)
+                .collect();
             all.push(Arrival { terminates: terminates(group), requires, writes, fixed });
         }
         let markers = markers(model, &all);
         Ok(Self { all, markers })
     }
 
-    /// True if `Terminate` alone leads to a state without steps. The initial state is reached without any step.
+    /// True if `Terminate` alone leads to a state without steps. The initial state is reached
+    /// without any step.
     pub fn only_terminate(&self, model: &Compiled, state: &[u32]) -> bool {
         if self.all.is_empty() || starts(model).any(|start| start == state) {
             return false;
         }
         let has = |(slot, value): &(Slot, u32)| state[*slot as usize] == *value;
         let mut before = self.all.iter().filter(|arrival| arrival.fixed.iter().all(has)).peekable();
-        self.markers.iter().any(has) || before.peek().is_some() && before.all(|arrival| arrival.terminates)
+        self.markers.iter().any(has)
+            || before.peek().is_some() && before.all(|arrival| arrival.terminates)
     }
 }
 
@@ -102,15 +120,20 @@ fn starts(model: &Compiled) -> impl Iterator<Item = &[u32]> {
 
 /// Values that only a final `Terminate` sets, see the module's head.
 fn markers(model: &Compiled, all: &[Arrival]) -> Vec<(Slot, u32)> {
-    let is_final = |t: &Arrival| t.terminates && all.iter().all(|other| conflict(&other.requires, &t.fixed));
+    let is_final =
+        |t: &Arrival| t.terminates && all.iter().all(|other| conflict(&other.requires, &t.fixed));
     let finals: Vec<bool> = all.iter().map(is_final).collect();
     let mut markers = Vec::new();
     for (t, _) in all.iter().zip(&finals).filter(|(_, is_final)| **is_final) {
         for &(slot, value) in &t.writes {
             let Some(value) = value else { continue };
             let others = all.iter().zip(&finals).filter(|(_, is_final)| !**is_final);
-            let gives = |other: &Arrival| other.writes.iter().any(|(s, v)| *s == slot && v.is_none_or(|v| v == value));
-            if starts(model).all(|start| start[slot as usize] != value) && !others.into_iter().any(|(other, _)| gives(other)) {
+            let gives = |other: &Arrival| {
+                other.writes.iter().any(|(s, v)| *s == slot && v.is_none_or(|v| v == value))
+            };
+            if starts(model).all(|start| start[slot as usize] != value)
+                && !others.into_iter().any(|(other, _)| gives(other))
+            {
                 markers.push((slot, value));
             }
         }

@@ -1,9 +1,12 @@
 //! Choices by chance in a compiled process: which values have a probability, and what it is.
 //!
-//! A weight says the probability of all values; those that have one are found by enumeration. So that enumeration finds bounds, a weight is turned into the
-//! condition that it is positive: products ask it of both factors, conditionals of the branch that is taken, functions with one equation of their right-hand
-//! side. What a weight asks before anything of the chosen values is decided first, once for a choice: what is left is often the same choice everywhere. Cost:
-//! linear in the weight with what it calls, up to [`MOST`] calls. Invariant: the probabilities of one choice are positive and add up to 1 exactly.
+//! A weight says the probability of all values; those that have one are found by enumeration. So
+//! that enumeration finds bounds, a weight is turned into the condition that it is positive:
+//! products ask it of both factors, conditionals of the branch that is taken, functions with one
+//! equation of their right-hand side. What a weight asks before anything of the chosen values is
+//! decided first, once for a choice: what is left is often the same choice everywhere. Cost: linear
+//! in the weight with what it calls, up to [`MOST`] calls. Invariant: the probabilities of one
+//! choice are positive and add up to 1 exactly.
 
 use super::groups::Layout;
 use ahash::AHashMap;
@@ -46,7 +49,8 @@ enum Next {
 /// A weight, and when it is positive.
 #[derive(Clone, Debug)]
 struct Weighed {
-    /// Holds for all values that have a probability; of functions that are not looked into it asks nothing.
+    /// Holds for all values that have a probability; of functions that are not looked into it asks
+    /// nothing.
     lenient: Expr,
     /// The same, where these are asked to be positive.
     possible: Expr,
@@ -61,9 +65,15 @@ impl Chosen {
             let Some(op) = equation.lhs.head() else { continue };
             single.entry(op).and_modify(|e| *e = None).or_insert(Some(equation));
         }
-        let mut positive = Positive { signature: &mut data.signature, single, calls: 0, lenient: true };
-        let mut chosen =
-            Self { vars: chance.vars.clone(), weight: weight.clone(), tests: Vec::new(), weighed: Vec::new(), first: Next::Weighed(0) };
+        let mut positive =
+            Positive { signature: &mut data.signature, single, calls: 0, lenient: true };
+        let mut chosen = Self {
+            vars: chance.vars.clone(),
+            weight: weight.clone(),
+            tests: Vec::new(),
+            weighed: Vec::new(),
+            first: Next::Weighed(0),
+        };
         chosen.first = chosen.split(&weight, &mut positive);
         chosen
     }
@@ -92,7 +102,12 @@ impl Chosen {
 
 /// Makes the operations known that conditions on weights are made of, before the data are compiled.
 pub(super) fn declare(process: &mut LinearProcess) {
-    let chances: Vec<Chance> = process.chance.iter().chain(process.summands.iter().filter_map(|s| s.chance.as_ref())).cloned().collect();
+    let chances: Vec<Chance> = process
+        .chance
+        .iter()
+        .chain(process.summands.iter().filter_map(|s| s.chance.as_ref()))
+        .cloned()
+        .collect();
     for chance in chances {
         Chosen::new(&chance, &Substitution::new(), &mut process.data);
     }
@@ -109,7 +124,8 @@ struct Positive<'a> {
 
 impl Positive<'_> {
     fn both(&mut self, builtin: Builtin, a: Expr, b: Expr) -> Expr {
-        let (absorbs, neutral) = if builtin == Builtin::And { (false, true) } else { (true, false) };
+        let (absorbs, neutral) =
+            if builtin == Builtin::And { (false, true) } else { (true, false) };
         match (a.as_bool(self.signature), b.as_bool(self.signature)) {
             (Some(x), _) if x == absorbs => a,
             (Some(x), _) if x == neutral => b,
@@ -158,18 +174,32 @@ impl Positive<'_> {
                     Some(body) => self.condition(&body),
                     None if self.lenient => Expr::boolean(self.signature, true),
                     None => {
-                        let mut zero = Expr::number(0, if e.sort == basic::REAL { basic::INT } else { e.sort });
+                        let mut zero = Expr::number(
+                            0,
+                            if e.sort == basic::REAL { basic::INT } else { e.sort },
+                        );
                         if e.sort == basic::REAL {
-                            zero = Expr::builtin(self.signature, Builtin::IntToReal, vec![zero], basic::REAL);
+                            zero = Expr::builtin(
+                                self.signature,
+                                Builtin::IntToReal,
+                                vec![zero],
+                                basic::REAL,
+                            );
                         }
-                        Expr::builtin(self.signature, Builtin::Greater, vec![e.clone(), zero], basic::BOOL)
+                        Expr::builtin(
+                            self.signature,
+                            Builtin::Greater,
+                            vec![e.clone(), zero],
+                            basic::BOOL,
+                        )
                     }
                 },
             }
         })
     }
 
-    /// The right-hand side of a call of a function with one equation, without condition or patterns.
+    /// The right-hand side of a call of a function with one equation, without condition or
+    /// patterns.
     fn called(&mut self, e: &Expr) -> Option<Expr> {
         let equation = *self.single.get(&e.head()?)?.as_ref()?;
         let args: &[Expr] = match &e.kind {
@@ -202,11 +232,21 @@ pub(super) fn unexpected(span: Span) -> Diagnostic {
 }
 
 /// A weight as a number.
-pub(super) fn weight(engine: &Engine, value: &Value, span: Span) -> Result<BigRational, Diagnostic> {
+pub(super) fn weight(
+    engine: &Engine,
+    value: &Value,
+    span: Span,
+) -> Result<BigRational, Diagnostic> {
     let weight = value.to_rational().filter(|w| !w.is_negative());
     weight.ok_or_else(|| {
         let text = engine.text(value, 60);
-        Diagnostic::at(Stage::Data, span, format!("a probability is `{text}` here, where a number that is not negative is expected"))
+        Diagnostic::at(
+            Stage::Data,
+            span,
+            format!(
+                "a probability is `{text}` here, where a number that is not negative is expected"
+            ),
+        )
     })
 }
 
@@ -216,8 +256,10 @@ pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Di
     if sum.is_one() {
         return Ok(());
     }
-    let message = format!("the probabilities of a `dist` add up to {sum} here, where 1 is expected");
-    Err(Diagnostic::at(Stage::Data, span, message).note("they are summed over all values of its variables"))
+    let message =
+        format!("the probabilities of a `dist` add up to {sum} here, where 1 is expected");
+    Err(Diagnostic::at(Stage::Data, span, message)
+        .note("they are summed over all values of its variables"))
 }
 
 /// What an update depends on.
@@ -225,7 +267,8 @@ pub(super) fn expect_whole(weights: &[BigRational], span: Span) -> Result<(), Di
 pub(super) enum Rests {
     /// Not on what is chosen: it has one value for all outcomes.
     Before,
-    /// On what is chosen, and on what the weight depends on: it has the same values whenever the choice is between the same.
+    /// On what is chosen, and on what the weight depends on: it has the same values whenever the
+    /// choice is between the same.
     Drawn,
     /// On others as well.
     Both,
@@ -252,7 +295,13 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    fn new(engine: &mut Engine, vars: &[VarId], of: &Weighed, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
+    fn new(
+        engine: &mut Engine,
+        vars: &[VarId],
+        of: &Weighed,
+        before: &[VarId],
+        updates: &[Expr],
+    ) -> Result<Self, Diagnostic> {
         let mut used = Vec::new();
         of.weight.free_vars(&mut used);
         let reads: Vec<usize> = (0..before.len()).filter(|i| used.contains(&before[*i])).collect();
@@ -281,14 +330,31 @@ impl Weight {
 
 impl Drawing {
     /// `before`: the variables that have values before the choice.
-    pub(super) fn new(engine: &mut Engine, chosen: &Chosen, before: &[VarId], updates: &[Expr]) -> Result<Self, Diagnostic> {
-        let tests = chosen.tests.iter().map(|(test, next)| Ok((engine.code(test, before)?, *next))).collect::<Result<_, Diagnostic>>()?;
-        let weighed = chosen.weighed.iter().map(|of| Weight::new(engine, &chosen.vars, of, before, updates)).collect::<Result<_, _>>()?;
+    pub(super) fn new(
+        engine: &mut Engine,
+        chosen: &Chosen,
+        before: &[VarId],
+        updates: &[Expr],
+    ) -> Result<Self, Diagnostic> {
+        let tests = chosen
+            .tests
+            .iter()
+            .map(|(test, next)| Ok((engine.code(test, before)?, *next)))
+            .collect::<Result<_, Diagnostic>>()?;
+        let weighed = chosen
+            .weighed
+            .iter()
+            .map(|of| Weight::new(engine, &chosen.vars, of, before, updates))
+            .collect::<Result<_, _>>()?;
         Ok(Self { tests, first: chosen.first, weighed, width: chosen.vars.len() })
     }
 
     /// The weight that counts, by number, for these values of what is known before.
-    pub(super) fn decided(&self, engine: &mut Engine, before: &[Value]) -> Result<usize, Diagnostic> {
+    pub(super) fn decided(
+        &self,
+        engine: &mut Engine,
+        before: &[Value],
+    ) -> Result<usize, Diagnostic> {
         let mut next = self.first;
         loop {
             match next {
@@ -331,8 +397,13 @@ pub(super) struct Draws {
 }
 
 impl Draw {
-    /// What is written for all outcomes, where `same` are the values that do not depend on the outcome and all others rest on the draw.
-    pub(super) fn written(&self, same: Box<[u32]>, make: impl FnOnce() -> Arc<[u32]>) -> Arc<[u32]> {
+    /// What is written for all outcomes, where `same` are the values that do not depend on the
+    /// outcome and all others rest on the draw.
+    pub(super) fn written(
+        &self,
+        same: Box<[u32]>,
+        make: impl FnOnce() -> Arc<[u32]>,
+    ) -> Arc<[u32]> {
         let mut known = self.written.borrow_mut();
         if known.len() >= MOST_WRITTEN {
             known.clear();
@@ -347,7 +418,8 @@ impl Draws {
         self.certain.get_or_insert_with(|| [BigRational::one()].into()).clone()
     }
 
-    /// What a group's choice is between by one of its weights, for these values of what is known before it.
+    /// What a group's choice is between by one of its weights, for these values of what is known
+    /// before it.
     pub(super) fn draw(
         &mut self,
         engine: &mut Engine,
@@ -393,22 +465,35 @@ impl Draws {
             self.known.clear();
             self.size = values.len() + 1;
         }
-        let draw = Rc::new(Draw { values, weights: weights.into(), columns: RefCell::default(), written: RefCell::default() });
+        let draw = Rc::new(Draw {
+            values,
+            weights: weights.into(),
+            columns: RefCell::default(),
+            written: RefCell::default(),
+        });
         self.known.insert((group, at, key), draw.clone());
         Ok(draw)
     }
 }
 
 /// Where the process starts.
-pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut Layout) -> Result<(), Diagnostic> {
-    let vector = |engine: &mut Engine, values: &mut dyn FnMut(&mut Engine, usize) -> Result<Value, Diagnostic>| {
-        let mut vector = Vec::with_capacity(process.params.len());
-        for (i, sort) in layout.sort_of.iter().enumerate() {
-            let value = values(engine, i)?;
-            vector.push(layout.tables[layout.table_of[i]].intern(engine.term_at(&value, *sort)).0);
-        }
-        Ok::<Vec<u32>, Diagnostic>(vector)
-    };
+pub(super) fn starts(
+    process: &LinearProcess,
+    engine: &mut Engine,
+    layout: &mut Layout,
+) -> Result<(), Diagnostic> {
+    let vector =
+        |engine: &mut Engine,
+         values: &mut dyn FnMut(&mut Engine, usize) -> Result<Value, Diagnostic>| {
+            let mut vector = Vec::with_capacity(process.params.len());
+            for (i, sort) in layout.sort_of.iter().enumerate() {
+                let value = values(engine, i)?;
+                vector.push(
+                    layout.tables[layout.table_of[i]].intern(engine.term_at(&value, *sort)).0,
+                );
+            }
+            Ok::<Vec<u32>, Diagnostic>(vector)
+        };
     let Some(chance) = &process.chance else {
         let initial = vector(engine, &mut |engine, i| engine.from_expr(&process.params[i].init))?;
         layout.starts.push((BigRational::one(), initial.clone()));
@@ -420,12 +505,18 @@ pub(super) fn starts(process: &LinearProcess, engine: &mut Engine, layout: &mut 
     let chosen = Chosen::new(chance, &Substitution::new(), &mut data);
     let inits: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
     let drawing = Drawing::new(engine, &chosen, &[], &inits)?;
-    let codes = inits.iter().map(|e| engine.code(e, &chosen.vars)).collect::<Result<Vec<_>, Diagnostic>>()?;
+    let codes = inits
+        .iter()
+        .map(|e| engine.code(e, &chosen.vars))
+        .collect::<Result<Vec<_>, Diagnostic>>()?;
     let at = drawing.decided(engine, &[]).map_err(|e| e.placed(chance.weight.span))?;
     let draw = Draws::default().draw(engine, (0, &drawing, at), &[], chance.weight.span)?;
     let mut starts: Vec<(BigRational, Vec<u32>)> = Vec::new();
     for (values, weight) in draw.values.chunks(drawing.width.max(1)).zip(draw.weights.iter()) {
-        starts.push((weight.clone(), vector(engine, &mut |engine, i| engine.eval(&codes[i], values))?));
+        starts.push((
+            weight.clone(),
+            vector(engine, &mut |engine, i| engine.eval(&codes[i], values))?,
+        ));
     }
     layout.initial = starts[0].1.clone();
     layout.starts = starts;

@@ -1,11 +1,15 @@
-//! Conditions of groups in which no sum variable occurs: asked before anything is enumerated, and once for all groups of a state that ask the same.
+//! Conditions of groups in which no sum variable occurs: asked before anything is enumerated, and
+//! once for all groups of a state that ask the same.
 //!
-//! In: a group's condition. Out: its conjuncts that are such conditions, up to the last that calls a function or that other groups ask as well, as numbers;
-//! a negation asks what it negates. `sum x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a state. Cost: of each condition
-//! the last answer is kept, and those before it while they recur: whether three pieces stand in a line is known of all lines soon.
+//! In: a group's condition. Out: its conjuncts that are such conditions, up to the last that calls
+//! a function or that other groups ask as well, as numbers; a negation asks what it negates. `sum
+//! x, y. (empty(x, y, b) && !wins(b)) -> …` and `wins(b) -> …` evaluate `wins(b)` once in a state.
+//! Cost: of each condition the last answer is kept, and those before it while they recur: whether
+//! three pieces stand in a line is known of all lines soon.
 //!
-//! Invariant: a condition that is no truth value, or whose evaluation fails, is left to the whole condition, which tells why.
-//! A condition on many variables is answered by those which its evaluation looks at ([`super::decisions`]).
+//! Invariant: a condition that is no truth value, or whose evaluation fails, is left to the whole
+//! condition, which tells why. A condition on many variables is answered by those which its
+//! evaluation looks at ([`super::decisions`]).
 
 use super::GroupCode;
 use super::decisions::{Decisions, Found, Place};
@@ -28,7 +32,8 @@ struct Known {
     decisions: Option<(Decisions, Vec<SortId>)>,
 }
 
-/// Fewest variables of a condition without calls that is asked once for several groups: one on fewer is evaluated as fast as it is looked up.
+/// Fewest variables of a condition without calls that is asked once for several groups: one on
+/// fewer is evaluated as fast as it is looked up.
 const WIDE: usize = 3;
 
 /// Fewest variables of a condition that is answered by those which it looks at.
@@ -105,7 +110,9 @@ impl Shared {
             })
             .collect();
         let asks = |c: &Expr| calls(signature, c) || common.contains(plain(signature, c).0);
-        let Some(last) = (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && asks(&conjuncts[i])) else {
+        let Some(last) =
+            (0..conjuncts.len()).rev().find(|&i| first[i].is_some() && asks(&conjuncts[i]))
+        else {
             return Ok((Vec::new(), conjuncts));
         };
         let (mut questions, mut rest) = (Vec::new(), Vec::new());
@@ -122,18 +129,30 @@ impl Shared {
                     let code = engine.code(&asked, &vars)?;
                     let sorts = || vars.iter().map(|v| signature.var(*v).sort).collect();
                     let decisions = (vars.len() >= MANY).then(|| (Decisions::default(), sorts()));
-                    self.all.push(Known { code, vars, last: None, before: Recall::default(), decisions });
+                    self.all.push(Known {
+                        code,
+                        vars,
+                        last: None,
+                        before: Recall::default(),
+                        decisions,
+                    });
                     self.numbers.insert(asked, self.all.len() - 1);
                     self.all.len() - 1
                 }
             };
-            let position = |v: &VarId| reads.iter().position(|r| r == v).expect("only what is read occurs");
-            questions.push(Question { number, negated, positions: self.all[number].vars.iter().map(position).collect() });
+            let position =
+                |v: &VarId| reads.iter().position(|r| r == v).expect("only what is read occurs");
+            questions.push(Question {
+                number,
+                negated,
+                positions: self.all[number].vars.iter().map(position).collect(),
+            });
         }
         Ok((questions, rest))
     }
 
-    /// Whether all of these hold, as far as it is known for the numbers of values: the first that is not known leaves it open.
+    /// Whether all of these hold, as far as it is known for the numbers of values: the first that
+    /// is not known leaves it open.
     pub(super) fn known(&mut self, questions: &[Question], numbers: &[u32]) -> Option<bool> {
         for q in questions {
             if self.answer(q, numbers)? == q.negated {
@@ -170,8 +189,15 @@ impl Shared {
         Some(answer)
     }
 
-    /// Whether all of these hold for values and their numbers; none if one of them must be told by the whole condition.
-    pub(super) fn hold(&mut self, engine: &mut Engine, questions: &[Question], numbers: &[u32], env: &[Value]) -> Option<bool> {
+    /// Whether all of these hold for values and their numbers; none if one of them must be told by
+    /// the whole condition.
+    pub(super) fn hold(
+        &mut self,
+        engine: &mut Engine,
+        questions: &[Question],
+        numbers: &[u32],
+        env: &[Value],
+    ) -> Option<bool> {
         for q in questions {
             let answer = match self.answer(q, numbers) {
                 Some(answer) => answer,
@@ -195,8 +221,15 @@ impl Shared {
         Some(true)
     }
 
-    /// The answer to a question that is not in its tree yet, where it is put; none if there is none.
-    fn decided(&mut self, engine: &mut Engine, q: &Question, numbers: &[u32], env: &[Value]) -> Option<bool> {
+    /// The answer to a question that is not in its tree yet, where it is put; none if there is
+    /// none.
+    fn decided(
+        &mut self,
+        engine: &mut Engine,
+        q: &Question,
+        numbers: &[u32],
+        env: &[Value],
+    ) -> Option<bool> {
         let known = &mut self.all[q.number];
         let (decisions, sorts) = known.decisions.as_mut()?;
         let mut at = self.place.take()?;

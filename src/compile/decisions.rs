@@ -1,9 +1,12 @@
-//! Answers by what a question looks at: which of its values first, which next for each number there.
+//! Answers by what a question looks at: which of its values first, which next for each number
+//! there.
 //!
-//! In: the numbers of the values that a question is about. Out: the answer, where those that are looked at led to one before. Whether somebody has won is
-//! decided by few fields of a board, and boards that agree on them are far fewer than boards. Compare the discrimination trees of Graf, "Term indexing" (1996): here the order
-//! is that of the evaluation. Cost: a step for each value that is looked at. A tree that is asked in vain is given up: then it takes neither time nor memory; one that is full
-//! begins anew.
+//! In: the numbers of the values that a question is about. Out: the answer, where those that are
+//! looked at led to one before. Whether somebody has won is decided by few fields of a board, and
+//! boards that agree on them are far fewer than boards. Compare the discrimination trees of Graf,
+//! "Term indexing" (1996): here the order is that of the evaluation. Cost: a step for each value
+//! that is looked at. A tree that is asked in vain is given up: then it takes neither time nor
+//! memory; one that is full begins anew.
 //!
 //! Invariant: on each path every position is looked at once.
 
@@ -56,7 +59,8 @@ impl Default for Decisions {
 }
 
 impl Decisions {
-    /// What is known for the numbers at each position; `seen` is called with each position that is looked at.
+    /// What is known for the numbers at each position; `seen` is called with each position that is
+    /// looked at.
     #[inline]
     pub fn find(&mut self, number: impl Fn(usize) -> u32, mut seen: impl FnMut(usize)) -> Found {
         if self.given_up {

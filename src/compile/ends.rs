@@ -1,8 +1,10 @@
 //! What is said to be an end: conditions on the parameters of components.
 //!
-//! In: the text of a data expression over parameters, under the names that evidence shows. Out: whether it holds in a state; then the components
-//! whose parameters it speaks of count as terminated. A parameter that means nothing there makes it false, as does a condition that no equation
-//! decides. Cost: an evaluation for each tuple of values of the parameters that it speaks of, remembered up to a bound.
+//! In: the text of a data expression over parameters, under the names that evidence shows. Out:
+//! whether it holds in a state; then the components whose parameters it speaks of count as
+//! terminated. A parameter that means nothing there makes it false, as does a condition that no
+//! equation decides. Cost: an evaluation for each tuple of values of the parameters that it speaks
+//! of, remembered up to a bound.
 
 use super::Compiled;
 use ahash::AHashMap;
@@ -83,35 +85,52 @@ fn declared(data: &DataSpec, name: &str) -> bool {
 }
 
 fn read(model: &Compiled, text: &str) -> Result<(Condition, Vec<u32>), Diagnostic> {
-    let refused = |why: String| Diagnostic::new(Stage::Usage, format!("`{text}` says of no state that it is an end: {why}"));
+    let refused = |why: String| {
+        Diagnostic::new(Stage::Usage, format!("`{text}` says of no state that it is an end: {why}"))
+    };
     let (mut data, mut scope, mut slots) = (model.kept_data(), Vec::new(), Vec::new());
     for (i, slot) in model.slots.iter().enumerate().filter(|(_, s)| !s.control) {
         scope.push(data.signature.fresh_var(slot.name.clone(), model.sort_of[i]));
         slots.push(i as Slot);
     }
     let is_action = |name: &str| model.process.actions.iter().any(|a| a.name == name);
-    if let Some((name, _)) = text.split_once('(').filter(|(name, _)| is_action(name.trim()) && !declared(&data, name.trim())) {
-        let note = format!("expected the name of an action without arguments, `{}`, or a condition on parameters", name.trim());
+    if let Some((name, _)) = text
+        .split_once('(')
+        .filter(|(name, _)| is_action(name.trim()) && !declared(&data, name.trim()))
+    {
+        let note = format!(
+            "expected the name of an action without arguments, `{}`, or a condition on parameters",
+            name.trim()
+        );
         return Err(refused("it is an action with arguments".into()).note(note));
     }
     let names = || model.slots.iter().filter(|s| !s.control).map(|s| s.name.as_str());
-    let tree =
-        mu_syntax::parse_data(SourceId(0), text).map_err(|e| refused(e.message).note("expected an action or a condition on parameters"))?;
-    let typed = check_expression_with(&tree, &mut data, &scope, Some(basic::BOOL)).map_err(|e| {
-        let near = similar_names(text, names().chain(model.process.actions.iter().map(|a| a.name.as_str())));
-        let all: Vec<&str> = if near.is_empty() { names().take(20).collect() } else { near.clone() };
-        let note = match (near.is_empty(), all.is_empty()) {
-            (false, _) => format!("did you mean {}?", all.join(", ")),
-            (true, true) => "expected an action: the model has no parameters".to_string(),
-            (true, false) => format!("expected an action or a condition on parameters: {}", all.join(", ")),
-        };
-        refused(e.message).note(note)
-    })?;
+    let tree = mu_syntax::parse_data(SourceId(0), text)
+        .map_err(|e| refused(e.message).note("expected an action or a condition on parameters"))?;
+    let typed =
+        check_expression_with(&tree, &mut data, &scope, Some(basic::BOOL)).map_err(|e| {
+            let near = similar_names(
+                text,
+                names().chain(model.process.actions.iter().map(|a| a.name.as_str())),
+            );
+            let all: Vec<&str> =
+                if near.is_empty() { names().take(20).collect() } else { near.clone() };
+            let note = match (near.is_empty(), all.is_empty()) {
+                (false, _) => format!("did you mean {}?", all.join(", ")),
+                (true, true) => "expected an action: the model has no parameters".to_string(),
+                (true, false) => {
+                    format!("expected an action or a condition on parameters: {}", all.join(", "))
+                }
+            };
+            refused(e.message).note(note)
+        })?;
     let mut used = Vec::new();
     typed.free_vars(&mut used);
     let env: Vec<VarId> = scope.iter().copied().filter(|v| used.contains(v)).collect();
-    let slots: Vec<Slot> = scope.iter().zip(slots).filter(|(v, _)| used.contains(v)).map(|(_, s)| s).collect();
-    let mut components: Vec<u32> = slots.iter().map(|s| model.slots[*s as usize].component).collect();
+    let slots: Vec<Slot> =
+        scope.iter().zip(slots).filter(|(v, _)| used.contains(v)).map(|(_, s)| s).collect();
+    let mut components: Vec<u32> =
+        slots.iter().map(|s| model.slots[*s as usize].component).collect();
     components.sort_unstable();
     components.dedup();
     if components.is_empty() {

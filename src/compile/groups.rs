@@ -1,8 +1,9 @@
 //! The slots of a linear process and the transition groups of its summands.
 //!
-//! A conjunct `parameter == constant` of a guard becomes a requirement and is substituted in the rest of the summand. A closed conjunct is decided here; a
-//! summand with a false one has no group. Control locations have value tables of their own, so that their numbers are small and dense; the other
-//! slots of one sort share a table. Cost: one evaluation for each constant.
+//! A conjunct `parameter == constant` of a guard becomes a requirement and is substituted in the
+//! rest of the summand. A closed conjunct is decided here; a summand with a false one has no group.
+//! Control locations have value tables of their own, so that their numbers are small and dense; the
+//! other slots of one sort share a table. Cost: one evaluation for each constant.
 
 use super::tables::ValueTable;
 use super::undecided::Conditions;
@@ -40,7 +41,10 @@ impl Layout {
     /// # Errors
     /// An initial value cannot be evaluated.
     pub fn new(process: &LinearProcess, engine: &mut Engine) -> Result<Self, Diagnostic> {
-        let mut layout = Self { slot_of: process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect(), ..Self::default() };
+        let mut layout = Self {
+            slot_of: process.params.iter().enumerate().map(|(i, p)| (p.var, i as Slot)).collect(),
+            ..Self::default()
+        };
         let mut by_sort: AHashMap<SortId, usize> = AHashMap::new();
         let names = mu_process::print::parameter_names(process);
         for (param, name) in process.params.iter().zip(names) {
@@ -70,7 +74,9 @@ impl Layout {
     /// # Errors
     /// Such a condition cannot be decided.
     pub fn decide(&self, process: &LinearProcess, engine: &mut Engine) -> Result<(), Diagnostic> {
-        for (i, param) in process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty()) {
+        for (i, param) in
+            process.params.iter().enumerate().filter(|(i, _)| !self.conditions[*i].is_empty())
+        {
             let value = engine.of_term(self.tables[self.table_of[i]].get(self.initial[i]))?;
             if !value.is_data() {
                 self.conditions[i].decide(engine, param.var, &value)?;
@@ -103,18 +109,31 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// A constant of the guard cannot be evaluated.
-    pub fn group(&mut self, summand: usize, confluent: bool) -> Result<Option<(Group, GroupCode)>, Diagnostic> {
+    pub fn group(
+        &mut self,
+        summand: usize,
+        confluent: bool,
+    ) -> Result<Option<(Group, GroupCode)>, Diagnostic> {
         let of = self.process.summands[summand].clone();
-        let Some(Guard { requires, fixed, rest: guard }) = self.guard(&of)? else { return Ok(None) };
+        let Some(Guard { requires, fixed, rest: guard }) = self.guard(&of)? else {
+            return Ok(None);
+        };
         let with_fixed = |acts: &[Act]| -> Vec<Act> {
-            acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(&fixed)).collect(), ..a.clone() }).collect()
+            acts.iter()
+                .map(|a| Act {
+                    args: a.args.iter().map(|e| e.substitute(&fixed)).collect(),
+                    ..a.clone()
+                })
+                .collect()
         };
         let actions = with_fixed(&of.actions);
         let writes = of.updates.iter().map(|u| u.0 as Slot).collect();
         let updates: Vec<Expr> = of.updates.iter().map(|u| u.1.substitute(&fixed)).collect();
-        let chance = of.chance.as_ref().map(|c| chance::Chosen::new(c, &fixed, &mut self.process.data));
+        let chance =
+            of.chance.as_ref().map(|c| chance::Chosen::new(c, &fixed, &mut self.process.data));
         let slots = |used: &[VarId]| -> Vec<Slot> {
-            let mut slots: Vec<Slot> = used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
+            let mut slots: Vec<Slot> =
+                used.iter().filter_map(|v| self.layout.slot_of.get(v).copied()).collect();
             slots.sort_unstable();
             slots
         };
@@ -124,7 +143,9 @@ impl Builder<'_> {
         actions.iter().flat_map(|a| &a.args).chain(&updates).for_each(|e| e.free_vars(&mut used));
         chance.iter().for_each(|c| c.weight.free_vars(&mut used));
         let reads = slots(&used);
-        let names = |acts: &[Act]| -> Vec<String> { acts.iter().map(|a| self.process.actions[a.action.index()].name.clone()).collect() };
+        let names = |acts: &[Act]| -> Vec<String> {
+            acts.iter().map(|a| self.process.actions[a.action.index()].name.clone()).collect()
+        };
         let hidden = names(&of.hidden);
         let mut shown = names(&of.actions);
         shown.sort_unstable();
@@ -145,7 +166,17 @@ impl Builder<'_> {
             span: of.span(),
         };
         Ok(Some((
-            Group { name, requires, reads, tests, writes, actions: Some(shown), hidden, tau: of.actions.is_empty(), confluent },
+            Group {
+                name,
+                requires,
+                reads,
+                tests,
+                writes,
+                actions: Some(shown),
+                hidden,
+                tau: of.actions.is_empty(),
+                confluent,
+            },
             code,
         )))
     }
@@ -175,7 +206,8 @@ impl Builder<'_> {
             let mut free = Vec::new();
             conjunct.free_vars(&mut free);
             if free.is_empty() {
-                let value = self.engine.from_expr(&conjunct).map_err(|e| e.placed(summand.span()))?;
+                let value =
+                    self.engine.from_expr(&conjunct).map_err(|e| e.placed(summand.span()))?;
                 if value.is_false() {
                     return Ok(None);
                 }
@@ -190,7 +222,8 @@ impl Builder<'_> {
 
     /// The number of a constant in the table of a slot.
     fn constant(&mut self, slot: Slot, constant: &Expr, span: Span) -> Result<u32, Diagnostic> {
-        let (value, slot) = (self.engine.from_expr(constant).map_err(|e| e.placed(span))?, slot as usize);
+        let (value, slot) =
+            (self.engine.from_expr(constant).map_err(|e| e.placed(span))?, slot as usize);
         let term = self.engine.term_at(&value, self.layout.sort_of[slot]);
         Ok(self.layout.tables[self.layout.table_of[slot]].intern(term).0)
     }

@@ -1,10 +1,12 @@
 //! From a linear process to a model on slots and transition groups.
 //!
-//! In: [`LinearProcess`]. Out: [`Compiled`], which implements [`Model`] and [`ActionLabels`]. A parameter is a slot, a summand a
-//! group. Conjuncts `parameter == constant` of a guard become the group's requirements and are substituted in the rest, so that a
-//! group reads as few slots as its text allows. Slots of one sort share a value table, so that copying a parameter copies a number.
+//! In: [`LinearProcess`]. Out: [`Compiled`], which implements [`Model`] and [`ActionLabels`]. A
+//! parameter is a slot, a summand a group. Conjuncts `parameter == constant` of a guard become the
+//! group's requirements and are substituted in the rest, so that a group reads as few slots as its
+//! text allows. Slots of one sort share a value table, so that copying a parameter copies a number.
 //! Cost: evaluating a group once is a few rewrites; engines memoise it.
-//! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in every thread.
+//! Invariant: value and label tables only grow; equal values of one sort have equal numbers, in
+//! every thread.
 #![warn(missing_docs)]
 
 mod absence;
@@ -58,10 +60,11 @@ pub enum Confluence {
     None,
     /// Those that the static analysis proves confluent.
     Auto,
-    /// Those made by hiding these actions only; where the static analysis does not prove them confluent, the user answers for it.
+    /// Those made by hiding these actions only; where the static analysis does not prove them
+    /// confluent, the user answers for it.
     Named(Vec<String>),
-    /// Those that the sharper analysis proves to commute with all others; and as far as it does, steps with one of these actions alone, which stay visible and are
-    /// taken before others.
+    /// Those that the sharper analysis proves to commute with all others; and as far as it does,
+    /// steps with one of these actions alone, which stay visible and are taken before others.
     Commuting(Vec<String>),
 }
 
@@ -110,7 +113,8 @@ pub struct Compiled {
     /// Values as expressions, by table and number; those that were asked for.
     told: RwLock<AHashMap<(usize, u32), Expr>>,
     labels: LabelTable<MultiAction>,
-    /// Conditions on parameters under which their components have come to their end, by the front end.
+    /// Conditions on parameters under which their components have come to their end, by the front
+    /// end.
     ends: Vec<String>,
     /// Labels in which a term has no value.
     valueless: valueless::Register,
@@ -123,27 +127,39 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles a linear process. Errors: initial values that do not rewrite, an unknown name among steps to be prioritised.
+    /// Compiles a linear process. Errors: initial values that do not rewrite, an unknown name among
+    /// steps to be prioritised.
     pub fn new(process: LinearProcess, confluence: &Confluence) -> Result<Self, Diagnostic> {
         Self::limited(process, confluence, &Budget::default())
     }
 
-    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
-    pub fn limited(mut process: LinearProcess, confluence: &Confluence, budget: &Budget) -> Result<Self, Diagnostic> {
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one
+    /// is met.
+    pub fn limited(
+        mut process: LinearProcess,
+        confluence: &Confluence,
+        budget: &Budget,
+    ) -> Result<Self, Diagnostic> {
         mu_process::time::stamp(&mut process);
         let flags = confluence_flags(&mut process, confluence)?;
         let named = matches!(confluence, Confluence::Named(_)) && flags.contains(&true);
-        let priority_proven = !named || confluent_summands(&mut process).iter().zip(&flags).all(|(proven, flag)| *proven || !flag);
+        let priority_proven = !named
+            || confluent_summands(&mut process)
+                .iter()
+                .zip(&flags)
+                .all(|(proven, flag)| *proven || !flag);
         chance::declare(&mut process);
         let program = Program::compile(&process.data)?;
-        // Labels and values are terms over the program's operations: what is built on this process, such as a formula, must know them too.
+        // Labels and values are terms over the program's operations: what is built on this process,
+        // such as a formula, must know them too.
         process.data.signature = program.signature().clone();
         let terms = Arc::new(Terms::default());
         let mut engine = Engine::new(program.clone()).limited(budget).sharing(&terms);
         let mut layout = Layout::new(&process, &mut engine)?;
         let special = process.data.special_sorts();
         let (mut groups, mut codes) = (Vec::new(), Vec::new());
-        let mut builder = Builder { process: &mut process, engine: &mut engine, layout: &mut layout, special };
+        let mut builder =
+            Builder { process: &mut process, engine: &mut engine, layout: &mut layout, special };
         for (i, confluent) in flags.iter().enumerate() {
             if let Some((group, code)) = builder.group(i, *confluent)? {
                 groups.push(group);
@@ -153,8 +169,11 @@ impl Compiled {
         layout.decide(&process, &mut engine)?;
         let probabilistic = process.is_probabilistic();
         let Layout { slots, initial, starts, table_of, sort_of, tables, conditions, .. } = layout;
-        let (symmetries, constant_maps) =
-            if probabilistic { Default::default() } else { symmetry::candidates(&process, &slots, &sort_of, &groups, &codes) };
+        let (symmetries, constant_maps) = if probabilistic {
+            Default::default()
+        } else {
+            symmetry::candidates(&process, &slots, &sort_of, &groups, &codes)
+        };
         let common = conditions::common(program.signature(), &codes);
         let shared = results::common(&codes);
         let labels = LabelTable::new(MultiAction::default());
@@ -187,12 +206,17 @@ impl Compiled {
         })
     }
 
-    /// The same, where components of which the front end knows when they are done count as terminated then: conditions on a parameter each. One whose
-    /// parameter is no more, since it never changed, says nothing.
+    /// The same, where components of which the front end knows when they are done count as
+    /// terminated then: conditions on a parameter each. One whose parameter is no more, since
+    /// it never changed, says nothing.
     #[must_use]
     pub fn ending_at(mut self, ends: Vec<(String, String)>) -> Self {
         let known = |name: &String| self.slots.iter().any(|s| s.name == *name);
-        self.ends = ends.into_iter().filter(|(name, _)| known(name)).map(|(_, condition)| condition).collect();
+        self.ends = ends
+            .into_iter()
+            .filter(|(name, _)| known(name))
+            .map(|(_, condition)| condition)
+            .collect();
         self
     }
 
@@ -201,7 +225,8 @@ impl Compiled {
         &self.process
     }
 
-    /// The data of the process with the operations of the program, which are those of the tables' values.
+    /// The data of the process with the operations of the program, which are those of the tables'
+    /// values.
     fn kept_data(&self) -> DataSpec {
         DataSpec { signature: self.program.signature().clone(), ..self.process.data.clone() }
     }
@@ -222,32 +247,51 @@ impl Compiled {
             if args.is_empty() {
                 return name.clone();
             }
-            let args: Vec<String> = args.iter().map(|e| mu_data::print::expression(self.program.signature(), e)).collect();
+            let args: Vec<String> = args
+                .iter()
+                .map(|e| mu_data::print::expression(self.program.signature(), e))
+                .collect();
             format!("{name}({})", args.join(", "))
         };
         let (actions, time) = self.without_time(multi);
-        let actions = if actions.is_empty() { "tau".into() } else { actions.iter().map(one).collect::<Vec<_>>().join("|") };
+        let actions = if actions.is_empty() {
+            "tau".into()
+        } else {
+            actions.iter().map(one).collect::<Vec<_>>().join("|")
+        };
         match time {
             Some(time) => {
                 let time = mu_data::print::expression(self.program.signature(), time);
                 // After `@` the language has a number, a name, or parentheses.
-                if time.bytes().all(|b| b.is_ascii_digit()) { format!("{actions} @ {time}") } else { format!("{actions} @ ({time})") }
+                if time.bytes().all(|b| b.is_ascii_digit()) {
+                    format!("{actions} @ {time}")
+                } else {
+                    format!("{actions} @ ({time})")
+                }
             }
             None => actions,
         }
     }
 
     /// A label's actions and its time, which comes last.
-    fn without_time<'a>(&self, multi: &'a MultiAction) -> (&'a [(mu_base::ids::ActId, Vec<Expr>)], Option<&'a Expr>) {
+    fn without_time<'a>(
+        &self,
+        multi: &'a MultiAction,
+    ) -> (&'a [(mu_base::ids::ActId, Vec<Expr>)], Option<&'a Expr>) {
         match multi.split_last() {
-            Some(((a, args), actions)) if self.process.actions[a.index()].name == TIME_STAMP => (actions, args.first()),
+            Some(((a, args), actions)) if self.process.actions[a.index()].name == TIME_STAMP => {
+                (actions, args.first())
+            }
             _ => (multi, None),
         }
     }
 }
 
 /// Names by which a summand's hidden steps can be called, and the flags that a choice gives.
-fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Result<Vec<bool>, Diagnostic> {
+fn confluence_flags(
+    process: &mut LinearProcess,
+    confluence: &Confluence,
+) -> Result<Vec<bool>, Diagnostic> {
     match confluence {
         Confluence::None => Ok(vec![false; process.summands.len()]),
         Confluence::Auto => Ok(confluent_summands(process)),
@@ -263,7 +307,12 @@ fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Res
             let hidden_names = |s: &mu_process::linear::Summand| -> Vec<String> {
                 s.hidden.iter().map(|a| process.actions[a.action.index()].name.clone()).collect()
             };
-            let mut candidates: Vec<String> = process.summands.iter().filter(|s| s.actions.is_empty()).flat_map(hidden_names).collect();
+            let mut candidates: Vec<String> = process
+                .summands
+                .iter()
+                .filter(|s| s.actions.is_empty())
+                .flat_map(hidden_names)
+                .collect();
             candidates.sort();
             candidates.dedup();
             if let Some(unknown) = names.iter().find(|n| !candidates.contains(n)) {
@@ -275,7 +324,9 @@ fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Res
             }
             let flag = |s: &mu_process::linear::Summand| {
                 let hidden = hidden_names(s);
-                s.actions.is_empty() && !hidden.is_empty() && hidden.iter().all(|h| names.contains(h))
+                s.actions.is_empty()
+                    && !hidden.is_empty()
+                    && hidden.iter().all(|h| names.contains(h))
             };
             Ok(process.summands.iter().map(flag).collect())
         }
@@ -284,37 +335,55 @@ fn confluence_flags(process: &mut LinearProcess, confluence: &Confluence) -> Res
 
 impl Model for Compiled {
     fn fingerprint(&self) -> Option<String> {
-        let confluent: Vec<String> = (self.groups.iter().enumerate()).filter(|(_, g)| g.confluent).map(|(i, _)| i.to_string()).collect();
+        let confluent: Vec<String> = (self.groups.iter().enumerate())
+            .filter(|(_, g)| g.confluent)
+            .map(|(i, _)| i.to_string())
+            .collect();
         let process = mu_process::print::linear_process(&self.process);
-        Some(format!("mu-check {}; confluent summands: {}; {process}", env!("CARGO_PKG_VERSION"), confluent.join(",")))
+        Some(format!(
+            "mu-check {}; confluent summands: {}; {process}",
+            env!("CARGO_PKG_VERSION"),
+            confluent.join(",")
+        ))
     }
 
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
         let (slots, mut teller) = (self.slots_of_tables(), self.teller());
-        let mut tell = |(table, slot): (&ValueTable, &Slot)| (0..table.len() as u32).map(|id| self.tell(&mut teller, *slot, id)).collect();
+        let mut tell = |(table, slot): (&ValueTable, &Slot)| {
+            (0..table.len() as u32).map(|id| self.tell(&mut teller, *slot, id)).collect()
+        };
         let tables: Vec<Vec<Expr>> = self.tables.iter().zip(&slots).map(&mut tell).collect();
         let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
-        let all: Vec<(&Expr, Option<SortId>)> =
-            tables.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (v, Some(sort)))).collect();
+        let all: Vec<(&Expr, Option<SortId>)> = tables
+            .iter()
+            .zip(sorts)
+            .flat_map(|(t, sort)| t.iter().map(move |v| (v, Some(sort))))
+            .collect();
         let mut texts = text::faithful(&self.kept_data(), &all)?.into_iter();
         Ok(tables.iter().map(|t| texts.by_ref().take(t.len()).collect()).collect())
     }
 
     fn slot_of_functions(&self) -> Option<String> {
         let signature = self.program.signature();
-        let slot = (0..self.slots.len()).find(|slot| text::may_hold_functions(signature, self.sort_of[*slot]))?;
+        let slot = (0..self.slots.len())
+            .find(|slot| text::may_hold_functions(signature, self.sort_of[*slot]))?;
         let sort = signature.sorts.text(self.sort_of[slot]);
         Some(format!("parameter `{}` of sort {sort}", self.slots[slot].name))
     }
 
     fn import_values(&self, texts: &[Vec<String>]) -> Result<(), Diagnostic> {
-        let other = || Diagnostic::new(Stage::File, "the values in the checkpoint are not those of this model");
+        let other = || {
+            Diagnostic::new(Stage::File, "the values in the checkpoint are not those of this model")
+        };
         if texts.len() != self.tables.len() {
             return Err(other());
         }
         let (slots, mut teller) = (self.slots_of_tables(), self.teller());
         let sorts = slots.iter().map(|slot| self.sort_of[*slot as usize]);
-        let all = texts.iter().zip(sorts).flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], Some(sort))));
+        let all = texts
+            .iter()
+            .zip(sorts)
+            .flat_map(|(t, sort)| t.iter().map(move |v| (&v[..], Some(sort))));
         let mut values = text::read(&self.kept_data(), all).map_err(|_| other())?.into_iter();
         for (slot, texts) in slots.into_iter().zip(texts) {
             for (i, value) in values.by_ref().take(texts.len()).enumerate() {
@@ -361,7 +430,10 @@ impl Model for Compiled {
     fn components(&self) -> Vec<String> {
         self.process.components.clone()
     }
-    fn standings<'m>(&'m self, terminal: &[String]) -> Result<Option<Box<dyn mu_model::standing::Standings + 'm>>, Diagnostic> {
+    fn standings<'m>(
+        &'m self,
+        terminal: &[String],
+    ) -> Result<Option<Box<dyn mu_model::standing::Standings + 'm>>, Diagnostic> {
         if self.process.anatomy.components.is_empty() {
             return Ok(None);
         }
@@ -392,7 +464,8 @@ impl Compiled {
 impl Portable for Compiled {
     fn basis(&self) -> String {
         let slots = self.slots.iter().map(|s| format!("{}:{} ", s.name, s.component));
-        let flags = [self.fingerprint().unwrap_or_default(), portable::basis(self.program.signature())];
+        let flags =
+            [self.fingerprint().unwrap_or_default(), portable::basis(self.program.signature())];
         flags.into_iter().chain(slots).collect()
     }
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic> {

@@ -1,8 +1,11 @@
-//! What each component could do by itself in a state, before communication: the ground of explanations.
+//! What each component could do by itself in a state, before communication: the ground of
+//! explanations.
 //!
-//! In: a state vector. Out: for each component its location and the multi-actions that its conditions allow there, with their values. A variable
-//! summed over that no condition speaks of stays open: any value would do. Of a condition with many solutions the first [`MOST`] are taken.
-//! Cost: one evaluation for each summand of a component and each of its own states, remembered; explanations are for what people look at.
+//! In: a state vector. Out: for each component its location and the multi-actions that its
+//! conditions allow there, with their values. A variable summed over that no condition speaks of
+//! stays open: any value would do. Of a condition with many solutions the first [`MOST`] are taken.
+//! Cost: one evaluation for each summand of a component and each of its own states, remembered;
+//! explanations are for what people look at.
 
 use super::Compiled;
 use super::worker::LinearWorker;
@@ -88,11 +91,18 @@ impl<'m> Offers<'m> {
         let mut texts = Vec::new();
         for (arg, sort) in args.iter().zip(&decl.sorts) {
             texts.push(match arg {
-                Some(value) => mu_data::print::expression(self.model.program.signature(), &self.worker.engine.to_expr_at(value, *sort)),
+                Some(value) => mu_data::print::expression(
+                    self.model.program.signature(),
+                    &self.worker.engine.to_expr_at(value, *sort),
+                ),
                 None => "_".into(),
             });
         }
-        if texts.is_empty() { decl.name.clone() } else { format!("{}({})", decl.name, texts.join(", ")) }
+        if texts.is_empty() {
+            decl.name.clone()
+        } else {
+            format!("{}({})", decl.name, texts.join(", "))
+        }
     }
 
     /// The normal form of a closed expression if that is a value that is like no other; else none.
@@ -157,11 +167,13 @@ impl<'m> Offers<'m> {
         let process = &self.model.process;
         let (anatomy, engine) = (&process.anatomy, &mut self.worker.engine);
         let e = &anatomy.components[component].edges[edge];
-        let params: Vec<VarId> = self.slots[component].0.iter().map(|s| process.params[*s as usize].var).collect();
+        let params: Vec<VarId> =
+            self.slots[component].0.iter().map(|s| process.params[*s as usize].var).collect();
         let guard = e.guard.substitute(&anatomy.defined);
         let mut used = Vec::new();
         guard.free_vars(&mut used);
-        let sum_vars: Vec<VarId> = e.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
+        let sum_vars: Vec<VarId> =
+            e.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
         let env: Vec<VarId> = params.iter().chain(&sum_vars).copied().collect();
         let problem = engine.problem(&sum_vars, &guard, &params)?;
         let mut args = Vec::new();
@@ -181,29 +193,45 @@ impl<'m> Offers<'m> {
         Ok(code)
     }
 
-    fn instances(&mut self, edge: usize, code: &EdgeCode, env: &[Value]) -> Result<Vec<Offered>, Diagnostic> {
+    fn instances(
+        &mut self,
+        edge: usize,
+        code: &EdgeCode,
+        env: &[Value],
+    ) -> Result<Vec<Offered>, Diagnostic> {
         let mut out: Vec<Offered> = Vec::new();
-        let solved = self.worker.engine.solve(&code.problem, env, &mut |engine: &mut Engine, solution: &[Value]| {
-            let full: Vec<Value> = env.iter().chain(solution).cloned().collect();
-            let mut acts = Vec::new();
-            for (action, args) in &code.args {
-                let mut values = Vec::new();
-                for arg in args {
-                    values.push(arg.as_ref().map(|a| engine.eval(a, &full)).transpose()?);
+        let solved = self.worker.engine.solve(
+            &code.problem,
+            env,
+            &mut |engine: &mut Engine, solution: &[Value]| {
+                let full: Vec<Value> = env.iter().chain(solution).cloned().collect();
+                let mut acts = Vec::new();
+                for (action, args) in &code.args {
+                    let mut values = Vec::new();
+                    for arg in args {
+                        values.push(arg.as_ref().map(|a| engine.eval(a, &full)).transpose()?);
+                    }
+                    acts.push((*action, values));
                 }
-                acts.push((*action, values));
-            }
-            let offered = Offered { edge, acts };
-            if !out.contains(&offered) {
-                out.push(offered);
-            }
-            Ok(if out.len() < MOST { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-        });
+                let offered = Offered { edge, acts };
+                if !out.contains(&offered) {
+                    out.push(offered);
+                }
+                Ok(if out.len() < MOST {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            },
+        );
         match solved {
             Ok(()) => {}
             Err(limit) if limit.stop.is_some() => return Err(limit),
             // There is no telling which values fit: any might.
-            Err(_) => out.push(Offered { edge, acts: code.args.iter().map(|(a, args)| (*a, vec![None; args.len()])).collect() }),
+            Err(_) => out.push(Offered {
+                edge,
+                acts: code.args.iter().map(|(a, args)| (*a, vec![None; args.len()])).collect(),
+            }),
         }
         Ok(out)
     }

@@ -1,11 +1,15 @@
-//! Steps of a sum that are the same in many states, but for lists that they put elements in front of.
+//! Steps of a sum that are the same in many states, but for lists that they put elements in front
+//! of.
 //!
-//! In: the answer of a group in one state. Out: its answer in all states that agree on what its condition, its labels and its elements read. A channel that takes
-//! any of sixty messages puts the same sixty in front of whatever its queue holds: known is which, so the longer queues get their numbers without being
-//! evaluated, or built as values. They are looked up together, so that the processor waits for memory once. Cost: a hash of the numbers of what is read, and a
-//! lookup for each list. Outlines are kept as long as they recur ([`super::recall`]).
+//! In: the answer of a group in one state. Out: its answer in all states that agree on what its
+//! condition, its labels and its elements read. A channel that takes any of sixty messages puts the
+//! same sixty in front of whatever its queue holds: known is which, so the longer queues get their
+//! numbers without being evaluated, or built as values. They are looked up together, so that the
+//! processor waits for memory once. Cost: a hash of the numbers of what is read, and a lookup for
+//! each list. Outlines are kept as long as they recur ([`super::recall`]).
 //!
-//! Invariant: an outline is read off an answer that was computed; what it leaves out is the tail of lists, which only stands behind what is put in front.
+//! Invariant: an outline is read off an answer that was computed; what it leaves out is the tail of
+//! lists, which only stands behind what is put in front.
 
 use super::recall::{Narrow, Recall};
 use super::{Compiled, GroupCode, as_var};
@@ -48,7 +52,8 @@ pub(super) struct Outlines {
 }
 
 impl Outlines {
-    /// For a group with this condition; none where it has no sum, or would not agree in more states than those in which it reads the same.
+    /// For a group with this condition; none where it has no sum, or would not agree in more states
+    /// than those in which it reads the same.
     pub(super) fn new(model: &Compiled, group: usize, condition: &Expr) -> Option<Outlines> {
         let (code, info) = (&model.codes[group], &model.groups[group]);
         if code.sum_vars.is_empty() || code.chance.is_some() {
@@ -75,7 +80,13 @@ impl Outlines {
     }
 
     /// Appends the steps, if their outline is known.
-    pub(super) fn recall(&mut self, model: &Compiled, group: usize, reads: &[u32], out: &mut Steps) -> bool {
+    pub(super) fn recall(
+        &mut self,
+        model: &Compiled,
+        group: usize,
+        reads: &[u32],
+        out: &mut Steps,
+    ) -> bool {
         self.by.ask(reads, &mut self.key);
         let Some(known) = self.known.get(&self.key).cloned() else { return false };
         out.labels.extend_from_slice(&known.labels);
@@ -83,22 +94,33 @@ impl Outlines {
         out.values.resize(from + width * known.labels.len(), 0);
         for (at, (column, filling)) in self.columns.iter().zip(&known.columns).enumerate() {
             let mut places = out.values[from..].iter_mut().skip(at).step_by(width);
-            let mut put = |number: u32| *places.next().expect("there is a place for each step") = number;
+            let mut put =
+                |number: u32| *places.next().expect("there is a place for each step") = number;
             match (filling, column) {
                 (Filling::Elements(heads), Column::Front(list)) => {
-                    let tail = model.tables[model.table_of[info.reads[*list] as usize]].get(reads[*list]);
+                    let tail =
+                        model.tables[model.table_of[info.reads[*list] as usize]].get(reads[*list]);
                     model.terms.in_front(heads, tail, &mut self.lists);
-                    model.tables[model.table_of[info.writes[at] as usize]].intern_all(&self.lists, put);
+                    model.tables[model.table_of[info.writes[at] as usize]]
+                        .intern_all(&self.lists, put);
                 }
                 (Filling::Numbers(numbers), _) => numbers.iter().for_each(|n| put(*n)),
-                (Filling::Elements(_), Column::Kept) => unreachable!("elements are put in front of lists"),
+                (Filling::Elements(_), Column::Kept) => {
+                    unreachable!("elements are put in front of lists")
+                }
             }
         }
         true
     }
 
     /// Keeps the outline of an answer: labels, and the values that the steps write.
-    pub(super) fn keep(&mut self, model: &Compiled, group: usize, reads: &[u32], (labels, values): (&[LabelId], &[u32])) {
+    pub(super) fn keep(
+        &mut self,
+        model: &Compiled,
+        group: usize,
+        reads: &[u32],
+        (labels, values): (&[LabelId], &[u32]),
+    ) {
         if self.known.is_given_up() {
             return;
         }
@@ -126,8 +148,14 @@ impl Outlines {
     }
 }
 
-/// Element and position of the list, if an update puts the one in front of the other. Not where conditions are asked of values that are no data.
-fn front<'e>(model: &Compiled, code: &GroupCode, update: &'e Expr, slot: Slot) -> Option<(&'e Expr, usize)> {
+/// Element and position of the list, if an update puts the one in front of the other. Not where
+/// conditions are asked of values that are no data.
+fn front<'e>(
+    model: &Compiled,
+    code: &GroupCode,
+    update: &'e Expr,
+    slot: Slot,
+) -> Option<(&'e Expr, usize)> {
     let program: &Program = &model.program;
     let (head, tail) = program.in_front(update)?;
     let list: VarId = as_var(tail)?;

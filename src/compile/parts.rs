@@ -1,7 +1,9 @@
-//! The parts of a step: the actions behind it, hidden ones included, with their values and the components that did them.
+//! The parts of a step: the actions behind it, hidden ones included, with their values and the
+//! components that did them.
 //!
-//! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is solved again for the solution with that
-//! label and state, so this costs an evaluation for each step: it is for display, not for searching.
+//! In: a group, the state before, the label and the state after. Out: [`StepPart`]s. The group is
+//! solved again for the solution with that label and state, so this costs an evaluation for each
+//! step: it is for display, not for searching.
 
 use super::worker::LinearWorker;
 use mu_base::Diagnostic;
@@ -18,7 +20,8 @@ pub(super) struct Told {
     /// Parameters outside of what the group reads that hidden actions speak of.
     besides: Vec<usize>,
     updates: Vec<Code>,
-    /// Arguments of the visible, then of the hidden actions; none where a value is not known any more.
+    /// Arguments of the visible, then of the hidden actions; none where a value is not known any
+    /// more.
     args: Vec<Vec<Option<Code>>>,
 }
 
@@ -28,22 +31,35 @@ impl LinearWorker<'_> {
             return Ok(known.clone());
         }
         let code = &self.model.codes[group];
-        // Variables that only hidden actions use are not summed over any more: their values are not known.
+        // Variables that only hidden actions use are not summed over any more: their values are not
+        // known.
         let env: Vec<VarId> = code.reads.iter().chain(&code.sum_vars).copied().collect();
         let problem = self.engine.problem(&code.sum_vars, &code.guard, &code.reads)?;
-        let updates = code.updates.iter().map(|e| self.engine.code(e, &env)).collect::<Result<_, _>>()?;
+        let updates =
+            code.updates.iter().map(|e| self.engine.code(e, &env)).collect::<Result<_, _>>()?;
         let mut used = Vec::new();
         code.hidden.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut used));
         let params = self.model.process.params.iter().enumerate();
-        let besides: Vec<usize> = params.filter(|(_, p)| used.contains(&p.var) && !env.contains(&p.var)).map(|(i, _)| i).collect();
-        let more: Vec<VarId> = env.iter().copied().chain(besides.iter().map(|&i| self.model.process.params[i].var)).collect();
+        let besides: Vec<usize> = params
+            .filter(|(_, p)| used.contains(&p.var) && !env.contains(&p.var))
+            .map(|(i, _)| i)
+            .collect();
+        let more: Vec<VarId> = env
+            .iter()
+            .copied()
+            .chain(besides.iter().map(|&i| self.model.process.params[i].var))
+            .collect();
         let mut args = Vec::new();
         for (env, acts) in [(&env, &code.actions), (&more, &code.hidden)] {
             for act in acts {
                 let compile = |e: &mu_data::expr::Expr| {
                     let mut free = Vec::new();
                     e.free_vars(&mut free);
-                    if free.iter().all(|v| env.contains(v)) { self.engine.code(e, env).map(Some) } else { Ok(None) }
+                    if free.iter().all(|v| env.contains(v)) {
+                        self.engine.code(e, env).map(Some)
+                    } else {
+                        Ok(None)
+                    }
                 };
                 args.push(act.args.iter().map(compile).collect::<Result<_, _>>()?);
             }
@@ -54,7 +70,13 @@ impl LinearWorker<'_> {
     }
 
     /// The parts of a step; empty if there is no such step.
-    pub(super) fn step_parts(&mut self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+    pub(super) fn step_parts(
+        &mut self,
+        group: usize,
+        before: &[u32],
+        label: LabelId,
+        after: &[u32],
+    ) -> Result<Vec<StepPart>, Diagnostic> {
         let told = self.told(group)?;
         let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
         let mut known: Vec<Value> = Vec::new();
@@ -79,7 +101,8 @@ impl LinearWorker<'_> {
             more.push(self.value(slot as u32, before[slot])?);
         }
         let mut parts = Vec::new();
-        let acts = code.actions.iter().map(|a| (a, false)).chain(code.hidden.iter().map(|a| (a, true)));
+        let acts =
+            code.actions.iter().map(|a| (a, false)).chain(code.hidden.iter().map(|a| (a, true)));
         for ((act, hidden), args) in acts.zip(&told.args) {
             parts.push(self.part(act, hidden, args, if hidden { &more } else { &full })?);
         }
@@ -87,7 +110,14 @@ impl LinearWorker<'_> {
     }
 
     /// Whether a solution gives this label and these values.
-    fn fits(&mut self, group: usize, told: &Told, full: &[Value], label: LabelId, after: &[u32]) -> Result<bool, Diagnostic> {
+    fn fits(
+        &mut self,
+        group: usize,
+        told: &Told,
+        full: &[Value],
+        label: LabelId,
+        after: &[u32],
+    ) -> Result<bool, Diagnostic> {
         let (code, info) = (&self.model.codes[group], &self.model.groups[group]);
         for (&slot, update) in info.writes.iter().zip(&told.updates) {
             let value = self.engine.eval(update, full)?;
@@ -97,13 +127,23 @@ impl LinearWorker<'_> {
         }
         let mut multi = Vec::new();
         for (act, args) in code.actions.iter().zip(&told.args) {
-            let args: Vec<Value> = args.iter().flatten().map(|a| self.engine.eval(a, full)).collect::<Result<_, _>>()?;
+            let args: Vec<Value> = args
+                .iter()
+                .flatten()
+                .map(|a| self.engine.eval(a, full))
+                .collect::<Result<_, _>>()?;
             multi.push((act.action, args));
         }
         Ok(self.label(multi) == label)
     }
 
-    fn part(&mut self, act: &Act, hidden: bool, args: &[Option<Code>], env: &[Value]) -> Result<StepPart, Diagnostic> {
+    fn part(
+        &mut self,
+        act: &Act,
+        hidden: bool,
+        args: &[Option<Code>],
+        env: &[Value],
+    ) -> Result<StepPart, Diagnostic> {
         let model = self.model;
         let decl = &model.process.actions[act.action.index()];
         let mut texts = Vec::new();
@@ -111,13 +151,20 @@ impl LinearWorker<'_> {
             texts.push(match arg {
                 Some(code) => {
                     let value = self.engine.eval(code, env)?;
-                    mu_data::print::expression(model.program.signature(), &self.engine.to_expr_at(&value, *sort))
+                    mu_data::print::expression(
+                        model.program.signature(),
+                        &self.engine.to_expr_at(&value, *sort),
+                    )
                 }
                 None => "_".into(),
             });
         }
         let name = |a: mu_base::ids::ActId| model.process.actions[a.index()].name.clone();
-        let from = act.from.iter().map(|o| PartOrigin { component: o.component, action: name(o.action), open: o.open }).collect();
+        let from = act
+            .from
+            .iter()
+            .map(|o| PartOrigin { component: o.component, action: name(o.action), open: o.open })
+            .collect();
         Ok(StepPart { name: decl.name.clone(), args: texts, hidden, from })
     }
 }

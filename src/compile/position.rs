@@ -1,7 +1,9 @@
-//! Positions of components, for people: a control location is what comes next there, and a parameter that means nothing there is not shown.
+//! Positions of components, for people: a control location is what comes next there, and a
+//! parameter that means nothing there is not shown.
 //!
-//! In: a slot's value, a state. Out: text, or whether the slot is live. The numbers of locations and the values of parameters that are not live
-//! are this program's own; nobody who wrote a specification knows them. Cost: a pass over the component's summands for each text.
+//! In: a slot's value, a state. Out: text, or whether the slot is live. The numbers of locations
+//! and the values of parameters that are not live are this program's own; nobody who wrote a
+//! specification knows them. Cost: a pass over the component's summands for each text.
 
 use super::Compiled;
 use super::offers::location_of;
@@ -23,15 +25,28 @@ impl Compiled {
     /// What a value of a control location means; none for other slots.
     pub(super) fn position(&self, slot: Slot, value: &Expr) -> Option<String> {
         let info = &self.slots[slot as usize];
-        let automaton = self.process.anatomy.components.get(info.component as usize).filter(|_| info.control)?;
+        let automaton = self
+            .process
+            .anatomy
+            .components
+            .get(info.component as usize)
+            .filter(|_| info.control)?;
         let location = location_of(value)?;
         if automaton.is_phase {
-            return Some(if location == automaton.initial { "before the first step".into() } else { "after the first step".into() });
+            return Some(if location == automaton.initial {
+                "before the first step".into()
+            } else {
+                "after the first step".into()
+            });
         }
         let Some(here) = automaton.locations.get(location) else { return Some("ended".into()) };
         let mut next: Vec<String> = Vec::new();
         for edge in automaton.edges.iter().filter(|e| e.from == location) {
-            let names: Vec<&str> = edge.acts.iter().map(|a| self.process.actions[a.action.index()].name.as_str()).collect();
+            let names: Vec<&str> = edge
+                .acts
+                .iter()
+                .map(|a| self.process.actions[a.action.index()].name.as_str())
+                .collect();
             let text = if names.is_empty() { "tau".into() } else { names.join("|") };
             if !next.contains(&text) {
                 next.push(text);
@@ -41,7 +56,9 @@ impl Compiled {
             [] if here.terminated => "at its end".into(),
             [] => "stopped".into(),
             [one] => format!("before {one}"),
-            all if all.len() > MOST => format!("before {} or {} others", all[..MOST - 1].join(", "), all.len() + 1 - MOST),
+            all if all.len() > MOST => {
+                format!("before {} or {} others", all[..MOST - 1].join(", "), all.len() + 1 - MOST)
+            }
             [all @ .., last] => format!("before {} or {last}", all.join(", ")),
         })
     }
@@ -50,7 +67,11 @@ impl Compiled {
     pub(super) fn means_something(&self, slot: Slot, state: &[u32]) -> bool {
         let info = &self.slots[slot as usize];
         let anatomy = &self.process.anatomy;
-        let Some(automaton) = anatomy.components.get(info.component as usize).filter(|_| !info.control) else { return true };
+        let Some(automaton) =
+            anatomy.components.get(info.component as usize).filter(|_| !info.control)
+        else {
+            return true;
+        };
         let control = self.slots.iter().position(|s| s.control && s.component == info.component);
         let location = match control {
             Some(c) => location_of(&self.value(c as Slot, state[c])),

@@ -1,7 +1,8 @@
 //! Answers by the numbers of what was asked, for as long as questions recur.
 //!
-//! In: numbers of values. Out: the answer that was kept for them. Cost: a hash of the numbers. A table that is asked in vain is given up: then it takes neither
-//! time nor memory; one that is full begins anew.
+//! In: numbers of values. Out: the answer that was kept for them. Cost: a hash of the numbers. A
+//! table that is asked in vain is given up: then it takes neither time nor memory; one that is full
+//! begins anew.
 
 use ahash::AHashMap;
 use mu_base::ids::VarId;
@@ -15,13 +16,15 @@ pub const JUDGED: u32 = 1 << 12;
 /// It is worth keeping if at least one question in this many recurs.
 const WORTH: u32 = 4;
 
-/// What an answer of a group depends on: the positions, among what it reads, of the variables that some expressions use.
+/// What an answer of a group depends on: the positions, among what it reads, of the variables that
+/// some expressions use.
 pub(super) struct Narrow(Vec<usize>);
 
 impl Narrow {
     /// None where they use all that the group reads, so that nothing would recur.
     pub(super) fn new(reads: &[VarId], used: &[VarId]) -> Option<Narrow> {
-        let positions: Vec<usize> = (0..reads.len()).filter(|&i| used.contains(&reads[i])).collect();
+        let positions: Vec<usize> =
+            (0..reads.len()).filter(|&i| used.contains(&reads[i])).collect();
         (positions.len() < reads.len()).then_some(Narrow(positions))
     }
 

@@ -1,10 +1,14 @@
-//! What groups compute: updates and arguments of actions, once in a state for all groups that compute the same.
+//! What groups compute: updates and arguments of actions, once in a state for all groups that
+//! compute the same.
 //!
-//! In: an expression of a group. Out: how it is best computed ([`Compute`]). A throw of two dice that comes to five moves a piece in the same way, whichever dice
-//! show it; a board that four summands look at is turned once. Only what reads the state alone is shared, since a sum has other values in each group. Cost: of each shared
-//! expression the last result is kept, with the numbers of what it was computed from: the groups of a state are asked one after the other.
+//! In: an expression of a group. Out: how it is best computed ([`Compute`]). A throw of two dice
+//! that comes to five moves a piece in the same way, whichever dice show it; a board that four
+//! summands look at is turned once. Only what reads the state alone is shared, since a sum has
+//! other values in each group. Cost: of each shared expression the last result is kept, with the
+//! numbers of what it was computed from: the groups of a state are asked one after the other.
 //!
-//! Invariant: a result is used for the same numbers of values only, so it is what the expression comes to; a failure is not kept.
+//! Invariant: a result is used for the same numbers of values only, so it is what the expression
+//! comes to; a failure is not kept.
 
 use super::GroupCode;
 use super::as_var;
@@ -60,13 +64,25 @@ pub(super) fn common(codes: &[GroupCode]) -> AHashSet<Expr> {
         e.each_op(&mut |_| operations += 1);
         operations >= WORTH
     };
-    by.into_iter().filter(|(e, (times, _))| *times > 1 && worth(e)).map(|(e, _)| e.clone()).collect()
+    by.into_iter()
+        .filter(|(e, (times, _))| *times > 1 && worth(e))
+        .map(|(e, _)| e.clone())
+        .collect()
 }
 
 impl Results {
-    /// How a group computes an expression over its environment, of which the first `reads` variables are what it reads.
-    pub(super) fn compute(&mut self, engine: &mut Engine, e: &Expr, env: &[VarId], common: &AHashSet<Expr>) -> Result<Compute, Diagnostic> {
-        let position = |v: &VarId| env.iter().position(|x| x == v).expect("free variables are read or summed over");
+    /// How a group computes an expression over its environment, of which the first `reads`
+    /// variables are what it reads.
+    pub(super) fn compute(
+        &mut self,
+        engine: &mut Engine,
+        e: &Expr,
+        env: &[VarId],
+        common: &AHashSet<Expr>,
+    ) -> Result<Compute, Diagnostic> {
+        let position = |v: &VarId| {
+            env.iter().position(|x| x == v).expect("free variables are read or summed over")
+        };
         if let Some(v) = as_var(e) {
             return Ok(Compute::Copy(position(&v)));
         }
@@ -88,7 +104,13 @@ impl Results {
     }
 
     /// What an expression comes to in an environment that begins with the values of these numbers.
-    pub(super) fn of(&mut self, engine: &mut Engine, c: &Compute, reads: &[u32], full: &[Value]) -> Result<Value, Diagnostic> {
+    pub(super) fn of(
+        &mut self,
+        engine: &mut Engine,
+        c: &Compute,
+        reads: &[u32],
+        full: &[Value],
+    ) -> Result<Value, Diagnostic> {
         match c {
             Compute::Copy(i) => Ok(full[*i].clone()),
             Compute::Run(code) => engine.eval(code, full),

@@ -1,8 +1,10 @@
-//! What a sum ranges over, where that depends on less than its summand: enumerated once for all states that agree on it.
+//! What a sum ranges over, where that depends on less than its summand: enumerated once for all
+//! states that agree on it.
 //!
-//! In: the condition of a group, and values of what it reads. Out: each solution, in the order of the enumeration. A channel that takes any of sixteen messages
-//! into its queue has sixteen solutions whatever the queue holds. Cost: a hash of the numbers that the condition reads. They are kept as long as they recur
-//! ([`super::recall`]), and only those of enumerations that ended.
+//! In: the condition of a group, and values of what it reads. Out: each solution, in the order of
+//! the enumeration. A channel that takes any of sixteen messages into its queue has sixteen
+//! solutions whatever the queue holds. Cost: a hash of the numbers that the condition reads. They
+//! are kept as long as they recur ([`super::recall`]), and only those of enumerations that ended.
 
 use super::recall::{LARGEST, Narrow, Recall};
 use mu_base::Diagnostic;
@@ -26,14 +28,19 @@ pub(super) struct Solutions {
 }
 
 impl Solutions {
-    /// For a condition with these sum variables in a group that reads these variables; none where the condition reads all of them, so that nothing would recur.
+    /// For a condition with these sum variables in a group that reads these variables; none where
+    /// the condition reads all of them, so that nothing would recur.
     pub(super) fn new(condition: &Expr, sum_vars: &[VarId], reads: &[VarId]) -> Option<Solutions> {
         if sum_vars.is_empty() {
             return None;
         }
         let mut used = Vec::new();
         condition.free_vars(&mut used);
-        Some(Solutions { by: Narrow::new(reads, &used)?, width: sum_vars.len(), known: RefCell::default() })
+        Some(Solutions {
+            by: Narrow::new(reads, &used)?,
+            width: sum_vars.len(),
+            known: RefCell::default(),
+        })
     }
 
     /// Hands out the solutions: those that are known, or those that solving gives.

@@ -1,11 +1,14 @@
-//! Why no component can go on: what each offers, the partner that it lacks, the communication and the `allow` or `block` in its way.
+//! Why no component can go on: what each offers, the partner that it lacks, the communication and
+//! the `allow` or `block` in its way.
 //!
-//! In: a state without steps. Out: [`Standing`]. From the summands of the components before composition ([`mu_process::anatomy`]): each offer goes up
-//! through the operators above its component; where a communication takes its action, partners are sought among the other components
-//! below that operator, now ([`super::offers`]) and at any time. Joint actions of several components that are partners of a further communication are
-//! followed for the component that is told about, not for its partners.
-//! Cost: for each state the offers times the rules that take them. What a state is follows from what its components offer, so that is
-//! remembered: many states without steps are judged at the cost of a lookup for each component.
+//! In: a state without steps. Out: [`Standing`]. From the summands of the components before
+//! composition ([`mu_process::anatomy`]): each offer goes up through the operators above its
+//! component; where a communication takes its action, partners are sought among the other
+//! components below that operator, now ([`super::offers`]) and at any time. Joint actions of
+//! several components that are partners of a further communication are followed for the component
+//! that is told about, not for its partners. Cost: for each state the offers times the rules that
+//! take them. What a state is follows from what its components offer, so that is remembered: many
+//! states without steps are judged at the cost of a lookup for each component.
 
 use super::Compiled;
 use super::arrivals::Arrivals;
@@ -14,7 +17,9 @@ use super::offers::{Argument, Local, Offered, Offers};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::ActId;
-use mu_model::standing::{Absence, ComponentStanding, Dead, End, Obstacle, Offer, Posture, Standing, Standings};
+use mu_model::standing::{
+    Absence, ComponentStanding, Dead, End, Obstacle, Offer, Posture, Standing, Standings,
+};
 use mu_process::anatomy::{Anatomy, OperatorKind, rule_text};
 use std::rc::Rc;
 
@@ -33,7 +38,8 @@ pub(super) struct Teller<'m> {
     pub(super) model: &'m Compiled,
     pub(super) anatomy: &'m Anatomy,
     pub(super) offers: Offers<'m>,
-    /// Names of actions after which a component counts as terminated, and conditions under which it does.
+    /// Names of actions after which a component counts as terminated, and conditions under which
+    /// it does.
     terminal: Vec<String>,
     conditions: Conditions<'m>,
     /// Where the action `Terminate` leads.
@@ -53,7 +59,8 @@ impl<'m> Teller<'m> {
         let anatomy = &model.process.anatomy;
         let offers = Offers::new(model);
         let is_action = |text: &&String| model.process.actions.iter().any(|a| a.name == **text);
-        let (actions, conditions): (Vec<&String>, Vec<&String>) = terminal.iter().partition(is_action);
+        let (actions, conditions): (Vec<&String>, Vec<&String>) =
+            terminal.iter().partition(is_action);
         let conditions: Vec<String> = conditions.into_iter().chain(&model.ends).cloned().collect();
         Ok(Self {
             model,
@@ -83,7 +90,8 @@ impl<'m> Teller<'m> {
         self.carried(&above[at + 1..], to, name)
     }
 
-    /// The name that an action has inside the operator `to` after those before it in the list, if it gets there alone.
+    /// The name that an action has inside the operator `to` after those before it in the list, if
+    /// it gets there alone.
     fn carried(&self, operators: &[usize], to: usize, name: &str) -> Option<String> {
         let mut name = name.to_string();
         for &o in operators {
@@ -91,8 +99,12 @@ impl<'m> Teller<'m> {
                 return Some(name);
             }
             match &self.anatomy.operators[o].kind {
-                OperatorKind::Block(set) | OperatorKind::Hide(set) if set.contains(&name) => return None,
-                OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => return None,
+                OperatorKind::Block(set) | OperatorKind::Hide(set) if set.contains(&name) => {
+                    return None;
+                }
+                OperatorKind::Allow(bags) if !bags.iter().any(|b| b.len() == 1 && b[0] == name) => {
+                    return None;
+                }
                 OperatorKind::Rename(map) => {
                     if let Some((_, to)) = map.iter().find(|(from, _)| *from == name) {
                         name.clone_from(to);
@@ -104,7 +116,8 @@ impl<'m> Teller<'m> {
         None
     }
 
-    /// The components below an operator that can ever do an action of this name there, alone or by a communication further in.
+    /// The components below an operator that can ever do an action of this name there, alone or by
+    /// a communication further in.
     pub(super) fn able(&mut self, operator: usize, name: &str) -> Vec<u32> {
         if let Some(known) = self.able.get(&(operator, name.to_string())) {
             return known.clone();
@@ -116,12 +129,19 @@ impl<'m> Teller<'m> {
             if !self.anatomy.above[c].contains(&operator) {
                 continue;
             }
-            let mut own: Vec<&str> = self.anatomy.components[c].edges.iter().flat_map(|e| &e.acts).map(|a| self.name(a.action)).collect();
+            let mut own: Vec<&str> = self.anatomy.components[c]
+                .edges
+                .iter()
+                .flat_map(|e| &e.acts)
+                .map(|a| self.name(a.action))
+                .collect();
             own.sort_unstable();
             own.dedup();
-            let mut does = own.iter().any(|n| self.name_at(c, operator, n).as_deref() == Some(name));
+            let mut does =
+                own.iter().any(|n| self.name_at(c, operator, n).as_deref() == Some(name));
             // What an inner communication makes.
-            let inner: Vec<usize> = self.anatomy.above[c].iter().copied().take_while(|o| *o != operator).collect();
+            let inner: Vec<usize> =
+                self.anatomy.above[c].iter().copied().take_while(|o| *o != operator).collect();
             for o in inner {
                 let OperatorKind::Comm(rules) = &self.anatomy.operators[o].kind else { continue };
                 for (lhs, to) in rules {
@@ -140,8 +160,16 @@ impl<'m> Teller<'m> {
         found
     }
 
-    /// What becomes of a multi-action of a component from the operator at this place above it on. `args`: of its first action.
-    pub(super) fn fate(&mut self, component: usize, mut names: Vec<String>, args: &[Argument], from: usize, now: Now) -> Fate {
+    /// What becomes of a multi-action of a component from the operator at this place above it on.
+    /// `args`: of its first action.
+    pub(super) fn fate(
+        &mut self,
+        component: usize,
+        mut names: Vec<String>,
+        args: &[Argument],
+        from: usize,
+        now: Now,
+    ) -> Fate {
         let mut fate = Fate::default();
         let above = &self.anatomy.above[component];
         for (at, &o) in above.iter().enumerate().skip(from) {
@@ -165,9 +193,15 @@ impl<'m> Teller<'m> {
                 OperatorKind::Allow(bags) => {
                     names.sort();
                     if !names.is_empty() && !bags.contains(&names) {
-                        let more = bags.iter().filter(|b| b.len() > names.len() && names.iter().all(|n| b.contains(n)));
+                        let more = bags.iter().filter(|b| {
+                            b.len() > names.len() && names.iter().all(|n| b.contains(n))
+                        });
                         let only_with = more.map(|b| b.join("|")).collect();
-                        fate.obstacles.push(Obstacle::NotAllowed { action: names.join("|"), place, only_with });
+                        fate.obstacles.push(Obstacle::NotAllowed {
+                            action: names.join("|"),
+                            place,
+                            only_with,
+                        });
                         return fate;
                     }
                 }
@@ -186,7 +220,15 @@ impl<'m> Teller<'m> {
     }
 
     /// What is in the way of a communication; none if nothing is.
-    fn meeting(&mut self, component: usize, at: usize, rule: &Rule, names: &[String], args: &[Argument], now: Now) -> Option<Obstacle> {
+    fn meeting(
+        &mut self,
+        component: usize,
+        at: usize,
+        rule: &Rule,
+        names: &[String],
+        args: &[Argument],
+        now: Now,
+    ) -> Option<Obstacle> {
         let o = self.anatomy.above[component][at];
         let (text, place) = (rule_text(rule), self.anatomy.operators[o].place);
         let mut partners = rule.0.clone();
@@ -197,7 +239,8 @@ impl<'m> Teller<'m> {
         }
         let mut candidates: Vec<Vec<(u32, Offered)>> = Vec::new();
         for partner in &partners {
-            let able: Vec<u32> = self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
+            let able: Vec<u32> =
+                self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
             if able.is_empty() {
                 return Some(Obstacle::NoOne { rule: text, place, partner: partner.clone() });
             }
@@ -206,7 +249,8 @@ impl<'m> Teller<'m> {
             for &c in &able {
                 for offer in &now[c as usize].offers {
                     if let [(action, _)] = offer.acts[..]
-                        && self.name_at(c as usize, o, self.name(action)).as_deref() == Some(partner)
+                        && self.name_at(c as usize, o, self.name(action)).as_deref()
+                            == Some(partner)
                     {
                         here.push((c, offer.clone()));
                     }
@@ -219,7 +263,8 @@ impl<'m> Teller<'m> {
         }
         let mut chosen = Vec::new();
         let fits = candidates.is_empty() || assign(&candidates, args, &mut chosen);
-        let told: Vec<(u32, Offered)> = if fits { chosen } else { candidates.into_iter().flatten().take(4).collect() };
+        let told: Vec<(u32, Offered)> =
+            if fits { chosen } else { candidates.into_iter().flatten().take(4).collect() };
         let mut offers = Vec::new();
         for (c, offer) in told {
             offers.push((c, self.text(&offer)));
@@ -267,27 +312,42 @@ impl<'m> Teller<'m> {
     /// there are terminal actions.
     fn after_terminal(&self, component: usize, location: Option<usize>) -> bool {
         let (Some(location), false) = (location, self.terminal.is_empty()) else { return false };
-        let mut before = self.anatomy.components[component].edges.iter().filter(|e| e.to == location).peekable();
-        before.peek().is_some() && before.all(|e| e.acts.iter().any(|a| self.terminal.iter().any(|t| t == self.name(a.action))))
+        let mut before =
+            self.anatomy.components[component].edges.iter().filter(|e| e.to == location).peekable();
+        before.peek().is_some()
+            && before.all(|e| {
+                e.acts.iter().any(|a| self.terminal.iter().any(|t| t == self.name(a.action)))
+            })
     }
 
     /// Adds to the components that a condition declares to be at their end those that a terminal
     /// action does.
     fn declared(&self, now: &[Rc<Local>], mut ended: Vec<u32>) -> Vec<u32> {
-        ended.extend((0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32));
+        ended.extend(
+            (0..now.len()).filter(|c| self.after_terminal(*c, now[*c].location)).map(|c| c as u32),
+        );
         ended
     }
 
     /// How the components stand, with what is in the way of each offer.
     /// `ended`: components that are said to be at their end.
-    fn postures(&mut self, now: &[Rc<Local>], ended: &[u32]) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
+    fn postures(
+        &mut self,
+        now: &[Rc<Local>],
+        ended: &[u32],
+    ) -> (Vec<Posture>, Vec<Vec<Vec<Obstacle>>>) {
         let mut obstacles = Vec::new();
         let mut postures = Vec::new();
         for (c, local) in now.iter().enumerate() {
-            obstacles.push(local.offers.iter().map(|o| self.obstacles(c, o, now)).collect::<Vec<_>>());
-            let last = local.location.is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
+            obstacles
+                .push(local.offers.iter().map(|o| self.obstacles(c, o, now)).collect::<Vec<_>>());
+            let last = local
+                .location
+                .is_none_or(|l| !self.anatomy.components[c].edges.iter().any(|e| e.from == l));
             postures.push(match () {
-                () if ended.contains(&(c as u32)) || self.terminated(c, local.location) => Posture::Terminated,
+                () if ended.contains(&(c as u32)) || self.terminated(c, local.location) => {
+                    Posture::Terminated
+                }
                 () if last => Posture::Stopped,
                 () => Posture::Waits,
             });
@@ -308,7 +368,10 @@ impl<'m> Teller<'m> {
                 all && waits
             };
             let home = |c: &usize| now[*c].location == Some(self.anatomy.components[*c].initial);
-            let more: Vec<usize> = (0..now.len()).filter(|c| postures[*c] == Posture::Waits && home(c)).filter(rests).collect();
+            let more: Vec<usize> = (0..now.len())
+                .filter(|c| postures[*c] == Posture::Waits && home(c))
+                .filter(rests)
+                .collect();
             if more.is_empty() {
                 return (postures, obstacles);
             }
@@ -330,13 +393,19 @@ fn end_of(postures: &[Posture], declared: &[u32]) -> End {
 }
 
 /// One candidate of each list, of different components, with arguments that agree.
-fn assign(lists: &[Vec<(u32, Offered)>], args: &[Argument], chosen: &mut Vec<(u32, Offered)>) -> bool {
+fn assign(
+    lists: &[Vec<(u32, Offered)>],
+    args: &[Argument],
+    chosen: &mut Vec<(u32, Offered)>,
+) -> bool {
     let Some((first, rest)) = lists.split_first() else { return true };
     for (c, offer) in first {
         let own = &offer.acts[0].1;
-        let agree =
-            |a: &[Argument], b: &[Argument]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_none() || b.is_none() || a == b);
-        let fits = agree(own, args) && chosen.iter().all(|(d, other)| d != c && agree(own, &other.acts[0].1));
+        let agree = |a: &[Argument], b: &[Argument]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_none() || b.is_none() || a == b)
+        };
+        let fits = agree(own, args)
+            && chosen.iter().all(|(d, other)| d != c && agree(own, &other.acts[0].1));
         if fits {
             chosen.push((*c, offer.clone()));
             if assign(rest, args, chosen) {
@@ -365,7 +434,8 @@ impl Standings for Teller<'_> {
         if let Some(&known) = self.ends.get(&key) {
             return Ok(known);
         }
-        let now: Vec<Rc<Local>> = key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
+        let now: Vec<Rc<Local>> =
+            key.0.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
         let declared = self.declared(&now, key.1.clone());
         let end = end_of(&self.postures(&now, &declared).0, &declared);
         self.ends.insert(key, end);
@@ -374,7 +444,8 @@ impl Standings for Teller<'_> {
 
     fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic> {
         let key = self.locals(state)?;
-        let now: Vec<Rc<Local>> = key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
+        let now: Vec<Rc<Local>> =
+            key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
         let declared = self.conditions.ended(state)?;
         let declared = self.declared(&now, declared);
         let (mut postures, obstacles) = self.postures(&now, &declared);
@@ -386,7 +457,9 @@ impl Standings for Teller<'_> {
         let mut components = Vec::new();
         for (c, (posture, obstacles)) in postures.into_iter().zip(obstacles).enumerate() {
             let automaton = &self.anatomy.components[c];
-            let place = |edge: usize| automaton.edges[edge].acts.first().map(|a| a.place.0).unwrap_or_default();
+            let place = |edge: usize| {
+                automaton.edges[edge].acts.first().map(|a| a.place.0).unwrap_or_default()
+            };
             let mut offers: Vec<Offer> = Vec::new();
             for (offer, obstacles) in now[c].offers.iter().zip(obstacles) {
                 let offer = Offer { action: self.text(offer), place: place(offer.edge), obstacles };
@@ -396,8 +469,20 @@ impl Standings for Teller<'_> {
                 }
             }
             let mut met = AHashSet::new();
-            let names = |edge: usize| automaton.edges[edge].acts.iter().map(|a| self.name(a.action)).collect::<Vec<_>>().join("|");
-            let closed = now[c].closed.iter().map(|e| (names(*e), place(*e))).filter(|c| met.insert(c.clone())).collect();
+            let names = |edge: usize| {
+                automaton.edges[edge]
+                    .acts
+                    .iter()
+                    .map(|a| self.name(a.action))
+                    .collect::<Vec<_>>()
+                    .join("|")
+            };
+            let closed = now[c]
+                .closed
+                .iter()
+                .map(|e| (names(*e), place(*e)))
+                .filter(|c| met.insert(c.clone()))
+                .collect();
             let name = self.model.process.components.get(c).cloned().unwrap_or_default();
             components.push(ComponentStanding { name, posture, offers, closed });
         }

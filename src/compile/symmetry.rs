@@ -1,10 +1,13 @@
-//! Candidates for symmetries of a linear process: constants of one sort that might be interchangeable, and components that might be.
+//! Candidates for symmetries of a linear process: constants of one sort that might be
+//! interchangeable, and components that might be.
 //!
-//! In: linear process, slots, code of the groups. Out: transpositions of constants, each with the permutation of components that it asks
-//! for (a component that speaks of one constant goes to one of the same shape that speaks of the other as often), and transpositions of
-//! components of the same shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD 1996), without a
-//! declaration by the user: these are guesses from the text, which an engine verifies by the groups' answers before it relies on them.
-//! Cost: linear in the process for each pair of constants; sorts of more than [`MOST`] constants are left alone.
+//! In: linear process, slots, code of the groups. Out: transpositions of constants, each with the
+//! permutation of components that it asks for (a component that speaks of one constant goes to one
+//! of the same shape that speaks of the other as often), and transpositions of components of the
+//! same shape. After the scalar sets of Ip, Dill: "Better Verification Through Symmetry" (FMSD
+//! 1996), without a declaration by the user: these are guesses from the text, which an engine
+//! verifies by the groups' answers before it relies on them. Cost: linear in the process for each
+//! pair of constants; sorts of more than [`MOST`] constants are left alone.
 
 use super::GroupCode;
 use mu_base::ids::{OpId, SortId};
@@ -47,8 +50,13 @@ pub(super) fn candidates(
     }
     let points: Vec<OpId> = constants.values().flatten().copied().collect();
     let count = slots.iter().map(|s| s.component as usize + 1).max().unwrap_or(0);
-    let own: Vec<Vec<Slot>> =
-        (0..count).map(|c| (0..slots.len() as Slot).filter(|&s| slots[s as usize].component as usize == c).collect()).collect();
+    let own: Vec<Vec<Slot>> = (0..count)
+        .map(|c| {
+            (0..slots.len() as Slot)
+                .filter(|&s| slots[s as usize].component as usize == c)
+                .collect()
+        })
+        .collect();
     let mut shapes: Vec<Shape> = (own.iter())
         .map(|own| Shape {
             sorts: own.iter().map(|&s| (sort_of[s as usize], slots[s as usize].control)).collect(),
@@ -57,14 +65,22 @@ pub(super) fn candidates(
         .collect();
     for (group, code) in groups.iter().zip(codes) {
         let mut mentioned = BTreeSet::new();
-        let expressions = std::iter::once(&code.guard).chain(code.actions.iter().flat_map(|a| &a.args)).chain(&code.updates);
+        let expressions = std::iter::once(&code.guard)
+            .chain(code.actions.iter().flat_map(|a| &a.args))
+            .chain(&code.updates);
         expressions.for_each(|e| {
             e.each_op(&mut |op| {
                 mentioned.insert(op);
             });
         });
-        let touched = group.requires.iter().map(|r| r.0).chain(group.reads.iter().copied()).chain(group.writes.iter().copied());
-        let touched: BTreeSet<usize> = touched.map(|s| slots[s as usize].component as usize).collect();
+        let touched = group
+            .requires
+            .iter()
+            .map(|r| r.0)
+            .chain(group.reads.iter().copied())
+            .chain(group.writes.iter().copied());
+        let touched: BTreeSet<usize> =
+            touched.map(|s| slots[s as usize].component as usize).collect();
         for c in touched {
             for op in mentioned.iter().filter(|op| points.contains(op)) {
                 *shapes[c].mentions.entry(*op).or_default() += 1;
@@ -77,7 +93,10 @@ pub(super) fn candidates(
         for (from, &place) in places.iter().enumerate() {
             own[from].iter().zip(&own[place]).for_each(|(&s, &t)| to[s as usize] = t);
         }
-        let places = points.iter().map(|op| points.iter().position(|p| *p == image_of(&map, *op)).unwrap_or(0) as u32).collect();
+        let places = points
+            .iter()
+            .map(|op| points.iter().position(|p| *p == image_of(&map, *op)).unwrap_or(0) as u32)
+            .collect();
         found.push(Symmetry { name, slots: to, points: places });
         maps.push(map);
     };
@@ -86,13 +105,18 @@ pub(super) fn candidates(
             for &b in &list[i + 1..] {
                 let map = vec![(a, b), (b, a)];
                 if let Some(places) = places(&shapes, &map) {
-                    add(format!("{} and {}", signature.op(a).name, signature.op(b).name), map, &places);
+                    add(
+                        format!("{} and {}", signature.op(a).name, signature.op(b).name),
+                        map,
+                        &places,
+                    );
                 }
             }
         }
     }
     for a in 0..count {
-        let twins: Vec<usize> = (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
+        let twins: Vec<usize> =
+            (a + 1..count).filter(|&b| shapes[a] == shapes[b] && !own[a].is_empty()).collect();
         for &b in twins.iter().filter(|_| twins.len() < MOST) {
             let mut places: Vec<usize> = (0..count).collect();
             places.swap(a, b);
@@ -107,7 +131,9 @@ pub(super) fn candidates(
 fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     let mut taken = vec![false; shapes.len()];
     let mut places = vec![None; shapes.len()];
-    let image = |shape: &Shape| -> BTreeMap<OpId, usize> { shape.mentions.iter().map(|(op, n)| (image_of(map, *op), *n)).collect() };
+    let image = |shape: &Shape| -> BTreeMap<OpId, usize> {
+        shape.mentions.iter().map(|(op, n)| (image_of(map, *op), *n)).collect()
+    };
     for (c, shape) in shapes.iter().enumerate() {
         if image(shape) == shape.mentions {
             places[c] = Some(c);
@@ -117,7 +143,9 @@ fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
     for (c, shape) in shapes.iter().enumerate() {
         if places[c].is_none() {
             let wanted = image(shape);
-            let to = (0..shapes.len()).find(|&d| !taken[d] && shapes[d].sorts == shape.sorts && shapes[d].mentions == wanted)?;
+            let to = (0..shapes.len()).find(|&d| {
+                !taken[d] && shapes[d].sorts == shape.sorts && shapes[d].mentions == wanted
+            })?;
             places[c] = Some(to);
             taken[to] = true;
         }
@@ -129,7 +157,13 @@ fn places(shapes: &[Shape], map: &[(OpId, OpId)]) -> Option<Vec<usize>> {
 fn relevant_sorts(process: &LinearProcess, sort_of: &[SortId]) -> BTreeSet<SortId> {
     let signature = &process.data.signature;
     let mut todo: Vec<SortId> = sort_of.to_vec();
-    todo.extend(process.summands.iter().flat_map(|s| &s.actions).flat_map(|a| &process.actions[a.action.index()].sorts));
+    todo.extend(
+        process
+            .summands
+            .iter()
+            .flat_map(|s| &s.actions)
+            .flat_map(|a| &process.actions[a.action.index()].sorts),
+    );
     let mut seen = BTreeSet::new();
     while let Some(sort) = todo.pop() {
         if !seen.insert(sort) {
@@ -154,7 +188,16 @@ fn parts(signature: &Signature, sort: SortId, out: &mut Vec<SortId>) {
             out.extend(from.iter().copied());
             out.push(*to);
         }
-        SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => out.push(*of),
-        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Named(_) => {}
+        SortKind::List(of)
+        | SortKind::Set(of)
+        | SortKind::Bag(of)
+        | SortKind::FSet(of)
+        | SortKind::FBag(of) => out.push(*of),
+        SortKind::Bool
+        | SortKind::Pos
+        | SortKind::Nat
+        | SortKind::Int
+        | SortKind::Real
+        | SortKind::Named(_) => {}
     }
 }

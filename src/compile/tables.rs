@@ -1,7 +1,8 @@
 //! Append-only tables shared by all threads: the values of a sort by number.
 //!
-//! A value is a term of the table that all threads share ([`mu_data::terms`]), so it costs what it adds, whatever its size. Readers and writers hold a
-//! lock; workers keep copies of the values that they read. Cost: a lookup of the term's number.
+//! A value is a term of the table that all threads share ([`mu_data::terms`]), so it costs what it
+//! adds, whatever its size. Readers and writers hold a lock; workers keep copies of the values that
+//! they read. Cost: a lookup of the term's number.
 
 use mu_data::terms::{TermId, TermNumbers};
 use std::sync::{PoisonError, RwLock};

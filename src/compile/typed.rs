@@ -1,10 +1,14 @@
 //! A data specification, actions and labels -> [`Typed`], what a file of typed terms holds of them.
 //!
-//! Operations have the names that mCRL2's binary files give them. What is one operation here may be a term there: a conversion between sorts of numbers is
-//! a chain of constructors (`@cInt`, `@cReal`), a set is `@set(f, s)` with the elements of the finite set `s` and those for which `f` holds, but not both; a bag likewise.
-//! Values are written as the toolset's normal forms: `@fset_cons` in ascending order, where both order the sort's elements alike, else insertions, which it puts in order.
+//! Operations have the names that mCRL2's binary files give them. What is one operation here may be
+//! a term there: a conversion between sorts of numbers is a chain of constructors (`@cInt`,
+//! `@cReal`), a set is `@set(f, s)` with the elements of the finite set `s` and those for which `f`
+//! holds, but not both; a bag likewise. Values are written as the toolset's normal forms:
+//! `@fset_cons` in ascending order, where both order the sort's elements alike, else insertions,
+//! which it puts in order.
 //!
-//! Cost: linear; closed parts that values share are converted once. Invariant: names are valid in the language and variables are not called as operations.
+//! Cost: linear; closed parts that values share are converted once. Invariant: names are valid in
+//! the language and variables are not called as operations.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, SortId, VarId};
@@ -20,7 +24,8 @@ use std::sync::Arc;
 
 pub mod process;
 
-/// What a file says of the data of labels, given as their texts and what they are. Error: a value or an equation that has no typed form.
+/// What a file says of the data of labels, given as their texts and what they are. Error: a value
+/// or an equation that has no typed form.
 pub fn typed(
     data: &DataSpec,
     actions: &[ActionDecl],
@@ -39,13 +44,19 @@ pub fn typed(
             [] => continue,
             [_] => vec![text],
             // Their order in the text may be another.
-            several => several.iter().map(|(action, arguments)| part_text(data, &actions[action.index()].name, arguments)).collect(),
+            several => several
+                .iter()
+                .map(|(action, arguments)| {
+                    part_text(data, &actions[action.index()].name, arguments)
+                })
+                .collect(),
         };
         for (part, (action, arguments)) in texts.iter().zip(multi.iter()) {
             if converter.typed.knows(part) {
                 continue;
             }
-            let arguments: Result<Vec<TermRef>, Diagnostic> = arguments.iter().map(|a| converter.closed(a)).collect();
+            let arguments: Result<Vec<TermRef>, Diagnostic> =
+                arguments.iter().map(|a| converter.closed(a)).collect();
             let arguments = arguments?;
             converter.typed.note(part, |_| Part { action: numbers[action.index()], arguments });
         }
@@ -58,7 +69,8 @@ fn part_text(data: &DataSpec, name: &str, arguments: &[Expr]) -> String {
     if arguments.is_empty() {
         return name.into();
     }
-    let arguments: Vec<String> = arguments.iter().map(|e| print::expression(&data.signature, e)).collect();
+    let arguments: Vec<String> =
+        arguments.iter().map(|e| print::expression(&data.signature, e)).collect();
     format!("{name}({})", arguments.join(", "))
 }
 
@@ -107,15 +119,21 @@ impl Converter {
         }
         let kind = self.data.signature.sorts.kind(sort).clone();
         let new = match kind {
-            SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Named(_) => {
-                typed::Sort::Named(self.data.signature.sorts.text(sort))
-            }
+            SortKind::Bool
+            | SortKind::Pos
+            | SortKind::Nat
+            | SortKind::Int
+            | SortKind::Real
+            | SortKind::Named(_) => typed::Sort::Named(self.data.signature.sorts.text(sort)),
             SortKind::List(s) => typed::Sort::Container(Container::List, self.sort(s)),
             SortKind::Set(s) => typed::Sort::Container(Container::Set, self.sort(s)),
             SortKind::Bag(s) => typed::Sort::Container(Container::Bag, self.sort(s)),
             SortKind::FSet(s) => typed::Sort::Container(Container::FSet, self.sort(s)),
             SortKind::FBag(s) => typed::Sort::Container(Container::FBag, self.sort(s)),
-            SortKind::Function(domain, range) => typed::Sort::Function(domain.iter().map(|s| self.sort(*s)).collect(), self.sort(range)),
+            SortKind::Function(domain, range) => typed::Sort::Function(
+                domain.iter().map(|s| self.sort(*s)).collect(),
+                self.sort(range),
+            ),
         };
         let new = self.typed.sort(new);
         self.sorts.insert(sort, new);
@@ -129,7 +147,13 @@ impl Converter {
         self.typed.term(Term::Operation(name.into(), sort))
     }
 
-    fn apply(&mut self, name: &str, domain: &[SortId], range: SortId, arguments: Vec<TermRef>) -> TermRef {
+    fn apply(
+        &mut self,
+        name: &str,
+        domain: &[SortId],
+        range: SortId,
+        arguments: Vec<TermRef>,
+    ) -> TermRef {
         let head = self.function(name, domain, range);
         self.typed.term(Term::Apply(head, arguments))
     }
@@ -162,7 +186,13 @@ impl Converter {
             let alias = (self.named(&name), self.sort(sort));
             self.typed.aliases.push(alias);
         }
-        let mappings = self.data.signature.ops().filter(|(_, o)| o.kind == OpKind::Mapping).map(|(id, _)| id).collect::<Vec<_>>();
+        let mappings = self
+            .data
+            .signature
+            .ops()
+            .filter(|(_, o)| o.kind == OpKind::Mapping)
+            .map(|(id, _)| id)
+            .collect::<Vec<_>>();
         for m in mappings {
             let m = self.operation(m);
             self.typed.mappings.push(m);
@@ -174,15 +204,20 @@ impl Converter {
         Ok(())
     }
 
-    /// Constructors of the structured sorts, by the sorts' places: name, arguments with their projections, recogniser.
+    /// Constructors of the structured sorts, by the sorts' places: name, arguments with their
+    /// projections, recogniser.
     fn structures(&self) -> AHashMap<usize, Vec<Structure>> {
         let signature = &self.data.signature;
         let mut projections: AHashMap<(OpId, u32), &str> = AHashMap::new();
         let mut recognisers: AHashMap<OpId, &str> = AHashMap::new();
         for (_, op) in signature.ops() {
             match &op.kind {
-                OpKind::Projection(places) => projections.extend(places.iter().map(|p| (*p, op.name.as_str()))),
-                OpKind::Recogniser(of) => recognisers.extend(of.iter().map(|c| (*c, op.name.as_str()))),
+                OpKind::Projection(places) => {
+                    projections.extend(places.iter().map(|p| (*p, op.name.as_str())))
+                }
+                OpKind::Recogniser(of) => {
+                    recognisers.extend(of.iter().map(|c| (*c, op.name.as_str())))
+                }
                 _ => {}
             }
         }
@@ -191,7 +226,9 @@ impl Converter {
             let arguments = signature.domain_range(op.sort).0.iter().zip(0..);
             Structure {
                 name: op.name.clone(),
-                arguments: arguments.map(|(s, i)| (projections.get(&(*c, i)).map(|p| (*p).to_owned()), *s)).collect(),
+                arguments: arguments
+                    .map(|(s, i)| (projections.get(&(*c, i)).map(|p| (*p).to_owned()), *s))
+                    .collect(),
                 recogniser: recognisers.get(c).map(|r| (*r).to_owned()),
             }
         };
@@ -202,14 +239,20 @@ impl Converter {
     fn structure(&mut self, constructors: &[Structure]) -> SortRef {
         let mut all = Vec::new();
         for c in constructors {
-            let arguments = c.arguments.iter().map(|(name, sort)| (name.clone(), self.sort(*sort))).collect();
-            all.push(typed::Constructor { name: c.name.clone(), arguments, recogniser: c.recogniser.clone() });
+            let arguments =
+                c.arguments.iter().map(|(name, sort)| (name.clone(), self.sort(*sort))).collect();
+            all.push(typed::Constructor {
+                name: c.name.clone(),
+                arguments,
+                recogniser: c.recogniser.clone(),
+            });
         }
         self.typed.sort(typed::Sort::Struct(all))
     }
 
     fn operation(&mut self, op: OpId) -> TermRef {
-        let (name, sort) = (self.data.signature.op(op).name.clone(), self.data.signature.op(op).sort);
+        let (name, sort) =
+            (self.data.signature.op(op).name.clone(), self.data.signature.op(op).sort);
         self.constant(&name, sort)
     }
 
@@ -255,7 +298,10 @@ impl Converter {
     fn term(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         let shared = Arc::strong_count(&e.0) > 1 && matches!(e.kind, ExprKind::Apply(..));
         let closed = self.variables.is_empty() && self.values;
-        let known = |it: &Self| if closed { it.known.get(&Arc::as_ptr(&e.0)) } else { it.open.get(&Arc::as_ptr(&e.0)) }.map(|k| k.1);
+        let known = |it: &Self| {
+            if closed { it.known.get(&Arc::as_ptr(&e.0)) } else { it.open.get(&Arc::as_ptr(&e.0)) }
+                .map(|k| k.1)
+        };
         if shared && let Some(known) = known(self) {
             return Ok(known);
         }
@@ -274,8 +320,14 @@ impl Converter {
 
     fn step(&mut self, e: &Expr) -> Result<TermRef, Diagnostic> {
         match &e.kind {
-            ExprKind::Var(v) => self.variables.get(v).copied().ok_or_else(|| no_form("a variable that is bound nowhere")),
-            ExprKind::Number(value) => number_sort(e.sort).map(|sort| self.typed.term(Term::Number(value.clone(), sort))),
+            ExprKind::Var(v) => self
+                .variables
+                .get(v)
+                .copied()
+                .ok_or_else(|| no_form("a variable that is bound nowhere")),
+            ExprKind::Number(value) => {
+                number_sort(e.sort).map(|sort| self.typed.term(Term::Number(value.clone(), sort)))
+            }
             ExprKind::Op(op) => match self.data.signature.op(*op).kind {
                 OpKind::Builtin(builtin) => self.unapplied(e, builtin),
                 _ => Ok(self.operation(*op)),
@@ -289,25 +341,34 @@ impl Converter {
             },
             ExprKind::Bind(binder, vars, body) => {
                 let domain = match self.data.signature.sorts.kind(e.sort) {
-                    SortKind::Function(domain, _) if *binder == Binder::Lambda => domain.iter().copied().map(Some).collect(),
+                    SortKind::Function(domain, _) if *binder == Binder::Lambda => {
+                        domain.iter().copied().map(Some).collect()
+                    }
                     _ => vec![None; vars.len()],
                 };
-                let vars: Vec<TermRef> = vars.iter().zip(domain).map(|(v, s)| self.declare_variable(*v, s)).collect();
+                let vars: Vec<TermRef> =
+                    vars.iter().zip(domain).map(|(v, s)| self.declare_variable(*v, s)).collect();
                 let body = self.term(body)?;
                 let kind = match binder {
                     Binder::Forall => typed::Binder::Forall,
                     Binder::Exists => typed::Binder::Exists,
-                    Binder::Lambda | Binder::SetComprehension | Binder::BagComprehension => typed::Binder::Lambda,
+                    Binder::Lambda | Binder::SetComprehension | Binder::BagComprehension => {
+                        typed::Binder::Lambda
+                    }
                 };
                 let bound = self.typed.term(Term::Bind(kind, vars, body));
                 match binder {
-                    Binder::SetComprehension | Binder::BagComprehension => self.collection(e.sort, Some(bound), None),
+                    Binder::SetComprehension | Binder::BagComprehension => {
+                        self.collection(e.sort, Some(bound), None)
+                    }
                     Binder::Lambda | Binder::Forall | Binder::Exists => Ok(bound),
                 }
             }
             ExprKind::Where(body, definitions) => {
-                let values: Result<Vec<TermRef>, Diagnostic> = definitions.iter().map(|d| self.term(&d.1)).collect();
-                let vars: Vec<TermRef> = definitions.iter().map(|d| self.declare_variable(d.0, None)).collect();
+                let values: Result<Vec<TermRef>, Diagnostic> =
+                    definitions.iter().map(|d| self.term(&d.1)).collect();
+                let vars: Vec<TermRef> =
+                    definitions.iter().map(|d| self.declare_variable(d.0, None)).collect();
                 let body = self.term(body)?;
                 Ok(self.typed.term(Term::Where(body, vars.into_iter().zip(values?).collect())))
             }
@@ -315,14 +376,20 @@ impl Converter {
     }
 
     /// A set or bag of a function and a finite part, either of which may be missing.
-    fn collection(&mut self, sort: SortId, function: Option<TermRef>, finite: Option<TermRef>) -> Result<TermRef, Diagnostic> {
+    fn collection(
+        &mut self,
+        sort: SortId,
+        function: Option<TermRef>,
+        finite: Option<TermRef>,
+    ) -> Result<TermRef, Diagnostic> {
         let (name, none, empty, element, range, of) = match *self.data.signature.sorts.kind(sort) {
             SortKind::Set(s) => ("@set", "@false_", "{}", s, basic::BOOL, SortKind::FSet(s)),
             SortKind::Bag(s) => ("@bag", "@zero_", "{:}", s, basic::NAT, SortKind::FBag(s)),
             _ => return Err(Diagnostic::internal("a collection is of a sort of sets or bags")),
         };
         let sorts = &mut self.data.signature.sorts;
-        let (tests, finitely) = (sorts.intern(SortKind::Function([element].into(), range)), sorts.intern(of));
+        let (tests, finitely) =
+            (sorts.intern(SortKind::Function([element].into(), range)), sorts.intern(of));
         let function = function.unwrap_or_else(|| self.constant(none, tests));
         let finite = finite.unwrap_or_else(|| self.constant(empty, finitely));
         Ok(self.apply(name, &[tests, finitely], sort, vec![function, finite]))
@@ -337,19 +404,28 @@ impl Converter {
         let (domain, range) = self.data.signature.domain_range(e.sort);
         if domain.is_empty() {
             return match builtin {
-                Builtin::EmptySet | Builtin::EmptyBag if !self.is_finite_collection(e.sort) => self.collection(e.sort, None, None),
+                Builtin::EmptySet | Builtin::EmptyBag if !self.is_finite_collection(e.sort) => {
+                    self.collection(e.sort, None, None)
+                }
                 _ => Ok(self.constant(builtin.name(), e.sort)),
             };
         }
         // A function that applies it, since some are terms.
         let domain = domain.to_vec();
-        let vars: Vec<VarId> = domain.iter().map(|s| self.data.signature.fresh_var("x", *s)).collect();
+        let vars: Vec<VarId> =
+            domain.iter().map(|s| self.data.signature.fresh_var("x", *s)).collect();
         let args: Vec<Expr> = vars.iter().map(|v| Expr::var(&self.data.signature, *v)).collect();
         let body = Expr::new(ExprKind::Apply(e.clone(), args), range, e.span);
         self.step(&Expr::new(ExprKind::Bind(Binder::Lambda, vars, body), e.sort, e.span))
     }
 
-    fn builtin(&mut self, e: &Expr, head: &Expr, builtin: Builtin, args: &[Expr]) -> Result<TermRef, Diagnostic> {
+    fn builtin(
+        &mut self,
+        e: &Expr,
+        head: &Expr,
+        builtin: Builtin,
+        args: &[Expr],
+    ) -> Result<TermRef, Diagnostic> {
         use Builtin::*;
         match (builtin, args) {
             (PosToInt | PosToReal | NatToInt | NatToReal | IntToReal, [a]) => {
@@ -357,10 +433,17 @@ impl Converter {
                 Ok(self.lift(inner, a.sort, e.sort))
             }
             (Divide, [a, b]) if self.values => match (&a.kind, &b.kind) {
-                (ExprKind::Number(above), ExprKind::Number(below)) if below.sign() == Sign::Plus => {
+                (ExprKind::Number(above), ExprKind::Number(below))
+                    if below.sign() == Sign::Plus =>
+                {
                     let above = self.typed.term(Term::Number(above.clone(), NumberSort::Int));
                     let below = self.typed.term(Term::Number(below.clone(), NumberSort::Pos));
-                    Ok(self.apply("@cReal", &[basic::INT, basic::POS], basic::REAL, vec![above, below]))
+                    Ok(self.apply(
+                        "@cReal",
+                        &[basic::INT, basic::POS],
+                        basic::REAL,
+                        vec![above, below],
+                    ))
                 }
                 _ => self.plain(head, builtin, args),
             },
@@ -376,7 +459,12 @@ impl Converter {
     }
 
     /// An operation that has the same name there.
-    fn plain(&mut self, head: &Expr, builtin: Builtin, args: &[Expr]) -> Result<TermRef, Diagnostic> {
+    fn plain(
+        &mut self,
+        head: &Expr,
+        builtin: Builtin,
+        args: &[Expr],
+    ) -> Result<TermRef, Diagnostic> {
         let (args, head) = (self.terms(args)?, self.constant(builtin.name(), head.sort));
         Ok(self.typed.term(Term::Apply(head, args)))
     }
@@ -428,7 +516,11 @@ impl Converter {
             _ => return Err(Diagnostic::internal("elements are put into sets and bags")),
         };
         let one = self.term(&own[0])?;
-        let into = if finite == sort { rest } else { self.constant(if own.len() == 1 { "{}" } else { "{:}" }, finite) };
+        let into = if finite == sort {
+            rest
+        } else {
+            self.constant(if own.len() == 1 { "{}" } else { "{:}" }, finite)
+        };
         let in_order = self.values && self.is_ordered(element);
         let finitely = match own.get(1) {
             None => {
@@ -438,11 +530,21 @@ impl Converter {
             Some(count) => match &count.kind {
                 ExprKind::Number(n) if in_order && n.sign() == Sign::Plus => {
                     let n = self.typed.term(Term::Number(n.clone(), NumberSort::Pos));
-                    self.apply("@fbag_cons", &[element, basic::POS, finite], finite, vec![one, n, into])
+                    self.apply(
+                        "@fbag_cons",
+                        &[element, basic::POS, finite],
+                        finite,
+                        vec![one, n, into],
+                    )
                 }
                 _ => {
                     let n = self.term(count)?;
-                    self.apply("@fbag_cinsert", &[element, basic::NAT, finite], finite, vec![one, n, into])
+                    self.apply(
+                        "@fbag_cinsert",
+                        &[element, basic::NAT, finite],
+                        finite,
+                        vec![one, n, into],
+                    )
                 }
             },
         };
@@ -505,8 +607,15 @@ fn number_sort(sort: SortId) -> Result<NumberSort, Diagnostic> {
 
 /// A name of the language that looks like a variable's name.
 fn valid(name: &str) -> String {
-    let valid: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '\'' { c } else { '_' }).collect();
-    if valid.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') { valid } else { format!("x{valid}") }
+    let valid: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '\'' { c } else { '_' })
+        .collect();
+    if valid.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        valid
+    } else {
+        format!("x{valid}")
+    }
 }
 
 fn no_form(what: &str) -> Diagnostic {

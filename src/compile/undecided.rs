@@ -1,11 +1,14 @@
 //! Conditions on single slots whose truth no equation decides.
 //!
-//! A conjunct `v == k` or `v` becomes a value that a group requires of a slot, compared by number. That is right where the slot holds data, which
-//! differs from `k` or not. A term that no equation applies to, as `f(1)` if `f` has none, may be `k` or not: then the condition is neither true
-//! nor false. So each such value is evaluated against the slot's conditions when it is first written there.
+//! A conjunct `v == k` or `v` becomes a value that a group requires of a slot, compared by number.
+//! That is right where the slot holds data, which differs from `k` or not. A term that no equation
+//! applies to, as `f(1)` if `f` has none, may be `k` or not: then the condition is neither true nor
+//! false. So each such value is evaluated against the slot's conditions when it is first written
+//! there.
 //!
-//! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a placeholder of a parameter that
-//! is not live (`unused_S`) is never evaluated, since no group that requires something of the slot is enabled then.
+//! Cost: nothing for data; an evaluation for each condition, slot and other value. Invariant: a
+//! placeholder of a parameter that is not live (`unused_S`) is never evaluated, since no group that
+//! requires something of the slot is enabled then.
 
 use mu_base::ids::VarId;
 use mu_base::{Diagnostic, Span};
@@ -33,11 +36,17 @@ impl Conditions {
     }
 
     /// An error if a value of the slot's parameter, which is no data, leaves a condition open.
-    pub(super) fn decide(&self, engine: &mut Engine, var: VarId, value: &Value) -> Result<(), Diagnostic> {
+    pub(super) fn decide(
+        &self,
+        engine: &mut Engine,
+        var: VarId,
+        value: &Value,
+    ) -> Result<(), Diagnostic> {
         let term = engine.to_expr(value);
         let signature = engine.program().signature();
         if let ExprKind::Op(op) = term.kind
-            && let Some(rest) = signature.op(op).name.strip_prefix(&unused_name(signature, term.sort))
+            && let Some(rest) =
+                signature.op(op).name.strip_prefix(&unused_name(signature, term.sort))
             && rest.chars().all(|c| c == '_')
         {
             return Ok(());
@@ -45,7 +54,9 @@ impl Conditions {
         for (condition, span) in &self.list {
             let problem = engine.problem(&[], condition, &[var])?;
             engine
-                .solve(&problem, std::slice::from_ref(value), &mut |_: &mut Engine, _: &[Value]| Ok(ControlFlow::Continue(())))
+                .solve(&problem, std::slice::from_ref(value), &mut |_: &mut Engine, _: &[Value]| {
+                    Ok(ControlFlow::Continue(()))
+                })
                 .map_err(|e| e.placed(*span))?;
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Labels in which a term has no value, as `a(head([]))`.
 //!
-//! Such a term stands in a label as it is, as in the reference toolset; it is told with the place where the action is written. Each thread looks at a
-//! label when it meets it first, and at one that is found so whenever it comes from another place too: so what is told does not depend on
+//! Such a term stands in a label as it is, as in the reference toolset; it is told with the place
+//! where the action is written. Each thread looks at a label when it meets it first, and at one
+//! that is found so whenever it comes from another place too: so what is told does not depend on
 //! threads. Cost: nothing for labels of data.
 
 use super::{Compiled, GroupCode};
@@ -32,7 +33,8 @@ impl Register {
     }
 }
 
-/// What a thread knows of such labels: the action among those of the group, by position, its text, and the term.
+/// What a thread knows of such labels: the action among those of the group, by position, its text,
+/// and the term.
 #[derive(Default)]
 pub(super) struct Noticed(AHashMap<LabelId, (usize, String, String)>);
 
@@ -41,11 +43,23 @@ const SHOWN: usize = 80;
 
 impl Noticed {
     /// Looks at a label that is new to the thread.
-    pub(super) fn look(&mut self, model: &Compiled, engine: &Engine, code: &GroupCode, label: LabelId, multi: &[(ActId, Vec<Value>)]) {
+    pub(super) fn look(
+        &mut self,
+        model: &Compiled,
+        engine: &Engine,
+        code: &GroupCode,
+        label: LabelId,
+        multi: &[(ActId, Vec<Value>)],
+    ) {
         for (i, (action, args)) in multi.iter().enumerate() {
-            let Some(term) = args.iter().filter(|v| !v.is_data()).find_map(|v| engine.without_value(v)) else { continue };
+            let Some(term) =
+                args.iter().filter(|v| !v.is_data()).find_map(|v| engine.without_value(v))
+            else {
+                continue;
+            };
             let texts: Vec<String> = args.iter().map(|v| engine.text(v, SHOWN)).collect();
-            let action = format!("{}({})", model.process.actions[action.index()].name, texts.join(", "));
+            let action =
+                format!("{}({})", model.process.actions[action.index()].name, texts.join(", "));
             self.0.insert(label, (i, action, engine.text(&term, SHOWN)));
             self.again(model, code, label);
             return;

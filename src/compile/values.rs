@@ -1,7 +1,8 @@
 //! Values and labels by number, for models that are made on top of a compiled one.
 //!
-//! Such a model (an abstraction, say) has states of the same shape, whose values it makes itself: it reads a value by its number and gets a number for
-//! a normal form. Cost: a lock and a lookup each; whoever asks often keeps the answers.
+//! Such a model (an abstraction, say) has states of the same shape, whose values it makes itself:
+//! it reads a value by its number and gets a number for a normal form. Cost: a lock and a lookup
+//! each; whoever asks often keeps the answers.
 
 use super::Compiled;
 use ahash::AHashMap;
@@ -42,23 +43,34 @@ impl Compiled {
     }
     /// The value of a slot's number by way of an evaluator.
     pub(crate) fn tell(&self, teller: &mut Engine, slot: Slot, id: u32) -> Expr {
-        let value = teller.of_term(self.tables[self.table_of[slot as usize]].get(id)).expect("a value in a table is a normal form");
+        let value = teller
+            .of_term(self.tables[self.table_of[slot as usize]].get(id))
+            .expect("a value in a table is a normal form");
         teller.to_expr_at(&value, self.sort_of[slot as usize])
     }
     /// The number of a normal form by way of an evaluator.
-    pub(crate) fn number(&self, teller: &mut Engine, slot: Slot, value: &Expr) -> Result<u32, Diagnostic> {
+    pub(crate) fn number(
+        &self,
+        teller: &mut Engine,
+        slot: Slot,
+        value: &Expr,
+    ) -> Result<u32, Diagnostic> {
         let value = teller.from_normal(value)?;
         let term = teller.term_at(&value, self.sort_of[slot as usize]);
         Ok(self.tables[self.table_of[slot as usize]].intern(term).0)
     }
-    /// The number of a value in a slot. It must be a normal form as [`Engine::to_expr_at`] tells it at the slot's sort.
+    /// The number of a value in a slot. It must be a normal form as [`Engine::to_expr_at`] tells it
+    /// at the slot's sort.
     pub fn intern(&self, slot: Slot, value: &Expr) -> u32 {
-        self.number(&mut self.teller(), slot, value).expect("a normal form is evaluated without limits")
+        self.number(&mut self.teller(), slot, value)
+            .expect("a normal form is evaluated without limits")
     }
     /// The label of a multi-action of such normal forms.
     pub fn intern_label(&self, mut multi: MultiAction) -> LabelId {
         let signature = self.program.signature();
-        multi.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| mu_data::print::expression(signature, e)).collect::<Vec<_>>()));
+        multi.sort_by_cached_key(|(a, args)| {
+            (*a, args.iter().map(|e| mu_data::print::expression(signature, e)).collect::<Vec<_>>())
+        });
         if multi.is_empty() { LabelId::TAU } else { self.labels.intern(multi) }
     }
     /// The index of the summand of the linear process that a group comes from.

@@ -1,6 +1,7 @@
 //! Evaluates groups of a compiled linear process in one thread.
 //!
-//! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries both ways.
+//! Keeps a rewriter, compiled code of the groups it has met, and its own copies of table entries
+//! both ways.
 
 use super::chance::{Draw, Rests};
 use super::conditions::{Question, Shared};
@@ -38,11 +39,13 @@ struct Compiledgroup {
     updates: Vec<Compute>,
     /// What chance may choose.
     chance: Option<chance::Drawing>,
-    /// The steps by what is read once the questions are answered, if that is less than what the group reads.
+    /// The steps by what is read once the questions are answered, if that is less than what the
+    /// group reads.
     body: Option<Body>,
 }
 
-/// What a group does where its questions are answered well: it depends on fewer slots than these do.
+/// What a group does where its questions are answered well: it depends on fewer slots than these
+/// do.
 struct Body {
     by: Narrow,
     steps: Recall<Steps>,
@@ -60,10 +63,12 @@ impl Body {
     }
 }
 
-/// Values on the heap after which a copy of a table forgets what it has not used since it last forgot.
+/// Values on the heap after which a copy of a table forgets what it has not used since it last
+/// forgot.
 const GENERATION: usize = 1 << 16;
 
-/// Copies of a value table: of values that take no memory of their own all that were seen, of others those that were used lately.
+/// Copies of a value table: of values that take no memory of their own all that were seen, of
+/// others those that were used lately.
 #[derive(Default)]
 struct Local {
     values: Vec<Option<Value>>,
@@ -152,11 +157,21 @@ impl<'m> LinearWorker<'m> {
         // A variable that occurs nowhere need not be enumerated: any value would do.
         let mut used = Vec::new();
         code.guard.free_vars(&mut used);
-        code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
+        code.actions
+            .iter()
+            .flat_map(|a| &a.args)
+            .chain(&code.updates)
+            .for_each(|e| e.free_vars(&mut used));
         code.chance.iter().for_each(|c| c.weight.free_vars(&mut used));
-        let sum_vars: Vec<VarId> = code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
-        let (questions, left) = self.conditions.of(&mut self.engine, (&code.guard, &code.reads), &self.model.common)?;
-        let rest = if questions.is_empty() { code.guard.clone() } else { conjunction(self.engine.program().signature(), &left) };
+        let sum_vars: Vec<VarId> =
+            code.sum_vars.iter().copied().filter(|v| used.contains(v)).collect();
+        let (questions, left) =
+            self.conditions.of(&mut self.engine, (&code.guard, &code.reads), &self.model.common)?;
+        let rest = if questions.is_empty() {
+            code.guard.clone()
+        } else {
+            conjunction(self.engine.program().signature(), &left)
+        };
         let problem = self.engine.problem(&sum_vars, &rest, &code.reads)?;
         let solutions = Solutions::new(&rest, &sum_vars, &code.reads);
         let outlines = Outlines::new(self.model, group, &rest);
@@ -165,10 +180,12 @@ impl<'m> LinearWorker<'m> {
         let mut compute = |e| self.results.compute(&mut self.engine, e, &env, &self.model.shared);
         let mut actions = Vec::new();
         for act in &code.actions {
-            let args: Result<Vec<Compute>, Diagnostic> = act.args.iter().map(&mut compute).collect();
+            let args: Result<Vec<Compute>, Diagnostic> =
+                act.args.iter().map(&mut compute).collect();
             actions.push((act.action, args?));
         }
-        let updates: Result<Vec<Compute>, Diagnostic> = code.updates.iter().map(&mut compute).collect();
+        let updates: Result<Vec<Compute>, Diagnostic> =
+            code.updates.iter().map(&mut compute).collect();
         let chance = match &code.chance {
             Some(chosen) => {
                 let before = &env[..env.len() - chosen.vars.len()];
@@ -178,10 +195,26 @@ impl<'m> LinearWorker<'m> {
         };
         let mut used = Vec::new();
         rest.free_vars(&mut used);
-        code.actions.iter().flat_map(|a| &a.args).chain(&code.updates).for_each(|e| e.free_vars(&mut used));
-        let by = Narrow::new(&code.reads, &used).filter(|_| !questions.is_empty() && chance.is_none());
+        code.actions
+            .iter()
+            .flat_map(|a| &a.args)
+            .chain(&code.updates)
+            .for_each(|e| e.free_vars(&mut used));
+        let by =
+            Narrow::new(&code.reads, &used).filter(|_| !questions.is_empty() && chance.is_none());
         let body = by.map(|by| Body { by, steps: Recall::default(), key: Vec::new() });
-        Ok(Compiledgroup { questions, problem, whole: None, sum_vars, solutions, outlines, actions, updates: updates?, chance, body })
+        Ok(Compiledgroup {
+            questions,
+            problem,
+            whole: None,
+            sum_vars,
+            solutions,
+            outlines,
+            actions,
+            updates: updates?,
+            chance,
+            body,
+        })
     }
 
     pub(super) fn value(&mut self, slot: Slot, id: u32) -> Result<Value, Diagnostic> {
@@ -241,18 +274,37 @@ impl Compiledgroup {
     }
 
     /// Keeps what the steps are, or what of them may recur.
-    fn keep(&mut self, model: &Compiled, group: usize, reads: &[u32], (labels, values): (&[LabelId], &[u32])) {
-        if let Some(Body { by, steps, key }) = self.body.as_mut().filter(|b| !b.steps.is_given_up()) {
+    fn keep(
+        &mut self,
+        model: &Compiled,
+        group: usize,
+        reads: &[u32],
+        (labels, values): (&[LabelId], &[u32]),
+    ) {
+        if let Some(Body { by, steps, key }) = self.body.as_mut().filter(|b| !b.steps.is_given_up())
+        {
             by.ask(reads, key);
-            steps.keep(key, Steps { labels: labels.to_vec(), values: values.to_vec() }, labels.len() + values.len());
+            steps.keep(
+                key,
+                Steps { labels: labels.to_vec(), values: values.to_vec() },
+                labels.len() + values.len(),
+            );
         }
         if let Some(outlines) = &mut self.outlines {
             outlines.keep(model, group, reads, (labels, values));
         }
     }
 
-    /// The solutions of what is left of the condition once its questions are answered, or of all of it.
-    fn each(&self, engine: &mut Engine, asked: Asked, reads: &[u32], env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+    /// The solutions of what is left of the condition once its questions are answered, or of all of
+    /// it.
+    fn each(
+        &self,
+        engine: &mut Engine,
+        asked: Asked,
+        reads: &[u32],
+        env: &[Value],
+        each: &mut Receiver,
+    ) -> Result<(), Diagnostic> {
         match (asked, &self.whole, &self.solutions) {
             (Asked::Nothing, Some(whole), _) => engine.solve(whole, env, each),
             (_, _, Some(solutions)) => solutions.each(engine, &self.problem, reads, env, each),
@@ -297,24 +349,44 @@ impl Shared {
 /// Expressions of the program joined by `&&`.
 fn conjunction(signature: &Signature, parts: &[Expr]) -> Expr {
     let find = |builtin: Builtin, arity: usize| {
-        let fits = |op: &Op| op.kind == OpKind::Builtin(builtin) && signature.domain_range(op.sort).0.len() == arity;
-        signature.ops().find(|(_, op)| fits(op)).map(|(id, _)| id).expect("a program has the connectives and truth values")
+        let fits = |op: &Op| {
+            op.kind == OpKind::Builtin(builtin) && signature.domain_range(op.sort).0.len() == arity
+        };
+        signature
+            .ops()
+            .find(|(_, op)| fits(op))
+            .map(|(id, _)| id)
+            .expect("a program has the connectives and truth values")
     };
     match parts {
         [] => Expr::op(signature, find(Builtin::True, 0)),
-        [first, rest @ ..] => rest.iter().fold(first.clone(), |all, c| Expr::apply(signature, find(Builtin::And, 2), vec![all, c.clone()])),
+        [first, rest @ ..] => rest.iter().fold(first.clone(), |all, c| {
+            Expr::apply(signature, find(Builtin::And, 2), vec![all, c.clone()])
+        }),
     }
 }
 
 /// Adds an action with its arguments to the key of a label.
-fn label_key(model: &Compiled, engine: &mut Engine, action: ActId, args: &[Value], key: &mut Vec<u32>) {
+fn label_key(
+    model: &Compiled,
+    engine: &mut Engine,
+    action: ActId,
+    args: &[Value],
+    key: &mut Vec<u32>,
+) {
     key.push(action.0);
     let sorts = &model.process.actions[action.index()].sorts;
     key.extend(args.iter().zip(sorts).map(|(v, sort)| engine.term_at(v, *sort).word()));
 }
 
 /// The number of a value in a table, by way of the thread's own copy.
-fn id_of(model: &Compiled, locals: &mut [Local], engine: &mut Engine, slot: Slot, value: &Value) -> u32 {
+fn id_of(
+    model: &Compiled,
+    locals: &mut [Local],
+    engine: &mut Engine,
+    slot: Slot,
+    value: &Value,
+) -> u32 {
     let table = model.table_of[slot as usize];
     let term = engine.term_at(value, model.sort_of[slot as usize]);
     if value.is_on_heap() {
@@ -340,7 +412,11 @@ impl Worker for LinearWorker<'_> {
         }
         let info = &self.model.groups[group];
         let code = self.groups[group].as_mut().expect("compiled above");
-        let known = if code.questions.is_empty() { Some(true) } else { self.conditions.known(&code.questions, reads) };
+        let known = if code.questions.is_empty() {
+            Some(true)
+        } else {
+            self.conditions.known(&code.questions, reads)
+        };
         match known {
             Some(false) => return Ok(()),
             Some(true) if code.recall(self.model, group, reads, out) => return Ok(()),
@@ -351,15 +427,42 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, results, .. } = self;
+        let Self {
+            model,
+            engine,
+            groups,
+            locals,
+            labels,
+            key,
+            noticed,
+            decided,
+            draws,
+            conditions,
+            results,
+            ..
+        } = self;
         let code = groups[group].as_mut().expect("compiled above");
         if code.chance.is_some() {
             return Err(chance::unexpected(span));
         }
-        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
+        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else {
+            return Ok(());
+        };
         let (code, before) = (&*code, (out.labels.len(), out.values.len()));
         let mut full = env.clone();
-        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
+        let mut setting = Setting {
+            model,
+            locals,
+            labels,
+            key,
+            noticed,
+            decided,
+            draws,
+            results,
+            reads,
+            group,
+            code,
+        };
         code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
             full.truncate(env.len());
             full.extend_from_slice(solution);
@@ -373,7 +476,12 @@ impl Worker for LinearWorker<'_> {
         }
         Ok(())
     }
-    fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
+    fn chances(
+        &mut self,
+        group: usize,
+        reads: &[u32],
+        out: &mut Chances,
+    ) -> Result<(), Diagnostic> {
         if self.groups[group].is_none() {
             self.groups[group] = Some(self.compile(group)?);
         }
@@ -382,11 +490,38 @@ impl Worker for LinearWorker<'_> {
             env.push(self.value(*slot, *id)?);
         }
         let span = self.model.codes[group].span;
-        let Self { model, engine, groups, locals, labels, key, noticed, decided, draws, conditions, results, .. } = self;
+        let Self {
+            model,
+            engine,
+            groups,
+            locals,
+            labels,
+            key,
+            noticed,
+            decided,
+            draws,
+            conditions,
+            results,
+            ..
+        } = self;
         let code = groups[group].as_mut().expect("compiled above");
-        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else { return Ok(()) };
+        let Some(asked) = conditions.asked(engine, (model, group), code, reads, &env)? else {
+            return Ok(());
+        };
         let code = &*code;
-        let mut setting = Setting { model, locals, labels, key, noticed, decided, draws, results, reads, group, code };
+        let mut setting = Setting {
+            model,
+            locals,
+            labels,
+            key,
+            noticed,
+            decided,
+            draws,
+            results,
+            reads,
+            group,
+            code,
+        };
         let mut full = env.clone();
         code.each(engine, asked, reads, &env, &mut |engine: &mut Engine, solution: &[Value]| {
             full.truncate(env.len());
@@ -397,22 +532,42 @@ impl Worker for LinearWorker<'_> {
         })
         .map_err(|e| e.placed(span))
     }
-    fn parts(&mut self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
+    fn parts(
+        &mut self,
+        group: usize,
+        before: &[u32],
+        label: LabelId,
+        after: &[u32],
+    ) -> Result<Option<Vec<StepPart>>, Diagnostic> {
         self.step_parts(group, before, label, after).map(Some)
     }
-    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
         let target = self.model.symmetries[symmetry].slots[slot as usize];
         let value = self.value(slot, value)?;
-        let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+        let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else {
+            return Ok(None);
+        };
         Ok(Some(id_of(self.model, &mut self.locals, &mut self.engine, target, &image)))
     }
-    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         let mut multi: Vec<(ActId, Vec<Value>)> = Vec::new();
         for (action, args) in self.model.labels.get(label).iter() {
             let mut images = Vec::new();
             for arg in args {
                 let value = self.engine.from_expr(arg)?;
-                let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry]) else { return Ok(None) };
+                let Some(image) = self.engine.image(&value, &self.model.constant_maps[symmetry])
+                else {
+                    return Ok(None);
+                };
                 images.push(image);
             }
             multi.push((*action, images));
@@ -445,7 +600,8 @@ impl Setting<'_> {
         }
         let mut multi = Vec::with_capacity(self.code.actions.len());
         for (action, args) in &self.code.actions {
-            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| self.results.of(engine, a, self.reads, full)).collect();
+            let args: Result<Vec<Value>, Diagnostic> =
+                args.iter().map(|a| self.results.of(engine, a, self.reads, full)).collect();
             multi.push((*action, args?));
         }
         self.key.clear();
@@ -463,7 +619,12 @@ impl Setting<'_> {
     }
 
     /// Appends the values of the written slots.
-    fn written(&mut self, engine: &mut Engine, full: &[Value], out: &mut Vec<u32>) -> Result<(), Diagnostic> {
+    fn written(
+        &mut self,
+        engine: &mut Engine,
+        full: &[Value],
+        out: &mut Vec<u32>,
+    ) -> Result<(), Diagnostic> {
         for (slot, update) in self.model.groups[self.group].writes.iter().zip(&self.code.updates) {
             let value = self.results.of(engine, update, self.reads, full)?;
             out.push(self.number(engine, *slot, &value)?);
@@ -473,7 +634,12 @@ impl Setting<'_> {
 
     /// The number of a value that a slot is to hold.
     #[inline]
-    fn number(&mut self, engine: &mut Engine, slot: Slot, value: &Value) -> Result<u32, Diagnostic> {
+    fn number(
+        &mut self,
+        engine: &mut Engine,
+        slot: Slot,
+        value: &Value,
+    ) -> Result<u32, Diagnostic> {
         let model = self.model;
         let id = id_of(model, self.locals, engine, slot, value);
         let conditions = &model.conditions[slot as usize];
@@ -485,7 +651,13 @@ impl Setting<'_> {
     }
 
     /// Appends where a step may lead, with the probabilities. `full` is left as it was.
-    fn outcomes(&mut self, engine: &mut Engine, full: &mut Vec<Value>, span: Span, out: &mut Chances) -> Result<(), Diagnostic> {
+    fn outcomes(
+        &mut self,
+        engine: &mut Engine,
+        full: &mut Vec<Value>,
+        span: Span,
+        out: &mut Chances,
+    ) -> Result<(), Diagnostic> {
         let Some(chance) = &self.code.chance else {
             out.weights.push(self.draws.certain());
             let mut values = Vec::with_capacity(self.code.updates.len());
@@ -498,7 +670,8 @@ impl Setting<'_> {
         out.weights.push(draw.weights.clone());
         let known = full.len();
         let writes = &self.model.groups[self.group].writes;
-        // What chance has nothing to do with is computed once, and what rests on the draw alone once for the draw.
+        // What chance has nothing to do with is computed once, and what rests on the draw alone
+        // once for the draw.
         let mut columns: Vec<Column> = Vec::with_capacity(writes.len());
         let mut same = Vec::new();
         for (at, (slot, rests)) in writes.iter().zip(&chance.weight(which).rests).enumerate() {
@@ -511,7 +684,9 @@ impl Setting<'_> {
                     same.push(id);
                     Column::Same(id)
                 }
-                Rests::Drawn => Column::Known(self.column(engine, (at, *slot), &draw, full, chance.width)?),
+                Rests::Drawn => {
+                    Column::Known(self.column(engine, (at, *slot), &draw, full, chance.width)?)
+                }
                 Rests::Both => Column::Each,
             });
         }
@@ -522,7 +697,9 @@ impl Setting<'_> {
                 Column::Each => unreachable!("no column is computed for each outcome"),
             };
             let all = |outcome| columns.iter().map(move |column| value(outcome, column));
-            out.values.push(draw.written(same.into(), || (0..draw.weights.len()).flat_map(all).collect()));
+            out.values.push(
+                draw.written(same.into(), || (0..draw.weights.len()).flat_map(all).collect()),
+            );
             return Ok(());
         }
         let mut values = Vec::with_capacity(draw.weights.len() * writes.len());
@@ -534,7 +711,8 @@ impl Setting<'_> {
                     Column::Same(id) => *id,
                     Column::Known(ids) => ids[outcome],
                     Column::Each => {
-                        let value = self.results.of(engine, &self.code.updates[at], self.reads, full)?;
+                        let value =
+                            self.results.of(engine, &self.code.updates[at], self.reads, full)?;
                         self.number(engine, *slot, &value)?
                     }
                 });
@@ -545,7 +723,8 @@ impl Setting<'_> {
         Ok(())
     }
 
-    /// What an update comes to for each outcome of a draw, of which it is known that nothing else matters.
+    /// What an update comes to for each outcome of a draw, of which it is known that nothing else
+    /// matters.
     fn column(
         &mut self,
         engine: &mut Engine,
@@ -589,6 +768,8 @@ fn label_of(model: &Compiled, engine: &mut Engine, multi: &[(ActId, Vec<Value>)]
         })
         .collect();
     let signature = model.program.signature();
-    portable.sort_by_cached_key(|(a, args)| (*a, args.iter().map(|e| mu_data::print::expression(signature, e)).collect::<Vec<_>>()));
+    portable.sort_by_cached_key(|(a, args)| {
+        (*a, args.iter().map(|e| mu_data::print::expression(signature, e)).collect::<Vec<_>>())
+    });
     model.labels.intern(portable)
 }

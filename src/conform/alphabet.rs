@@ -1,7 +1,8 @@
 //! Labels as events: what an interface makes of the texts of labels.
 //!
-//! Invariant: processors, addresses and values are numbered in the order of their texts, shorter ones first; value 0 is the initial one. A *word*
-//! is the events of one label, sorted; no two of one processor.
+//! Invariant: processors, addresses and values are numbered in the order of their texts, shorter
+//! ones first; value 0 is the initial one. A *word* is the events of one label, sorted; no two of
+//! one processor.
 
 use crate::interface::{Interface, Label, Role};
 use ahash::AHashMap;
@@ -82,7 +83,9 @@ struct Told<'t> {
 /// The texts of a part's arguments: what `,` separates outside brackets and quotes.
 pub fn arguments(part: &str) -> Vec<&str> {
     let inner = part[name_of(part).len()..].trim();
-    let Some(inner) = inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) else { return Vec::new() };
+    let Some(inner) = inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) else {
+        return Vec::new();
+    };
     let (mut depth, mut quoted, mut from) = (0usize, false, 0);
     let mut out = Vec::new();
     for (i, c) in inner.char_indices() {
@@ -103,7 +106,11 @@ pub fn arguments(part: &str) -> Vec<&str> {
 }
 
 /// Reads the events of a label; appends parts that match no line to `unmatched`.
-fn told<'t>(interface: &Interface, text: &'t str, unmatched: &mut Vec<(&'t str, usize, &'t str)>) -> Result<Vec<Told<'t>>, Diagnostic> {
+fn told<'t>(
+    interface: &Interface,
+    text: &'t str,
+    unmatched: &mut Vec<(&'t str, usize, &'t str)>,
+) -> Result<Vec<Told<'t>>, Diagnostic> {
     let mut out = Vec::new();
     for part in parts(text) {
         let (name, arguments) = (name_of(part), arguments(part));
@@ -113,8 +120,12 @@ fn told<'t>(interface: &Interface, text: &'t str, unmatched: &mut Vec<(&'t str, 
             for (phase, label) in o.begin.iter().map(|b| (Phase::Begin, b)).chain([(end, &o.end)]) {
                 let Some(fields) = label.fits(name, &arguments) else { continue };
                 if let Some(other) = found {
-                    return Err(Diagnostic::at(Stage::Type, label.span, format!("the label `{part}` fits two lines of the interface"))
-                        .related(other.span, "the other one"));
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        label.span,
+                        format!("the label `{part}` fits two lines of the interface"),
+                    )
+                    .related(other.span, "the other one"));
                 }
                 found = Some(label);
                 let fields = fields.into_iter().map(|(role, text)| (role.clone(), text)).collect();
@@ -137,7 +148,10 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 
 impl Alphabet {
     /// Builds the alphabet of some labels.
-    pub fn of<'t>(interface: &Interface, labels: impl Iterator<Item = &'t str> + Clone) -> Result<Alphabet, Diagnostic> {
+    pub fn of<'t>(
+        interface: &Interface,
+        labels: impl Iterator<Item = &'t str> + Clone,
+    ) -> Result<Alphabet, Diagnostic> {
         let mut names = Names::default();
         let mut kept: Vec<(&str, Vec<Told<'_>>)> = Vec::new();
         let mut unmatched = Vec::new();
@@ -147,7 +161,9 @@ impl Alphabet {
                 match role {
                     Role::Processor => names.processors.push((*text).to_string()),
                     Role::Address => names.addresses.push((*text).to_string()),
-                    Role::Value | Role::Written if *text != interface.initial.text => names.values.push((*text).to_string()),
+                    Role::Value | Role::Written if *text != interface.initial.text => {
+                        names.values.push((*text).to_string())
+                    }
                     _ => {}
                 }
             }
@@ -158,7 +174,11 @@ impl Alphabet {
         kept.sort_by_key(|k| k.0);
         let mut values = sorted(names.values);
         values.insert(0, interface.initial.text.clone());
-        let names = Names { processors: sorted(names.processors), addresses: sorted(names.addresses), values };
+        let names = Names {
+            processors: sorted(names.processors),
+            addresses: sorted(names.addresses),
+            values,
+        };
         unmatched.sort_unstable();
         unmatched.dedup_by_key(|u| (u.0, u.1));
         let unmatched = unmatched.into_iter().map(|u| u.2.to_string()).collect();
@@ -166,7 +186,11 @@ impl Alphabet {
         for (label, told) in kept {
             let place = told.first().map(|t| interface.operations[t.operation as usize].end.span);
             let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.placed(p));
-            let events: Vec<Event> = told.iter().map(|t| out.event(label, t)).collect::<Result<_, _>>().map_err(placed)?;
+            let events: Vec<Event> = told
+                .iter()
+                .map(|t| out.event(label, t))
+                .collect::<Result<_, _>>()
+                .map_err(placed)?;
             out.add(label, events).map_err(placed)?;
         }
         Ok(out)
@@ -174,8 +198,14 @@ impl Alphabet {
     /// Prints an event as its label; `_` stands for what the event does not say.
     pub fn event_text(&self, interface: &Interface, event: &Event) -> String {
         let line = &interface.operations[event.operation as usize];
-        let label = if event.phase == Phase::Begin { line.begin.as_ref().unwrap_or(&line.end) } else { &line.end };
-        let name = |names: &[String], at: Option<u32>| at.map_or("_".to_string(), |i| names[i as usize].clone());
+        let label = if event.phase == Phase::Begin {
+            line.begin.as_ref().unwrap_or(&line.end)
+        } else {
+            &line.end
+        };
+        let name = |names: &[String], at: Option<u32>| {
+            at.map_or("_".to_string(), |i| names[i as usize].clone())
+        };
         let one = |r: &Role| match r {
             Role::Processor => name(&self.names.processors, Some(event.processor)),
             Role::Address => name(&self.names.addresses, event.address),
@@ -186,10 +216,15 @@ impl Alphabet {
             Role::Other | Role::Any => "_".into(),
         };
         let arguments: Vec<String> = label.roles.iter().map(one).collect();
-        if arguments.is_empty() { label.action.clone() } else { format!("{}({})", label.action, arguments.join(", ")) }
+        if arguments.is_empty() {
+            label.action.clone()
+        } else {
+            format!("{}({})", label.action, arguments.join(", "))
+        }
     }
     fn event(&self, label: &str, told: &Told<'_>) -> Result<Event, Diagnostic> {
-        let place = |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
+        let place =
+            |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
         let mut event = Event {
             processor: 0,
             operation: told.operation,
@@ -202,12 +237,19 @@ impl Alphabet {
         };
         for (role, text) in &told.fields {
             match role {
-                Role::Processor => event.processor = place(&self.names.processors, text).unwrap_or(0),
+                Role::Processor => {
+                    event.processor = place(&self.names.processors, text).unwrap_or(0)
+                }
                 Role::Address => event.address = place(&self.names.addresses, text),
                 Role::Value => event.value = place(&self.names.values, text),
                 Role::Written => event.written = place(&self.names.values, text),
                 Role::Number => {
-                    let wrong = || Diagnostic::new(Stage::Type, format!("`{text}` in the label `{label}` is no number of an operation"));
+                    let wrong = || {
+                        Diagnostic::new(
+                            Stage::Type,
+                            format!("`{text}` in the label `{label}` is no number of an operation"),
+                        )
+                    };
                     event.number = Some(text.parse().map_err(|_| wrong())?);
                 }
                 Role::Other | Role::Any | Role::Text(_) => {}
@@ -219,7 +261,9 @@ impl Alphabet {
         let mut word: Vec<u32> = Vec::with_capacity(events.len());
         for e in &events {
             if events.iter().filter(|f| f.processor == e.processor).count() > 1 {
-                let message = format!("the label `{label}` holds two operations of one processor: their program order is not known");
+                let message = format!(
+                    "the label `{label}` holds two operations of one processor: their program order is not known"
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, message));
             }
             let next = self.events.len() as u32;

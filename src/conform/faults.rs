@@ -6,8 +6,10 @@
 //! replace "(${fences} == 1 && b == [])" with "(${fences} == 1)";
 //! ```
 //!
-//! A file is a list of faults, each with its edits and parameters. The text that an edit replaces must occur exactly once in the machine, so that an edit that
-//! does not fit the machine any more is an error and not a fault that nobody finds. Text in quotes is taken as it is, over several lines too.
+//! A file is a list of faults, each with its edits and parameters. The text that an edit replaces
+//! must occur exactly once in the machine, so that an edit that does not fit the machine any more
+//! is an error and not a fault that nobody finds. Text in quotes is taken as it is, over several
+//! lines too.
 
 use mu_base::words::{self, Cursor, Form, Kind as Word};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -48,7 +50,8 @@ impl Fault {
                     let (name, span) = quoted(&mut cursor, "the name of the fault, in quotes")?;
                     if let Some(i) = out.iter().position(|f| f.name == name) {
                         let message = format!("two faults have the name \"{name}\"");
-                        return Err(Diagnostic::at(Stage::Syntax, span, message).related(places[i], "the first one"));
+                        return Err(Diagnostic::at(Stage::Syntax, span, message)
+                            .related(places[i], "the first one"));
                     }
                     out.push(Fault { name, edits: Vec::new(), defines: Vec::new() });
                     places.push(span);
@@ -56,7 +59,11 @@ impl Fault {
                 ("replace", Some(fault)) => {
                     let (from, span) = quoted(&mut cursor, "a text of the machine, in quotes")?;
                     if from.is_empty() {
-                        return Err(Diagnostic::at(Stage::Syntax, span, "an empty text cannot be replaced"));
+                        return Err(Diagnostic::at(
+                            Stage::Syntax,
+                            span,
+                            "an empty text cannot be replaced",
+                        ));
                     }
                     if !cursor.eat_word("with") {
                         return Err(cursor.unexpected("`with` and a text in quotes"));
@@ -68,27 +75,41 @@ impl Fault {
                     let name = cursor.name("a parameter of the machine")?.text.to_string();
                     cursor.expect("=")?;
                     let value = match cursor.peek().kind {
-                        Word::Name | Word::Number | Word::Text => cursor.take().text.trim_matches('"').to_string(),
+                        Word::Name | Word::Number | Word::Text => {
+                            cursor.take().text.trim_matches('"').to_string()
+                        }
                         _ => return Err(cursor.unexpected("a value, or a text in quotes")),
                     };
                     fault.defines.push((name, value));
                 }
                 ("replace" | "define", None) => {
-                    return Err(Diagnostic::at(Stage::Syntax, word.span, format!("`{}` before the first fault", word.text))
-                        .note("expected `fault \"NAME\";`"));
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        word.span,
+                        format!("`{}` before the first fault", word.text),
+                    )
+                    .note("expected `fault \"NAME\";`"));
                 }
                 (other, _) => {
-                    return Err(Diagnostic::at(Stage::Syntax, word.span, format!("`{other}` begins no line of a file of faults"))
-                        .note("expected `fault`, `replace` or `define`"));
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        word.span,
+                        format!("`{other}` begins no line of a file of faults"),
+                    )
+                    .note("expected `fault`, `replace` or `define`"));
                 }
             }
             cursor.expect(";")?;
         }
         match out.iter().position(|f| f.edits.is_empty()) {
-            Some(i) => Err(Diagnostic::at(Stage::Syntax, places[i], "a fault that changes nothing").note("expected `replace … with …;`")),
+            Some(i) => {
+                Err(Diagnostic::at(Stage::Syntax, places[i], "a fault that changes nothing")
+                    .note("expected `replace … with …;`"))
+            }
             None if out.is_empty() => {
                 let end = Span { source, start: text.len() as u32, end: text.len() as u32 };
-                Err(Diagnostic::at(Stage::Syntax, end, "a file of faults without a fault").note("expected `fault \"NAME\";`"))
+                Err(Diagnostic::at(Stage::Syntax, end, "a file of faults without a fault")
+                    .note("expected `fault \"NAME\";`"))
             }
             None => Ok(out),
         }
@@ -100,7 +121,8 @@ impl Fault {
             let found = text.matches(edit.from.as_str()).count();
             if found != 1 {
                 let message = format!("this text occurs {found} times in the machine, not once");
-                return Err(Diagnostic::at(Stage::Type, edit.span, message).note(format!("the fault is \"{}\"", self.name)));
+                return Err(Diagnostic::at(Stage::Type, edit.span, message)
+                    .note(format!("the fault is \"{}\"", self.name)));
             }
             text = text.replacen(&edit.from, &edit.to, 1);
         }

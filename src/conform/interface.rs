@@ -13,21 +13,23 @@
 //! processors p0, p1;  addresses 1, 2;  values 1;         // which ones that program uses, where the machine's sorts do not say it
 //! ```
 //!
-//! The letters say what an argument is: `p` processor, `a` address, `v` value, `w` value written by an update, `n` number, `q` another
-//! processor, `_` nothing of interest. A text in quotes stands for itself: `access("c_read", p, a,
-//! v)`. In a
-//! `program` line a text in quotes is an expression, in which the letters are what they are elsewhere.
+//! The letters say what an argument is: `p` processor, `a` address, `v` value, `w` value written by
+//! an update, `n` number, `q` another processor, `_` nothing of interest. A text in quotes stands
+//! for itself: `access("c_read", p, a, v)`. In a
+//! `program` line a text in quotes is an expression, in which the letters are what they are
+//! elsewhere.
 //!
 //! *Internal labels.* A label that matches no line is internal. If it carries a processor, an
 //! address or a value, an `internal` line must list it: otherwise a forgotten line would look like
 //! a machine that does less. The name of an action alone lists all its labels that no other line
 //! matches.
 //!
-//! *Program order.* The order of the labels where operations begin. If an operation has one label with a number, its number says where it stands.
-//! An end belongs to the operation with its number; without numbers to the first of the processor that has begun and fits. An operation with one label
-//! is taken to have no effect before it: if another processor can load a value before the label of its store, the store needs a beginning.
-//! Invariant: every operation of an [`Interface`] says all that its kind needs, and no label can
-//! match two operations.
+//! *Program order.* The order of the labels where operations begin. If an operation has one label
+//! with a number, its number says where it stands. An end belongs to the operation with its number;
+//! without numbers to the first of the processor that has begun and fits. An operation with one
+//! label is taken to have no effect before it: if another processor can load a value before the
+//! label of its store, the store needs a beginning. Invariant: every operation of an [`Interface`]
+//! says all that its kind needs, and no label can match two operations.
 
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
@@ -106,17 +108,24 @@ impl Label {
             return None;
         }
         let all = self.roles.iter().zip(arguments.iter().copied());
-        all.clone().all(|(role, text)| !matches!(role, Role::Text(t) if t != text)).then(|| all.collect())
+        all.clone()
+            .all(|(role, text)| !matches!(role, Role::Text(t) if t != text))
+            .then(|| all.collect())
     }
     /// True if some label can match both.
     fn overlaps(&self, other: &Label) -> bool {
-        let differ = |(a, b): (&Role, &Role)| matches!((a, b), (Role::Text(a), Role::Text(b)) if a != b);
-        self.action == other.action && self.roles.len() == other.roles.len() && !self.roles.iter().zip(&other.roles).any(differ)
+        let differ =
+            |(a, b): (&Role, &Role)| matches!((a, b), (Role::Text(a), Role::Text(b)) if a != b);
+        self.action == other.action
+            && self.roles.len() == other.roles.len()
+            && !self.roles.iter().zip(&other.roles).any(differ)
     }
     /// True if all labels that match another one match this one.
     fn covers(&self, other: &Label) -> bool {
         let holds = |(a, b): (&Role, &Role)| !matches!(a, Role::Text(_)) || a == b;
-        self.action == other.action && self.roles.len() == other.roles.len() && self.roles.iter().zip(&other.roles).all(holds)
+        self.action == other.action
+            && self.roles.len() == other.roles.len()
+            && self.roles.iter().zip(&other.roles).all(holds)
     }
     /// Prints it as in the file.
     pub fn text(&self) -> String {
@@ -125,7 +134,11 @@ impl Label {
             other => letter(other).to_string(),
         };
         let roles: Vec<String> = self.roles.iter().map(one).collect();
-        if roles.is_empty() { self.action.clone() } else { format!("{}({})", self.action, roles.join(", ")) }
+        if roles.is_empty() {
+            self.action.clone()
+        } else {
+            format!("{}({})", self.action, roles.join(", "))
+        }
     }
 }
 
@@ -186,8 +199,7 @@ pub struct Interface {
 
 /// The words before what a program uses, in the order of [`Interface::used`].
 const USED: [&str; 3] = ["processors", "addresses", "values"];
-const LINES: &str =
-    "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
+const LINES: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
     /// Reads a file.
@@ -209,9 +221,17 @@ impl Interface {
         while !cursor.at_end() {
             let word = cursor.name(LINES)?;
             match word.text {
-                "initial" if initial.is_some() => return Err(Diagnostic::at(Stage::Syntax, word.span, "a second initial value")),
+                "initial" if initial.is_some() => {
+                    return Err(Diagnostic::at(Stage::Syntax, word.span, "a second initial value"));
+                }
                 "initial" => initial = Some(value(&mut cursor)?),
-                "numbers" if numbers.is_some() => return Err(Diagnostic::at(Stage::Syntax, word.span, "a second `numbers` line")),
+                "numbers" if numbers.is_some() => {
+                    return Err(Diagnostic::at(
+                        Stage::Syntax,
+                        word.span,
+                        "a second `numbers` line",
+                    ));
+                }
                 "numbers" => {
                     numbers = Some(word.span);
                     if !cursor.eat_word("from") {
@@ -219,8 +239,13 @@ impl Interface {
                     }
                     let token = cursor.peek();
                     let number = cursor.number()?;
-                    out.first = u64::try_from(number)
-                        .map_err(|_| Diagnostic::at(Stage::Type, token.span, "the number of an operation is not negative"))?;
+                    out.first = u64::try_from(number).map_err(|_| {
+                        Diagnostic::at(
+                            Stage::Type,
+                            token.span,
+                            "the number of an operation is not negative",
+                        )
+                    })?;
                 }
                 "observe" => {
                     let label = label(&mut cursor)?;
@@ -238,8 +263,12 @@ impl Interface {
                     Some(at) => out.used[at].append(&mut list(&mut cursor)?),
                     None => {
                         let kind = kind_of(kind).ok_or_else(|| {
-                            Diagnostic::at(Stage::Syntax, word.span, format!("`{kind}` begins no line of an interface"))
-                                .note(format!("expected {LINES}"))
+                            Diagnostic::at(
+                                Stage::Syntax,
+                                word.span,
+                                format!("`{kind}` begins no line of an interface"),
+                            )
+                            .note(format!("expected {LINES}"))
                         })?;
                         let mark = match kind {
                             Kind::Read if cursor.eat_word("acquire") => Mark::Acquire,
@@ -253,12 +282,12 @@ impl Interface {
             cursor.expect(";")?;
         }
         if out.operations.is_empty() {
-            return Err(
-                Diagnostic::at(Stage::Syntax, end, "an interface without operations").note("expected `load`, `store`, `update` or `fence`")
-            );
+            return Err(Diagnostic::at(Stage::Syntax, end, "an interface without operations")
+                .note("expected `load`, `store`, `update` or `fence`"));
         }
         out.initial = initial.ok_or_else(|| {
-            Diagnostic::at(Stage::Syntax, end, "nothing says what memory holds at first").note("expected `initial VALUE;`")
+            Diagnostic::at(Stage::Syntax, end, "nothing says what memory holds at first")
+                .note("expected `initial VALUE;`")
         })?;
         out.distinct()?;
         Ok(out)
@@ -268,37 +297,59 @@ impl Interface {
     /// it all.
     fn distinct(&self) -> Result<(), Diagnostic> {
         let twice = |label: &Label, other: &Label, message: String| {
-            Err(Diagnostic::at(Stage::Type, label.span, message).related(other.span, "the other line"))
+            Err(Diagnostic::at(Stage::Type, label.span, message)
+                .related(other.span, "the other line"))
         };
-        let judged: Vec<&Label> = self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).collect();
+        let judged: Vec<&Label> =
+            self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).collect();
         for (i, label) in judged.iter().enumerate() {
             if let Some(other) = judged[..i].iter().find(|o| o.overlaps(label)) {
                 return twice(
                     label,
                     other,
-                    format!("a label can match `{}` and `{}`, in two places of the interface", label.text(), other.text()),
+                    format!(
+                        "a label can match `{}` and `{}`, in two places of the interface",
+                        label.text(),
+                        other.text()
+                    ),
                 );
             }
         }
         for (i, label) in self.observed.iter().enumerate() {
             if let Some(other) = self.observed[..i].iter().find(|o| o.overlaps(label)) {
-                return twice(label, other, format!("a label can match `{}` and `{}`, in two `observe` lines", label.text(), other.text()));
+                return twice(
+                    label,
+                    other,
+                    format!(
+                        "a label can match `{}` and `{}`, in two `observe` lines",
+                        label.text(),
+                        other.text()
+                    ),
+                );
             }
         }
         for (i, internal) in self.internal.iter().enumerate() {
             let label = &internal.label;
             let text = if internal.all { label.action.clone() } else { label.text() };
             let covers = |o: &&Label| {
-                o.covers(label) || internal.all && o.action == label.action && o.roles.iter().all(|r| !matches!(r, Role::Text(_)))
+                o.covers(label)
+                    || internal.all
+                        && o.action == label.action
+                        && o.roles.iter().all(|r| !matches!(r, Role::Text(_)))
             };
             if let Some(other) = judged.iter().copied().chain(&self.observed).find(covers) {
                 return twice(
                     label,
                     other,
-                    format!("`{text}` is internal here, and `{}` is a memory operation or an observation", other.text()),
+                    format!(
+                        "`{text}` is internal here, and `{}` is a memory operation or an observation",
+                        other.text()
+                    ),
                 );
             }
-            let same = |o: &&Internal| o.label.action == label.action && (o.all || internal.all || o.label.overlaps(label));
+            let same = |o: &&Internal| {
+                o.label.action == label.action && (o.all || internal.all || o.label.overlaps(label))
+            };
             if let Some(other) = self.internal[..i].iter().find(same) {
                 return twice(label, &other.label, format!("`{text}` is internal twice"));
             }
@@ -310,13 +361,21 @@ impl Interface {
                     && p.takes.as_ref().map(Label::text) == part.takes.as_ref().map(Label::text)
             };
             if let Some(other) = self.program[..i].iter().find(same) {
-                return twice(&part.does, &other.does, format!("the program does `{}` in two lines", part.does.text()));
+                return twice(
+                    &part.does,
+                    &other.does,
+                    format!("the program does `{}` in two lines", part.does.text()),
+                );
             }
         }
         for (what, all) in USED.iter().zip(&self.used) {
             for (i, word) in all.iter().enumerate() {
                 if all[..i].iter().any(|w| w.text == word.text) {
-                    return Err(Diagnostic::at(Stage::Type, word.span, format!("`{}` stands twice among the {what}", word.text)));
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        word.span,
+                        format!("`{}` stands twice among the {what}", word.text),
+                    ));
                 }
             }
         }
@@ -325,7 +384,9 @@ impl Interface {
 
     /// True if an `internal` line lists a label.
     pub fn is_internal(&self, name: &str, arguments: &[&str]) -> bool {
-        self.internal.iter().any(|i| i.all && i.label.action == name || !i.all && i.label.fits(name, arguments).is_some())
+        self.internal.iter().any(|i| {
+            i.all && i.label.action == name || !i.all && i.label.fits(name, arguments).is_some()
+        })
     }
 
     /// The first line whose operations are of the same kind: memory models cannot tell them apart.
@@ -340,38 +401,59 @@ impl Interface {
         self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).chain(&self.observed)
     }
 
-    /// Actions that only end operations that have numbers: when such an end comes does not matter to a history.
+    /// Actions that only end operations that have numbers: when such an end comes does not matter
+    /// to a history.
     pub fn ends(&self) -> Vec<String> {
         let is_end = |l: &Label| {
             let told = |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
             self.operations.iter().any(told) && !l.roles.iter().any(|r| matches!(r, Role::Text(_)))
         };
         let only = |l: &Label| self.labels().filter(|m| m.action == l.action).all(is_end);
-        self.operations.iter().map(|o| &o.end).filter(|l| only(l)).map(|l| l.action.clone()).collect()
+        self.operations
+            .iter()
+            .map(|o| &o.end)
+            .filter(|l| only(l))
+            .map(|l| l.action.clone())
+            .collect()
     }
 
     /// Checks it against the actions of a machine: their names, each with its number of arguments.
     pub fn check(&self, actions: &[(String, usize)]) -> Result<(), Diagnostic> {
-        Self::check_all(self.labels().chain(self.internal.iter().filter(|i| !i.all).map(|i| &i.label)), actions)?;
+        Self::check_all(
+            self.labels().chain(self.internal.iter().filter(|i| !i.all).map(|i| &i.label)),
+            actions,
+        )?;
         let names: Vec<(String, usize)> = actions.iter().map(|a| (a.0.clone(), 0)).collect();
         Self::check_all(self.internal.iter().filter(|i| i.all).map(|i| &i.label), &names)
     }
 
     /// Checks labels against the actions of a machine.
-    pub fn check_all<'l>(labels: impl Iterator<Item = &'l Label>, actions: &[(String, usize)]) -> Result<(), Diagnostic> {
+    pub fn check_all<'l>(
+        labels: impl Iterator<Item = &'l Label>,
+        actions: &[(String, usize)],
+    ) -> Result<(), Diagnostic> {
         for label in labels {
-            let counts: Vec<usize> = actions.iter().filter(|a| a.0 == label.action).map(|a| a.1).collect();
+            let counts: Vec<usize> =
+                actions.iter().filter(|a| a.0 == label.action).map(|a| a.1).collect();
             if counts.is_empty() {
                 let mut names: Vec<&str> = actions.iter().map(|a| a.0.as_str()).collect();
                 names.sort_unstable();
                 names.dedup();
-                return Err(Diagnostic::at(Stage::Type, label.span, format!("the model has no action `{}`", label.action))
-                    .note(format!("its actions: {}", names.join(", "))));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    label.span,
+                    format!("the model has no action `{}`", label.action),
+                )
+                .note(format!("its actions: {}", names.join(", "))));
             }
             if !counts.contains(&label.roles.len()) {
                 let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
                 let found = label.roles.len();
-                let message = format!("`{}` has {} arguments in the model, {found} here", label.action, counts.join(" or "));
+                let message = format!(
+                    "`{}` has {} arguments in the model, {found} here",
+                    label.action,
+                    counts.join(" or ")
+                );
                 return Err(Diagnostic::at(Stage::Type, label.span, message));
             }
         }
@@ -380,7 +462,12 @@ impl Interface {
 }
 
 /// The kinds of operations, by the words of lines.
-const KINDS: [(&str, Kind); 4] = [("load", Kind::Read), ("store", Kind::Write), ("update", Kind::Update), ("fence", Kind::Fence)];
+const KINDS: [(&str, Kind); 4] = [
+    ("load", Kind::Read),
+    ("store", Kind::Write),
+    ("update", Kind::Update),
+    ("fence", Kind::Fence),
+];
 
 fn kind_of(word: &str) -> Option<Kind> {
     KINDS.iter().find(|k| k.0 == word).map(|k| k.1)
@@ -431,7 +518,12 @@ fn value(cursor: &mut Cursor<'_, '_>) -> Result<Word, Diagnostic> {
 
 fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
     let name = cursor.name("an action")?;
-    let mut out = Label { action: name.text.to_string(), roles: Vec::new(), span: name.span, places: Vec::new() };
+    let mut out = Label {
+        action: name.text.to_string(),
+        roles: Vec::new(),
+        span: name.span,
+        places: Vec::new(),
+    };
     if !cursor.eat("(") {
         return Ok(out);
     }
@@ -451,7 +543,11 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
         };
         cursor.take();
         if out.has(&role) && !matches!(role, Role::Any | Role::Text(_)) {
-            return Err(Diagnostic::at(Stage::Type, token.span, format!("`{}` twice in one label", token.text)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                token.span,
+                format!("`{}` twice in one label", token.text),
+            ));
         }
         out.roles.push(role);
         out.places.push(token.span);
@@ -493,10 +589,18 @@ fn operation(cursor: &mut Cursor<'_, '_>, kind: Kind, mark: Mark) -> Result<Oper
             return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
         }
         if kind != Kind::Update && label.has(&Role::Written) {
-            return Err(Diagnostic::at(Stage::Type, label.span, format!("`w` is for updates: the value of a {what} is `v`")));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                label.span,
+                format!("`w` is for updates: the value of a {what} is `v`"),
+            ));
         }
         if kind == Kind::Fence && (label.has(&Role::Address) || label.has(&Role::Value)) {
-            return Err(Diagnostic::at(Stage::Type, label.span, "a fence has neither address nor value"));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                label.span,
+                "a fence has neither address nor value",
+            ));
         }
     }
     for role in needed {
@@ -506,7 +610,9 @@ fn operation(cursor: &mut Cursor<'_, '_>, kind: Kind, mark: Mark) -> Result<Oper
         }
     }
     if let Some(b) = begin.as_ref().filter(|b| b.has(&Role::Number) != end.has(&Role::Number)) {
-        let message = format!("the number of a {what} must stand both where it begins and where it ends, or in neither");
+        let message = format!(
+            "the number of a {what} must stand both where it begins and where it ends, or in neither"
+        );
         return Err(Diagnostic::at(Stage::Type, b.span, message));
     }
     Ok(Operation { kind, mark, begin, end })

@@ -1,7 +1,8 @@
 //! Memory models as judges of histories, and the form in which they are asked.
 //!
-//! A memory model does not know processors, addresses and values by name. So histories are asked up to all their permutations, where
-//! the initial value stays: [`History::canonical`] gives one for each class. A history is allowed if the model has an execution with its values: some
+//! A memory model does not know processors, addresses and values by name. So histories are asked up
+//! to all their permutations, where the initial value stays: [`History::canonical`] gives one for
+//! each class. A history is allowed if the model has an execution with its values: some
 //! choice of writes that are read, and some coherence order; decided exactly.
 
 use crate::alphabet::Alphabet;
@@ -51,17 +52,23 @@ impl Against {
     /// For one thread.
     pub fn worker(&self) -> Worker<'_> {
         let judge = match &self.form {
-            Form::Cat { model, dialect } => Judge::Cat(Box::new(history::Judge::new(model, *dialect))),
+            Form::Cat { model, dialect } => {
+                Judge::Cat(Box::new(history::Judge::new(model, *dialect)))
+            }
             Form::Views(views) => Judge::Views(views),
         };
         Worker { judge }
     }
     /// Refuses operations of a machine that it has no words for.
     pub fn check(&self, interface: &Interface, alphabet: &Alphabet) -> Result<(), Diagnostic> {
-        let operations = alphabet.events.iter().map(|e| &interface.operations[e.operation as usize]);
+        let operations =
+            alphabet.events.iter().map(|e| &interface.operations[e.operation as usize]);
         match (&self.form, operations.into_iter().find(|o| o.kind == Kind::Update)) {
             (Form::Views(_), Some(o)) => {
-                let message = format!("`{}` is a model of serial views, which do not know updates", self.name);
+                let message = format!(
+                    "`{}` is a model of serial views, which do not know updates",
+                    self.name
+                );
                 Err(Diagnostic::at(Stage::Unsupported, o.end.span, message))
             }
             _ => Ok(()),
@@ -74,7 +81,8 @@ impl Against {
 pub struct Reason {
     /// The axiom that no execution keeps, or the view that does not exist.
     pub axiom: String,
-    /// The cycle that the axiom forbids: operations with the relations between them; empty if there is none.
+    /// The cycle that the axiom forbids: operations with the relations between them; empty if
+    /// there is none.
     pub cycle: Vec<(String, String)>,
 }
 
@@ -97,7 +105,10 @@ impl Worker<'_> {
     /// Why a history is forbidden: by one of the executions that have its values.
     pub fn reason(&mut self, history: &History) -> Result<Reason, Diagnostic> {
         if !history.is_sourced() {
-            return Ok(Reason { axiom: "a load reads a value that nobody writes".into(), cycle: Vec::new() });
+            return Ok(Reason {
+                axiom: "a load reads a value that nobody writes".into(),
+                cycle: Vec::new(),
+            });
         }
         match &mut self.judge {
             Judge::Cat(judge) => {
@@ -109,7 +120,9 @@ impl Worker<'_> {
                 let first = history.reads_from(&skeleton).into_iter().next();
                 let seen = first.map(|rf| views.judge(&skeleton, &rf)).transpose()?;
                 let axiom = match seen {
-                    Some(Seen::None { of, .. }) if !of.is_empty() => format!("there is no serial view for {of}"),
+                    Some(Seen::None { of, .. }) if !of.is_empty() => {
+                        format!("there is no serial view for {of}")
+                    }
                     _ => "there is no serial view".into(),
                 };
                 Ok(Reason { axiom, cycle: Vec::new() })
@@ -119,7 +132,9 @@ impl Worker<'_> {
 }
 
 fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
-    let Some(failure) = &verdict.failed else { return Reason { axiom: String::new(), cycle: Vec::new() } };
+    let Some(failure) = &verdict.failed else {
+        return Reason { axiom: String::new(), cycle: Vec::new() };
+    };
     let name = |e: usize| {
         let e = &skeleton.events()[e];
         let thread = e.thread.map_or(String::new(), |t| format!("P{t}: "));
@@ -142,7 +157,16 @@ pub fn history(interface: &Interface, processors: &[&[Entry]]) -> History {
         let line = &interface.operations[e.operation as usize];
         let [value, written] = [e.value, e.written].map(|v| u64::from(v.unwrap_or(0)));
         let (value, read) = if line.kind == Kind::Update { (written, value) } else { (value, 0) };
-        Operation { kind: line.kind, location: e.address.unwrap_or(0), value, read, mark: line.mark }
+        Operation {
+            kind: line.kind,
+            location: e.address.unwrap_or(0),
+            value,
+            read,
+            mark: line.mark,
+        }
     };
-    History { threads: processors.iter().map(|p| p.iter().map(operation).collect()).collect(), last: Vec::new() }
+    History {
+        threads: processors.iter().map(|p| p.iter().map(operation).collect()).collect(),
+        last: Vec::new(),
+    }
 }

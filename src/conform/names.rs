@@ -57,12 +57,21 @@ impl Renaming {
             self.values.resize(at + 1, vec![Some(0)]);
         }
         unify(&mut self.values[at], test.value as usize, machine.value)?;
-        if test.kind == Kind::Update { unify(&mut self.values[at], test.read as usize, machine.read) } else { Some(()) }
+        if test.kind == Kind::Update {
+            unify(&mut self.values[at], test.read as usize, machine.read)
+        } else {
+            Some(())
+        }
     }
 }
 
 /// Finds the threads of the machine that the threads of a test are, with the renaming of the rest.
-fn matched(test: &[Vec<Operation>], machine: &[Vec<Operation>], taken: &mut Vec<usize>, by: Renaming) -> Option<Renaming> {
+fn matched(
+    test: &[Vec<Operation>],
+    machine: &[Vec<Operation>],
+    taken: &mut Vec<usize>,
+    by: Renaming,
+) -> Option<Renaming> {
     let Some(thread) = test.get(taken.len()) else { return Some(by) };
     for (i, own) in machine.iter().enumerate().filter(|(_, own)| own.len() == thread.len()) {
         if taken.contains(&i) {
@@ -99,11 +108,22 @@ impl Meaning {
 
     /// Prints a line for the processors, and one for each address with its values.
     pub fn lines(&self) -> Vec<String> {
-        let processors = self.processors.iter().enumerate().map(|(t, p)| format!("P{t} is {p}")).collect::<Vec<_>>().join(", ");
+        let processors = self
+            .processors
+            .iter()
+            .enumerate()
+            .map(|(t, p)| format!("P{t} is {p}"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let mut out = vec![processors];
         for (l, (address, values)) in self.addresses.iter().enumerate() {
-            let values: Vec<String> = values.iter().enumerate().map(|(v, name)| format!("{v} is {name}")).collect();
-            out.push(format!("{} is {address}, where {}", location_name(l as u32), values.join(", ")));
+            let values: Vec<String> =
+                values.iter().enumerate().map(|(v, name)| format!("{v} is {name}")).collect();
+            out.push(format!(
+                "{} is {address}, where {}",
+                location_name(l as u32),
+                values.join(", ")
+            ));
         }
         out
     }

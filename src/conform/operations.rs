@@ -1,10 +1,15 @@
-//! The memory operations of one run of a machine, and how they are related: labels, as an interface reads them, to an execution.
+//! The memory operations of one run of a machine, and how they are related: labels, as an interface
+//! reads them, to an execution.
 //!
-//! In: the actions of each step of a run, hidden ones too. Out: a [`Run`]: operations in the order in which they begin, and arrows between them. Program order is that
-//! of the interface. A load takes its value from the only store that it can be, or from the store that its processor observed last, if it has that value;
-//! where several fit there is no arrow, and [`Operation::sources`] names them. Coherence is what the run shows of it: the order in which a processor observes the stores of
-//! an address, its own stores in program order, an update behind what it reads, and the store that an access of it takes its value from before that of a later one. From-reads follow. If arrows at
-//! one address go in a circle, no order of its stores fits the run: a shortest circle is marked. Cost: cubic in the operations.
+//! In: the actions of each step of a run, hidden ones too. Out: a [`Run`]: operations in the order
+//! in which they begin, and arrows between them. Program order is that of the interface. A load
+//! takes its value from the only store that it can be, or from the store that its processor
+//! observed last, if it has that value; where several fit there is no arrow, and
+//! [`Operation::sources`] names them. Coherence is what the run shows of it: the order in which a
+//! processor observes the stores of an address, its own stores in program order, an update behind
+//! what it reads, and the store that an access of it takes its value from before that of a later
+//! one. From-reads follow. If arrows at one address go in a circle, no order of its stores fits the
+//! run: a shortest circle is marked. Cost: cubic in the operations.
 
 use crate::interface::{Interface, Label, Role};
 use fixedbitset::FixedBitSet;
@@ -87,7 +92,9 @@ impl Run {
         for (step, actions) in steps.iter().enumerate() {
             for (name, arguments) in actions {
                 run.take(interface, step, name, arguments);
-                seen.extend(interface.observed.iter().find_map(|l| run.observed(l, step, name, arguments)));
+                seen.extend(
+                    interface.observed.iter().find_map(|l| run.observed(l, step, name, arguments)),
+                );
             }
         }
         run.processors = run.operations.iter().map(|o| o.processor.clone()).collect();
@@ -101,17 +108,31 @@ impl Run {
         for (line, of) in interface.operations.iter().enumerate() {
             let begins = of.begin.as_ref().and_then(|b| Told::of(b, name, arguments));
             let (first, whole) = (begins.is_some(), of.begin.is_none());
-            let Some(told) = begins.or_else(|| Told::of(&of.end, name, arguments)) else { continue };
+            let Some(told) = begins.or_else(|| Told::of(&of.end, name, arguments)) else {
+                continue;
+            };
             let get = |role: Role| told.get(&role).map(String::from);
             let Some(processor) = get(Role::Processor) else { continue };
-            let fields = [get(Role::Address), get(Role::Value), get(Role::Written), get(Role::Number)];
+            let fields =
+                [get(Role::Address), get(Role::Value), get(Role::Written), get(Role::Number)];
             if !first && !whole {
                 self.end((line, step), &processor, fields);
             } else {
                 let [address, value, written, number] = fields;
                 let steps = (step, whole.then_some(step));
                 let (kind, mark, sources) = (of.kind, of.mark, Vec::new());
-                self.operations.push(Operation { kind, mark, processor, address, value, written, number, steps, sources, line });
+                self.operations.push(Operation {
+                    kind,
+                    mark,
+                    processor,
+                    address,
+                    value,
+                    written,
+                    number,
+                    steps,
+                    sources,
+                    line,
+                });
             }
             return;
         }
@@ -122,7 +143,10 @@ impl Run {
         let agree = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
         let fits = |o: &&mut Operation| {
             let told = [&o.address, &o.value, &o.written, &o.number];
-            o.line == line && o.processor == processor && o.steps.1.is_none() && told.iter().zip(&fields).all(|(a, b)| agree(a, b))
+            o.line == line
+                && o.processor == processor
+                && o.steps.1.is_none()
+                && told.iter().zip(&fields).all(|(a, b)| agree(a, b))
         };
         let Some(operation) = self.operations.iter_mut().find(fits) else { return };
         let [address, value, written, number] = fields;
@@ -154,8 +178,11 @@ impl Run {
     /// The operations of each processor in program order.
     fn threads(&self) -> Vec<Vec<usize>> {
         let of = |p: &String| {
-            let mut own: Vec<usize> = (0..self.operations.len()).filter(|&i| self.operations[i].processor == *p).collect();
-            let number = |i: &usize| self.operations[*i].number.as_ref().and_then(|n| n.parse::<u64>().ok());
+            let mut own: Vec<usize> = (0..self.operations.len())
+                .filter(|&i| self.operations[i].processor == *p)
+                .collect();
+            let number =
+                |i: &usize| self.operations[*i].number.as_ref().and_then(|n| n.parse::<u64>().ok());
             if own.iter().all(|i| number(i).is_some()) {
                 own.sort_by_key(number);
             }
@@ -167,18 +194,29 @@ impl Run {
     fn find_sources(&mut self, interface: &Interface, seen: &[Seen]) {
         for i in 0..self.operations.len() {
             let o = &self.operations[i];
-            let (true, Some(value), Some(address)) = (o.reads(), &o.value, &o.address) else { continue };
+            let (true, Some(value), Some(address)) = (o.reads(), &o.value, &o.address) else {
+                continue;
+            };
             let end = o.steps.1.unwrap_or(usize::MAX);
             let may = |s: &usize| {
                 let store = &self.operations[*s];
                 let later = store.processor == o.processor && store.steps.0 > o.steps.0;
-                *s != i && !later && store.steps.0 < end && store.address.as_ref() == Some(address) && store.stores() == Some(value)
+                *s != i
+                    && !later
+                    && store.steps.0 < end
+                    && store.address.as_ref() == Some(address)
+                    && store.stores() == Some(value)
             };
-            let mut sources: Vec<Option<usize>> = (0..self.operations.len()).filter(may).map(Some).collect();
+            let mut sources: Vec<Option<usize>> =
+                (0..self.operations.len()).filter(may).map(Some).collect();
             if *value == interface.initial.text {
                 sources.push(None);
             }
-            let here = |s: &&Seen| s.0 < end && s.1 == o.processor && self.operations[s.2].address.as_ref() == Some(address);
+            let here = |s: &&Seen| {
+                s.0 < end
+                    && s.1 == o.processor
+                    && self.operations[s.2].address.as_ref() == Some(address)
+            };
             if let (true, Some(last)) = (sources.len() > 1, seen.iter().rev().find(here))
                 && sources.contains(&Some(last.2))
             {
@@ -192,8 +230,12 @@ impl Run {
         self.find_sources(interface, seen);
         let n = self.operations.len();
         let threads = self.threads();
-        let same = |a: usize, b: usize| self.operations[a].address.is_some() && self.operations[a].address == self.operations[b].address;
-        // What is in memory after an access, to its processor: its own store, or the one that it reads. Outer none: not known.
+        let same = |a: usize, b: usize| {
+            self.operations[a].address.is_some()
+                && self.operations[a].address == self.operations[b].address
+        };
+        // What is in memory after an access, to its processor: its own store, or the one that it
+        // reads. Outer none: not known.
         let held = |i: usize| match &self.operations[i] {
             o if o.stores().is_some() => Some(Some(i)),
             o if o.sources.len() == 1 => Some(o.sources[0]),
@@ -203,7 +245,10 @@ impl Run {
         for p in &self.processors {
             let own: Vec<usize> = seen.iter().filter(|s| s.1 == *p).map(|s| s.2).collect();
             for (k, &a) in own.iter().enumerate() {
-                own[k + 1..].iter().filter(|&&b| b != a && same(a, b)).for_each(|&b| co[a].insert(b));
+                own[k + 1..]
+                    .iter()
+                    .filter(|&&b| b != a && same(a, b))
+                    .for_each(|&b| co[a].insert(b));
             }
         }
         let mut order = Vec::new();
@@ -225,8 +270,11 @@ impl Run {
                 co[s].insert(i);
             }
         }
-        let read: Vec<(usize, usize)> =
-            (0..n).filter_map(|i| if let [Some(s)] = self.operations[i].sources[..] { Some((s, i)) } else { None }).collect();
+        let read: Vec<(usize, usize)> = (0..n)
+            .filter_map(|i| {
+                if let [Some(s)] = self.operations[i].sources[..] { Some((s, i)) } else { None }
+            })
+            .collect();
         // The stores that come after what a load takes; of those the first ones are drawn.
         let mut fr = Vec::new();
         for i in (0..n).filter(|&i| self.operations[i].sources.len() == 1) {
@@ -235,21 +283,40 @@ impl Run {
                 None => same(i, b) && self.operations[b].stores().is_some(),
             };
             let after: Vec<usize> = (0..n).filter(|&b| b != i && after(b)).collect();
-            let first = |b: &usize| !after.iter().any(|a| a != b && co[*a].contains(*b) && !co[*b].contains(*a));
+            let first = |b: &usize| {
+                !after.iter().any(|a| a != b && co[*a].contains(*b) && !co[*b].contains(*a))
+            };
             fr.extend(after.iter().filter(|b| first(b)).map(|&b| (i, b)));
         }
         // A pair with a store between its two is not drawn.
-        let direct = |a: usize, b: usize| !co[a].ones().any(|c| c != b && co[c].contains(b) && !co[c].contains(a) && !co[b].contains(c));
-        let drawn: Vec<(usize, usize)> = (0..n).flat_map(|a| co[a].ones().map(move |b| (a, b))).filter(|&(a, b)| direct(a, b)).collect();
-        let all: Vec<(usize, usize)> = order.iter().chain(&read).chain(&fr).chain(&drawn).copied().collect();
+        let direct = |a: usize, b: usize| {
+            !co[a]
+                .ones()
+                .any(|c| c != b && co[c].contains(b) && !co[c].contains(a) && !co[b].contains(c))
+        };
+        let drawn: Vec<(usize, usize)> = (0..n)
+            .flat_map(|a| co[a].ones().map(move |b| (a, b)))
+            .filter(|&(a, b)| direct(a, b))
+            .collect();
+        let all: Vec<(usize, usize)> =
+            order.iter().chain(&read).chain(&fr).chain(&drawn).copied().collect();
         let circle = shortest_circle(n, &all);
         let circle = |a: usize, b: usize| circle.contains(&(a, b));
         let mut arrows: Vec<Arrow> = Vec::new();
         for thread in &threads {
-            arrows.extend(thread.windows(2).map(|w| (w[0], "po", w[1], same(w[0], w[1]) && circle(w[0], w[1]))));
+            arrows.extend(
+                thread
+                    .windows(2)
+                    .map(|w| (w[0], "po", w[1], same(w[0], w[1]) && circle(w[0], w[1]))),
+            );
         }
         let next: Vec<(usize, usize)> = arrows.iter().map(|a| (a.0, a.2)).collect();
-        arrows.extend(order.iter().filter(|(a, b)| circle(*a, *b) && !next.contains(&(*a, *b))).map(|&(a, b)| (a, "po-loc", b, true)));
+        arrows.extend(
+            order
+                .iter()
+                .filter(|(a, b)| circle(*a, *b) && !next.contains(&(*a, *b)))
+                .map(|&(a, b)| (a, "po-loc", b, true)),
+        );
         for (relation, pairs) in [("rf", &read), ("co", &drawn), ("fr", &fr)] {
             arrows.extend(pairs.iter().map(|&(a, b)| (a, relation, b, circle(a, b))));
         }

@@ -1,15 +1,21 @@
-//! All histories of a machine, by the number of their operations, and what memory models say of them.
+//! All histories of a machine, by the number of their operations, and what memory models say of
+//! them.
 //!
-//! In: a [`Machine`], its symmetries, memory models. Out: for each model the first history that it forbids, which is a smallest one, or none.
+//! In: a [`Machine`], its symmetries, memory models. Out: for each model the first history that it
+//! forbids, which is a smallest one, or none.
 //!
-//! A level holds the histories with as many beginnings and ends of operations (an operation with one label counts as both), each with the set of states of the
-//! machine after it. The set after a history is the union, over its last events, of what the event makes of the set before; all of these are on
-//! earlier levels. Sets are interned; what a word makes of a set, unions and images are computed once. Under the machine's symmetries one history stands for its
-//! orbit: it is the least of its images, and gets the images of its set under all elements of the group that lead to it.
+//! A level holds the histories with as many beginnings and ends of operations (an operation with
+//! one label counts as both), each with the set of states of the machine after it. The set after a
+//! history is the union, over its last events, of what the event makes of the set before; all of
+//! these are on earlier levels. Sets are interned; what a word makes of a set, unions and images
+//! are computed once. Under the machine's symmetries one history stands for its orbit: it is the
+//! least of its images, and gets the images of its set under all elements of the group that lead to
+//! it.
 //!
-//! Histories in which all operations have ended are judged, each class under the symmetries of memory models once. A model that has forbidden one is not asked
-//! about larger ones. Cost: for each history kept, the words that can follow it times the order of the group.
-//! Invariant: the answer depends neither on threads nor on the order of hash tables.
+//! Histories in which all operations have ended are judged, each class under the symmetries of
+//! memory models once. A model that has forbidden one is not asked about larger ones. Cost: for
+//! each history kept, the words that can follow it times the order of the group. Invariant: the
+//! answer depends neither on threads nor on the order of hash tables.
 
 use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
@@ -51,13 +57,16 @@ pub struct Answer {
     pub sets: u64,
     /// Most operations of one processor in a history that was judged.
     pub longest: usize,
-    /// Histories of so many operations, all processors together, were all judged; none: of any number within the bound.
+    /// Histories of so many operations, all processors together, were all judged; none: of any
+    /// number within the bound.
     pub complete: Option<usize>,
-    /// Histories with an operation that has begun, after which the machine can do nothing more within the bound.
+    /// Histories with an operation that has begun, after which the machine can do nothing more
+    /// within the bound.
     pub stuck: u64,
     /// True if some history that was judged loads a value.
     pub reads: bool,
-    /// Beginnings of operations, by the number of their events, that no end follows in any history.
+    /// Beginnings of operations, by the number of their events, that no end follows in any
+    /// history.
     pub unended: Vec<u32>,
     /// Programs that begin and have no execution that ends.
     pub endless: AHashSet<History>,
@@ -127,11 +136,14 @@ impl<'m> Sets<'m> {
         }
         let mut by: std::collections::BTreeMap<u32, Vec<u32>> = std::collections::BTreeMap::new();
         for &s in &self.lists[id as usize] {
-            for (l, t) in self.machine.lts.successors(StateId(s)).filter(|(l, _)| *l != LabelId::TAU) {
+            for (l, t) in
+                self.machine.lts.successors(StateId(s)).filter(|(l, _)| *l != LabelId::TAU)
+            {
                 by.entry(l.0 - 1).or_default().push(t.0);
             }
         }
-        let row: Vec<(u32, u32)> = by.into_iter().map(|(word, states)| (word, self.closed(states))).collect();
+        let row: Vec<(u32, u32)> =
+            by.into_iter().map(|(word, states)| (word, self.closed(states))).collect();
         self.rows.insert(id, row.clone());
         row
     }
@@ -252,7 +264,9 @@ pub fn search<'m>(
         if bound.keep {
             search.answer.kept.extend(judged.iter().map(|j| j.0.clone()));
         }
-        let step = search.judge(&judged, models, bound.threads, budget).and_then(|()| search.expand(&level, budget));
+        let step = search
+            .judge(&judged, models, bound.threads, budget)
+            .and_then(|()| search.expand(&level, budget));
         match step {
             Err(Diagnostic { stop: Some(stop), .. }) => {
                 search.answer.stop = stop;
@@ -296,16 +310,27 @@ impl Answer {
             ));
         }
         if self.programs.is_empty() {
-            return Some("no program of the machine ends within the bound, so no execution was judged".into());
+            return Some(
+                "no program of the machine ends within the bound, so no execution was judged"
+                    .into(),
+            );
         }
         if let Some(&first) = self.unended.first() {
             let (event, n) = (&alphabet.events[first as usize], self.unended.len());
             let line = &interface.operations[event.operation as usize];
-            let more = if n == 1 { String::new() } else { format!(", and so it is with {} more", n - 1) };
-            return Some(format!("the {} that `{}` begins never ends{more}", line.name(), alphabet.event_text(interface, event)));
+            let more =
+                if n == 1 { String::new() } else { format!(", and so it is with {} more", n - 1) };
+            return Some(format!(
+                "the {} that `{}` begins never ends{more}",
+                line.name(),
+                alphabet.event_text(interface, event)
+            ));
         }
         if !self.reads {
-            return Some("no program that was judged loads a value, so no memory model forbids anything".into());
+            return Some(
+                "no program that was judged loads a value, so no memory model forbids anything"
+                    .into(),
+            );
         }
         let least = self.endless.iter().min_by_key(|p| (p.len(), (*p).clone()))?;
         let all = if self.endless.len() == 1 {
@@ -322,24 +347,35 @@ impl Search<'_> {
     fn finished(&mut self, level: &[(Vec<u32>, u32)]) -> Vec<(History, Vec<u32>)> {
         let mut classes: AHashMap<History, &Vec<u32>> = AHashMap::new();
         for (history, _) in level {
-            if history.iter().all(|&s| s == 0) || !history.iter().all(|&s| self.sequences.is_done(s)) {
+            if history.iter().all(|&s| s == 0)
+                || !history.iter().all(|&s| self.sequences.is_done(s))
+            {
                 continue;
             }
             let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
-            self.answer.longest = self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
+            self.answer.longest =
+                self.answer.longest.max(lists.iter().map(|l| l.len()).max().unwrap_or(0));
             let named = judge::history(self.interface, &lists);
             self.answer.programs.insert(named.program());
             self.answer.reads |= named.threads.iter().flatten().any(|o| o.kind.reads());
             classes.entry(named.canonical()).or_insert(history);
         }
-        let mut all: Vec<(History, Vec<u32>)> = classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
+        let mut all: Vec<(History, Vec<u32>)> =
+            classes.into_iter().map(|(h, c)| (h, c.clone())).collect();
         all.sort_unstable();
         self.answer.histories += all.len() as u64;
         all
     }
     /// Asks the models that have forbidden nothing yet.
-    fn judge(&mut self, all: &[(History, Vec<u32>)], models: &[&Against], threads: usize, budget: &Budget) -> Result<(), Diagnostic> {
-        let open: Vec<usize> = (0..models.len()).filter(|&m| self.answer.found[m].is_none()).collect();
+    fn judge(
+        &mut self,
+        all: &[(History, Vec<u32>)],
+        models: &[&Against],
+        threads: usize,
+        budget: &Budget,
+    ) -> Result<(), Diagnostic> {
+        let open: Vec<usize> =
+            (0..models.len()).filter(|&m| self.answer.found[m].is_none()).collect();
         let first: Vec<AtomicUsize> = open.iter().map(|_| AtomicUsize::new(all.len())).collect();
         let (next, halt, error) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
         let work = || {
@@ -384,7 +420,10 @@ impl Search<'_> {
         let machine = self.machine;
         for (i, (history, set)) in level.iter().enumerate() {
             if i % 1024 == 0 {
-                budget.check(self.answer.met).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
+                budget
+                    .check(self.answer.met)
+                    .and_then(|()| budget.check_memory())
+                    .map_err(Diagnostic::stopped)?;
             }
             self.answer.met += 1;
             let (mut followed, mut beyond) = (false, None);
@@ -395,7 +434,11 @@ impl Search<'_> {
                     let event = &machine.alphabet.events[e as usize];
                     let place = &mut next[event.processor as usize];
                     let line = &self.interface.operations[event.operation as usize];
-                    match self.sequences.after(*place, e, event).map_err(|d| d.placed(line.end.span))? {
+                    match self
+                        .sequences
+                        .after(*place, e, event)
+                        .map_err(|d| d.placed(line.end.span))?
+                    {
                         Some(list) => *place = list,
                         None => {
                             within = false;
@@ -406,11 +449,17 @@ impl Search<'_> {
                 if within {
                     followed = true;
                     let begins = machine.alphabet.words[word as usize].iter().map(|e| *e as usize);
-                    begins.filter(|e| machine.alphabet.events[*e].phase == Phase::Begin).for_each(|e| self.begun.insert(e));
+                    begins
+                        .filter(|e| machine.alphabet.events[*e].phase == Phase::Begin)
+                        .for_each(|e| self.begun.insert(e));
                     self.keep(self.weights[word as usize], &next, after);
                 }
             }
-            let gap = history.iter().find_map(|&s| self.sequences.gap(s)).or(beyond).filter(|_| !followed);
+            let gap = history
+                .iter()
+                .find_map(|&s| self.sequences.gap(s))
+                .or(beyond)
+                .filter(|_| !followed);
             if gap.is_some() {
                 self.answer.gap = self.answer.gap.or(gap);
             } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {
@@ -439,7 +488,11 @@ impl Search<'_> {
             }
         }
         let events = &self.machine.alphabet.events;
-        self.begun.ones().filter(|&e| !ended.contains(&Begin::of(&events[e]))).map(|e| e as u32).collect()
+        self.begun
+            .ones()
+            .filter(|&e| !ended.contains(&Begin::of(&events[e])))
+            .map(|e| e as u32)
+            .collect()
     }
     /// Adds a history to a level ahead: its least image, with the images of its set.
     fn keep(&mut self, ahead: usize, history: &[u32], set: u32) {
@@ -451,7 +504,8 @@ impl Search<'_> {
         let mut image = vec![0; history.len()];
         for (g, element) in self.group.elements.iter().enumerate().skip(1) {
             for (p, &list) in history.iter().enumerate() {
-                image[element.processors[p] as usize] = self.sequences.image(g as u32, element, list);
+                image[element.processors[p] as usize] =
+                    self.sequences.image(g as u32, element, list);
             }
             match image.cmp(&least) {
                 std::cmp::Ordering::Less => {

@@ -1,7 +1,8 @@
-//! What a processor has done so far, in program order: interned lists of operations, and what an event makes of them.
+//! What a processor has done so far, in program order: interned lists of operations, and what an
+//! event makes of them.
 //!
-//! Invariant: a list has one number for good; an operation that has ended does not remember its number, so that lists that memory models
-//! cannot tell apart are one.
+//! Invariant: a list has one number for good; an operation that has ended does not remember its
+//! number, so that lists that memory models cannot tell apart are one.
 
 use crate::alphabet::{Event, Phase};
 use crate::symmetry::Renaming;
@@ -38,12 +39,32 @@ pub struct Entry {
     pub number: Option<u64>,
 }
 
-const MISSING: Entry = Entry { state: State::Missing, operation: 0, class: 0, address: None, value: None, written: None, number: None };
+const MISSING: Entry = Entry {
+    state: State::Missing,
+    operation: 0,
+    class: 0,
+    address: None,
+    value: None,
+    written: None,
+    number: None,
+};
 
 impl Entry {
     fn of(event: &Event, state: State) -> Entry {
-        let (number, operation) = if state == State::Done { (None, event.class) } else { (event.number, event.operation) };
-        Entry { state, operation, class: event.class, address: event.address, value: event.value, written: event.written, number }
+        let (number, operation) = if state == State::Done {
+            (None, event.class)
+        } else {
+            (event.number, event.operation)
+        };
+        Entry {
+            state,
+            operation,
+            class: event.class,
+            address: event.address,
+            value: event.value,
+            written: event.written,
+            number,
+        }
     }
     /// Whether it can become another one, which has ended.
     pub fn leads_to(&self, other: &Entry) -> bool {
@@ -51,7 +72,9 @@ impl Entry {
         match self.state {
             State::Missing => true,
             State::Begun => {
-                let fields = fits(self.address, other.address) && fits(self.value, other.value) && fits(self.written, other.written);
+                let fields = fits(self.address, other.address)
+                    && fits(self.value, other.value)
+                    && fits(self.written, other.written);
                 self.class == other.class && fields
             }
             State::Done => self == other,
@@ -59,9 +82,15 @@ impl Entry {
     }
     /// Whether an end can be that of this operation: nothing of what both say differs.
     fn ends_with(&self, event: &Event) -> bool {
-        let fits = |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
-        let fields = fits(self.address, event.address) && fits(self.value, event.value) && fits(self.written, event.written);
-        self.state == State::Begun && self.operation == event.operation && self.number == event.number && fields
+        let fits =
+            |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
+        let fields = fits(self.address, event.address)
+            && fits(self.value, event.value)
+            && fits(self.written, event.written);
+        self.state == State::Begun
+            && self.operation == event.operation
+            && self.number == event.number
+            && fields
     }
 }
 
@@ -103,7 +132,15 @@ impl Sequences {
     /// Lists of at most so many operations; `first` is the number of the first one.
     pub fn new(most: usize, first: u64) -> Self {
         let ids = [(Vec::new(), 0)].into_iter().collect();
-        Self { lists: vec![Vec::new()], ids, next: AHashMap::new(), images: AHashMap::new(), ended: AHashSet::new(), most, first }
+        Self {
+            lists: vec![Vec::new()],
+            ids,
+            next: AHashMap::new(),
+            images: AHashMap::new(),
+            ended: AHashSet::new(),
+            most,
+            first,
+        }
     }
     /// A list.
     pub fn get(&self, id: u32) -> &[Entry] {
@@ -135,8 +172,14 @@ impl Sequences {
         }
         id
     }
-    /// What an event makes of a list; none if it then had too many operations. Error: an operation ends that has not begun, or is there twice.
-    pub fn after(&mut self, id: u32, number: u32, event: &Event) -> Result<Option<u32>, Diagnostic> {
+    /// What an event makes of a list; none if it then had too many operations. Error: an operation
+    /// ends that has not begun, or is there twice.
+    pub fn after(
+        &mut self,
+        id: u32,
+        number: u32,
+        event: &Event,
+    ) -> Result<Option<u32>, Diagnostic> {
         if let Some(known) = self.next.get(&(id, number)) {
             return Ok(*known);
         }
@@ -151,7 +194,10 @@ impl Sequences {
             (Phase::Whole, None) => list.push(Entry::of(event, State::Done)),
             (Phase::Whole, Some(n)) => {
                 let Some(at) = n.checked_sub(self.first) else {
-                    let message = format!("an operation has the number {n}; the interface says that the first one has {}", self.first);
+                    let message = format!(
+                        "an operation has the number {n}; the interface says that the first one has {}",
+                        self.first
+                    );
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
                 if at >= self.most as u64 {
@@ -162,7 +208,8 @@ impl Sequences {
                     list.push(MISSING);
                 }
                 if list[at] != MISSING {
-                    let message = format!("a processor has two operations at the place of the number {n}");
+                    let message =
+                        format!("a processor has two operations at the place of the number {n}");
                     return Err(Diagnostic::new(Stage::Type, message).note(
                         "an operation with one label stands at the place of its number; one with a beginning stands behind those that have begun",
                     ));
@@ -171,11 +218,18 @@ impl Sequences {
             }
             (Phase::End, _) => {
                 let Some(entry) = list.iter_mut().find(|e| e.ends_with(event)) else {
-                    let message = "an operation of the machine ends that has not begun, by the interface";
+                    let message =
+                        "an operation of the machine ends that has not begun, by the interface";
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
                 let Entry { operation, address, value, written, .. } = *entry;
-                self.ended.insert(Begin { processor: event.processor, operation, address, value, written });
+                self.ended.insert(Begin {
+                    processor: event.processor,
+                    operation,
+                    address,
+                    value,
+                    written,
+                });
                 entry.state = State::Done;
                 entry.operation = entry.class;
                 entry.address = entry.address.or(event.address);

@@ -1,7 +1,9 @@
 //! Litmus tests on a machine: which outcomes it shows, beside those that a memory model allows.
 //!
-//! In: a test, and the histories of a machine up to a number of operations, from one search. Each candidate execution of the test is a history; the machine shows its outcome
-//! if it has that history. So the machine is not run again for a test, and tests that differ only in names share the answer.
+//! In: a test, and the histories of a machine up to a number of operations, from one search. Each
+//! candidate execution of the test is a history; the machine shows its outcome if it has that
+//! history. So the machine is not run again for a test, and tests that differ only in names share
+//! the answer.
 
 use ahash::AHashSet;
 use mu_axioms::history::{History, Operation};
@@ -43,25 +45,37 @@ struct Words {
     release: &'static str,
     /// What no machine here has a label for: reservations, other orders.
     foreign: &'static [&'static str],
-    /// Whether the language orders what depends on a load: then a machine would have to be asked with its dependencies, which no label tells.
+    /// Whether the language orders what depends on a load: then a machine would have to be asked
+    /// with its dependencies, which no label tells.
     depends: bool,
 }
 
 fn words(arch: Arch) -> Option<Words> {
     Some(match arch {
-        Arch::X86 | Arch::X86_64 => Words { full: &["MFENCE"], acquire: "", release: "", foreign: &[], depends: false },
-        Arch::RiscV => {
-            Words { full: &["Fence.rw.rw"], acquire: "Acq", release: "Rel", foreign: &["AcqRel", "Sc", "X", "AMO"], depends: true }
+        Arch::X86 | Arch::X86_64 => {
+            Words { full: &["MFENCE"], acquire: "", release: "", foreign: &[], depends: false }
         }
-        Arch::AArch64 => {
-            Words { full: &["DMB.SY", "DMB.ISH"], acquire: "A", release: "L", foreign: &["Q", "X", "NoRet", "AMO"], depends: true }
-        }
+        Arch::RiscV => Words {
+            full: &["Fence.rw.rw"],
+            acquire: "Acq",
+            release: "Rel",
+            foreign: &["AcqRel", "Sc", "X", "AMO"],
+            depends: true,
+        },
+        Arch::AArch64 => Words {
+            full: &["DMB.SY", "DMB.ISH"],
+            acquire: "A",
+            release: "L",
+            foreign: &["Q", "X", "NoRet", "AMO"],
+            depends: true,
+        },
         Arch::C => return None,
     })
 }
 
-/// The history of an execution of a test; none if it has an event that the histories of machines do not have: another fence than a full one, an access that
-/// was split. A read and a write related by `rmw` are one update.
+/// The history of an execution of a test; none if it has an event that the histories of machines do
+/// not have: another fence than a full one, an access that was split. A read and a write related by
+/// `rmw` are one update.
 fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History> {
     let events = skeleton.events();
     let tagged = |e: usize, name: &str| match judge.model.vocabulary().find(name) {
@@ -84,7 +98,9 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
     let threads = events.iter().filter_map(|e| e.thread).max().map_or(0, |t| t as usize + 1);
     let mut out = History { threads: vec![Vec::new(); threads], last: Vec::new() };
     // The value 0 stands for the initial one.
-    let initial = |l: Option<u32>| events.iter().find(|e| e.thread.is_none() && e.location == l).map(|e| e.value);
+    let initial = |l: Option<u32>| {
+        events.iter().find(|e| e.thread.is_none() && e.location == l).map(|e| e.value)
+    };
     let value = |e: usize, v: u64| -> Option<u64> {
         let initial = initial(events[e].location)?;
         Some(if v == initial {
@@ -105,7 +121,9 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
         };
         match event.kind {
             Kind::Fence if !words.full.iter().any(|name| tagged(e, name)) => return None,
-            Kind::Fence => thread.push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark }),
+            Kind::Fence => {
+                thread.push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark })
+            }
             Kind::Update => return None,
             Kind::Read if rmw.after(e).next().is_some() => {
                 let w = rmw.after(e).next()?;
@@ -113,11 +131,23 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
                     return None;
                 }
                 let (value, read) = (value(w, events[w].value)?, value(e, event.value)?);
-                thread.push(Operation { kind: Kind::Update, location: event.location?, value, read, mark });
+                thread.push(Operation {
+                    kind: Kind::Update,
+                    location: event.location?,
+                    value,
+                    read,
+                    mark,
+                });
             }
             Kind::Write if rmw.before(e).next().is_some() => {}
             Kind::Read | Kind::Write => {
-                thread.push(Operation { kind: event.kind, location: event.location?, value: value(e, event.value)?, read: 0, mark });
+                thread.push(Operation {
+                    kind: event.kind,
+                    location: event.location?,
+                    value: value(e, event.value)?,
+                    read: 0,
+                    mark,
+                });
             }
             Kind::Branch | Kind::Other => {}
         }
@@ -125,7 +155,8 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
     Some(out)
 }
 
-/// Whether an operation of a thread depends on what another one has read: by its address, its value, or a branch before it.
+/// Whether an operation of a thread depends on what another one has read: by its address, its
+/// value, or a branch before it.
 fn depends(thread: &Thread) -> bool {
     let mut read = vec![false; thread.registers.len()];
     for op in &thread.ops {
@@ -148,7 +179,11 @@ fn depends(thread: &Thread) -> bool {
                 }
                 into.iter().for_each(|(r, _)| read[*r as usize] = true);
             }
-            Op::Store { address, value, .. } | Op::StoreConditional { address, value, .. } if uses(address) || uses(value) => return true,
+            Op::Store { address, value, .. } | Op::StoreConditional { address, value, .. }
+                if uses(address) || uses(value) =>
+            {
+                return true;
+            }
             Op::Branch { when: Some(e), .. } if uses(e) => return true,
             _ => {}
         }
@@ -156,7 +191,8 @@ fn depends(thread: &Thread) -> bool {
     false
 }
 
-/// The outcomes of a test on a machine and under a model. Error, as text: the machine cannot be asked; or one of the model.
+/// The outcomes of a test on a machine and under a model. Error, as text: the machine cannot be
+/// asked; or one of the model.
 pub fn outcomes(
     mut test: Test,
     judge: &Judge,
@@ -164,32 +200,40 @@ pub fn outcomes(
     budget: &Budget,
 ) -> Result<Result<(Test, Outcomes), String>, Diagnostic> {
     let Some(words) = words(test.arch) else {
-        return Ok(Err(format!("tests in {} are not asked of machines, only those for x86, RISC-V and AArch64", test.arch.name())));
+        return Ok(Err(format!(
+            "tests in {} are not asked of machines, only those for x86, RISC-V and AArch64",
+            test.arch.name()
+        )));
     };
     if test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))) {
-        return Ok(Err("it asks what memory holds at last, which no label of the machine tells".into()));
+        return Ok(Err(
+            "it asks what memory holds at last, which no label of the machine tells".into()
+        ));
     }
     if words.depends && test.threads.iter().any(depends) {
-        return Ok(Err("it has dependencies between operations, which no label of the machine tells".into()));
+        return Ok(Err(
+            "it has dependencies between operations, which no label of the machine tells".into(),
+        ));
     }
     let mut out = Outcomes::default();
     let (mut runs, mut foreign) = (false, false);
-    let (stop, cut) = mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |met| {
-        let skeleton = met.execution.skeleton;
-        match history(&words, judge, skeleton) {
-            None => foreign = true,
-            Some(history) => {
-                runs |= machine.programs.contains(&history.program());
-                if machine.histories.contains(&history.canonical()) {
-                    out.shown.insert(met.outcome.to_vec());
+    let (stop, cut) =
+        mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |met| {
+            let skeleton = met.execution.skeleton;
+            match history(&words, judge, skeleton) {
+                None => foreign = true,
+                Some(history) => {
+                    runs |= machine.programs.contains(&history.program());
+                    if machine.histories.contains(&history.canonical()) {
+                        out.shown.insert(met.outcome.to_vec());
+                    }
                 }
             }
-        }
-        if met.allowed {
-            out.allowed.insert(met.outcome.to_vec());
-        }
-        false
-    })?;
+            if met.allowed {
+                out.allowed.insert(met.outcome.to_vec());
+            }
+            false
+        })?;
     if foreign || cut {
         return Ok(Err("it does more than loads, stores, updates and full fences in a row".into()));
     }

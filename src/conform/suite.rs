@@ -1,10 +1,14 @@
 //! Suites: fewest litmus tests that find all of some faulty machines.
 //!
-//! In: faulty machines, a memory model, a number of operations of each processor. The candidates are all programs up to that size. One finds a fault if
-//! the machine then does something that the model forbids and the right machine does not do; all that do are known from one search of each machine ([`finds`]). Out: a smallest set of
-//! candidates that finds all faults, and among these one with fewest operations ([`Cover`]), by branch and bound: exact, exponential in the worst case.
+//! In: faulty machines, a memory model, a number of operations of each processor. The candidates
+//! are all programs up to that size. One finds a fault if the machine then does something that the
+//! model forbids and the right machine does not do; all that do are known from one search of each
+//! machine ([`finds`]). Out: a smallest set of candidates that finds all faults, and among these
+//! one with fewest operations ([`Cover`]), by branch and bound: exact, exponential in the worst
+//! case.
 //!
-//! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and every other one is a fault.
+//! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and
+//! every other one is a fault.
 
 use crate::interface::Interface;
 use crate::judge::{Against, Worker};
@@ -24,7 +28,8 @@ const MOST: usize = 5_000_000;
 /// Executions of a machine.
 pub type Executions = AHashSet<History>;
 
-/// All executions of a machine, up to so many operations of each processor. Error: a limit came first.
+/// All executions of a machine, up to so many operations of each processor. Error: a limit came
+/// first.
 pub fn executions(
     interface: &Interface,
     (machine, group): (&Machine, &Group),
@@ -39,8 +44,14 @@ pub fn executions(
     Ok(answer.kept.into_iter().collect())
 }
 
-/// The programs that find a fault, each with the least execution that shows it: the faulty machine has it, the right one has not, and the model forbids it.
-pub fn finds(faulty: Executions, right: &Executions, model: &Against, budget: &Budget) -> Result<BTreeMap<History, History>, Diagnostic> {
+/// The programs that find a fault, each with the least execution that shows it: the faulty machine
+/// has it, the right one has not, and the model forbids it.
+pub fn finds(
+    faulty: Executions,
+    right: &Executions,
+    model: &Against,
+    budget: &Budget,
+) -> Result<BTreeMap<History, History>, Diagnostic> {
     let mut worker = model.worker();
     let mut found: BTreeMap<History, History> = BTreeMap::new();
     for (i, history) in faulty.into_iter().filter(|h| !right.contains(h)).enumerate() {
@@ -89,7 +100,9 @@ impl Covering<'_> {
         // The element that fewest sets have: one of them must be taken.
         let Some(element) = open.ones().min_by_key(|&e| self.having[e].len()) else { return };
         let mut order = self.having[element].clone();
-        order.sort_by_key(|&s| (std::cmp::Reverse(self.sets[s].0.intersection_count(open)), self.sets[s].1, s));
+        order.sort_by_key(|&s| {
+            (std::cmp::Reverse(self.sets[s].0.intersection_count(open)), self.sets[s].1, s)
+        });
         for s in order {
             let mut rest = open.clone();
             rest.difference_with(&self.sets[s].0);
@@ -101,15 +114,18 @@ impl Covering<'_> {
 }
 
 impl Cover {
-    /// Of candidates, each with the numbers that it covers, which are below `elements`, and its cost. Fewest candidates first, then least cost.
+    /// Of candidates, each with the numbers that it covers, which are below `elements`, and its
+    /// cost. Fewest candidates first, then least cost.
     pub fn least(elements: usize, candidates: &[(Vec<usize>, usize)]) -> Cover {
         let set = |numbers: &[usize]| {
             let mut set = FixedBitSet::with_capacity(elements);
             numbers.iter().for_each(|&n| set.insert(n));
             set
         };
-        let candidates: Vec<(FixedBitSet, usize)> = candidates.iter().map(|(n, cost)| (set(n), *cost)).collect();
-        // Of candidates that cover the same, the cheapest; none that covers a part of what another covers at no higher cost.
+        let candidates: Vec<(FixedBitSet, usize)> =
+            candidates.iter().map(|(n, cost)| (set(n), *cost)).collect();
+        // Of candidates that cover the same, the cheapest; none that covers a part of what another
+        // covers at no higher cost.
         let mut by: AHashMap<&FixedBitSet, usize> = AHashMap::new();
         for (i, (set, cost)) in candidates.iter().enumerate().filter(|(_, c)| !c.0.is_clear()) {
             let known = by.entry(set).or_insert(i);
@@ -121,25 +137,37 @@ impl Cover {
         chosen.sort_unstable();
         let useful = |&i: &usize| {
             let (set, cost) = &candidates[i];
-            !chosen.iter().any(|&j| j != i && set.is_subset(&candidates[j].0) && candidates[j].1 <= *cost)
+            !chosen
+                .iter()
+                .any(|&j| j != i && set.is_subset(&candidates[j].0) && candidates[j].1 <= *cost)
         };
         let kept: Vec<usize> = chosen.iter().copied().filter(useful).collect();
         let sets: Vec<(FixedBitSet, usize)> = kept.iter().map(|&i| candidates[i].clone()).collect();
         let mut all = FixedBitSet::with_capacity(elements);
         sets.iter().for_each(|(set, _)| all.union_with(set));
-        let having = (0..elements).map(|e| (0..sets.len()).filter(|&s| sets[s].0.contains(e)).collect()).collect();
+        let having = (0..elements)
+            .map(|e| (0..sets.len()).filter(|&s| sets[s].0.contains(e)).collect())
+            .collect();
         let mut search = Covering { sets: &sets, having, best: None, seen: 0 };
         search.extend(&all, &mut Vec::new(), 0);
-        let mut taken: Vec<usize> = search.best.map(|b| b.2).unwrap_or_default().into_iter().map(|s| kept[s]).collect();
+        let mut taken: Vec<usize> =
+            search.best.map(|b| b.2).unwrap_or_default().into_iter().map(|s| kept[s]).collect();
         taken.sort_unstable();
         Cover { taken, is_least: search.seen < MOST }
     }
 }
 
-/// The outcomes of a program that a model allows: what its loads read, thread by thread. Values that nobody writes are none of them.
+/// The outcomes of a program that a model allows: what its loads read, thread by thread. Values
+/// that nobody writes are none of them.
 pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u64>>, Diagnostic> {
     let values = |l: u32| {
-        let mut all: Vec<u64> = program.threads.iter().flatten().filter(|o| o.kind.writes() && o.location == l).map(|o| o.value).collect();
+        let mut all: Vec<u64> = program
+            .threads
+            .iter()
+            .flatten()
+            .filter(|o| o.kind.writes() && o.location == l)
+            .map(|o| o.value)
+            .collect();
         all.push(0);
         all.sort_unstable();
         all.dedup();
@@ -151,7 +179,8 @@ pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u6
         .enumerate()
         .flat_map(|(t, ops)| (0..ops.len()).filter(|&i| ops[i].kind.reads()).map(move |i| (t, i)))
         .collect();
-    let choices: Vec<Vec<u64>> = reads.iter().map(|&(t, i)| values(program.threads[t][i].location)).collect();
+    let choices: Vec<Vec<u64>> =
+        reads.iter().map(|&(t, i)| values(program.threads[t][i].location)).collect();
     let mut at = vec![0usize; reads.len()];
     let mut out = Vec::new();
     loop {
@@ -165,7 +194,9 @@ pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u6
             out.push(outcome);
         }
         // The next one, the last load first.
-        let Some(next) = (0..at.len()).rev().find(|&i| at[i] + 1 < choices[i].len()) else { return Ok(out) };
+        let Some(next) = (0..at.len()).rev().find(|&i| at[i] + 1 < choices[i].len()) else {
+            return Ok(out);
+        };
         at[next] += 1;
         at[next + 1..].fill(0);
     }

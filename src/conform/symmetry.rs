@@ -1,9 +1,12 @@
-//! Symmetries of a machine: renamings of processors, of addresses, and of the values at an address, under which it does the same.
+//! Symmetries of a machine: renamings of processors, of addresses, and of the values at an address,
+//! under which it does the same.
 //!
-//! Candidates are the swaps of two names. Each is verified on the reduced transition system: the system with its labels renamed must be bisimilar to it, by
-//! partition refinement of both together. As no two states of a reduced system are bisimilar, this also says which state goes where. Swaps that hold
-//! generate the group. Values are first swapped at one address; where that fails, at all. The initial value stays: memory models know it.
-//! Cost: a refinement for each candidate.
+//! Candidates are the swaps of two names. Each is verified on the reduced transition system: the
+//! system with its labels renamed must be bisimilar to it, by partition refinement of both
+//! together. As no two states of a reduced system are bisimilar, this also says which state goes
+//! where. Swaps that hold generate the group. Values are first swapped at one address; where that
+//! fails, at all. The initial value stays: memory models know it. Cost: a refinement for each
+//! candidate.
 
 use crate::alphabet::{Alphabet, Event};
 use ahash::AHashMap;
@@ -106,7 +109,11 @@ impl Group {
             let mut moved = Vec::new();
             for (i, j) in pairs(0, all.len()) {
                 let mut candidate = identity.clone();
-                let list = if what == "processors" { &mut candidate.processors } else { &mut candidate.addresses };
+                let list = if what == "processors" {
+                    &mut candidate.processors
+                } else {
+                    &mut candidate.addresses
+                };
                 *list = swapped(list.clone(), i, j);
                 if try_swap(candidate) {
                     moved.extend([i, j]);
@@ -114,8 +121,13 @@ impl Group {
             }
             told.extend(count(&mut moved).map(|n| format!("{n} {what}")));
         }
-        // Where a value has no address, the values at one address cannot be told from those at another.
-        if alphabet.events.iter().all(|e| e.address.is_some() || (e.value.is_none() && e.written.is_none())) {
+        // Where a value has no address, the values at one address cannot be told from those at
+        // another.
+        if alphabet
+            .events
+            .iter()
+            .all(|e| e.address.is_some() || (e.value.is_none() && e.written.is_none()))
+        {
             let (mut at_each, mut at_all) = (Vec::new(), Vec::new());
             for (i, j) in pairs(1, names.values.len()) {
                 let mut one = |address: usize| {
@@ -173,7 +185,12 @@ fn count(moved: &mut Vec<usize>) -> Option<usize> {
 }
 
 /// A renaming with what it makes of states, if the renamed system is bisimilar to the system.
-fn verified(alphabet: &Alphabet, lts: &Lts, mut candidate: Renaming, threads: usize) -> Option<Renaming> {
+fn verified(
+    alphabet: &Alphabet,
+    lts: &Lts,
+    mut candidate: Renaming,
+    threads: usize,
+) -> Option<Renaming> {
     let mut words = vec![LabelId::TAU];
     for word in &alphabet.words {
         let mut image: Vec<u32> = Vec::with_capacity(word.len());
@@ -200,6 +217,7 @@ fn verified(alphabet: &Alphabet, lts: &Lts, mut candidate: Renaming, threads: us
             return None;
         }
     }
-    candidate.states = (0..n).map(|s| original[blocks.block_of[n + s] as usize]).collect::<Option<_>>()?;
+    candidate.states =
+        (0..n).map(|s| original[blocks.block_of[n + s] as usize]).collect::<Option<_>>()?;
     Some(candidate)
 }

@@ -1,7 +1,8 @@
 //! A run of the machine that has a given history, and its replay.
 //!
-//! In: the model itself, not its reduction. The search is breadth-first over pairs of a state and the part of the history that lies behind, and
-//! follows only labels that can still lead to the whole; so the run is a shortest one. [`replay`] shares no code with the search: it takes the
+//! In: the model itself, not its reduction. The search is breadth-first over pairs of a state and
+//! the part of the history that lies behind, and follows only labels that can still lead to the
+//! whole; so the run is a shortest one. [`replay`] shares no code with the search: it takes the
 //! steps by hand and reads the history off their labels.
 
 use crate::alphabet::{Alphabet, Names, arguments};
@@ -42,8 +43,12 @@ pub struct Observation {
     pub number: Option<String>,
 }
 
-/// The observations of a run, in order. Histories and verdicts do not depend on them: they say how what is forbidden came about.
-pub fn observations<'t>(interface: &Interface, labels: impl Iterator<Item = &'t str>) -> Vec<Observation> {
+/// The observations of a run, in order. Histories and verdicts do not depend on them: they say how
+/// what is forbidden came about.
+pub fn observations<'t>(
+    interface: &Interface,
+    labels: impl Iterator<Item = &'t str>,
+) -> Vec<Observation> {
     let mut out = Vec::new();
     for part in labels.flat_map(parts) {
         let (name, arguments) = (name_of(part), arguments(part));
@@ -80,16 +85,23 @@ pub fn run(
     let mut at = 0;
     while at < nodes.len() {
         if at % 1024 == 0 {
-            budget.check(nodes.len() as u64).and_then(|()| budget.check_memory()).map_err(Diagnostic::stopped)?;
+            budget
+                .check(nodes.len() as u64)
+                .and_then(|()| budget.check_memory())
+                .map_err(Diagnostic::stopped)?;
         }
         let ((state, behind), ..) = nodes[at];
         lazy.successors(state, &mut steps)?;
         for (label, target) in steps.drain(..) {
-            let word = *words.entry(label).or_insert_with(|| alphabet.of_label.get(&model.label_text(label)).copied());
+            let word = *words
+                .entry(label)
+                .or_insert_with(|| alphabet.of_label.get(&model.label_text(label)).copied());
             let mut now = behind;
             if let Some(word) = word {
                 let mut next = histories[behind as usize].clone();
-                let Some(()) = follow(&mut sequences, alphabet, word, &mut next, wanted)? else { continue };
+                let Some(()) = follow(&mut sequences, alphabet, word, &mut next, wanted)? else {
+                    continue;
+                };
                 let fresh = histories.len() as u32;
                 now = *known.entry(next.clone()).or_insert(fresh);
                 if now == fresh {
@@ -98,7 +110,10 @@ pub fn run(
             }
             if met.insert((target, now), ()).is_none() {
                 nodes.push(((target, now), at, label));
-                let done = histories[now as usize].iter().zip(wanted).all(|(&h, w)| sequences.get(h) == w.as_slice());
+                let done = histories[now as usize]
+                    .iter()
+                    .zip(wanted)
+                    .all(|(&h, w)| sequences.get(h) == w.as_slice());
                 if done {
                     return Ok(Some(path(&lazy, &nodes)));
                 }
@@ -122,7 +137,8 @@ fn follow(
         let p = event.processor as usize;
         let Some(next) = sequences.after(history[p], e, event)? else { return Ok(None) };
         let list = sequences.get(next);
-        if list.len() > wanted[p].len() || !list.iter().zip(&wanted[p]).all(|(a, b)| a.leads_to(b)) {
+        if list.len() > wanted[p].len() || !list.iter().zip(&wanted[p]).all(|(a, b)| a.leads_to(b))
+        {
             return Ok(None);
         }
         history[p] = next;
@@ -143,7 +159,8 @@ fn path(lazy: &Lazy<'_>, nodes: &[(Node, usize, LabelId)]) -> Vec<Step> {
     out
 }
 
-/// Takes the steps of a run on the model by hand, and reads off what each processor did, in the names of `names`. Error: a step is none of the model's.
+/// Takes the steps of a run on the model by hand, and reads off what each processor did, in the
+/// names of `names`. Error: a step is none of the model's.
 pub fn replay<'m>(
     model: &'m dyn Model,
     interface: &Interface,
@@ -153,8 +170,10 @@ pub fn replay<'m>(
     let mut walk = Walk::new(model, 0)?;
     let mut texts = Vec::new();
     for step in steps {
-        let chosen = walk.moves().iter().position(|m| m.label == step.label && m.state == step.state);
-        let index = chosen.ok_or_else(|| Diagnostic::internal("a step of the run is none of the model"))?;
+        let chosen =
+            walk.moves().iter().position(|m| m.label == step.label && m.state == step.state);
+        let index =
+            chosen.ok_or_else(|| Diagnostic::internal("a step of the run is none of the model"))?;
         walk.take(index)?;
         texts.push(model.label_text(step.label));
     }
@@ -167,14 +186,21 @@ pub fn replay<'m>(
         let Some(&word) = alphabet.of_label.get(text) else { continue };
         for &e in &alphabet.words[word as usize] {
             let event = alphabet.events[e as usize];
-            let p = names.processors.iter().position(|n| *n == own.processors[event.processor as usize]);
-            let p = p.ok_or_else(|| Diagnostic::internal("a processor of the run is none of the machine"))?;
+            let p = names
+                .processors
+                .iter()
+                .position(|n| *n == own.processors[event.processor as usize]);
+            let p = p.ok_or_else(|| {
+                Diagnostic::internal("a processor of the run is none of the machine")
+            })?;
             if let Some(next) = sequences.after(lists[p], e, &event)? {
                 lists[p] = next;
             }
         }
     }
-    let known = |all: &[String], from: &[String], at: u32| all.iter().position(|n| *n == from[at as usize]).map(|i| i as u32);
+    let known = |all: &[String], from: &[String], at: u32| {
+        all.iter().position(|n| *n == from[at as usize]).map(|i| i as u32)
+    };
     let rename = |e: &Entry| Entry {
         address: e.address.and_then(|a| known(&names.addresses, &own.addresses, a)),
         value: e.value.and_then(|v| known(&names.values, &own.values, v)),

@@ -1,7 +1,9 @@
 //! A history as a litmus test that the herd tools read: X86, RISC-V, AArch64, or C.
 //!
-//! Plain operations only take what each language has for them; acquires and releases are written in RISC-V, AArch64 and C. The question is whether the values
-//! that the history's loads read can all be read ([`litmus`]), or whether the loads of its program read nothing but what is listed ([`self_checking`]).
+//! Plain operations only take what each language has for them; acquires and releases are written in
+//! RISC-V, AArch64 and C. The question is whether the values that the history's loads read can all
+//! be read ([`litmus`]), or whether the loads of its program read nothing but what is listed
+//! ([`self_checking`]).
 
 use mu_axioms::Architecture;
 use mu_axioms::Kind;
@@ -23,20 +25,24 @@ pub enum Language {
 }
 
 impl Language {
-    /// Those in which a model of a dialect can be asked about a history, the first one first. Models of no architecture that speak of acquires and releases are not
-    /// for X86; RISC-V has their words.
+    /// Those in which a model of a dialect can be asked about a history, the first one first.
+    /// Models of no architecture that speak of acquires and releases are not for X86; RISC-V
+    /// has their words.
     pub fn of(dialect: Dialect, history: &History) -> &'static [Language] {
         match dialect {
             Dialect::Of(Architecture::RiscV) => &[Language::RiscV],
             Dialect::Of(Architecture::AArch64) => &[Language::AArch64],
             Dialect::Of(Architecture::C11) => &[Language::C],
-            _ if history.threads.iter().flatten().any(|o| o.mark != Mark::Plain) => &[Language::RiscV],
+            _ if history.threads.iter().flatten().any(|o| o.mark != Mark::Plain) => {
+                &[Language::RiscV]
+            }
             _ => &[Language::X86, Language::RiscV],
         }
     }
 }
 
-/// The instructions of an operation, and the register that gets what it reads. `i` tells those of a thread apart.
+/// The instructions of an operation, and the register that gets what it reads. `i` tells those of a
+/// thread apart.
 fn instructions(language: Language, i: usize, o: &Operation) -> (Vec<String>, String) {
     const X86: [&str; 6] = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"];
     let (x, base) = (location_name(o.location), 20 + o.location);
@@ -94,8 +100,14 @@ pub fn litmus(history: &History, name: &str, language: Language) -> String {
     text(history, name, language, Question::Exists)
 }
 
-/// The text of a test that checks itself: whatever is run, the loads of a program read values of a list, each in the order of the loads.
-pub fn self_checking(program: &History, allowed: &[Vec<u64>], name: &str, language: Language) -> String {
+/// The text of a test that checks itself: whatever is run, the loads of a program read values of a
+/// list, each in the order of the loads.
+pub fn self_checking(
+    program: &History,
+    allowed: &[Vec<u64>],
+    name: &str,
+    language: Language,
+) -> String {
     text(program, name, language, Question::Forall(allowed))
 }
 
@@ -103,8 +115,13 @@ pub fn self_checking(program: &History, allowed: &[Vec<u64>], name: &str, langua
 fn registers(history: &History, language: Language) -> Vec<String> {
     let mut out = Vec::new();
     for (t, thread) in history.threads.iter().enumerate() {
-        for (reads, (i, o)) in thread.iter().enumerate().filter(|(_, o)| o.kind.reads()).enumerate() {
-            let name = if language == Language::C { format!("r{i}") } else { instructions(language, reads, o).1 };
+        for (reads, (i, o)) in thread.iter().enumerate().filter(|(_, o)| o.kind.reads()).enumerate()
+        {
+            let name = if language == Language::C {
+                format!("r{i}")
+            } else {
+                instructions(language, reads, o).1
+            };
             out.push(format!("{t}:{name}"));
         }
     }
@@ -114,7 +131,8 @@ fn registers(history: &History, language: Language) -> Vec<String> {
 fn condition(history: &History, language: Language, question: &Question<'_>) -> String {
     let registers = registers(history, language);
     let all = |values: &mut dyn Iterator<Item = u64>| {
-        let parts: Vec<String> = registers.iter().zip(values).map(|(r, v)| format!("{r}={v}")).collect();
+        let parts: Vec<String> =
+            registers.iter().zip(values).map(|(r, v)| format!("{r}={v}")).collect();
         if parts.is_empty() { "true".to_string() } else { parts.join(" /\\ ") }
     };
     match question {
@@ -155,21 +173,29 @@ fn text(history: &History, name: &str, language: Language, question: Question<'_
     if matches!(question, Question::Exists) {
         let _ = writeln!(out, "\"{}\"", history.text());
     }
-    let mut initial: Vec<String> = (0..history.locations()).map(|l| format!("{}=0;", location_name(l))).collect();
+    let mut initial: Vec<String> =
+        (0..history.locations()).map(|l| format!("{}=0;", location_name(l))).collect();
     let letter = if language == Language::AArch64 { "X" } else { "x" };
     if language != Language::X86 {
         for (t, thread) in history.threads.iter().enumerate() {
-            let mut used: Vec<u32> = thread.iter().filter(|o| o.kind != Kind::Fence).map(|o| o.location).collect();
+            let mut used: Vec<u32> =
+                thread.iter().filter(|o| o.kind != Kind::Fence).map(|o| o.location).collect();
             used.sort_unstable();
             used.dedup();
-            initial.extend(used.iter().map(|l| format!("{t}:{letter}{}={};", 20 + l, location_name(*l))));
+            initial.extend(
+                used.iter().map(|l| format!("{t}:{letter}{}={};", 20 + l, location_name(*l))),
+            );
         }
     }
     let _ = writeln!(out, "{{ {} }}", initial.join(" "));
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = columns.iter().map(|c| c.iter().map(String::len).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> =
+        columns.iter().map(|c| c.iter().map(String::len).max().unwrap_or(0)).collect();
     for row in 0..rows {
-        let cells = columns.iter().zip(&widths).map(|(c, &w)| format!(" {:w$} ", c.get(row).map_or("", String::as_str)));
+        let cells = columns
+            .iter()
+            .zip(&widths)
+            .map(|(c, &w)| format!(" {:w$} ", c.get(row).map_or("", String::as_str)));
         let _ = writeln!(out, "{};", cells.collect::<Vec<_>>().join("|"));
     }
     out += &condition;

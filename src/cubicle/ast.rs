@@ -1,7 +1,8 @@
-//! The syntax tree of a `.cub` file: names as written, nothing resolved. The parser makes it, the printer writes it, `check` reads it.
+//! The syntax tree of a `.cub` file: names as written, nothing resolved. The parser makes it, the
+//! printer writes it, `check` reads it.
 //!
-//! The several spellings of an access to memory (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X := t`, `write(p, X, t)`) are one here.
-//! Trees are equal if they differ in places only.
+//! The several spellings of an access to memory (`p @ X`, `[p]X`, `read(p, X)`; `p @ X := t`, `[p]X
+//! := t`, `write(p, X, t)`) are one here. Trees are equal if they differ in places only.
 
 use mu_base::source::Place;
 use num_rational::BigRational;
@@ -193,7 +194,9 @@ impl Term {
             Term::Number(_, _, place) => *place,
             Term::Name(name) | Term::Cell(name, _) => name.place,
             Term::By(name, of) => Place(name.place.0.to(of.place().0)),
-            Term::Add(a, b) | Term::Sub(a, b) | Term::Mul(a, b) => Place(a.place().0.to(b.place().0)),
+            Term::Add(a, b) | Term::Sub(a, b) | Term::Mul(a, b) => {
+                Place(a.place().0.to(b.place().0))
+            }
             Term::Neg(a) => a.place(),
         }
     }
@@ -213,7 +216,9 @@ impl Expr {
             },
             Expr::Implies(a, b) | Expr::Iff(a, b) => Place(a.place().0.to(b.place().0)),
             Expr::If(a, _, b) => Place(a.place().0.to(b.place().0)),
-            Expr::Quantified(_, names, body) => names.first().map_or(body.place(), |n| Place(n.place.0.to(body.place().0))),
+            Expr::Quantified(_, names, body) => {
+                names.first().map_or(body.place(), |n| Place(n.place.0.to(body.place().0)))
+            }
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The checker: a syntax tree becomes a typed [`System`], or a place and what is wrong there.
 //!
-//! Declarations may come in any order. A transition or claim whose formula is a disjunction becomes several. What a file's construct becomes is told
-//! in [`crate::system`]. The process that accesses memory in a transition is the parameter in brackets; without brackets the one named before
-//! `@`, else the first parameter (x86-tso-programs, section 2). Cost: linear, apart from normal forms.
+//! Declarations may come in any order. A transition or claim whose formula is a disjunction becomes
+//! several. What a file's construct becomes is told in [`crate::system`]. The process that accesses
+//! memory in a transition is the parameter in brackets; without brackets the one named before
+//! `@`, else the first parameter (x86-tso-programs, section 2). Cost: linear, apart from normal
+//! forms.
 
 use crate::ast::{self, Declared, Expr, File, Item, Name, Right};
-use crate::formula::{Allowed, Binding, Checked, Conjunct, Names, Predicate, Reader, Scope, refuse};
+use crate::formula::{
+    Allowed, Binding, Checked, Conjunct, Names, Predicate, Reader, Scope, refuse,
+};
 use crate::system::{
-    Atom, Case, Claim, ConsId, Constructor, Init, Kind, Proc, Symbol, SymbolId, System, Transition, TypeDecl, TypeId, Universal, Update,
-    Value,
+    Atom, Case, Claim, ConsId, Constructor, Init, Kind, Proc, Symbol, SymbolId, System, Transition,
+    TypeDecl, TypeId, Universal, Update, Value,
 };
 use mu_base::source::{Place, Span};
 use mu_base::{Diagnostic, Stage};
@@ -17,13 +21,18 @@ use std::collections::{HashMap, HashSet};
 /// Checks a file.
 ///
 /// # Errors
-/// The first fault found: unknown or doubled names, sorts that do not fit, wrong numbers of indices, accesses to memory by two processes, constructs
-/// that are not supported (named). A file without `init` is refused.
+/// The first fault found: unknown or doubled names, sorts that do not fit, wrong numbers of
+/// indices, accesses to memory by two processes, constructs that are not supported (named). A file
+/// without `init` is refused.
 pub fn check(file: &File) -> Result<System, Diagnostic> {
     let mut names = Names::default();
     let mut system = System {
-        types: ["proc", "bool", "int", "real"].map(|n| TypeDecl { name: n.into(), constructors: Vec::new() }).into(),
-        constructors: ["False", "True"].map(|n| Constructor { name: n.into(), of: TypeId::BOOL }).into(),
+        types: ["proc", "bool", "int", "real"]
+            .map(|n| TypeDecl { name: n.into(), constructors: Vec::new() })
+            .into(),
+        constructors: ["False", "True"]
+            .map(|n| Constructor { name: n.into(), of: TypeId::BOOL })
+            .into(),
         symbols: Vec::new(),
         processes: None,
         fixed: 0,
@@ -56,7 +65,10 @@ fn types<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Chec
             let cons = ConsId(system.constructors.len() as u32);
             if let Some(other) = names.constructors.insert(&c.text, cons) {
                 let of = &system.type_of(system.constructor(other).of).name;
-                return refuse(c.place.0, format!("there is a constructor `{}` already, of type `{of}`", c.text));
+                return refuse(
+                    c.place.0,
+                    format!("there is a constructor `{}` already, of type `{of}`", c.text),
+                );
             }
             system.constructors.push(Constructor { name: c.text.clone(), of: id });
             system.types[id.index()].constructors.push(cons);
@@ -72,13 +84,24 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                 let type_of = |n: &Name| match names.types.get(n.text.as_str()) {
                     Some(t) => Ok(*t),
                     None => {
-                        let known: Vec<_> = system.types.iter().map(|t| format!("`{}`", t.name)).collect();
-                        refuse(n.place.0, format!("`{}` is no type, expected one of {}", n.text, known.join(", ")))
+                        let known: Vec<_> =
+                            system.types.iter().map(|t| format!("`{}`", t.name)).collect();
+                        refuse(
+                            n.place.0,
+                            format!(
+                                "`{}` is no type, expected one of {}",
+                                n.text,
+                                known.join(", ")
+                            ),
+                        )
                     }
                 };
                 for index in indices {
                     if type_of(index)? != TypeId::PROC {
-                        return refuse(index.place.0, format!("`{}` cannot be an index, expected `proc`", index.text));
+                        return refuse(
+                            index.place.0,
+                            format!("`{}` cannot be an index, expected `proc`", index.text),
+                        );
                     }
                 }
                 let kind = match declared {
@@ -86,20 +109,35 @@ fn symbols<'a>(file: &'a File, system: &mut System, names: &mut Names<'a>) -> Ch
                     Declared::Plain => Kind::Plain,
                     Declared::Weak => Kind::Weak,
                 };
-                let symbol = Symbol { name: name.text.clone(), kind, arity: indices.len(), sort: type_of(sort)?, place: name.place };
+                let symbol = Symbol {
+                    name: name.text.clone(),
+                    kind,
+                    arity: indices.len(),
+                    sort: type_of(sort)?,
+                    place: name.place,
+                };
                 if names.constructors.contains_key(name.text.as_str()) {
-                    return refuse(name.place.0, format!("`{}` is a constructor already", name.text));
+                    return refuse(
+                        name.place.0,
+                        format!("`{}` is a constructor already", name.text),
+                    );
                 }
-                if let Some(other) = names.symbols.insert(&name.text, SymbolId(system.symbols.len() as u32)) {
+                if let Some(other) =
+                    names.symbols.insert(&name.text, SymbolId(system.symbols.len() as u32))
+                {
                     let message = format!("`{}` is declared twice", name.text);
-                    return Err(Diagnostic::at(Stage::Type, name.place.0, message).related(system.symbol(other).place.0, "first here"));
+                    return Err(Diagnostic::at(Stage::Type, name.place.0, message)
+                        .related(system.symbol(other).place.0, "first here"));
                 }
                 system.symbols.push(symbol);
             }
             Item::Predicate(name, params, body) => {
                 distinct(params.iter())?;
                 if names.predicates.insert(&name.text, Predicate { params, body }).is_some() {
-                    return refuse(name.place.0, format!("predicate `{}` is declared twice", name.text));
+                    return refuse(
+                        name.place.0,
+                        format!("predicate `{}` is declared twice", name.text),
+                    );
                 }
             }
             _ => {}
@@ -130,14 +168,23 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
                 let dnf = scope.dnf(body, true)?.into_iter().map(|c| c.cube).collect();
                 let made = Init { params: texts(params), dnf, place: *place };
                 if let Some(first) = init.replace(made) {
-                    let twice = Diagnostic::at(Stage::Type, place.0, "`init` stands twice, expected one");
+                    let twice =
+                        Diagnostic::at(Stage::Type, place.0, "`init` stands twice, expected one");
                     return Err(twice.related(first.place.0, "first here"));
                 }
             }
-            Item::Invariant(params, body, place) => claims(system, names, params, body, *place, &mut invariants)?,
-            Item::Unsafe(params, body, place) => claims(system, names, params, body, *place, &mut unsafes)?,
+            Item::Invariant(params, body, place) => {
+                claims(system, names, params, body, *place, &mut invariants)?
+            }
+            Item::Unsafe(params, body, place) => {
+                claims(system, names, params, body, *place, &mut unsafes)?
+            }
             Item::Transition { name, params, requires, updates } => {
-                Declaration { name, params, requires: requires.as_ref(), updates }.check(system, names, &mut transitions)?;
+                Declaration { name, params, requires: requires.as_ref(), updates }.check(
+                    system,
+                    names,
+                    &mut transitions,
+                )?;
             }
             Item::Processes(n, place) => {
                 if processes.replace(*n).is_some() {
@@ -149,8 +196,11 @@ fn bodies(file: &File, system: &mut System, names: &Names<'_>) -> Checked<()> {
             Item::Predicate(..) => {}
         }
     }
-    system.init = init.ok_or_else(|| Diagnostic::new(Stage::Type, "the file has no `init`: expected what holds at first"))?;
-    (system.processes, system.invariants, system.unsafes, system.transitions) = (processes, invariants, unsafes, transitions);
+    system.init = init.ok_or_else(|| {
+        Diagnostic::new(Stage::Type, "the file has no `init`: expected what holds at first")
+    })?;
+    (system.processes, system.invariants, system.unsafes, system.transitions) =
+        (processes, invariants, unsafes, transitions);
     Ok(())
 }
 
@@ -166,12 +216,32 @@ fn scope<'s, 'a, 'n>(
     allowed: Allowed,
 ) -> Checked<Scope<'s, 'a>> {
     distinct(params.clone())?;
-    let bindings: HashMap<_, _> = params.enumerate().map(|(i, p)| (p.text.clone(), Binding::Proc(Proc::Var(i as u32)))).collect();
+    let bindings: HashMap<_, _> = params
+        .enumerate()
+        .map(|(i, p)| (p.text.clone(), Binding::Proc(Proc::Var(i as u32))))
+        .collect();
     let declared = bindings.len() as u32;
-    Ok(Scope { system, names, bindings, reader, allowed, declared, next: declared, reads: false, unfolding: Vec::new() })
+    Ok(Scope {
+        system,
+        names,
+        bindings,
+        reader,
+        allowed,
+        declared,
+        next: declared,
+        reads: false,
+        unfolding: Vec::new(),
+    })
 }
 
-fn claims(system: &System, names: &Names<'_>, params: &[Name], body: &Expr, place: Place, out: &mut Vec<Claim>) -> Checked<()> {
+fn claims(
+    system: &System,
+    names: &Names<'_>,
+    params: &[Name],
+    body: &Expr,
+    place: Place,
+    out: &mut Vec<Claim>,
+) -> Checked<()> {
     let mut scope = scope(system, names, params.iter(), Reader::Named, Allowed::Exists)?;
     for conjunct in scope.dnf(body, true)? {
         let mut params = texts(params);
@@ -179,7 +249,9 @@ fn claims(system: &System, names: &Names<'_>, params: &[Name], body: &Expr, plac
         if let Some((number, name)) = conjunct.exists {
             let to = params.len() as u32;
             params.push(fresh(&params, &name));
-            cube.iter_mut().for_each(|a| a.map_procs(&mut |p| if p == Proc::Var(number) { Proc::Var(to) } else { p }));
+            cube.iter_mut().for_each(|a| {
+                a.map_procs(&mut |p| if p == Proc::Var(number) { Proc::Var(to) } else { p })
+            });
         }
         out.push(Claim { params, cube, place });
     }
@@ -215,7 +287,8 @@ impl Declaration<'_> {
         };
         let fences = guard.iter().any(|c| c.cube.iter().any(|a| matches!(a, Atom::Fence(_))));
         scope.allowed = Allowed::None;
-        let updates = self.updates.iter().map(|u| update(&mut scope, u)).collect::<Checked<Vec<_>>>()?;
+        let updates =
+            self.updates.iter().map(|u| update(&mut scope, u)).collect::<Checked<Vec<_>>>()?;
         self.overlaps(system, &updates)?;
         let writes = updates.iter().any(|u| system.symbol(u.symbol()).kind == Kind::Weak);
         let accesses = scope.reads || writes || fences;
@@ -240,17 +313,26 @@ impl Declaration<'_> {
         let mut marked = self.params.iter().enumerate().filter(|p| p.1.1);
         if let Some((i, _)) = marked.next() {
             if let Some((_, (name, _))) = marked.next() {
-                return refuse(name.place.0, "one process accesses memory in a transition, expected brackets around one parameter");
+                return refuse(
+                    name.place.0,
+                    "one process accesses memory in a transition, expected brackets around one parameter",
+                );
             }
             return Ok((Some(Proc::Var(i as u32)), true));
         }
-        let named = self.requires.and_then(reader).or_else(|| self.updates.iter().find_map(|u| u.by.as_ref())).or_else(|| {
-            let rights = self.updates.iter().flat_map(|u| match &u.right {
-                Right::Value(v) => vec![(None, v)],
-                Right::Cases(cases) => cases.iter().map(|(c, v)| (c.as_ref(), v)).collect(),
+        let named = self
+            .requires
+            .and_then(reader)
+            .or_else(|| self.updates.iter().find_map(|u| u.by.as_ref()))
+            .or_else(|| {
+                let rights = self.updates.iter().flat_map(|u| match &u.right {
+                    Right::Value(v) => vec![(None, v)],
+                    Right::Cases(cases) => cases.iter().map(|(c, v)| (c.as_ref(), v)).collect(),
+                });
+                rights.into_iter().find_map(|(c, v)| {
+                    c.and_then(reader).or(if let ast::Value::Term(t) = v { reads(t) } else { None })
+                })
             });
-            rights.into_iter().find_map(|(c, v)| c.and_then(reader).or(if let ast::Value::Term(t) = v { reads(t) } else { None }))
-        });
         if let Some(name) = named {
             return Ok((Some(scope.process(name)?), false));
         }
@@ -264,15 +346,22 @@ impl Declaration<'_> {
                     continue;
                 }
                 if let (Update::Assign { args: a, .. }, Update::Assign { args: b, .. }) = (u, v)
-                    && a.iter()
-                        .zip(b)
-                        .any(|(p, q)| p != q && matches!((p, q), (Proc::Var(_), Proc::Var(_)) | (Proc::Fixed(_), Proc::Fixed(_))))
+                    && a.iter().zip(b).any(|(p, q)| {
+                        p != q
+                            && matches!(
+                                (p, q),
+                                (Proc::Var(_), Proc::Var(_)) | (Proc::Fixed(_), Proc::Fixed(_))
+                            )
+                    })
                 {
                     continue;
                 }
                 let name = &system.symbol(u.symbol()).name;
-                let twice = format!("`{name}` is updated twice and the cells may be the same, expected one update, with `case`");
-                return Err(Diagnostic::at(Stage::Type, update_place(u), twice).related(update_place(v), "first here"));
+                let twice = format!(
+                    "`{name}` is updated twice and the cells may be the same, expected one update, with `case`"
+                );
+                return Err(Diagnostic::at(Stage::Type, update_place(u), twice)
+                    .related(update_place(v), "first here"));
             }
         }
         Ok(())
@@ -302,7 +391,9 @@ fn reader(e: &Expr) -> Option<&Name> {
 fn reads(t: &ast::Term) -> Option<&Name> {
     match t {
         ast::Term::By(by, _) => Some(by),
-        ast::Term::Add(a, b) | ast::Term::Sub(a, b) | ast::Term::Mul(a, b) => reads(a).or_else(|| reads(b)),
+        ast::Term::Add(a, b) | ast::Term::Sub(a, b) | ast::Term::Mul(a, b) => {
+            reads(a).or_else(|| reads(b))
+        }
         ast::Term::Neg(a) => reads(a),
         ast::Term::Number(..) | ast::Term::Name(_) | ast::Term::Cell(..) => None,
     }
@@ -313,7 +404,8 @@ fn disjunct(base: &Transition, conjunct: Conjunct) -> Transition {
     let mut t = base.clone();
     let (mut guard, mut universal) = (conjunct.cube, conjunct.universal);
     if let Some((number, name)) = conjunct.exists {
-        // The numbers of bound variables from here on are one higher, that of the new parameter is the first after the declared ones.
+        // The numbers of bound variables from here on are one higher, that of the new parameter is
+        // the first after the declared ones.
         let to = t.declared as u32;
         let mut map = |p: Proc| match p {
             Proc::Var(v) if v == number => Proc::Var(to),
@@ -336,10 +428,16 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
     let info = scope.system.symbol(symbol);
     let (kind, arity, sort) = (info.kind, info.arity, info.sort);
     if kind == Kind::Constant {
-        return refuse(u.name.place.0, format!("`{}` is a constant and cannot be updated", u.name.text));
+        return refuse(
+            u.name.place.0,
+            format!("`{}` is a constant and cannot be updated", u.name.text),
+        );
     }
     if arity != u.args.len() {
-        return refuse(u.name.place.0, format!("`{}` is used with {} indices, expected {arity}", u.name.text, u.args.len()));
+        return refuse(
+            u.name.place.0,
+            format!("`{}` is used with {} indices, expected {arity}", u.name.text, u.args.len()),
+        );
     }
     writer(scope, u, kind)?;
     let place = u.name.place;
@@ -353,8 +451,10 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
             let mut bound = Vec::new();
             for arg in &u.args {
                 if arg.text.starts_with('#') || scope.bindings.contains_key(&arg.text) {
-                    let message =
-                        format!("`{}` is a process already; `case` updates all cells, expected a new name for their index", arg.text);
+                    let message = format!(
+                        "`{}` is a process already; `case` updates all cells, expected a new name for their index",
+                        arg.text
+                    );
                     return refuse(arg.place.0, message);
                 }
                 bound.push((scope.next, arg.text.clone()));
@@ -389,15 +489,20 @@ fn update(scope: &mut Scope<'_, '_>, u: &ast::Update) -> Checked<Update> {
 fn writer(scope: &Scope<'_, '_>, u: &ast::Update, kind: Kind) -> Checked<()> {
     let Reader::Actor(actor) = scope.reader else { return Ok(()) };
     match (&u.by, kind) {
-        (Some(by), Kind::Weak) if actor != Some(scope.process(by)?) => {
-            refuse(by.place.0, "all accesses to memory of a transition are by one process, expected the same as before")
-        }
-        (Some(by), Kind::Plain | Kind::Constant) => {
-            refuse(by.place.0, format!("`{}` is not in memory, expected it without `{} @`", u.name.text, by.text))
-        }
+        (Some(by), Kind::Weak) if actor != Some(scope.process(by)?) => refuse(
+            by.place.0,
+            "all accesses to memory of a transition are by one process, expected the same as before",
+        ),
+        (Some(by), Kind::Plain | Kind::Constant) => refuse(
+            by.place.0,
+            format!("`{}` is not in memory, expected it without `{} @`", u.name.text, by.text),
+        ),
         (None, Kind::Weak) if actor.is_none() => refuse(
             u.name.place.0,
-            format!("`{}` is in memory: expected a process that writes it, a parameter in brackets `[p]`", u.name.text),
+            format!(
+                "`{}` is in memory: expected a process that writes it, a parameter in brackets `[p]`",
+                u.name.text
+            ),
         ),
         _ => Ok(()),
     }
@@ -419,7 +524,11 @@ fn fixed(system: &mut System, file: &File) -> Checked<()> {
         }
         p
     };
-    let cubes = system.init.dnf.iter_mut().chain(system.invariants.iter_mut().chain(&mut system.unsafes).map(|c| &mut c.cube));
+    let cubes = system
+        .init
+        .dnf
+        .iter_mut()
+        .chain(system.invariants.iter_mut().chain(&mut system.unsafes).map(|c| &mut c.cube));
     for atom in cubes.flatten() {
         atom.map_procs(&mut see);
     }
@@ -430,8 +539,17 @@ fn fixed(system: &mut System, file: &File) -> Checked<()> {
     }
     system.fixed = most;
     if let Some(n) = system.processes.filter(|n| *n < most) {
-        let place = file.items.iter().find_map(|i| if let Item::Processes(_, p) = i { Some(p.0) } else { None }).unwrap_or_default();
-        return refuse(place, format!("the file speaks of process #{most}, expected at least so many processes, found {n}"));
+        let place = file
+            .items
+            .iter()
+            .find_map(|i| if let Item::Processes(_, p) = i { Some(p.0) } else { None })
+            .unwrap_or_default();
+        return refuse(
+            place,
+            format!(
+                "the file speaks of process #{most}, expected at least so many processes, found {n}"
+            ),
+        );
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! Terms and formulas checked: names resolved, sorts fitted, formulas in disjunctive normal form. Syntax tree → parts of [`crate::system`].
+//! Terms and formulas checked: names resolved, sorts fitted, formulas in disjunctive normal form.
+//! Syntax tree → parts of [`crate::system`].
 //!
-//! Quantifiers: `forall_other` stays as it is, `exists_other` becomes a process of its own, `forall` and `exists` without *other* are these and one
-//! instance for each parameter. One existential in a conjunct, no quantifier inside a quantifier: what goes beyond is refused by name.
-//! Cost: the size of the normal form, of which [`MOST_CUBES`] cubes are allowed.
+//! Quantifiers: `forall_other` stays as it is, `exists_other` becomes a process of its own,
+//! `forall` and `exists` without *other* are these and one instance for each parameter. One
+//! existential in a conjunct, no quantifier inside a quantifier: what goes beyond is refused by
+//! name. Cost: the size of the normal form, of which [`MOST_CUBES`] cubes are allowed.
 
 use crate::ast::{self, Cmp, Expr, Name};
 use crate::system::{Access, Atom, Cube, Op, Proc, Sum, SymbolId, System, Term, TypeId, Universal};
@@ -99,17 +101,28 @@ impl Scope<'_, '_> {
     /// A process by its name.
     pub(crate) fn process(&self, name: &Name) -> Checked<Proc> {
         if let Some(n) = name.text.strip_prefix('#') {
-            let n = n.parse().or_else(|_| refuse(name.place.0, format!("`{}` is no process", name.text)))?;
+            let n = n
+                .parse()
+                .or_else(|_| refuse(name.place.0, format!("`{}` is no process", name.text)))?;
             return Ok(Proc::Fixed(n));
         }
         match self.bindings.get(&name.text) {
             Some(Binding::Proc(p) | Binding::Term(Term::Proc(p), _)) => Ok(*p),
-            Some(Binding::Term(..)) => refuse(name.place.0, format!("`{}` is no process here", name.text)),
+            Some(Binding::Term(..)) => {
+                refuse(name.place.0, format!("`{}` is no process here", name.text))
+            }
             None => {
                 let mut known: Vec<_> = self.bindings.keys().map(|k| format!("`{k}`")).collect();
                 known.sort();
-                let known = if known.is_empty() { "there is none here".into() } else { format!("here are {}", known.join(", ")) };
-                refuse(name.place.0, format!("`{}` is no process, expected a process variable: {known}", name.text))
+                let known = if known.is_empty() {
+                    "there is none here".into()
+                } else {
+                    format!("here are {}", known.join(", "))
+                };
+                refuse(
+                    name.place.0,
+                    format!("`{}` is no process, expected a process variable: {known}", name.text),
+                )
             }
         }
     }
@@ -117,25 +130,44 @@ impl Scope<'_, '_> {
     pub(crate) fn symbol(&self, name: &Name) -> Checked<SymbolId> {
         match self.names.symbols.get(name.text.as_str()) {
             Some(id) => Ok(*id),
-            None if self.names.constructors.contains_key(name.text.as_str()) => {
-                refuse(name.place.0, format!("`{}` is a constructor, expected a variable", name.text))
-            }
-            None => refuse(name.place.0, format!("`{}` is not declared, expected a variable, array, constant or constructor", name.text)),
+            None if self.names.constructors.contains_key(name.text.as_str()) => refuse(
+                name.place.0,
+                format!("`{}` is a constructor, expected a variable", name.text),
+            ),
+            None => refuse(
+                name.place.0,
+                format!(
+                    "`{}` is not declared, expected a variable, array, constant or constructor",
+                    name.text
+                ),
+            ),
         }
     }
     fn access(&mut self, name: &Name, args: &[Name], by: Option<&Name>) -> Checked<Access> {
         let symbol = self.symbol(name)?;
         let info = self.system.symbol(symbol);
         if info.arity != args.len() {
-            let message = format!("`{}` has {} and is used with {}", name.text, indices(info.arity), indices(args.len()));
-            return Err(Diagnostic::at(Stage::Type, name.place.0, message).related(info.place.0, "it is declared here"));
+            let message = format!(
+                "`{}` has {} and is used with {}",
+                name.text,
+                indices(info.arity),
+                indices(args.len())
+            );
+            return Err(Diagnostic::at(Stage::Type, name.place.0, message)
+                .related(info.place.0, "it is declared here"));
         }
         let args = args.iter().map(|a| self.process(a)).collect::<Checked<Vec<_>>>()?;
         let weak = info.kind == crate::system::Kind::Weak;
         let by = match (by, weak) {
             (None, false) => None,
             (Some(by), false) => {
-                return refuse(by.place.0, format!("`{}` is not in memory, expected it without `{} @`", name.text, by.text));
+                return refuse(
+                    by.place.0,
+                    format!(
+                        "`{}` is not in memory, expected it without `{} @`",
+                        name.text, by.text
+                    ),
+                );
             }
             (by, true) => self.looks(name, by)?,
         };
@@ -145,19 +177,26 @@ impl Scope<'_, '_> {
     fn looks(&mut self, name: &Name, by: Option<&Name>) -> Checked<Option<Proc>> {
         let named = by.map(|n| self.process(n)).transpose()?;
         match (self.reader, named) {
-            (Reader::Memory, Some(_)) => {
-                refuse(name.place.0, format!("at first all processes see the same, expected `{}` alone", name.text))
-            }
+            (Reader::Memory, Some(_)) => refuse(
+                name.place.0,
+                format!("at first all processes see the same, expected `{}` alone", name.text),
+            ),
             (Reader::Memory, None) => Ok(None),
             (Reader::Named, named) => Ok(named),
             (Reader::Actor(actor), named) => {
                 self.reads = true;
                 let Some(actor) = actor else {
-                    let message = format!("`{}` is in memory: expected a process that reads it, a parameter in brackets `[p]`", name.text);
+                    let message = format!(
+                        "`{}` is in memory: expected a process that reads it, a parameter in brackets `[p]`",
+                        name.text
+                    );
                     return refuse(name.place.0, message);
                 };
                 if named.is_some_and(|n| n != actor) {
-                    return refuse(name.place.0, "all accesses to memory of a transition are by one process, expected the same as before");
+                    return refuse(
+                        name.place.0,
+                        "all accesses to memory of a transition are by one process, expected the same as before",
+                    );
                 }
                 Ok(Some(actor))
             }
@@ -174,8 +213,12 @@ impl Scope<'_, '_> {
             ast::Term::Cell(name, args) => self.access(name, args, None).map(|a| self.cell(a)),
             ast::Term::By(by, of) => match &**of {
                 ast::Term::Name(name) => self.access(name, &[], Some(by)).map(|a| self.cell(a)),
-                ast::Term::Cell(name, args) => self.access(name, args, Some(by)).map(|a| self.cell(a)),
-                other => refuse(other.place().0, "expected a variable or a cell of an array after `@`"),
+                ast::Term::Cell(name, args) => {
+                    self.access(name, args, Some(by)).map(|a| self.cell(a))
+                }
+                other => {
+                    refuse(other.place().0, "expected a variable or a cell of an array after `@`")
+                }
             },
             ast::Term::Add(a, b) => self.add(a, b, false),
             ast::Term::Sub(a, b) => self.add(a, b, true),
@@ -189,7 +232,10 @@ impl Scope<'_, '_> {
                 match (x.as_constant(), y.as_constant()) {
                     (Some(c), _) => Ok((Term::Sum(scale(y.clone(), c)), sort)),
                     (_, Some(c)) => Ok((Term::Sum(scale(x.clone(), c)), sort)),
-                    _ => refuse(t_place(a, b), "this multiplies two variables, expected a number as one of the factors"),
+                    _ => refuse(
+                        t_place(a, b),
+                        "this multiplies two variables, expected a number as one of the factors",
+                    ),
                 }
             }
         }
@@ -210,7 +256,10 @@ impl Scope<'_, '_> {
     fn cell(&self, access: Access) -> (Term, Sort) {
         let sort = self.system.symbol(access.symbol).sort;
         let term = if sort.is_numeric() {
-            Term::Sum(Sum { constant: BigRational::zero(), terms: vec![(access, BigRational::from_integer(1.into()))] })
+            Term::Sum(Sum {
+                constant: BigRational::zero(),
+                terms: vec![(access, BigRational::from_integer(1.into()))],
+            })
         } else {
             Term::Cell(access)
         };
@@ -219,7 +268,10 @@ impl Scope<'_, '_> {
     fn sum(&mut self, t: &ast::Term) -> Checked<(Sum, Sort)> {
         match self.term(t)? {
             (Term::Sum(sum), sort) => Ok((sum, sort)),
-            (_, sort) => refuse(t.place().0, format!("`{t}` is of type {}, expected a number", self.shown(sort))),
+            (_, sort) => refuse(
+                t.place().0,
+                format!("`{t}` is of type {}, expected a number", self.shown(sort)),
+            ),
         }
     }
     fn add(&mut self, a: &ast::Term, b: &ast::Term, minus: bool) -> Checked<(Term, Sort)> {
@@ -230,10 +282,15 @@ impl Scope<'_, '_> {
     }
     fn joined(&self, a: Sort, b: Sort, at: &ast::Term) -> Checked<Sort> {
         match (a, b) {
-            (Sort::Whole, s) if s == Sort::Whole || matches!(s, Sort::Is(t) if t.is_numeric()) => Ok(s),
+            (Sort::Whole, s) if s == Sort::Whole || matches!(s, Sort::Is(t) if t.is_numeric()) => {
+                Ok(s)
+            }
             (Sort::Is(t), Sort::Whole) if t.is_numeric() => Ok(a),
             (a, b) if a == b => Ok(a),
-            (a, b) => refuse(at.place().0, format!("`{at}` is of type {}, expected {}", self.shown(b), self.shown(a))),
+            (a, b) => refuse(
+                at.place().0,
+                format!("`{at}` is of type {}, expected {}", self.shown(b), self.shown(a)),
+            ),
         }
     }
     fn shown(&self, sort: Sort) -> String {
@@ -248,15 +305,32 @@ impl Scope<'_, '_> {
         match sort {
             Sort::Is(s) if s == wanted => Ok(term),
             Sort::Whole if wanted.is_numeric() => Ok(term),
-            _ => refuse(t.place().0, format!("`{t}` is of type {}, expected {}", self.shown(sort), self.shown(Sort::Is(wanted)))),
+            _ => refuse(
+                t.place().0,
+                format!(
+                    "`{t}` is of type {}, expected {}",
+                    self.shown(sort),
+                    self.shown(Sort::Is(wanted))
+                ),
+            ),
         }
     }
-    fn compare(&mut self, a: &ast::Term, cmp: Cmp, b: &ast::Term, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn compare(
+        &mut self,
+        a: &ast::Term,
+        cmp: Cmp,
+        b: &ast::Term,
+        positive: bool,
+    ) -> Checked<Vec<Conjunct>> {
         let ((x, s), (y, t)) = (self.term(a)?, self.term(b)?);
         let sort = self.joined(s, t, b)?;
-        let ordered = matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
+        let ordered =
+            matches!(sort, Sort::Whole | Sort::Is(TypeId::PROC | TypeId::INT | TypeId::REAL));
         if !ordered && !matches!(cmp, Cmp::Eq | Cmp::Neq) {
-            return refuse(a.place().0, format!("values of type {} have no order, expected `=` or `<>`", self.shown(sort)));
+            return refuse(
+                a.place().0,
+                format!("values of type {} have no order, expected `=` or `<>`", self.shown(sort)),
+            );
         }
         let (x, op, y) = match (cmp, positive) {
             (Cmp::Eq, true) | (Cmp::Neq, false) => (x, Op::Eq, y),
@@ -266,7 +340,10 @@ impl Scope<'_, '_> {
             (Cmp::Gt, true) | (Cmp::Le, false) => (y, Op::Lt, x),
             (Cmp::Ge, true) | (Cmp::Lt, false) => (y, Op::Le, x),
         };
-        Ok(constant_answer(&x, op, &y).map_or_else(|| vec![Conjunct { cube: vec![Atom::Compare(x, op, y)], ..Conjunct::default() }], truth))
+        Ok(constant_answer(&x, op, &y).map_or_else(
+            || vec![Conjunct { cube: vec![Atom::Compare(x, op, y)], ..Conjunct::default() }],
+            truth,
+        ))
     }
     /// The normal form of a formula, or of its negation.
     pub(crate) fn dnf(&mut self, e: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
@@ -307,15 +384,26 @@ impl Scope<'_, '_> {
         }
     }
     fn fence(&mut self, by: Option<&Name>, place: Span, positive: bool) -> Checked<Vec<Conjunct>> {
-        let Reader::Actor(actor) = self.reader else { return refuse(place, "`fence` is for guards, expected none here") };
+        let Reader::Actor(actor) = self.reader else {
+            return refuse(place, "`fence` is for guards, expected none here");
+        };
         let Some(actor) = actor else {
-            return refuse(place, "`fence()` waits for the buffer of a process, expected a parameter in brackets `[p]`");
+            return refuse(
+                place,
+                "`fence()` waits for the buffer of a process, expected a parameter in brackets `[p]`",
+            );
         };
         if by.map(|n| self.process(n)).transpose()?.is_some_and(|p| p != actor) {
-            return refuse(place, "a transition waits for its own process only, expected the process that accesses memory");
+            return refuse(
+                place,
+                "a transition waits for its own process only, expected the process that accesses memory",
+            );
         }
         if !positive {
-            return refuse(place, "`fence` cannot be negated: no program sees that its buffer is not empty");
+            return refuse(
+                place,
+                "`fence` cannot be negated: no program sees that its buffer is not empty",
+            );
         }
         Ok(vec![Conjunct { cube: vec![Atom::Fence(actor)], ..Conjunct::default() }])
     }
@@ -325,7 +413,15 @@ impl Scope<'_, '_> {
             return refuse(name.place.0, format!("`{}` is no predicate", name.text));
         };
         if predicate.params.len() != args.len() {
-            return refuse(name.place.0, format!("`{}` takes {} arguments, found {}", name.text, predicate.params.len(), args.len()));
+            return refuse(
+                name.place.0,
+                format!(
+                    "`{}` takes {} arguments, found {}",
+                    name.text,
+                    predicate.params.len(),
+                    args.len()
+                ),
+            );
         }
         if self.unfolding.contains(&name.text) {
             return refuse(name.place.0, format!("predicate `{}` uses itself", name.text));
@@ -333,7 +429,10 @@ impl Scope<'_, '_> {
         let mut bindings = HashMap::new();
         for (param, arg) in predicate.params.iter().zip(args) {
             let (term, sort) = self.term(arg)?;
-            bindings.insert(param.text.clone(), if let Term::Proc(p) = term { Binding::Proc(p) } else { Binding::Term(term, sort) });
+            bindings.insert(
+                param.text.clone(),
+                if let Term::Proc(p) = term { Binding::Proc(p) } else { Binding::Term(term, sort) },
+            );
         }
         let outer = std::mem::replace(&mut self.bindings, bindings);
         self.unfolding.push(name.text.clone());
@@ -342,16 +441,28 @@ impl Scope<'_, '_> {
         self.bindings = outer;
         result.map_err(|d| d.related(name.place.0, "the predicate is used here"))
     }
-    fn quantified(&mut self, q: ast::Quantifier, vars: &[Name], body: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn quantified(
+        &mut self,
+        q: ast::Quantifier,
+        vars: &[Name],
+        body: &Expr,
+        positive: bool,
+    ) -> Checked<Vec<Conjunct>> {
         let place = vars[0].place.0;
         let all = q.all == positive;
         let unsupported = |message: &str| Err(Diagnostic::at(Stage::Unsupported, place, message));
         match (self.allowed, all) {
             (Allowed::None, _) => return unsupported("no quantifier may stand here"),
-            (Allowed::Exists, true) => return unsupported("`forall` may not stand here: it speaks of some processes only"),
+            (Allowed::Exists, true) => {
+                return unsupported(
+                    "`forall` may not stand here: it speaks of some processes only",
+                );
+            }
             _ => {}
         }
-        let [var] = vars else { return unsupported("one quantified process at a time is supported") };
+        let [var] = vars else {
+            return unsupported("one quantified process at a time is supported");
+        };
         let mut out = truth(all);
         if !q.other {
             for param in 0..self.declared {
@@ -363,8 +474,16 @@ impl Scope<'_, '_> {
         self.next += 1;
         let mut part = self.bound(var, Proc::Var(number), body, positive)?;
         if all {
-            let universal = Universal { name: var.text.clone(), var: number, dnf: part.into_iter().map(|c| c.cube).collect() };
-            return both(&out, &[Conjunct { universal: vec![universal], ..Conjunct::default() }], body);
+            let universal = Universal {
+                name: var.text.clone(),
+                var: number,
+                dnf: part.into_iter().map(|c| c.cube).collect(),
+            };
+            return both(
+                &out,
+                &[Conjunct { universal: vec![universal], ..Conjunct::default() }],
+                body,
+            );
         }
         for conjunct in &mut part {
             conjunct.exists = Some((number, var.text.clone()));
@@ -372,7 +491,13 @@ impl Scope<'_, '_> {
         either(out, part, body)
     }
     /// A quantifier's body with its variable bound; quantifiers inside are refused.
-    fn bound(&mut self, var: &Name, to: Proc, body: &Expr, positive: bool) -> Checked<Vec<Conjunct>> {
+    fn bound(
+        &mut self,
+        var: &Name,
+        to: Proc,
+        body: &Expr,
+        positive: bool,
+    ) -> Checked<Vec<Conjunct>> {
         let before = self.bindings.insert(var.text.clone(), Binding::Proc(to));
         let allowed = std::mem::replace(&mut self.allowed, Allowed::None);
         let result = self.dnf(body, positive);
@@ -403,7 +528,11 @@ fn truth(value: bool) -> Vec<Conjunct> {
 }
 
 fn too_many<T>(at: &Expr) -> Checked<T> {
-    Err(Diagnostic::at(Stage::Unsupported, at.place().0, format!("the disjunctive normal form of this has more than {MOST_CUBES} cubes")))
+    Err(Diagnostic::at(
+        Stage::Unsupported,
+        at.place().0,
+        format!("the disjunctive normal form of this has more than {MOST_CUBES} cubes"),
+    ))
 }
 
 fn either(mut a: Vec<Conjunct>, b: Vec<Conjunct>, at: &Expr) -> Checked<Vec<Conjunct>> {
@@ -427,7 +556,11 @@ fn both(a: &[Conjunct], b: &[Conjunct], at: &Expr) -> Checked<Vec<Conjunct>> {
             z.universal.extend(y.universal.iter().cloned());
             if let Some(e) = &y.exists {
                 if z.exists.as_ref().is_some_and(|x| x.0 != e.0) {
-                    return Err(Diagnostic::at(Stage::Unsupported, at.place().0, "two `exists` in one conjunction are not supported"));
+                    return Err(Diagnostic::at(
+                        Stage::Unsupported,
+                        at.place().0,
+                        "two `exists` in one conjunction are not supported",
+                    ));
                 }
                 z.exists = Some(e.clone());
             }
@@ -443,7 +576,10 @@ fn add(a: Sum, b: Sum) -> Sum {
     for (cell, factor) in b.terms {
         *terms.entry(cell).or_insert_with(BigRational::zero) += factor;
     }
-    Sum { constant: a.constant + b.constant, terms: terms.into_iter().filter(|(_, f)| !f.is_zero()).collect() }
+    Sum {
+        constant: a.constant + b.constant,
+        terms: terms.into_iter().filter(|(_, f)| !f.is_zero()).collect(),
+    }
 }
 
 /// A multiple of a sum.
@@ -451,7 +587,10 @@ fn scale(a: Sum, by: &BigRational) -> Sum {
     if by.is_zero() {
         return Sum::constant(BigRational::zero());
     }
-    Sum { constant: a.constant * by, terms: a.terms.into_iter().map(|(cell, f)| (cell, f * by)).collect() }
+    Sum {
+        constant: a.constant * by,
+        terms: a.terms.into_iter().map(|(cell, f)| (cell, f * by)).collect(),
+    }
 }
 
 /// What a comparison of constants says.

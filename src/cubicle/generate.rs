@@ -1,6 +1,7 @@
-//! Random systems, small and well typed, that use the whole language: weak variables and arrays, matrices, constants, guards with quantifiers, cases,
-//! values that nothing determines, arithmetic. For random comparisons of the machine with its oracle, of the prover with the machine, of the printer
-//! with the parser. The same seed gives the same system.
+//! Random systems, small and well typed, that use the whole language: weak variables and arrays,
+//! matrices, constants, guards with quantifiers, cases, values that nothing determines, arithmetic.
+//! For random comparisons of the machine with its oracle, of the prover with the machine, of the
+//! printer with the parser. The same seed gives the same system.
 //!
 //! Numbers stay in `0..=3`: guards see to that, so that instances are finite.
 
@@ -20,7 +21,8 @@ pub struct Shape {
     pub quantifiers: bool,
     /// Cells that `init` leaves open, `:= .`, constants.
     pub open: bool,
-    /// Processes meet in memory only: variables are weak, cells of plain arrays are their process's own.
+    /// Processes meet in memory only: variables are weak, cells of plain arrays are their
+    /// process's own.
     pub private: bool,
     /// Claims that are assumed.
     pub assumptions: bool,
@@ -30,7 +32,15 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { weak: true, arithmetic: true, quantifiers: true, open: true, private: false, assumptions: false, transitions: 5 }
+        Shape {
+            weak: true,
+            arithmetic: true,
+            quantifiers: true,
+            open: true,
+            private: false,
+            assumptions: false,
+            transitions: 5,
+        }
     }
 }
 
@@ -73,7 +83,8 @@ fn and(mut parts: Vec<Expr>) -> Expr {
 
 /// A random system.
 pub fn file(random: &mut Random, shape: Shape) -> File {
-    let mut symbols = vec![Symbol { name: "Pc", arity: 1, sort: Sort::Loc, declared: Declared::Plain }];
+    let mut symbols =
+        vec![Symbol { name: "Pc", arity: 1, sort: Sort::Loc, declared: Declared::Plain }];
     let mut maybe = |random: &mut Random, allowed: bool, name, arity, sort, declared| {
         if allowed && random.chance(1, 2) {
             symbols.push(Symbol { name, arity, sort, declared });
@@ -104,7 +115,12 @@ impl Maker<'_> {
                 Sort::Int => "int",
                 Sort::Proc => "proc",
             };
-            items.push(Item::Symbol { declared: s.declared, name: name(s.name), indices: vec![name("proc"); s.arity], sort: name(sort) });
+            items.push(Item::Symbol {
+                declared: s.declared,
+                name: name(s.name),
+                indices: vec![name("proc"); s.arity],
+                sort: name(sort),
+            });
         }
         items.push(self.init());
         for _ in 0..=self.random.below(2) {
@@ -141,15 +157,26 @@ impl Maker<'_> {
                 _ => named("A"),
             };
             let own = Expr::Compare(cell.clone(), Cmp::Eq, value);
-            let other = Expr::Compare(cell, Cmp::Eq, if sort == Sort::Loc { named("B") } else { named("True") });
-            parts.push(if open && self.random.chance(1, 10) { Expr::Or(vec![own, other]) } else { own });
+            let other = Expr::Compare(
+                cell,
+                Cmp::Eq,
+                if sort == Sort::Loc { named("B") } else { named("True") },
+            );
+            parts.push(if open && self.random.chance(1, 10) {
+                Expr::Or(vec![own, other])
+            } else {
+                own
+            });
         }
-        let body = if parts.is_empty() { Expr::Constant(true, Place::default()) } else { and(parts) };
+        let body =
+            if parts.is_empty() { Expr::Constant(true, Place::default()) } else { and(parts) };
         Item::Init(vec![name("p"), name("q")], body, Place::default())
     }
     fn claim(&mut self) -> (Vec<Name>, Expr) {
-        let params: Vec<_> = ["x", "y", "z"][..=self.random.below(3)].iter().map(|p| name(*p)).collect();
-        let parts: Vec<_> = (0..=self.random.below(3)).map(|_| self.literal(&params, true)).collect();
+        let params: Vec<_> =
+            ["x", "y", "z"][..=self.random.below(3)].iter().map(|p| name(*p)).collect();
+        let parts: Vec<_> =
+            (0..=self.random.below(3)).map(|_| self.literal(&params, true)).collect();
         (params, and(parts))
     }
     fn index(&mut self, procs: &[Name]) -> Name {
@@ -158,12 +185,16 @@ impl Maker<'_> {
     }
     /// Whether only a process itself accesses its cell of the array.
     fn is_own(&self, at: usize) -> bool {
-        self.shape.private && self.symbols[at].arity > 0 && self.symbols[at].declared == Declared::Plain
+        self.shape.private
+            && self.symbols[at].arity > 0
+            && self.symbols[at].declared == Declared::Plain
     }
     /// A cell of a symbol; in claims somebody looks at memory.
     fn cell(&mut self, at: usize, procs: &[Name], claim: bool) -> Term {
         let own = self.is_own(at) && !claim;
-        let args: Vec<_> = (0..self.symbols[at].arity).map(|_| if own { name("p") } else { self.index(procs) }).collect();
+        let args: Vec<_> = (0..self.symbols[at].arity)
+            .map(|_| if own { name("p") } else { self.index(procs) })
+            .collect();
         let s = &self.symbols[at];
         let cell = if args.is_empty() { named(s.name) } else { Term::Cell(name(s.name), args) };
         if claim && s.declared == Declared::Weak {
@@ -182,12 +213,17 @@ impl Maker<'_> {
     fn literal(&mut self, procs: &[Name], claim: bool) -> Expr {
         if self.random.chance(1, 16) && procs.len() > 1 {
             let (a, b) = (self.index(procs), self.index(procs));
-            return Expr::Compare(Term::Name(a), *self.random.choose(&[Cmp::Eq, Cmp::Neq, Cmp::Lt, Cmp::Ge]), Term::Name(b));
+            return Expr::Compare(
+                Term::Name(a),
+                *self.random.choose(&[Cmp::Eq, Cmp::Neq, Cmp::Lt, Cmp::Ge]),
+                Term::Name(b),
+            );
         }
         let at = self.random.below(self.symbols.len());
         let sort = self.symbols[at].sort;
         let left = self.cell(at, procs, claim);
-        let same: Vec<_> = (0..self.symbols.len()).filter(|i| self.symbols[*i].sort == sort).collect();
+        let same: Vec<_> =
+            (0..self.symbols.len()).filter(|i| self.symbols[*i].sort == sort).collect();
         let mut right = if self.random.chance(1, 4) {
             let other = *self.random.choose(&same);
             self.cell(other, procs, claim)
@@ -195,7 +231,9 @@ impl Maker<'_> {
             self.constant(sort, procs)
         };
         let cmp = match sort {
-            Sort::Int => *self.random.choose(&[Cmp::Eq, Cmp::Neq, Cmp::Lt, Cmp::Le, Cmp::Gt, Cmp::Ge]),
+            Sort::Int => {
+                *self.random.choose(&[Cmp::Eq, Cmp::Neq, Cmp::Lt, Cmp::Le, Cmp::Gt, Cmp::Ge])
+            }
             _ => *self.random.choose(&[Cmp::Eq, Cmp::Eq, Cmp::Neq]),
         };
         if sort == Sort::Int && self.random.chance(1, 5) {
@@ -210,7 +248,10 @@ impl Maker<'_> {
             5 => Expr::Not(Box::new(self.formula(procs, depth - 1))),
             6 => Expr::And(vec![self.formula(procs, depth - 1), self.formula(procs, depth - 1)]),
             _ => {
-                let (a, b) = (Box::new(self.formula(procs, depth - 1)), Box::new(self.formula(procs, depth - 1)));
+                let (a, b) = (
+                    Box::new(self.formula(procs, depth - 1)),
+                    Box::new(self.formula(procs, depth - 1)),
+                );
                 match self.random.below(3) {
                     0 => Expr::Implies(a, b),
                     1 => Expr::Iff(a, b),
@@ -222,7 +263,11 @@ impl Maker<'_> {
     fn transition(&mut self, number_of: usize) -> Item {
         let two = self.random.chance(1, 3);
         let params: Vec<_> = if two { vec![name("p"), name("q")] } else { vec![name("p")] };
-        let mut guard = vec![Expr::Compare(Term::Cell(name("Pc"), vec![name("p")]), Cmp::Eq, self.constant(Sort::Loc, &params))];
+        let mut guard = vec![Expr::Compare(
+            Term::Cell(name("Pc"), vec![name("p")]),
+            Cmp::Eq,
+            self.constant(Sort::Loc, &params),
+        )];
         if self.random.chance(1, 2) {
             guard.push(self.formula(&params, 2));
         }
@@ -231,7 +276,9 @@ impl Maker<'_> {
         }
         let mut updates = Vec::new();
         for at in 0..self.symbols.len() {
-            if self.symbols[at].declared != Declared::Constant && self.random.chance(if at == 0 { 3 } else { 1 }, 4) {
+            if self.symbols[at].declared != Declared::Constant
+                && self.random.chance(if at == 0 { 3 } else { 1 }, 4)
+            {
                 updates.push(self.update(at, &params, &mut guard));
             }
         }
@@ -241,7 +288,12 @@ impl Maker<'_> {
             guard.push(Expr::Quantified(q, vec![name("o")], Box::new(self.formula(&procs, 1))));
         }
         let params = params.into_iter().enumerate().map(|(i, p)| (p, i == 0)).collect();
-        Item::Transition { name: name(format!("t{number_of}")), params, requires: Some(and(guard)), updates }
+        Item::Transition {
+            name: name(format!("t{number_of}")),
+            params,
+            requires: Some(and(guard)),
+            updates,
+        }
     }
     fn update(&mut self, at: usize, params: &[Name], guard: &mut Vec<Expr>) -> Update {
         let (arity, sort) = (self.symbols[at].arity, self.symbols[at].sort);
@@ -255,19 +307,34 @@ impl Maker<'_> {
                 cases.push((Some(condition), Value::Term(self.constant(sort, params))));
             }
             if self.random.chance(2, 3) {
-                let own = if arity == 0 { Term::Name(target.clone()) } else { Term::Cell(target.clone(), bound.clone()) };
-                cases.push((None, Value::Term(if self.random.chance(2, 3) { own } else { self.constant(sort, params) })));
+                let own = if arity == 0 {
+                    Term::Name(target.clone())
+                } else {
+                    Term::Cell(target.clone(), bound.clone())
+                };
+                cases.push((
+                    None,
+                    Value::Term(if self.random.chance(2, 3) {
+                        own
+                    } else {
+                        self.constant(sort, params)
+                    }),
+                ));
             }
             return Update { by: None, name: target, args: bound, right: Right::Cases(cases) };
         }
         let own = self.is_own(at);
-        let args: Vec<_> = (0..arity).map(|_| if own { name("p") } else { self.random.choose(params).clone() }).collect();
+        let args: Vec<_> = (0..arity)
+            .map(|_| if own { name("p") } else { self.random.choose(params).clone() })
+            .collect();
         let open = self.shape.open && sort != Sort::Int && self.random.chance(1, 10);
-        let value = if open { Value::Any } else { Value::Term(self.value(at, sort, params, guard)) };
+        let value =
+            if open { Value::Any } else { Value::Term(self.value(at, sort, params, guard)) };
         Update { by: None, name: target, args, right: Right::Value(value) }
     }
     fn value(&mut self, at: usize, sort: Sort, params: &[Name], guard: &mut Vec<Expr>) -> Term {
-        let same: Vec<_> = (0..self.symbols.len()).filter(|i| self.symbols[*i].sort == sort).collect();
+        let same: Vec<_> =
+            (0..self.symbols.len()).filter(|i| self.symbols[*i].sort == sort).collect();
         if self.random.chance(1, 2) {
             return self.constant(sort, params);
         }
@@ -277,7 +344,11 @@ impl Maker<'_> {
             return cell;
         }
         let up = self.random.chance(1, 2);
-        guard.push(Expr::Compare(cell.clone(), if up { Cmp::Lt } else { Cmp::Gt }, number(if up { 3 } else { 0 })));
+        guard.push(Expr::Compare(
+            cell.clone(),
+            if up { Cmp::Lt } else { Cmp::Gt },
+            number(if up { 3 } else { 0 }),
+        ));
         let one = Box::new(number(1));
         if up { Term::Add(Box::new(cell), one) } else { Term::Sub(Box::new(cell), one) }
     }

@@ -289,13 +289,20 @@ impl Generator<'_> {
         format!("{word} {}{indices} : {sort}\n", s.name)
     }
     fn init(&mut self) -> String {
-        let count = if self.symbols.iter().any(|s| s.arity > 1) { 2 } else { 1 + self.random.below(2) };
+        let count =
+            if self.symbols.iter().any(|s| s.arity > 1) { 2 } else { 1 + self.random.below(2) };
         let arrays = self.symbols.iter().any(|s| s.arity > 0);
-        let procs: &[&'static str] = if !arrays && self.chance(1, 2) { &[] } else { &["p", "q"][..count] };
-        self.use_of(["init of no process", "init of one process", "init of two processes"][procs.len()]);
+        let procs: &[&'static str] =
+            if !arrays && self.chance(1, 2) { &[] } else { &["p", "q"][..count] };
+        self.use_of(
+            ["init of no process", "init of one process", "init of two processes"][procs.len()],
+        );
         let mut parts: Vec<String> = Vec::new();
         for s in self.symbols.clone() {
-            if s.kind != Kind::Constant && s.sort != Sort::Int && s.sort != Sort::Real && self.chance(1, 10)
+            if s.kind != Kind::Constant
+                && s.sort != Sort::Int
+                && s.sort != Sort::Real
+                && self.chance(1, 10)
                 || s.kind == Kind::Constant && s.sort != Sort::Int && self.chance(1, 2)
             {
                 self.use_of("init open cell");
@@ -331,7 +338,11 @@ impl Generator<'_> {
                 Sort::Proc if self.chance(1, 3) => format!("{cell} <> p"),
                 Sort::Proc if self.chance(1, 2) => format!("{cell} = p"),
                 Sort::Proc => continue,
-                Sort::Abstract => match self.symbols.iter().find(|o| o.sort == Sort::Abstract && o.kind == Kind::Constant) {
+                Sort::Abstract => match self
+                    .symbols
+                    .iter()
+                    .find(|o| o.sort == Sort::Abstract && o.kind == Kind::Constant)
+                {
                     Some(o) if o.name != s.name => format!("{cell} = {}", o.name),
                     _ => continue,
                 },
@@ -349,10 +360,16 @@ impl Generator<'_> {
         let count = needed.max(self.random.below(4)).min(3);
         let procs = &["x", "y", "z"][..count];
         if word == "unsafe" {
-            let names = ["unsafe of no process", "unsafe of one process", "unsafe of two processes", "unsafe of three processes"];
+            let names = [
+                "unsafe of no process",
+                "unsafe of one process",
+                "unsafe of two processes",
+                "unsafe of three processes",
+            ];
             self.use_of(names[count]);
         }
-        let parts: Vec<String> = (0..=self.random.below(3)).map(|_| self.literal(procs, Observer::Any, true)).collect();
+        let parts: Vec<String> =
+            (0..=self.random.below(3)).map(|_| self.literal(procs, Observer::Any, true)).collect();
         let mut body = parts.join(" && ");
         if self.chance(1, 8) {
             self.use_of("unsafe disjunction");
@@ -361,7 +378,10 @@ impl Generator<'_> {
         } else if self.chance(1, 10) && count < 3 {
             self.use_of("exists_other");
             let inner: Vec<&'static str> = procs.iter().copied().chain(["e"]).collect();
-            body = format!("{body} && (exists_other e. {})", self.literal(&inner, Observer::Any, true));
+            body = format!(
+                "{body} && (exists_other e. {})",
+                self.literal(&inner, Observer::Any, true)
+            );
         }
         if parts.len() > 1 {
             self.use_of("&&");
@@ -387,7 +407,11 @@ impl Generator<'_> {
         if let (Some(owner), Some(first)) = (self.owners(s, observer), args.first_mut()) {
             *first = owner;
         }
-        if args.is_empty() { s.name.to_string() } else { format!("{}[{}]", s.name, args.join(", ")) }
+        if args.is_empty() {
+            s.name.to_string()
+        } else {
+            format!("{}[{}]", s.name, args.join(", "))
+        }
     }
     /// A cell that the formula may read.
     fn cell(&mut self, s: Symbol, procs: &[&'static str], observer: Observer) -> String {
@@ -448,7 +472,8 @@ impl Generator<'_> {
     }
     /// A term of the sort of the symbol; `None` where a sort has neither constants nor other cells.
     fn term(&mut self, s: Symbol, procs: &[&'static str], observer: Observer) -> Option<String> {
-        let same = |o: &&Symbol| o.sort == s.sort && (observer != Observer::None || o.kind != Kind::Weak);
+        let same =
+            |o: &&Symbol| o.sort == s.sort && (observer != Observer::None || o.kind != Kind::Weak);
         let others: Vec<Symbol> = self.symbols.iter().filter(same).copied().collect();
         let constant = self.constant(s.sort, procs);
         let mut term = match constant {
@@ -504,7 +529,10 @@ impl Generator<'_> {
             self.use_of(constant);
             return constant.into();
         }
-        let visible = |s: &&Symbol| (observer != Observer::None || s.kind != Kind::Weak) && (s.arity == 0 || !procs.is_empty());
+        let visible = |s: &&Symbol| {
+            (observer != Observer::None || s.kind != Kind::Weak)
+                && (s.arity == 0 || !procs.is_empty())
+        };
         let list: Vec<Symbol> = self.symbols.iter().filter(visible).copied().collect();
         if list.is_empty() {
             self.use_of("true");
@@ -541,8 +569,12 @@ impl Generator<'_> {
     fn transition(&mut self, number: usize) -> String {
         let count = [0, 1, 1, 1, 1, 2, 2, 3][self.random.below(8)];
         let procs: &[&'static str] = &["p", "q", "r"][..count];
-        let names =
-            ["transition of no process", "transition of one process", "transition of two processes", "transition of three processes"];
+        let names = [
+            "transition of no process",
+            "transition of one process",
+            "transition of two processes",
+            "transition of three processes",
+        ];
         self.use_of(names[count]);
         // Who acts: in brackets, the first one by accesses, or nobody.
         let marked = count > 0 && self.chance(2, 3);
@@ -568,8 +600,11 @@ impl Generator<'_> {
                 Observer::None
             }
         };
-        let params: Vec<String> =
-            procs.iter().enumerate().map(|(i, p)| if marked && i == at { format!("[{p}]") } else { (*p).to_string() }).collect();
+        let params: Vec<String> = procs
+            .iter()
+            .enumerate()
+            .map(|(i, p)| if marked && i == at { format!("[{p}]") } else { (*p).to_string() })
+            .collect();
         let mut guard: Vec<String> = Vec::new();
         if self.symbols[0].name == "At" && count > 0 {
             let who = match observer {
@@ -590,7 +625,8 @@ impl Generator<'_> {
             guard.push(if named { format!("fence({actor})") } else { "fence()".into() });
         }
         if self.chance(1, 5) {
-            let word = self.one(&["forall_other", "forall_other", "exists_other", "forall", "exists"]);
+            let word =
+                self.one(&["forall_other", "forall_other", "exists_other", "forall", "exists"]);
             self.use_of(word);
             let inner: Vec<&'static str> = procs.iter().copied().chain(["o"]).collect();
             guard.push(format!("({word} o. {})", self.formula(&inner, observer, 1)));
@@ -598,7 +634,11 @@ impl Generator<'_> {
         let mut updates: Vec<String> = Vec::new();
         for s in self.symbols.clone() {
             let weak = s.kind == Kind::Weak;
-            if s.kind == Kind::Constant || weak && observer == Observer::None || s.arity > 0 && count == 0 || !self.chance(1, 2) {
+            if s.kind == Kind::Constant
+                || weak && observer == Observer::None
+                || s.arity > 0 && count == 0
+                || !self.chance(1, 2)
+            {
                 continue;
             }
             updates.push(self.update(s, procs, observer, &mut guard));
@@ -609,14 +649,25 @@ impl Generator<'_> {
         } else {
             format!("requires {{ {} }} ", guard.join(" && "))
         };
-        format!("transition t{number} ({}) {requires}{{ {} }}\n", params.join(" "), updates.join("; "))
+        format!(
+            "transition t{number} ({}) {requires}{{ {} }}\n",
+            params.join(" "),
+            updates.join("; ")
+        )
     }
-    fn update(&mut self, s: Symbol, procs: &[&'static str], observer: Observer, guard: &mut Vec<String>) -> String {
+    fn update(
+        &mut self,
+        s: Symbol,
+        procs: &[&'static str],
+        observer: Observer,
+        guard: &mut Vec<String>,
+    ) -> String {
         if s.sort != Sort::Abstract && self.chance(1, 4) {
             return self.cases(s, procs, observer);
         }
         let cell = self.indices(s, procs, observer);
-        let any = s.sort == Sort::Abstract || !matches!(s.sort, Sort::Int | Sort::Real) && self.chance(1, 10);
+        let any = s.sort == Sort::Abstract
+            || !matches!(s.sort, Sort::Int | Sort::Real) && self.chance(1, 10);
         let value = if any {
             self.use_of("assign any");
             self.one(&[".", "?"]).to_string()
@@ -633,9 +684,14 @@ impl Generator<'_> {
             format!("{own} {sign} 1")
         } else {
             let constant = self.constant(s.sort, procs);
-            let other = if matches!(s.sort, Sort::Int | Sort::Real) { None } else { self.term(s, procs, observer) };
+            let other = if matches!(s.sort, Sort::Int | Sort::Real) {
+                None
+            } else {
+                self.term(s, procs, observer)
+            };
             let fallback = self.constant(s.sort, procs).unwrap_or_else(|| ".".into());
-            if self.chance(1, 2) { constant.or(other) } else { other.or(constant) }.unwrap_or(fallback)
+            if self.chance(1, 2) { constant.or(other) } else { other.or(constant) }
+                .unwrap_or(fallback)
         };
         self.use_of("assign");
         match (s.kind, observer) {
@@ -660,7 +716,11 @@ impl Generator<'_> {
     fn cases(&mut self, s: Symbol, procs: &[&'static str], observer: Observer) -> String {
         self.use_of("assign by case");
         let bound: &[&'static str] = &["j", "k"][..s.arity];
-        let own = if bound.is_empty() { s.name.to_string() } else { format!("{}[{}]", s.name, bound.join(", ")) };
+        let own = if bound.is_empty() {
+            s.name.to_string()
+        } else {
+            format!("{}[{}]", s.name, bound.join(", "))
+        };
         let owner = self.owners(s, observer);
         let inner: Vec<&'static str> = match owner {
             // What the case reads and writes is of the acting process.

@@ -1,10 +1,15 @@
-//! Systems instantiated for a number of processes: cells are slots, transitions are ground, what processes decide is decided.
+//! Systems instantiated for a number of processes: cells are slots, transitions are ground, what
+//! processes decide is decided.
 //!
-//! Typed system and number → [`Layout`] and [`Ground`] transitions. Comparisons of processes are evaluated here, so that cases and universal guards lose
-//! the parts that cannot hold; transitions whose guard cannot hold are left out. Cost: the number of injective choices of parameters times the size of the
-//! transition times the cells that it updates.
+//! Typed system and number → [`Layout`] and [`Ground`] transitions. Comparisons of processes are
+//! evaluated here, so that cases and universal guards lose the parts that cannot hold; transitions
+//! whose guard cannot hold are left out. Cost: the number of injective choices of parameters times
+//! the size of the transition times the cells that it updates.
 
-use crate::system::{Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update, Value};
+use crate::system::{
+    Access, Atom, Case, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
+    Update, Value,
+};
 use crate::value::Numbers;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -119,8 +124,15 @@ pub(crate) struct Ground {
 pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new()];
     for _ in 0..k {
-        out =
-            out.into_iter().flat_map(|c| (0..n).filter(|p| !c.contains(p)).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+        out = out
+            .into_iter()
+            .flat_map(|c| {
+                (0..n)
+                    .filter(|p| !c.contains(p))
+                    .map(|p| [&c[..], &[p]].concat())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
     }
     out
 }
@@ -129,7 +141,10 @@ pub fn choices(n: u32, k: usize) -> Vec<Vec<u32>> {
 pub(crate) fn tuples(n: u32, k: usize) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new()];
     for _ in 0..k {
-        out = out.into_iter().flat_map(|c| (0..n).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+        out = out
+            .into_iter()
+            .flat_map(|c| (0..n).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>())
+            .collect();
     }
     out
 }
@@ -170,8 +185,11 @@ impl Grounder<'_> {
             return GroundTerm::Cell(self.access(cell));
         }
         let terms: Vec<_> = s.terms.iter().map(|(a, f)| (f.clone(), self.access(a))).collect();
-        let whole = |r: &BigRational| if r.is_integer() { r.to_i64().filter(|v| v.unsigned_abs() < 1 << 28) } else { None };
-        let factors = terms.iter().map(|(f, c)| whole(f).map(|f| (f, *c))).collect::<Option<Vec<_>>>();
+        let whole = |r: &BigRational| {
+            if r.is_integer() { r.to_i64().filter(|v| v.unsigned_abs() < 1 << 28) } else { None }
+        };
+        let factors =
+            terms.iter().map(|(f, c)| whole(f).map(|f| (f, *c))).collect::<Option<Vec<_>>>();
         let small = whole(&s.constant).zip(factors);
         GroundTerm::Sum(Box::new(GroundSum { constant: s.constant.clone(), terms, small }))
     }
@@ -200,7 +218,11 @@ impl Grounder<'_> {
                         }
                         return None;
                     }
-                    out.push(if numeric { GroundAtom::Numbers(a, *op, b) } else { GroundAtom::Codes(a, *op, b) });
+                    out.push(if numeric {
+                        GroundAtom::Numbers(a, *op, b)
+                    } else {
+                        GroundAtom::Codes(a, *op, b)
+                    });
                 }
             }
         }
@@ -230,18 +252,33 @@ impl Grounder<'_> {
         for u in &t.updates {
             self.update(u, &mut updates);
         }
-        let mut shape: Vec<u32> = updates.iter().filter(|u: &&GroundUpdate| u.weak).map(|u| u.slot).collect();
+        let mut shape: Vec<u32> =
+            updates.iter().filter(|u: &&GroundUpdate| u.weak).map(|u| u.slot).collect();
         shape.sort_unstable();
         let actor = t.actor.filter(|_| self.buffers).map(|p| self.proc(p));
         self.env.truncate(procs.len());
-        Some(Ground { transition: index, procs, guard, universal, updates, actor, locked: t.locked && self.buffers, shape })
+        Some(Ground {
+            transition: index,
+            procs,
+            guard,
+            universal,
+            updates,
+            actor,
+            locked: t.locked && self.buffers,
+            shape,
+        })
     }
     fn update(&mut self, u: &Update, out: &mut Vec<GroundUpdate>) {
         let weak = self.buffers && self.system.symbol(u.symbol()).kind == Kind::Weak;
         match u {
             Update::Assign { symbol, args, value, .. } => {
                 let slot = self.layout.slot(*symbol, args.iter().map(|p| self.proc(*p)));
-                self.cell(slot, weak, [&Case { condition: Vec::new(), value: value.clone() }].into_iter(), out);
+                self.cell(
+                    slot,
+                    weak,
+                    [&Case { condition: Vec::new(), value: value.clone() }].into_iter(),
+                    out,
+                );
             }
             Update::Cases { symbol, bound, cases, .. } => {
                 for args in tuples(self.layout.n, bound.len()) {
@@ -253,8 +290,15 @@ impl Grounder<'_> {
             }
         }
     }
-    /// The update of one cell, without the cases that cannot hold, those after one that always does, and those at the end that change nothing.
-    fn cell<'c>(&self, slot: u32, weak: bool, all: impl Iterator<Item = &'c Case>, out: &mut Vec<GroundUpdate>) {
+    /// The update of one cell, without the cases that cannot hold, those after one that always
+    /// does, and those at the end that change nothing.
+    fn cell<'c>(
+        &self,
+        slot: u32,
+        weak: bool,
+        all: impl Iterator<Item = &'c Case>,
+        out: &mut Vec<GroundUpdate>,
+    ) {
         let mut cases = Vec::new();
         for case in all {
             let Some(condition) = self.cube(&case.condition) else { continue };
@@ -268,7 +312,9 @@ impl Grounder<'_> {
                 break;
             }
         }
-        while cases.last().is_some_and(|(_, v)| matches!(v, GroundValue::Term(GroundTerm::Cell(c)) if c.slot == slot)) {
+        while cases.last().is_some_and(
+            |(_, v)| matches!(v, GroundValue::Term(GroundTerm::Cell(c)) if c.slot == slot),
+        ) {
             cases.pop();
         }
         if !cases.is_empty() {

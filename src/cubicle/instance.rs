@@ -1,7 +1,9 @@
-//! The machine as a small explicit engine of its own: successors, reachable states, replay of a run. For the prover, which asks instances of few processes
-//! what is reachable, and for tests. (Large searches go through the waist: [`crate::model`].)
+//! The machine as a small explicit engine of its own: successors, reachable states, replay of a
+//! run. For the prover, which asks instances of few processes what is reachable, and for tests.
+//! (Large searches go through the waist: [`crate::model`].)
 //!
-//! Open cells are split when they are asked for, so that one state here stands for many. Cost of [`Machine::reach`]: a hash of the state for each step.
+//! Open cells are split when they are asked for, so that one state here stands for many. Cost of
+//! [`Machine::reach`]: a hash of the state for each step.
 
 use crate::ground::GroundCube;
 use crate::machine::{Act, Machine, Memory, Need};
@@ -58,7 +60,8 @@ impl Machine<'_> {
     pub fn ask(&self, claim: &Claim) -> Asked {
         Asked { cubes: self.claim_cubes(claim) }
     }
-    /// Whether a claim holds in a state, for some choice of processes: that choice, the first one. Open cells are whatever fits.
+    /// Whether a claim holds in a state, for some choice of processes: that choice, the first one.
+    /// Open cells are whatever fits.
     pub fn may_hold(&self, state: &[u32], asked: &Asked) -> Option<Vec<u32>> {
         let holds = |cube: &GroundCube| match self.holds(state, cube) {
             Ok(answer) => answer,
@@ -74,8 +77,13 @@ impl Machine<'_> {
         };
         asked.cubes.iter().find(|(_, cube)| holds(cube)).map(|(procs, _)| procs.clone())
     }
-    /// Runs a function on a state; where it asks for an open cell, on the state with each of its values.
-    fn split(&self, state: Vec<u32>, f: &mut dyn FnMut(&[u32]) -> Result<(), Need>) -> Result<(), Diagnostic> {
+    /// Runs a function on a state; where it asks for an open cell, on the state with each of its
+    /// values.
+    fn split(
+        &self,
+        state: Vec<u32>,
+        f: &mut dyn FnMut(&[u32]) -> Result<(), Need>,
+    ) -> Result<(), Diagnostic> {
         match f(&state) {
             Ok(()) => Ok(()),
             Err(Need::Fault(d)) => Err(d),
@@ -95,9 +103,15 @@ impl Machine<'_> {
     ///
     /// # Errors
     /// A number is asked for that nothing determines.
-    pub fn successors(&self, state: &[u32], f: &mut dyn FnMut(Act, Vec<u32>)) -> Result<(), Diagnostic> {
+    pub fn successors(
+        &self,
+        state: &[u32],
+        f: &mut dyn FnMut(Act, Vec<u32>),
+    ) -> Result<(), Diagnostic> {
         for g in &self.ground {
-            self.fire_split(state, g, &mut |next| f(Act::Fire(g.transition, g.procs.clone()), next))?;
+            self.fire_split(state, g, &mut |next| {
+                f(Act::Fire(g.transition, g.procs.clone()), next)
+            })?;
         }
         for p in 0..self.layout.n {
             if let Some(next) = self.flushed(state, p) {
@@ -106,7 +120,12 @@ impl Machine<'_> {
         }
         Ok(())
     }
-    fn fire_split(&self, state: &[u32], g: &crate::ground::Ground, f: &mut dyn FnMut(Vec<u32>)) -> Result<(), Diagnostic> {
+    fn fire_split(
+        &self,
+        state: &[u32],
+        g: &crate::ground::Ground,
+        f: &mut dyn FnMut(Vec<u32>),
+    ) -> Result<(), Diagnostic> {
         let mut results = Vec::new();
         self.split(state.to_vec(), &mut |s| {
             self.fire(s, g, false, &mut results)?;
@@ -126,11 +145,17 @@ impl Machine<'_> {
         changes.into_iter().for_each(|(slot, code)| next[slot as usize] = code);
         self.assumed(&next).then_some(next)
     }
-    /// Searches breadth first, until all is found, a limit comes first, or, if `stop_at_violation`, a claim of [`crate::System::unsafes`] holds.
+    /// Searches breadth first, until all is found, a limit comes first, or, if `stop_at_violation`,
+    /// a claim of [`crate::System::unsafes`] holds.
     ///
     /// # Errors
     /// As [`Machine::successors`] and [`Machine::initial_states`].
-    pub fn reach(&self, most: usize, stop_at_violation: bool, budget: &Budget) -> Result<Reach, Diagnostic> {
+    pub fn reach(
+        &self,
+        most: usize,
+        stop_at_violation: bool,
+        budget: &Budget,
+    ) -> Result<Reach, Diagnostic> {
         let mut reach = Reach::default();
         let mut index: AHashMap<Box<[u32]>, u32> = AHashMap::new();
         let unsafes: Vec<_> = self.system.unsafes.iter().map(|c| self.ask(c)).collect();
@@ -155,7 +180,14 @@ impl Machine<'_> {
         reach.complete = !(self.was_cut() || stop_at_violation && reach.violation.is_some());
         Ok(reach)
     }
-    fn add(&self, reach: &mut Reach, index: &mut AHashMap<Box<[u32]>, u32>, unsafes: &[Asked], state: Vec<u32>, from: Option<(u32, Act)>) {
+    fn add(
+        &self,
+        reach: &mut Reach,
+        index: &mut AHashMap<Box<[u32]>, u32>,
+        unsafes: &[Asked],
+        state: Vec<u32>,
+        from: Option<(u32, Act)>,
+    ) {
         let state: Box<[u32]> = state.into();
         if index.contains_key(&state) {
             return;
@@ -163,18 +195,29 @@ impl Machine<'_> {
         let id = reach.states.len() as u32;
         index.insert(state.clone(), id);
         if reach.violation.is_none() {
-            reach.violation = unsafes.iter().enumerate().find_map(|(i, a)| Some((id, i, self.may_hold(&state, a)?)));
+            reach.violation = unsafes
+                .iter()
+                .enumerate()
+                .find_map(|(i, a)| Some((id, i, self.may_hold(&state, a)?)));
         }
         reach.states.push(state);
         reach.from.push(from);
     }
-    /// Replays a run of transitions from some initial state to one where a claim holds of the given processes. Flushes need not be told: any may
-    /// happen in between. The result is a run, flushes included.
+    /// Replays a run of transitions from some initial state to one where a claim holds of the given
+    /// processes. Flushes need not be told: any may happen in between. The result is a run,
+    /// flushes included.
     ///
     /// # Errors
-    /// No run does these transitions, with the first that cannot happen; or the claim does not hold at the end of any.
-    pub fn replay(&self, acts: &[Act], claim: &Claim, procs: &[u32]) -> Result<Replayed, Diagnostic> {
-        let mut nodes: Vec<(Vec<u32>, Option<(usize, Act)>)> = self.initial_states()?.into_iter().map(|s| (s, None)).collect();
+    /// No run does these transitions, with the first that cannot happen; or the claim does not hold
+    /// at the end of any.
+    pub fn replay(
+        &self,
+        acts: &[Act],
+        claim: &Claim,
+        procs: &[u32],
+    ) -> Result<Replayed, Diagnostic> {
+        let mut nodes: Vec<(Vec<u32>, Option<(usize, Act)>)> =
+            self.initial_states()?.into_iter().map(|s| (s, None)).collect();
         let mut front: Vec<usize> = (0..nodes.len()).collect();
         for (number, act) in acts.iter().enumerate() {
             self.close(&mut nodes, &mut front);
@@ -185,7 +228,9 @@ impl Machine<'_> {
                 match act {
                     Act::Flush(p) => found.extend(self.flushed(&state, *p)),
                     Act::Fire(t, who) => {
-                        for g in self.ground.iter().filter(|g| g.transition == *t && g.procs == *who) {
+                        for g in
+                            self.ground.iter().filter(|g| g.transition == *t && g.procs == *who)
+                        {
                             self.fire_split(&state, g, &mut |s| found.push(s))?;
                         }
                     }
@@ -198,18 +243,31 @@ impl Machine<'_> {
                 }
             }
             if next.is_empty() {
-                let message = format!("step {} of the run, `{}`, cannot happen there", number + 1, self.act_text(act));
+                let message = format!(
+                    "step {} of the run, `{}`, cannot happen there",
+                    number + 1,
+                    self.act_text(act)
+                );
                 return Err(Diagnostic::new(Stage::Internal, message));
             }
             front = next;
         }
         self.close(&mut nodes, &mut front);
-        let Some(cube) = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs).map(|(_, c)| c) else {
-            return Err(Diagnostic::new(Stage::Internal, "what must not hold cannot hold of these processes"));
+        let Some(cube) =
+            self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs).map(|(_, c)| c)
+        else {
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                "what must not hold cannot hold of these processes",
+            ));
         };
         let only = Asked { cubes: vec![(procs.to_vec(), cube)] };
-        let Some(end) = front.into_iter().find(|at| self.may_hold(&nodes[*at].0, &only).is_some()) else {
-            return Err(Diagnostic::new(Stage::Internal, "the run can be done and what must not hold does not hold at its end"));
+        let Some(end) = front.into_iter().find(|at| self.may_hold(&nodes[*at].0, &only).is_some())
+        else {
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                "the run can be done and what must not hold does not hold at its end",
+            ));
         };
         let mut steps = Vec::new();
         let mut at = end;
@@ -220,8 +278,10 @@ impl Machine<'_> {
         steps.reverse();
         Ok(Replayed { start: nodes[at].0.clone(), steps })
     }
-    /// A run with a value in each open cell, that of the state after it, and at the end one with which the claim holds of the processes. Open cells are those that
-    /// no step asks for before they are written or the run ends, so any value fits that is not contradicted by an assumption.
+    /// A run with a value in each open cell, that of the state after it, and at the end one with
+    /// which the claim holds of the processes. Open cells are those that no step asks for
+    /// before they are written or the run ends, so any value fits that is not contradicted by an
+    /// assumption.
     pub fn settled(&self, run: &Replayed, claim: &Claim, procs: &[u32]) -> Option<Replayed> {
         let cube = self.claim_cubes(claim).into_iter().find(|(p, _)| p == procs)?.1;
         let mut last: Option<Vec<u32>> = None;
@@ -235,7 +295,8 @@ impl Machine<'_> {
         // Where a number has no candidates, nothing is settled.
         tried.ok()?;
         let mut after = last?;
-        for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>() {
+        for slot in (0..self.layout.cells).filter(|s| after[*s as usize] == ANY).collect::<Vec<_>>()
+        {
             let mut fits = self.domain(slot)?.into_iter().map(|value| {
                 let mut state = after.clone();
                 state[slot as usize] = value;
@@ -244,9 +305,19 @@ impl Machine<'_> {
             after = fits.find(|s| self.assumed(s))?;
         }
         let mut states = vec![after];
-        for state in run.steps.iter().rev().skip(1).map(|s| &s.1).chain((!run.steps.is_empty()).then_some(&run.start)) {
+        for state in run
+            .steps
+            .iter()
+            .rev()
+            .skip(1)
+            .map(|s| &s.1)
+            .chain((!run.steps.is_empty()).then_some(&run.start))
+        {
             let after = &states[states.len() - 1];
-            let cells = state.iter().enumerate().map(|(s, code)| if *code == ANY { after[s] } else { *code });
+            let cells = state
+                .iter()
+                .enumerate()
+                .map(|(s, code)| if *code == ANY { after[s] } else { *code });
             states.push(cells.collect());
         }
         let start = states.pop()?;
@@ -277,14 +348,20 @@ impl Machine<'_> {
             Act::Flush(p) => format!("flush({})", p + 1),
             Act::Fire(t, procs) => {
                 let t = &self.system.transitions[*t as usize];
-                let args: Vec<_> = procs.iter().take(t.declared).map(|p| (p + 1).to_string()).collect();
-                if args.is_empty() { t.name.clone() } else { format!("{}({})", t.name, args.join(",")) }
+                let args: Vec<_> =
+                    procs.iter().take(t.declared).map(|p| (p + 1).to_string()).collect();
+                if args.is_empty() {
+                    t.name.clone()
+                } else {
+                    format!("{}({})", t.name, args.join(","))
+                }
             }
         }
     }
     /// A state as text: the cells that hold something, then the buffers that do.
     pub fn state_text(&self, state: &[u32]) -> String {
-        let cells = (0..self.layout.cells).map(|s| format!("{} = {}", self.cell_name(s), self.code_text(s, state[s as usize])));
+        let cells = (0..self.layout.cells)
+            .map(|s| format!("{} = {}", self.cell_name(s), self.code_text(s, state[s as usize])));
         let buffers = (0..self.layout.n).filter(|p| self.buffered(state, *p) > 0).map(|p| {
             let buffer = state[self.buffer_slot(p)];
             format!("buffer #{} = {}", p + 1, self.buffer_text(buffer))
@@ -311,8 +388,14 @@ impl Machine<'_> {
     pub(crate) fn buffer_text(&self, buffer: u32) -> String {
         let entries = self.buffers.get(buffer);
         let texts = entries.iter().map(|e| {
-            let cells = self.shapes[e.shape as usize].iter().zip(&e.values).filter(|(_, v)| **v != crate::value::NOTHING);
-            cells.map(|(s, v)| format!("{} := {}", self.cell_name(*s), self.code_text(*s, *v))).collect::<Vec<_>>().join(" and ")
+            let cells = self.shapes[e.shape as usize]
+                .iter()
+                .zip(&e.values)
+                .filter(|(_, v)| **v != crate::value::NOTHING);
+            cells
+                .map(|(s, v)| format!("{} := {}", self.cell_name(*s), self.code_text(*s, *v)))
+                .collect::<Vec<_>>()
+                .join(" and ")
         });
         format!("[{}]", texts.collect::<Vec<_>>().join("; "))
     }

@@ -1,7 +1,8 @@
 //! Tokens of `.cub` files, each with its place. Text → tokens, in one pass.
 //!
-//! Comments `(* .. *)` nest, as in OCaml. Names that begin with a small letter are processes, types, predicates and transitions; those that
-//! begin with a capital letter are variables and constructors. Keywords are small names: the parser tells them by their text.
+//! Comments `(* .. *)` nest, as in OCaml. Names that begin with a small letter are processes,
+//! types, predicates and transitions; those that begin with a capital letter are variables and
+//! constructors. Keywords are small names: the parser tells them by their text.
 
 use mu_base::source::{SourceId, Span};
 use mu_base::words::nested_comment;
@@ -41,8 +42,8 @@ impl Tok {
 
 /// Longer ones first.
 const SIGNS: [&str; 33] = [
-    "<=>", ":=", "<>", "<=", ">=", "=>", "==", "!=", "||", "&&", "<", ">", "=", "&", "|", "(", ")", "[", "]", "{", "}", ",", ";", ":", ".",
-    "?", "+", "-", "*", "@", "_", "~", "!",
+    "<=>", ":=", "<>", "<=", ">=", "=>", "==", "!=", "||", "&&", "<", ">", "=", "&", "|", "(", ")",
+    "[", "]", "{", "}", ",", ";", ":", ".", "?", "+", "-", "*", "@", "_", "~", "!",
 ];
 
 /// The tokens of a text, the last of which is [`Tok::End`].
@@ -64,11 +65,18 @@ pub fn tokens(source: SourceId, text: &str) -> Result<Vec<(Tok, Span)>, Diagnost
             continue;
         }
         if rest.starts_with("(*") {
-            at += nested_comment(rest.as_bytes())
-                .ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment is not closed, expected `*)`"))?;
+            at += nested_comment(rest.as_bytes()).ok_or_else(|| {
+                Diagnostic::at(
+                    Stage::Syntax,
+                    span(at, at + 2),
+                    "this comment is not closed, expected `*)`",
+                )
+            })?;
             continue;
         }
-        let (tok, len) = token(rest).map_err(|message| Diagnostic::at(Stage::Syntax, span(at, at + first.len_utf8()), message))?;
+        let (tok, len) = token(rest).map_err(|message| {
+            Diagnostic::at(Stage::Syntax, span(at, at + first.len_utf8()), message)
+        })?;
         out.push((tok, span(at, at + len)));
         at += len;
     }
@@ -90,11 +98,13 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
     }
     if first.is_ascii_digit() {
         let whole = digits(text);
-        let mut value = BigRational::from(text[..whole].parse::<BigInt>().map_err(|e| e.to_string())?);
+        let mut value =
+            BigRational::from(text[..whole].parse::<BigInt>().map_err(|e| e.to_string())?);
         if text[whole..].starts_with('.') {
             let part = digits(&text[whole + 1..]);
             for (i, d) in text[whole + 1..whole + 1 + part].bytes().enumerate() {
-                value += BigRational::new(BigInt::from(d - b'0'), BigInt::from(10).pow(i as u32 + 1));
+                value +=
+                    BigRational::new(BigInt::from(d - b'0'), BigInt::from(10).pow(i as u32 + 1));
             }
             return Ok((Tok::Number(value, true), whole + 1 + part));
         }
@@ -104,11 +114,16 @@ fn token(text: &str) -> Result<(Tok, usize), String> {
         let len = digits(&text[1..]);
         return match text[1..1 + len].parse::<u32>() {
             Ok(n) if (1..=1_000_000).contains(&n) => Ok((Tok::Fixed(n), 1 + len)),
-            _ => Err(format!("`{}` is no process, expected a number from 1 on after `#`", &text[..1 + len])),
+            _ => Err(format!(
+                "`{}` is no process, expected a number from 1 on after `#`",
+                &text[..1 + len]
+            )),
         };
     }
     match SIGNS.iter().find(|s| text.starts_with(**s)) {
         Some(s) => Ok((Tok::Sign(s), s.len())),
-        None => Err(format!("`{}` begins nothing of the language", text.chars().next().unwrap_or(' '))),
+        None => {
+            Err(format!("`{}` begins nothing of the language", text.chars().next().unwrap_or(' ')))
+        }
     }
 }

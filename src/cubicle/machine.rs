@@ -1,19 +1,25 @@
-//! The machine of a system for a fixed number of processes, under sequential consistency or total store order.
+//! The machine of a system for a fixed number of processes, under sequential consistency or total
+//! store order.
 //!
-//! A state is a vector of codes ([`crate::value`]): one for each cell, then, under total store order, one for each process's store buffer (a
-//! number in the table of buffers; 0 is empty). Steps follow algorithm 1 of x86-tso-programs: a transition writes memory as one entry of its actor's
-//! buffer; a locked one waits for the empty buffer and writes through; the oldest entry of a buffer may reach memory at any time.
+//! A state is a vector of codes ([`crate::value`]): one for each cell, then, under total store
+//! order, one for each process's store buffer (a number in the table of buffers; 0 is empty). Steps
+//! follow algorithm 1 of x86-tso-programs: a transition writes memory as one entry of its actor's
+//! buffer; a locked one waits for the empty buffer and writes through; the oldest entry of a buffer
+//! may reach memory at any time.
 //!
-//! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so (`Need`) and tries each value of the sort: such a state stands for all
-//! states that it can become. Numbers have no end of values; the caller lists candidates, or there are none and the step is refused by name.
-//! States that contradict an assumption (`invariant`) are not reached. So what an assumption looks at has a value wherever a step writes it (numbers
-//! excepted): an open cell would stand for values that are assumed never to be.
+//! Cells that nothing determines hold [`ANY`]. When a step asks for one, it is told so (`Need`) and
+//! tries each value of the sort: such a state stands for all states that it can become. Numbers
+//! have no end of values; the caller lists candidates, or there are none and the step is refused by
+//! name. States that contradict an assumption (`invariant`) are not reached. So what an assumption
+//! looks at has a value wherever a step writes it (numbers excepted): an open cell would stand for
+//! values that are assumed never to be.
 //!
-//! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else. Cost of a step: its cells and cases; reading
-//! memory through a buffer is linear in the buffer.
+//! Invariant: a step's result depends on the cells that `Machine::reads` lists and nothing else.
+//! Cost of a step: its cells and cases; reading memory through a buffer is linear in the buffer.
 
 use crate::ground::{
-    Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout, choices, holds, looked_at, sort,
+    Cell, Ground, GroundAtom, GroundCube, GroundSum, GroundTerm, GroundValue, Grounder, Layout,
+    choices, holds, looked_at, sort,
 };
 use crate::system::{Claim, Op, SymbolId, System, TypeId};
 use crate::value::{ANY, Entry, Interned, NOTHING, Numbers, Val};
@@ -36,9 +42,11 @@ pub enum Memory {
 /// How a machine is made.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// Most entries in a store buffer; steps beyond are left out, and [`Machine::was_cut`] says so. None: no bound.
+    /// Most entries in a store buffer; steps beyond are left out, and [`Machine::was_cut`] says
+    /// so. None: no bound.
     pub buffer: Option<usize>,
-    /// Which numbers a cell that nothing determines may turn out to hold. Empty: asking for one is an error.
+    /// Which numbers a cell that nothing determines may turn out to hold. Empty: asking for one is
+    /// an error.
     pub candidates: Vec<BigRational>,
     /// Values at the start of whole symbols, by name, besides what `init` says.
     pub given: Vec<(String, String)>,
@@ -49,7 +57,8 @@ pub struct Setup {
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Act {
-    /// A transition, by its index in [`System::transitions`], and the processes, from 0, of all its parameters.
+    /// A transition, by its index in [`System::transitions`], and the processes, from 0, of all its
+    /// parameters.
     Fire(u32, Vec<u32>),
     /// The oldest entry of a process's buffer reaches memory.
     Flush(u32),
@@ -98,12 +107,25 @@ impl<'s> Machine<'s> {
     ///
     /// # Errors
     /// Fewer processes than the system speaks of, too many cells.
-    pub fn new(system: &'s System, n: u32, memory: Memory, setup: Setup) -> Result<Machine<'s>, Diagnostic> {
+    pub fn new(
+        system: &'s System,
+        n: u32,
+        memory: Memory,
+        setup: Setup,
+    ) -> Result<Machine<'s>, Diagnostic> {
         if n < system.fixed.max(1) {
-            let message = format!("the system speaks of process #{}, expected at least so many processes, found {n}", system.fixed.max(1));
+            let message = format!(
+                "the system speaks of process #{}, expected at least so many processes, found {n}",
+                system.fixed.max(1)
+            );
             return Err(Diagnostic::new(Stage::Usage, message));
         }
-        let too_large = || Diagnostic::new(Stage::Unsupported, format!("the system has 2^24 cells or more for {n} processes"));
+        let too_large = || {
+            Diagnostic::new(
+                Stage::Unsupported,
+                format!("the system has 2^24 cells or more for {n} processes"),
+            )
+        };
         let layout = Layout::new(system, n).ok_or_else(too_large)?;
         let mut machine = Machine {
             system,
@@ -131,11 +153,20 @@ impl<'s> Machine<'s> {
                 ground.extend(grounder.transition(index as u32, t));
             }
             if ground.len() > 4_000_000 {
-                let message = format!("transition `{}` and those before have more than 4,000,000 instances for {n} processes", t.name);
+                let message = format!(
+                    "transition `{}` and those before have more than 4,000,000 instances for {n} processes",
+                    t.name
+                );
                 return Err(Diagnostic::at(Stage::Unsupported, t.place.0, message));
             }
         }
-        let assumptions: Vec<_> = self.system.invariants.iter().flat_map(|c| self.claim_cubes(c)).map(|(_, cube)| cube).collect();
+        let assumptions: Vec<_> = self
+            .system
+            .invariants
+            .iter()
+            .flat_map(|c| self.claim_cubes(c))
+            .map(|(_, cube)| cube)
+            .collect();
         let mut spoken_of = BTreeSet::new();
         assumptions.iter().for_each(|cube| {
             looked_at(cube, &mut |c| {
@@ -145,7 +176,9 @@ impl<'s> Machine<'s> {
         spoken_of.retain(|slot| !sort(self.system, &self.layout, *slot).is_numeric());
         for g in ground.iter().filter(|g| !g.shape.is_empty() && !g.locked) {
             let next = self.shapes.len() as u32;
-            if let std::collections::hash_map::Entry::Vacant(slot) = self.shape_ids.entry(g.shape.clone()) {
+            if let std::collections::hash_map::Entry::Vacant(slot) =
+                self.shape_ids.entry(g.shape.clone())
+            {
                 slot.insert(next);
                 self.shapes.push(g.shape.clone());
             }
@@ -154,12 +187,19 @@ impl<'s> Machine<'s> {
         Ok(())
     }
     pub(crate) fn grounder(&self, env: Vec<u32>) -> Grounder<'_> {
-        Grounder { system: self.system, layout: &self.layout, numbers: &self.numbers, buffers: self.memory == Memory::Tso, env }
+        Grounder {
+            system: self.system,
+            layout: &self.layout,
+            numbers: &self.numbers,
+            buffers: self.memory == Memory::Tso,
+            env,
+        }
     }
     /// The instances of a claim that can hold, with their processes.
     pub(crate) fn claim_cubes(&self, claim: &Claim) -> Vec<(Vec<u32>, GroundCube)> {
         let all = choices(self.layout.n, claim.params.len()).into_iter();
-        all.filter_map(|procs| self.grounder(procs.clone()).cube(&claim.cube).map(|c| (procs, c))).collect()
+        all.filter_map(|procs| self.grounder(procs.clone()).cube(&claim.cube).map(|c| (procs, c)))
+            .collect()
     }
     /// The system.
     pub fn system(&self) -> &'s System {
@@ -171,7 +211,8 @@ impl<'s> Machine<'s> {
     }
     /// Number of slots of a state.
     pub fn width(&self) -> usize {
-        self.layout.cells as usize + if self.memory == Memory::Tso { self.layout.n as usize } else { 0 }
+        self.layout.cells as usize
+            + if self.memory == Memory::Tso { self.layout.n as usize } else { 0 }
     }
     /// Whether a bound on buffers left steps out.
     pub fn was_cut(&self) -> bool {
@@ -186,24 +227,46 @@ impl<'s> Machine<'s> {
         self.val(slot, state[slot as usize])
     }
     /// What a process sees of a cell: its own buffer first.
-    pub fn seen(&self, state: &[u32], by: u32, symbol: crate::system::SymbolId, args: &[u32]) -> Val {
+    pub fn seen(
+        &self,
+        state: &[u32],
+        by: u32,
+        symbol: crate::system::SymbolId,
+        args: &[u32],
+    ) -> Val {
         let slot = self.layout.slot(symbol, args.iter().copied());
-        let buffered = self.memory == Memory::Tso && self.system.symbol(symbol).kind == crate::system::Kind::Weak;
+        let buffered = self.memory == Memory::Tso
+            && self.system.symbol(symbol).kind == crate::system::Kind::Weak;
         let by = buffered.then_some(by);
         self.val(slot, self.read(state, Cell { slot, by }))
     }
     /// Number of entries of a process's buffer.
     pub fn buffered(&self, state: &[u32], process: u32) -> usize {
-        if self.memory == Memory::Sc { 0 } else { self.buffers.get(state[self.buffer_slot(process)]).len() }
+        if self.memory == Memory::Sc {
+            0
+        } else {
+            self.buffers.get(state[self.buffer_slot(process)]).len()
+        }
     }
     /// The entries of a process's buffer, oldest first: what each writes to which cells.
-    pub fn buffer(&self, state: &[u32], process: u32) -> Vec<Vec<(crate::system::SymbolId, Vec<u32>, Val)>> {
+    pub fn buffer(
+        &self,
+        state: &[u32],
+        process: u32,
+    ) -> Vec<Vec<(crate::system::SymbolId, Vec<u32>, Val)>> {
         if self.memory == Memory::Sc {
             return Vec::new();
         }
-        let cell = |slot: u32, code: u32| (self.layout.symbol[slot as usize], self.layout.args(self.system, slot), self.val(slot, code));
+        let cell = |slot: u32, code: u32| {
+            (
+                self.layout.symbol[slot as usize],
+                self.layout.args(self.system, slot),
+                self.val(slot, code),
+            )
+        };
         let entry = |e: &Entry| {
-            let writes = self.shapes[e.shape as usize].iter().zip(&e.values).filter(|w| *w.1 != NOTHING);
+            let writes =
+                self.shapes[e.shape as usize].iter().zip(&e.values).filter(|w| *w.1 != NOTHING);
             writes.map(|(s, v)| cell(*s, *v)).collect()
         };
         self.buffers.get(state[self.buffer_slot(process)]).iter().map(entry).collect()
@@ -225,13 +288,18 @@ impl<'s> Machine<'s> {
             return Some((0..self.layout.n).collect());
         }
         if sort.is_numeric() {
-            let fits = self.setup.candidates.iter().filter(|c| sort == TypeId::REAL || c.is_integer());
-            return (!self.setup.candidates.is_empty()).then(|| fits.map(|c| self.numbers.code(c)).collect());
+            let fits =
+                self.setup.candidates.iter().filter(|c| sort == TypeId::REAL || c.is_integer());
+            return (!self.setup.candidates.is_empty())
+                .then(|| fits.map(|c| self.numbers.code(c)).collect());
         }
         let constructors = &self.system.type_of(sort).constructors;
         if constructors.is_empty() {
-            // An abstract type: as many elements as cells hold some, so that every pattern of equalities is there.
-            let cells = self.layout.symbol.iter().filter(|s| self.system.symbol(**s).sort == sort).count() as u32;
+            // An abstract type: as many elements as cells hold some, so that every pattern of
+            // equalities is there.
+            let cells =
+                self.layout.symbol.iter().filter(|s| self.system.symbol(**s).sort == sort).count()
+                    as u32;
             return Some((0..cells.max(1)).collect());
         }
         Some(constructors.iter().map(|c| c.0).collect())
@@ -239,16 +307,23 @@ impl<'s> Machine<'s> {
     /// The name of a slot's cell, `A[#1,#2]`.
     pub(crate) fn cell_name(&self, slot: u32) -> String {
         let name = &self.system.symbol(self.layout.symbol[slot as usize]).name;
-        let args: Vec<_> = self.layout.args(self.system, slot).iter().map(|p| format!("#{}", p + 1)).collect();
+        let args: Vec<_> =
+            self.layout.args(self.system, slot).iter().map(|p| format!("#{}", p + 1)).collect();
         if args.is_empty() { name.clone() } else { format!("{name}[{}]", args.join(",")) }
     }
     pub(crate) fn undetermined(&self, slot: u32) -> Diagnostic {
         let id = self.layout.symbol[slot as usize];
         let symbol = self.system.symbol(id);
         let name = self.cell_name(slot);
-        let stored = self.system.transitions.iter().find(|t| t.updates.iter().any(|u| u.symbol() == id && u.stores_any()));
+        let stored = self
+            .system
+            .transitions
+            .iter()
+            .find(|t| t.updates.iter().any(|u| u.symbol() == id && u.stores_any()));
         let message = match stored {
-            None => format!("`{name}` is asked for and nothing determines it, expected a value in `init`"),
+            None => format!(
+                "`{name}` is asked for and nothing determines it, expected a value in `init`"
+            ),
             Some(t) => format!(
                 "`{name}` is asked for and nothing determines it: `init` leaves it open, or `{}` has stored any number (`{} := .`)",
                 t.name, symbol.name
@@ -264,7 +339,11 @@ impl<'s> Machine<'s> {
             None => return error,
         };
         let note = format!("-D {}={value} gives it a value at the start", symbol.name);
-        if stored.is_none() { error.note(note) } else { error.note(format!("{note}; `prove` takes any value that a step stores")) }
+        if stored.is_none() {
+            error.note(note)
+        } else {
+            error.note(format!("{note}; `prove` takes any value that a step stores"))
+        }
     }
 
     /// The code of a cell as `by` sees it; may be [`ANY`].
@@ -289,16 +368,28 @@ impl<'s> Machine<'s> {
         }
     }
     fn sum(&self, state: &[u32], sum: &GroundSum) -> Asked<u32> {
-        let codes = sum.terms.iter().map(|(_, c)| self.asked(state, *c)).collect::<Asked<Vec<_>>>()?;
+        let codes =
+            sum.terms.iter().map(|(_, c)| self.asked(state, *c)).collect::<Asked<Vec<_>>>()?;
         if let Some((constant, terms)) = &sum.small {
-            // Factors and values are below 2^28, so that products are below 2^56: a hundred of them do not overflow.
-            let values = terms.iter().zip(&codes).map(|((f, _), c)| Numbers::as_small(*c).map(|v| f * v)).collect::<Option<Vec<_>>>();
+            // Factors and values are below 2^28, so that products are below 2^56: a hundred of them
+            // do not overflow.
+            let values = terms
+                .iter()
+                .zip(&codes)
+                .map(|((f, _), c)| Numbers::as_small(*c).map(|v| f * v))
+                .collect::<Option<Vec<_>>>();
             if let Some(values) = values.filter(|v| v.len() < 100) {
                 let total = constant + values.iter().sum::<i64>();
-                return Ok(Numbers::small(total).unwrap_or_else(|| self.numbers.code(&BigRational::from_integer(total.into()))));
+                return Ok(Numbers::small(total).unwrap_or_else(|| {
+                    self.numbers.code(&BigRational::from_integer(total.into()))
+                }));
             }
         }
-        let total = sum.terms.iter().zip(&codes).fold(sum.constant.clone(), |acc, ((f, _), c)| acc + f * self.numbers.number(*c));
+        let total = sum
+            .terms
+            .iter()
+            .zip(&codes)
+            .fold(sum.constant.clone(), |acc, ((f, _), c)| acc + f * self.numbers.number(*c));
         Ok(self.numbers.code(&total))
     }
     fn term(&self, state: &[u32], term: &GroundTerm) -> Asked<u32> {
@@ -311,7 +402,9 @@ impl<'s> Machine<'s> {
     fn atom(&self, state: &[u32], atom: &GroundAtom) -> Asked<bool> {
         Ok(match atom {
             GroundAtom::Empty(p) => state[self.buffer_slot(*p)] == 0,
-            GroundAtom::Codes(a, op, b) => holds(self.term(state, a)?.cmp(&self.term(state, b)?), *op),
+            GroundAtom::Codes(a, op, b) => {
+                holds(self.term(state, a)?.cmp(&self.term(state, b)?), *op)
+            }
             GroundAtom::Numbers(a, op, b) => {
                 let (a, b) = (self.term(state, a)?, self.term(state, b)?);
                 match (op, Numbers::as_small(a), Numbers::as_small(b)) {
@@ -363,16 +456,22 @@ impl<'s> Machine<'s> {
         }
         need.map_or(Ok(true), Err)
     }
-    /// The cell and code of an equation whose one side is an open cell and whose other side has a value.
+    /// The cell and code of an equation whose one side is an open cell and whose other side has a
+    /// value.
     pub(crate) fn equation(&self, state: &[u32], atom: &GroundAtom) -> Option<(u32, u32)> {
-        let (GroundAtom::Codes(a, Op::Eq, b) | GroundAtom::Numbers(a, Op::Eq, b)) = atom else { return None };
+        let (GroundAtom::Codes(a, Op::Eq, b) | GroundAtom::Numbers(a, Op::Eq, b)) = atom else {
+            return None;
+        };
         let assigns = |cell: &GroundTerm, to: &GroundTerm| match cell {
-            GroundTerm::Cell(c) if state[c.slot as usize] == ANY => Some((c.slot, self.term(state, to).ok()?)),
+            GroundTerm::Cell(c) if state[c.slot as usize] == ANY => {
+                Some((c.slot, self.term(state, to).ok()?))
+            }
             _ => None,
         };
         let (slot, code) = assigns(a, b).or_else(|| assigns(b, a))?;
         // A fraction is no value of a cell that holds whole numbers.
-        let whole = sort(self.system, &self.layout, slot) != TypeId::INT || self.numbers.number(code).is_integer();
+        let whole = sort(self.system, &self.layout, slot) != TypeId::INT
+            || self.numbers.number(code).is_integer();
         whole.then_some((slot, code))
     }
     /// What a transition stores in its cells: nothing if the guard does not hold.
@@ -389,8 +488,11 @@ impl<'s> Machine<'s> {
                 }
                 stored = Some(match value {
                     GroundValue::Any => Stored::Any,
-                    // A number that nothing determines moves without being asked for, where there are no candidates.
-                    GroundValue::Term(GroundTerm::Cell(c)) if self.read(state, *c) == ANY && self.domain(c.slot).is_none() => {
+                    // A number that nothing determines moves without being asked for, where there
+                    // are no candidates.
+                    GroundValue::Term(GroundTerm::Cell(c))
+                        if self.read(state, *c) == ANY && self.domain(c.slot).is_none() =>
+                    {
                         Stored::Code(ANY)
                     }
                     GroundValue::Term(t) => Stored::Code(self.term(state, t)?),
@@ -401,9 +503,16 @@ impl<'s> Machine<'s> {
         }
         Ok(Some(out))
     }
-    /// The results of a transition: for each, the slots that change and their codes. `eager` makes all values of `:= .` where the sort has an end of
-    /// them; else they stay open, unless something is assumed of them.
-    pub(crate) fn fire(&self, state: &[u32], g: &Ground, eager: bool, out: &mut Vec<Vec<(u32, u32)>>) -> Asked<()> {
+    /// The results of a transition: for each, the slots that change and their codes. `eager` makes
+    /// all values of `:= .` where the sort has an end of them; else they stay open, unless
+    /// something is assumed of them.
+    pub(crate) fn fire(
+        &self,
+        state: &[u32],
+        g: &Ground,
+        eager: bool,
+        out: &mut Vec<Vec<(u32, u32)>>,
+    ) -> Asked<()> {
         let Some(stored) = self.outcome(state, g)? else { return Ok(()) };
         let mut results = vec![Vec::with_capacity(stored.len())];
         for (update, stored) in g.updates.iter().zip(stored) {
@@ -419,7 +528,9 @@ impl<'s> Machine<'s> {
             };
             results = results
                 .iter()
-                .flat_map(|r: &Vec<(u32, u32)>| values.iter().map(|v| r.iter().copied().chain([(update.slot, *v)]).collect()))
+                .flat_map(|r: &Vec<(u32, u32)>| {
+                    values.iter().map(|v| r.iter().copied().chain([(update.slot, *v)]).collect())
+                })
                 .collect();
             if results.len() > 1 << 20 {
                 let place = self.system.transitions[g.transition as usize].place.0;
@@ -444,8 +555,13 @@ impl<'s> Machine<'s> {
         let shape = self.shape_ids[&g.shape];
         let weak: Vec<bool> = g.updates.iter().map(|u| u.weak).collect();
         results.retain_mut(|result| {
-            // Before the entry is taken out, weak updates are all there: only plain ones are left out where no case fits.
-            let values: Box<[u32]> = g.shape.iter().map(|s| result.iter().find(|r| r.0 == *s).map_or(NOTHING, |r| r.1)).collect();
+            // Before the entry is taken out, weak updates are all there: only plain ones are left
+            // out where no case fits.
+            let values: Box<[u32]> = g
+                .shape
+                .iter()
+                .map(|s| result.iter().find(|r| r.0 == *s).map_or(NOTHING, |r| r.1))
+                .collect();
             result.retain(|r| !g.updates.iter().zip(&weak).any(|(u, weak)| *weak && u.slot == r.0));
             if values.iter().all(|v| *v == NOTHING) {
                 return true;
@@ -454,7 +570,8 @@ impl<'s> Machine<'s> {
                 self.cut.store(true, Ordering::Relaxed);
                 return false;
             }
-            let buffer: Arc<[Entry]> = before.iter().cloned().chain([Entry { shape, values }]).collect();
+            let buffer: Arc<[Entry]> =
+                before.iter().cloned().chain([Entry { shape, values }]).collect();
             result.push((slot as u32, self.buffers.intern(buffer)));
             true
         });
@@ -468,11 +585,17 @@ impl<'s> Machine<'s> {
         let buffer = self.buffers.get(state[slot]);
         let (first, rest) = buffer.split_first()?;
         let shape = &self.shapes[first.shape as usize];
-        let mut out: Vec<_> = shape.iter().copied().zip(first.values.iter().copied()).filter(|w| w.1 != NOTHING).collect();
+        let mut out: Vec<_> = shape
+            .iter()
+            .copied()
+            .zip(first.values.iter().copied())
+            .filter(|w| w.1 != NOTHING)
+            .collect();
         out.push((slot as u32, self.buffers.intern(Arc::from(rest))));
         Some(out)
     }
-    /// Whether no assumption is contradicted, whatever open cells hold: for these, those that ask are answered later.
+    /// Whether no assumption is contradicted, whatever open cells hold: for these, those that ask
+    /// are answered later.
     pub(crate) fn assumed(&self, state: &[u32]) -> bool {
         !self.assumptions.iter().any(|cube| matches!(self.holds(state, cube), Ok(true)))
     }

@@ -1,16 +1,22 @@
 //! The machine as slots and transition groups, for every engine.
 //!
-//! A slot is a cell, or the buffer of a process; a group is a transition for given processes, the flush of a set of cells from a process's buffer, or
-//! the look for an unsafe state: a step labelled [`UNSAFE`] that changes nothing. Labels are `t(1,2)`, of the processes declared, `flush(1)`,
-//! `unsafe`. Where there are several initial states, one more slot and one group, labelled `init`, choose among them.
+//! A slot is a cell, or the buffer of a process; a group is a transition for given processes, the
+//! flush of a set of cells from a process's buffer, or the look for an unsafe state: a step
+//! labelled [`UNSAFE`] that changes nothing. Labels are `t(1,2)`, of the processes declared,
+//! `flush(1)`, `unsafe`. Where there are several initial states, one more slot and one group,
+//! labelled `init`, choose among them.
 //!
-//! Values that nothing determines are all there from the start where their sort has an end of them. A number that nothing determines stays open and
-//! is refused when it is asked for. Steps to states that contradict an assumption are left out.
+//! Values that nothing determines are all there from the start where their sort has an end of them.
+//! A number that nothing determines stays open and is refused when it is asked for. Steps to states
+//! that contradict an assumption are left out.
 //!
-//! Codes become dense numbers (`Dense`). Candidates for symmetries exchange neighbouring processes that the system does not name; a system that
-//! compares processes by order has none. Cost: that of `Machine::fire` for each question that the engine has not asked before.
+//! Codes become dense numbers (`Dense`). Candidates for symmetries exchange neighbouring processes
+//! that the system does not name; a system that compares processes by order has none. Cost: that of
+//! `Machine::fire` for each question that the engine has not asked before.
 
-use crate::ground::{Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, looked_at, sort, term_cells};
+use crate::ground::{
+    Cell, Ground, GroundAtom, GroundCube, GroundTerm, GroundValue, looked_at, sort, term_cells,
+};
 use crate::machine::{Machine, Memory, Need};
 use crate::system::{Atom, Kind, Op, Proc, System, Term, TypeId};
 use crate::value::{ANY, Entry, NOTHING};
@@ -75,7 +81,9 @@ impl Dense {
             Dense::Same => dense,
             Dense::Range(_, count) if dense == *count => ANY,
             Dense::Range(first, _) => first + dense,
-            Dense::Table(table) => table.read().unwrap_or_else(PoisonError::into_inner).1[dense as usize],
+            Dense::Table(table) => {
+                table.read().unwrap_or_else(PoisonError::into_inner).1[dense as usize]
+            }
         }
     }
 }
@@ -110,9 +118,17 @@ impl<'s> SystemModel<'s> {
             let place = machine.system.init.place.0;
             let n = machine.layout.n;
             let es = if n == 1 { "" } else { "es" };
-            let error = Diagnostic::at(Stage::Type, place, format!("no initial state: no state of {n} process{es} satisfies `init`"));
+            let error = Diagnostic::at(
+                Stage::Type,
+                place,
+                format!("no initial state: no state of {n} process{es} satisfies `init`"),
+            );
             let excludes = !machine.system.invariants.is_empty();
-            return Err(if excludes { error.note("a state that an `invariant` describes is none of the system") } else { error });
+            return Err(if excludes {
+                error.note("a state that an `invariant` describes is none of the system")
+            } else {
+                error
+            });
         }
         Ok(Self::of(machine, starts))
     }
@@ -121,7 +137,10 @@ impl<'s> SystemModel<'s> {
         Self::of(machine, vec![start])
     }
     fn of(machine: Machine<'s>, starts: Vec<Vec<u32>>) -> Self {
-        let dense = (0..machine.system.types.len() as u32).map(|t| dense(&machine, TypeId(t))).chain([Dense::Same]).collect();
+        let dense = (0..machine.system.types.len() as u32)
+            .map(|t| dense(&machine, TypeId(t)))
+            .chain([Dense::Same])
+            .collect();
         let mut model = SystemModel {
             slots: slots(&machine, starts.len() > 1),
             machine,
@@ -227,11 +246,15 @@ impl<'s> SystemModel<'s> {
             if let Some(actor) = g.actor.filter(|_| g.locked) {
                 requires.push((self.machine.buffer_slot(actor) as Slot, 0));
             }
-            g.universal.iter().flatten().for_each(|cube| looked_at(cube, &mut |c| self.read(c, &mut reads)));
+            g.universal
+                .iter()
+                .flatten()
+                .for_each(|cube| looked_at(cube, &mut |c| self.read(c, &mut reads)));
             self.updated(g, &mut reads, &mut writes);
             let t = &self.machine.system.transitions[g.transition as usize];
             let (name, args) = (t.name.clone(), g.procs[..t.declared].to_vec());
-            let text = self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
+            let text =
+                self.machine.act_text(&crate::machine::Act::Fire(g.transition, g.procs.clone()));
             let mut group = group(text, requires, reads, writes);
             self.assumed(&mut group);
             let label = self.label(&name, args);
@@ -287,7 +310,9 @@ impl<'s> SystemModel<'s> {
     fn unsafe_groups(&mut self) {
         let label = self.label(UNSAFE, Vec::new());
         let system = self.machine.system;
-        for (procs, cube) in system.unsafes.iter().flat_map(|c| self.machine.claim_cubes(c)).collect::<Vec<_>>() {
+        for (procs, cube) in
+            system.unsafes.iter().flat_map(|c| self.machine.claim_cubes(c)).collect::<Vec<_>>()
+        {
             let (mut requires, mut reads) = (Vec::new(), Vec::new());
             self.tested(&cube, &mut requires, &mut reads);
             let who: Vec<_> = procs.iter().map(|p| format!("#{}", p + 1)).collect();
@@ -298,7 +323,8 @@ impl<'s> SystemModel<'s> {
     }
     fn init_group(&mut self) {
         let Some(start) = self.start_slot() else { return };
-        let differ = (0..self.machine.width()).filter(|s| self.starts.iter().any(|v| v[*s] != self.starts[0][*s]));
+        let differ = (0..self.machine.width())
+            .filter(|s| self.starts.iter().any(|v| v[*s] != self.starts[0][*s]));
         let writes = differ.map(|s| s as Slot).chain([start]).collect();
         let label = self.label(INIT, Vec::new());
         self.add(group(INIT.into(), vec![(start, 0)], Vec::new(), writes), Move::Init, label);
@@ -307,7 +333,8 @@ impl<'s> SystemModel<'s> {
     /// Exchanges of neighbouring processes that the system does not name.
     fn candidates(&self) -> Vec<Symmetry> {
         let n = self.machine.layout.n;
-        let named = !self.machine.setup.given.is_empty() && self.machine.system.symbols.iter().any(|s| s.sort == TypeId::PROC);
+        let named = !self.machine.setup.given.is_empty()
+            && self.machine.system.symbols.iter().any(|s| s.sort == TypeId::PROC);
         if orders_processes(self.machine.system) || named {
             return Vec::new();
         }
@@ -322,7 +349,8 @@ impl<'s> SystemModel<'s> {
         let layout = &self.machine.layout;
         if slot < layout.cells {
             let args = layout.args(self.machine.system, slot);
-            return layout.slot(layout.symbol[slot as usize], args.into_iter().map(|q| swapped(p, q)));
+            return layout
+                .slot(layout.symbol[slot as usize], args.into_iter().map(|q| swapped(p, q)));
         }
         match slot - layout.cells {
             q if self.machine.memory == Memory::Tso && q < layout.n => layout.cells + swapped(p, q),
@@ -332,7 +360,9 @@ impl<'s> SystemModel<'s> {
     fn code_image(&self, p: u32, slot: Slot, code: u32) -> Option<u32> {
         let (machine, layout) = (&self.machine, &self.machine.layout);
         if slot < layout.cells {
-            let process = sort(machine.system, layout, slot) == TypeId::PROC && code != ANY && code != NOTHING;
+            let process = sort(machine.system, layout, slot) == TypeId::PROC
+                && code != ANY
+                && code != NOTHING;
             return Some(if process { swapped(p, code) } else { code });
         }
         let entries = machine.buffers.get(code);
@@ -344,9 +374,16 @@ impl<'s> SystemModel<'s> {
             }
             writes.sort_unstable();
             let cells: Vec<u32> = writes.iter().map(|w| w.0).collect();
-            Some(Entry { shape: *machine.shape_ids.get(&cells)?, values: writes.into_iter().map(|w| w.1).collect() })
+            Some(Entry {
+                shape: *machine.shape_ids.get(&cells)?,
+                values: writes.into_iter().map(|w| w.1).collect(),
+            })
         };
-        Some(machine.buffers.intern(Arc::from(entries.iter().map(image).collect::<Option<Vec<_>>>()?)))
+        Some(
+            machine
+                .buffers
+                .intern(Arc::from(entries.iter().map(image).collect::<Option<Vec<_>>>()?)),
+        )
     }
 }
 
@@ -361,7 +398,17 @@ fn swapped(p: u32, q: u32) -> u32 {
 }
 
 fn group(name: String, requires: Vec<(Slot, u32)>, reads: Vec<Slot>, writes: Vec<Slot>) -> Group {
-    Group { name, requires, tests: reads.clone(), reads, writes, actions: None, hidden: Vec::new(), tau: false, confluent: false }
+    Group {
+        name,
+        requires,
+        tests: reads.clone(),
+        reads,
+        writes,
+        actions: None,
+        hidden: Vec::new(),
+        tau: false,
+        confluent: false,
+    }
 }
 
 fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
@@ -371,7 +418,16 @@ fn dense(machine: &Machine<'_>, t: TypeId) -> Dense {
         _ if t == TypeId::PROC => Dense::Range(0, machine.layout.n + 1),
         _ if t.is_numeric() => Dense::Table(RwLock::default()),
         Some(first) => Dense::Range(first.0, constructors.len() as u32),
-        None => Dense::Range(0, machine.layout.symbol.iter().filter(|s| machine.system.symbol(**s).sort == t).count().max(1) as u32),
+        None => Dense::Range(
+            0,
+            machine
+                .layout
+                .symbol
+                .iter()
+                .filter(|s| machine.system.symbol(**s).sort == t)
+                .count()
+                .max(1) as u32,
+        ),
     }
 }
 
@@ -384,12 +440,17 @@ fn orders_processes(system: &System) -> bool {
     };
     let ordered = |a: &Atom| matches!(a, Atom::Compare(x, Op::Lt | Op::Le, _) if process(x));
     let claims = system.invariants.iter().chain(&system.unsafes).flat_map(|c| &c.cube);
-    let guards = system.transitions.iter().flat_map(|t| t.guard.iter().chain(t.universal.iter().flat_map(|u| u.dnf.iter().flatten())));
+    let guards = system.transitions.iter().flat_map(|t| {
+        t.guard.iter().chain(t.universal.iter().flat_map(|u| u.dnf.iter().flatten()))
+    });
     let cases = system.transitions.iter().flat_map(|t| &t.updates).flat_map(|u| match u {
         crate::system::Update::Assign { .. } => Vec::new(),
-        crate::system::Update::Cases { cases, .. } => cases.iter().flat_map(|c| &c.condition).collect(),
+        crate::system::Update::Cases { cases, .. } => {
+            cases.iter().flat_map(|c| &c.condition).collect()
+        }
     });
-    system.init.dnf.iter().flatten().chain(claims).chain(guards).any(ordered) || cases.into_iter().any(ordered)
+    system.init.dnf.iter().flatten().chain(claims).chain(guards).any(ordered)
+        || cases.into_iter().any(ordered)
 }
 
 fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
@@ -405,12 +466,17 @@ fn slots(machine: &Machine<'_>, choice: bool) -> Vec<SlotInfo> {
     let mut out = Vec::new();
     for slot in 0..layout.cells {
         let symbol = layout.symbol[slot as usize];
-        let control = system.symbol(symbol).kind == Kind::Plain && 2 * tests[symbol.index()] >= system.transitions.len().max(1);
+        let control = system.symbol(symbol).kind == Kind::Plain
+            && 2 * tests[symbol.index()] >= system.transitions.len().max(1);
         let args = layout.args(system, slot);
         out.push(SlotInfo { name: machine.cell_name(slot), component: component(&args), control });
     }
     if machine.memory == Memory::Tso {
-        out.extend((0..layout.n).map(|p| SlotInfo { name: format!("buffer #{}", p + 1), component: p, control: false }));
+        out.extend((0..layout.n).map(|p| SlotInfo {
+            name: format!("buffer #{}", p + 1),
+            component: p,
+            control: false,
+        }));
     }
     if choice {
         out.push(SlotInfo { name: "started".into(), component: layout.n, control: true });
@@ -427,12 +493,17 @@ impl Model for SystemModel<'_> {
     }
     fn initial(&self) -> Vec<u32> {
         let first = &self.starts[0];
-        let common = |s: usize| if self.starts.iter().all(|v| v[s] == first[s]) { first[s] } else { ANY };
+        let common =
+            |s: usize| if self.starts.iter().all(|v| v[s] == first[s]) { first[s] } else { ANY };
         let cells = (0..self.machine.width()).map(|s| self.dense_of(s).of(common(s)));
         cells.chain(self.start_slot().map(|_| 0)).collect()
     }
     fn worker(&self) -> Box<dyn Worker + '_> {
-        Box::new(SystemWorker { model: self, state: vec![0; self.slots.len()], results: Vec::new() })
+        Box::new(SystemWorker {
+            model: self,
+            state: vec![0; self.slots.len()],
+            results: Vec::new(),
+        })
     }
     fn label_text(&self, label: LabelId) -> String {
         let label = self.names.get(label);
@@ -451,7 +522,11 @@ impl Model for SystemModel<'_> {
         if slot < cells {
             return self.machine.code_text(slot, self.dense_of(slot as usize).code(value));
         }
-        if Some(slot) == self.start_slot() { (value == 1).to_string() } else { self.machine.buffer_text(value) }
+        if Some(slot) == self.start_slot() {
+            (value == 1).to_string()
+        } else {
+            self.machine.buffer_text(value)
+        }
     }
     fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries
@@ -459,7 +534,13 @@ impl Model for SystemModel<'_> {
     fn components(&self) -> Vec<String> {
         (1..=self.machine.layout.n).map(|p| format!("#{p}")).chain(["shared".to_string()]).collect()
     }
-    fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+    fn parts(
+        &self,
+        group: usize,
+        _before: &[u32],
+        label: LabelId,
+        _after: &[u32],
+    ) -> Result<Vec<StepPart>, Diagnostic> {
         let label = self.names.get(label);
         let (name, args) = &*label;
         let who = match self.moves[group] {
@@ -492,7 +573,9 @@ impl SystemWorker<'_, '_> {
             Need::Fault(d) => d,
         };
         match movement {
-            Move::Fire(g) => machine.fire(&self.state, &machine.ground[g as usize], true, &mut self.results).map_err(told)?,
+            Move::Fire(g) => machine
+                .fire(&self.state, &machine.ground[g as usize], true, &mut self.results)
+                .map_err(told)?,
             Move::Flush(p, shape) => {
                 let buffer = machine.buffers.get(self.state[machine.buffer_slot(p)]);
                 if buffer.first().is_some_and(|e| e.shape == shape) {
@@ -522,29 +605,47 @@ impl Worker for SystemWorker<'_, '_> {
         let model = self.model;
         let (info, movement) = (&model.groups[group], model.moves[group]);
         let width = model.machine.width();
-        for (slot, value) in info.reads.iter().copied().zip(reads.iter().copied()).chain(info.requires.iter().copied()) {
+        for (slot, value) in info
+            .reads
+            .iter()
+            .copied()
+            .zip(reads.iter().copied())
+            .chain(info.requires.iter().copied())
+        {
             let slot = slot as usize;
             self.state[slot] = if slot < width { model.dense_of(slot).code(value) } else { value };
         }
         self.results.clear();
         self.results(movement)?;
-        // Assumptions are asked of the state after, where this group may break them: their slots are read.
+        // Assumptions are asked of the state after, where this group may break them: their slots
+        // are read.
         let before: Vec<u32> = self.state.clone();
         for result in std::mem::take(&mut self.results) {
             result.into_iter().for_each(|(slot, code)| self.state[slot as usize] = code);
-            let asked = movement != Move::Init && !model.machine.assumptions.is_empty() && !info.writes.is_empty();
+            let asked = movement != Move::Init
+                && !model.machine.assumptions.is_empty()
+                && !info.writes.is_empty();
             if !asked || model.keeps_assumptions(info, &self.state) {
                 out.labels.push(model.labels[group]);
                 out.values.extend(info.writes.iter().map(|w| {
                     let slot = *w as usize;
-                    if slot < width { model.dense_of(slot).of(self.state[slot]) } else { self.state[slot] }
+                    if slot < width {
+                        model.dense_of(slot).of(self.state[slot])
+                    } else {
+                        self.state[slot]
+                    }
                 }));
             }
             self.state.copy_from_slice(&before);
         }
         Ok(())
     }
-    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
         let model = self.model;
         if slot as usize >= model.machine.width() {
             return Ok(Some(value));
@@ -553,7 +654,11 @@ impl Worker for SystemWorker<'_, '_> {
         let p = model.machine.system.fixed + symmetry as u32;
         Ok(model.code_image(p, slot, dense.code(value)).map(|code| dense.of(code)))
     }
-    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         let p = self.model.machine.system.fixed + symmetry as u32;
         let of = self.model.names.get(label);
         let (name, args) = &*of;
@@ -571,7 +676,8 @@ impl SystemModel<'_> {
         !self.machine.assumptions.iter().any(|cube| {
             let mut own = Vec::new();
             looked_at(cube, &mut |c| self.read(c, &mut own));
-            own.iter().any(|s| info.writes.contains(s)) && matches!(self.machine.holds(state, cube), Ok(true))
+            own.iter().any(|s| info.writes.contains(s))
+                && matches!(self.machine.holds(state, cube), Ok(true))
         })
     }
 }

@@ -1,9 +1,13 @@
-//! The naive interpreter of typed systems: the oracle of the machine. It shares nothing with it but the typed system: states are maps from cells to
-//! values, formulas are evaluated as they stand for each choice of processes, every open value is enumerated at the start.
+//! The naive interpreter of typed systems: the oracle of the machine. It shares nothing with it but
+//! the typed system: states are maps from cells to values, formulas are evaluated as they stand for
+//! each choice of processes, every open value is enumerated at the start.
 //!
 //! Cost: whatever it takes; for two or three processes and small systems.
 
-use crate::system::{Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update, Value};
+use crate::system::{
+    Access, Atom, Claim, Cube, Kind, Op, Proc, SymbolId, System, Term, Transition, TypeId, Update,
+    Value,
+};
 use crate::value::Val;
 use num_rational::BigRational;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -61,7 +65,13 @@ impl Naive<'_> {
     fn values_to(&self, sort: TypeId, processes: u32) -> Vec<Val> {
         match sort {
             TypeId::PROC => (0..processes).map(Val::Proc).collect(),
-            TypeId::INT => self.candidates.iter().filter(|c| c.is_integer()).cloned().map(Val::Number).collect(),
+            TypeId::INT => self
+                .candidates
+                .iter()
+                .filter(|c| c.is_integer())
+                .cloned()
+                .map(Val::Number)
+                .collect(),
             TypeId::REAL => self.candidates.iter().cloned().map(Val::Number).collect(),
             t => self.system.type_of(t).constructors.iter().map(|c| Val::Cons(*c)).collect(),
         }
@@ -128,7 +138,9 @@ impl Naive<'_> {
     }
     /// Whether a claim holds for some distinct processes.
     pub fn claim(&self, s: &State, claim: &Claim) -> bool {
-        self.assignments(claim.params.len() as u32, true).iter().any(|env| self.cube(s, env, &claim.cube))
+        self.assignments(claim.params.len() as u32, true)
+            .iter()
+            .any(|env| self.cube(s, env, &claim.cube))
     }
     fn allowed(&self, s: &State) -> bool {
         !self.system.invariants.iter().any(|c| self.claim(s, c))
@@ -148,23 +160,31 @@ impl Naive<'_> {
     pub fn is_initial(&self, s: &State) -> bool {
         let init = &self.system.init;
         let holds = |env: &Env| init.dnf.iter().any(|cube| self.cube(s, env, cube));
-        s.buffers.iter().all(VecDeque::is_empty) && self.allowed(s) && self.assignments(init.params.len() as u32, false).iter().all(holds)
+        s.buffers.iter().all(VecDeque::is_empty)
+            && self.allowed(s)
+            && self.assignments(init.params.len() as u32, false).iter().all(holds)
     }
     /// True if `init` mentions the cell.
     fn is_mentioned(&self, cell: &Cell) -> bool {
         let params = self.assignments(self.system.init.params.len() as u32, false);
-        let is = |env: &Env, a: &Access| a.symbol == cell.0 && a.args.iter().map(|p| self.proc(env, *p)).eq(cell.1.iter().copied());
+        let is = |env: &Env, a: &Access| {
+            a.symbol == cell.0
+                && a.args.iter().map(|p| self.proc(env, *p)).eq(cell.1.iter().copied())
+        };
         let term = |env: &Env, t: &Term| match t {
             Term::Cell(a) => is(env, a),
             Term::Sum(s) => s.terms.iter().any(|t| is(env, &t.0)),
             _ => false,
         };
-        let mentions = |env: &Env, a: &Atom| if let Atom::Compare(l, _, r) = a { term(env, l) || term(env, r) } else { false };
+        let mentions = |env: &Env, a: &Atom| {
+            if let Atom::Compare(l, _, r) = a { term(env, l) || term(env, r) } else { false }
+        };
         params.iter().any(|env| self.system.init.dnf.iter().flatten().any(|a| mentions(env, a)))
     }
     fn satisfying(&self, processes: u32) -> Vec<State> {
         let init = &self.system.init;
-        let mut states = vec![State { cells: BTreeMap::new(), buffers: vec![VecDeque::new(); self.n as usize] }];
+        let mut states =
+            vec![State { cells: BTreeMap::new(), buffers: vec![VecDeque::new(); self.n as usize] }];
         for cell in self.cells() {
             let processes = if self.is_mentioned(&cell) { processes } else { self.n };
             let values = self.values_to(self.system.symbol(cell.0).sort, processes);
@@ -180,15 +200,23 @@ impl Naive<'_> {
                 .collect();
             // Early, what is decided already: all cells there so far.
             states.retain(|s| {
-                self.assignments(init.params.len() as u32, false)
-                    .iter()
-                    .all(|env| init.dnf.iter().any(|cube| cube.iter().all(|atom| !self.has_all(s, env, atom) || self.atom(s, env, atom))))
+                self.assignments(init.params.len() as u32, false).iter().all(|env| {
+                    init.dnf.iter().any(|cube| {
+                        cube.iter()
+                            .all(|atom| !self.has_all(s, env, atom) || self.atom(s, env, atom))
+                    })
+                })
             });
         }
         states
     }
     fn has_all(&self, s: &State, env: &Env, atom: &Atom) -> bool {
-        let has = |a: &Access| s.cells.contains_key(&(a.symbol, a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>()));
+        let has = |a: &Access| {
+            s.cells.contains_key(&(
+                a.symbol,
+                a.args.iter().map(|p| self.proc(env, *p)).collect::<Vec<_>>(),
+            ))
+        };
         let term = |t: &Term| match t {
             Term::Cell(a) => has(a),
             Term::Sum(sum) => sum.terms.iter().all(|(a, _)| has(a)),
@@ -242,7 +270,8 @@ impl Naive<'_> {
                 for (state, entry) in &results {
                     for v in &values {
                         let (mut state, mut entry) = (state.clone(), entry.clone());
-                        if weak { &mut entry } else { &mut state.cells }.insert(cell.clone(), v.clone());
+                        if weak { &mut entry } else { &mut state.cells }
+                            .insert(cell.clone(), v.clone());
                         more.push((state, entry));
                     }
                 }
@@ -264,8 +293,13 @@ impl Naive<'_> {
         let mut out = Vec::new();
         for t in &self.system.transitions {
             for env in self.assignments(t.params.len() as u32, true) {
-                let args: Vec<_> = (0..t.declared as u32).map(|v| (env[&v] + 1).to_string()).collect();
-                let name = if args.is_empty() { t.name.clone() } else { format!("{}({})", t.name, args.join(",")) };
+                let args: Vec<_> =
+                    (0..t.declared as u32).map(|v| (env[&v] + 1).to_string()).collect();
+                let name = if args.is_empty() {
+                    t.name.clone()
+                } else {
+                    format!("{}({})", t.name, args.join(","))
+                };
                 out.extend(self.fire(s, &env, t).into_iter().map(|s| (name.clone(), s)));
             }
         }

@@ -1,7 +1,10 @@
-//! What the names of a `.cub` file mean, for editors: the spaces and scopes of names of [`crate::check`], found without checking sorts.
+//! What the names of a `.cub` file mean, for editors: the spaces and scopes of names of
+//! [`crate::check`], found without checking sorts.
 //!
-//! In: a text. Out: a [`Naming`]. Types, predicates, and variables together with constructors are a space of names each; processes are in scope in their declaration,
-//! those of a quantifier in its formula, the index of a `case` in its cases. A declaration that cannot be parsed is left out. Cost: linear.
+//! In: a text. Out: a [`Naming`]. Types, predicates, and variables together with constructors are a
+//! space of names each; processes are in scope in their declaration, those of a quantifier in its
+//! formula, the index of a `case` in its cases. A declaration that cannot be parsed is left out.
+//! Cost: linear.
 
 use crate::ast::{Declared, Expr, Item, Name, Right, Term, Update, Value};
 use crate::parse::parse_all;
@@ -12,8 +15,14 @@ use std::collections::HashMap;
 /// The names of a file.
 pub fn names(source: SourceId, text: &str) -> Naming {
     let items = parse_all(source, text);
-    let mut walk =
-        Walk { out: Naming::default(), text, types: HashMap::new(), values: HashMap::new(), predicates: HashMap::new(), scope: Vec::new() };
+    let mut walk = Walk {
+        out: Naming::default(),
+        text,
+        types: HashMap::new(),
+        values: HashMap::new(),
+        predicates: HashMap::new(),
+        scope: Vec::new(),
+    };
     for (name, says) in [
         ("proc", "proc: the processes"),
         ("bool", "bool: `False` and `True`"),
@@ -49,38 +58,75 @@ impl Walk<'_> {
     }
     /// A declaration up to its body.
     fn head(&self, whole: Span) -> String {
-        line(self.written(whole).split(['{']).next().unwrap_or("").split(" requires").next().unwrap_or(""))
+        line(
+            self.written(whole)
+                .split(['{'])
+                .next()
+                .unwrap_or("")
+                .split(" requires")
+                .next()
+                .unwrap_or(""),
+        )
     }
 
-    /// What an item declares for all of the file. The first declaration of a name counts: a second one is an error.
+    /// What an item declares for all of the file. The first declaration of a name counts: a second
+    /// one is an error.
     fn declares(&mut self, item: &Item, whole: Span) {
         match item {
             Item::Type(name, constructors) => {
-                let of = self.out.declare(Role::Type, &name.text, name.place.0, whole, line(self.written(whole)));
+                let of = self.out.declare(
+                    Role::Type,
+                    &name.text,
+                    name.place.0,
+                    whole,
+                    line(self.written(whole)),
+                );
                 self.types.entry(name.text.clone()).or_insert(of);
                 for c in constructors {
                     let says = format!("{}: {}", c.text, name.text);
-                    let of = self.out.declare(Role::Constructor, &c.text, c.place.0, c.place.0, says);
+                    let of =
+                        self.out.declare(Role::Constructor, &c.text, c.place.0, c.place.0, says);
                     self.values.entry(c.text.clone()).or_insert(of);
                 }
             }
             Item::Symbol { declared, name, indices, .. } => {
-                let role = if *declared == Declared::Constant { Role::Constant } else { Role::Storage };
-                let of = self.out.declare(role, &name.text, name.place.0, whole, line(self.written(whole)));
+                let role =
+                    if *declared == Declared::Constant { Role::Constant } else { Role::Storage };
+                let of = self.out.declare(
+                    role,
+                    &name.text,
+                    name.place.0,
+                    whole,
+                    line(self.written(whole)),
+                );
                 let cells = if indices.is_empty() { "" } else { ", a cell for each process" };
                 self.out.bindings[of].note = match declared {
                     Declared::Constant => "a value that stays".to_string(),
                     Declared::Plain => format!("a variable that all see at once{cells}"),
-                    Declared::Weak => format!("a variable in memory: writes wait in a buffer of their process{cells}"),
+                    Declared::Weak => format!(
+                        "a variable in memory: writes wait in a buffer of their process{cells}"
+                    ),
                 };
                 self.values.entry(name.text.clone()).or_insert(of);
             }
             Item::Predicate(name, ..) => {
-                let of = self.out.declare(Role::Function, &name.text, name.place.0, whole, self.head(whole));
+                let of = self.out.declare(
+                    Role::Function,
+                    &name.text,
+                    name.place.0,
+                    whole,
+                    self.head(whole),
+                );
                 self.predicates.entry(name.text.clone()).or_insert(of);
             }
             Item::Transition { name, .. } => {
-                let of = self.out.declare(Role::Process, &name.text, name.place.0, whole, self.head(whole));
+                let of = self.out.declare(
+                    Role::Process,
+                    &name.text,
+                    name.place.0,
+                    whole,
+                    self.head(whole),
+                );
                 self.out.bindings[of].note = "a transition".into();
             }
             Item::Processes(..) => self.out.parts.push(("number_procs".into(), whole)),
@@ -94,18 +140,26 @@ impl Walk<'_> {
         match item {
             Item::Processes(..) => {}
             Item::Type(..) => {}
-            Item::Symbol { indices, sort, .. } => indices.iter().chain([sort]).for_each(|n| self.of_type(n)),
+            Item::Symbol { indices, sort, .. } => {
+                indices.iter().chain([sort]).for_each(|n| self.of_type(n))
+            }
             Item::Predicate(_, params, body) => {
                 params.iter().for_each(|p| self.binds(p, whole, "a parameter"));
                 self.expr(body, whole);
             }
-            Item::Init(params, body, _) | Item::Invariant(params, body, _) | Item::Unsafe(params, body, _) => {
+            Item::Init(params, body, _)
+            | Item::Invariant(params, body, _)
+            | Item::Unsafe(params, body, _) => {
                 params.iter().for_each(|p| self.binds(p, whole, "a process"));
                 self.expr(body, whole);
             }
             Item::Transition { params, requires, updates, .. } => {
                 for (name, actor) in params {
-                    self.binds(name, whole, if *actor { "the process that accesses memory" } else { "a process" });
+                    self.binds(
+                        name,
+                        whole,
+                        if *actor { "the process that accesses memory" } else { "a process" },
+                    );
                 }
                 requires.iter().for_each(|e| self.expr(e, whole));
                 updates.iter().for_each(|u| self.update(u, whole));
@@ -131,7 +185,13 @@ impl Walk<'_> {
         }
     }
     fn binds(&mut self, name: &Name, scope: Span, note: &str) {
-        let of = self.out.declare(Role::Local, &name.text, name.place.0, name.place.0, name.text.clone());
+        let of = self.out.declare(
+            Role::Local,
+            &name.text,
+            name.place.0,
+            name.place.0,
+            name.text.clone(),
+        );
         (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(scope), note.into());
         self.scope.push((name.text.clone(), of));
     }
@@ -164,7 +224,9 @@ impl Walk<'_> {
     fn term(&mut self, term: &Term) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match term {
             Term::Number(..) => {}
-            Term::Name(name) if name.text.starts_with(|c: char| c.is_ascii_uppercase()) => self.value(name),
+            Term::Name(name) if name.text.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                self.value(name)
+            }
             Term::Name(name) => self.process(name),
             Term::Cell(name, args) => {
                 self.value(name);

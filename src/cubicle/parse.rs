@@ -1,10 +1,13 @@
-//! The parser of `.cub` files: recursive descent over the tokens, one token ahead. Text → syntax tree.
+//! The parser of `.cub` files: recursive descent over the tokens, one token ahead. Text → syntax
+//! tree.
 //!
-//! It reads the language of Cubicle and of its extension by memory (tso-partial-order, section 5; x86-tso-programs, section 2) and the older
-//! spellings that files in circulation have: `[p]X`, `read(p, X)`, `write(p, X, t)`, `n @ X := t`, `fence(p)`, `&`. Declarations come in any order.
+//! It reads the language of Cubicle and of its extension by memory (tso-partial-order, section 5;
+//! x86-tso-programs, section 2) and the older spellings that files in circulation have: `[p]X`,
+//! `read(p, X)`, `write(p, X, t)`, `n @ X := t`, `fence(p)`, `&`. Declarations come in any order.
 //!
-//! Operators, from the loosest: `=>` and `<=>` to the right, `||`, `&&`, `not`; the body of a quantifier reaches as far as it can, the last part of
-//! `if` is as short as it can be. Cost: linear in the text. Formulas may nest [`DEEPEST`] levels; more is refused.
+//! Operators, from the loosest: `=>` and `<=>` to the right, `||`, `&&`, `not`; the body of a
+//! quantifier reaches as far as it can, the last part of `if` is as short as it can be. Cost:
+//! linear in the text. Formulas may nest [`DEEPEST`] levels; more is refused.
 
 use crate::ast::{Cmp, Declared, Expr, File, Item, Name, Quantifier, Right, Term, Update, Value};
 use crate::lexer::{Tok, tokens};
@@ -61,11 +64,23 @@ pub fn parse(source: SourceId, text: &str) -> Result<File, Diagnostic> {
 }
 
 /// Words that a declaration begins with.
-const BEGINS: [&str; 10] = ["number_procs", "type", "weak", "var", "array", "const", "predicate", "init", "invariant", "unsafe"];
+const BEGINS: [&str; 10] = [
+    "number_procs",
+    "type",
+    "weak",
+    "var",
+    "array",
+    "const",
+    "predicate",
+    "init",
+    "invariant",
+    "unsafe",
+];
 /// Most errors after which [`parse_all`] goes on.
 const MOST_ERRORS: usize = 50;
 
-/// Parses what can be parsed of a file, each declaration with its place: after an error it goes on with the next declaration.
+/// Parses what can be parsed of a file, each declaration with its place: after an error it goes on
+/// with the next declaration.
 pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
     // What is no token is taken as a blank.
     let mut blanked = text.to_string();
@@ -90,7 +105,8 @@ pub fn parse_all(source: SourceId, text: &str) -> Vec<(Item, Span)> {
             Err(_) => {
                 errors += 1;
                 (parser.at, parser.depth) = (parser.at.max(from + 1).min(list.len() - 1), 0);
-                let begins = |p: &Parser<'_>| BEGINS.iter().any(|w| p.is_word(w)) || p.is_word("transition");
+                let begins =
+                    |p: &Parser<'_>| BEGINS.iter().any(|w| p.is_word(w)) || p.is_word("transition");
                 while !matches!(parser.peek(), Tok::End) && !begins(&parser) {
                     parser.at += 1;
                 }
@@ -130,7 +146,11 @@ impl Parser<'_> {
         token
     }
     fn error<T>(&self, expected: &str) -> Parsed<T> {
-        Err(Diagnostic::at(Stage::Syntax, self.span(), format!("found {}, expected {expected}", self.peek().shown())))
+        Err(Diagnostic::at(
+            Stage::Syntax,
+            self.span(),
+            format!("found {}, expected {expected}", self.peek().shown()),
+        ))
     }
     fn is(&self, sign: &str) -> bool {
         matches!(self.peek(), Tok::Sign(s) if *s == sign)
@@ -186,7 +206,11 @@ impl Parser<'_> {
         }
         self.lower("a process")
     }
-    fn separated<T>(&mut self, sign: &str, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn separated<T>(
+        &mut self,
+        sign: &str,
+        mut one: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
         let mut all = vec![one(self)?];
         while self.eat(sign) {
             all.push(one(self)?);
@@ -195,8 +219,7 @@ impl Parser<'_> {
     }
 
     fn item(&mut self) -> Parsed<Item> {
-        const EXPECTED: &str =
-            "a declaration: `type`, `var`, `array`, `const`, `weak`, `predicate`, `init`, `invariant`, `unsafe`, `transition`";
+        const EXPECTED: &str = "a declaration: `type`, `var`, `array`, `const`, `weak`, `predicate`, `init`, `invariant`, `unsafe`, `transition`";
         let word = match self.peek() {
             Tok::Lower(s) => s.clone(),
             _ => return self.error(EXPECTED),
@@ -238,7 +261,11 @@ impl Parser<'_> {
                 self.next();
                 let name = self.lower("the name of a predicate")?;
                 self.expect("(")?;
-                let params = if self.is(")") { Vec::new() } else { self.separated(",", |p| p.lower("a parameter"))? };
+                let params = if self.is(")") {
+                    Vec::new()
+                } else {
+                    self.separated(",", |p| p.lower("a parameter"))?
+                };
                 self.expect(")")?;
                 Ok(Item::Predicate(name, params, self.braced()?))
             }
@@ -396,15 +423,21 @@ impl Parser<'_> {
     fn formula(&self, node: Node) -> Parsed<Expr> {
         match node {
             Node::Expr(e) => Ok(e),
-            Node::Term(t) => {
-                Err(Diagnostic::at(Stage::Syntax, t.place().0, "this is a term, expected a formula, as a comparison `.. = ..` is"))
-            }
+            Node::Term(t) => Err(Diagnostic::at(
+                Stage::Syntax,
+                t.place().0,
+                "this is a term, expected a formula, as a comparison `.. = ..` is",
+            )),
         }
     }
     fn number(&self, node: Node) -> Parsed<Term> {
         match node {
             Node::Term(t) => Ok(t),
-            Node::Expr(e) => Err(Diagnostic::at(Stage::Syntax, e.place().0, "this is a formula, expected a term")),
+            Node::Expr(e) => Err(Diagnostic::at(
+                Stage::Syntax,
+                e.place().0,
+                "this is a formula, expected a term",
+            )),
         }
     }
     fn implication(&mut self) -> Parsed<Node> {
@@ -425,7 +458,12 @@ impl Parser<'_> {
     fn conjunction(&mut self) -> Parsed<Node> {
         self.several(&["&&", "&"], Self::negation, Expr::And)
     }
-    fn several(&mut self, signs: &[&str], one: fn(&mut Self) -> Parsed<Node>, make: fn(Vec<Expr>) -> Expr) -> Parsed<Node> {
+    fn several(
+        &mut self,
+        signs: &[&str],
+        one: fn(&mut Self) -> Parsed<Node>,
+        make: fn(Vec<Expr>) -> Expr,
+    ) -> Parsed<Node> {
         let first = one(self)?;
         if !signs.iter().any(|s| self.is(s)) {
             return Ok(first);
@@ -454,14 +492,24 @@ impl Parser<'_> {
             let node = self.deeper(Self::negation)?;
             return Ok(Node::Expr(Expr::If(condition, yes, Box::new(self.formula(node)?))));
         }
-        for (word, all, other) in
-            [("forall", true, false), ("exists", false, false), ("forall_other", true, true), ("exists_other", false, true)]
-        {
+        for (word, all, other) in [
+            ("forall", true, false),
+            ("exists", false, false),
+            ("forall_other", true, true),
+            ("exists_other", false, true),
+        ] {
             if self.eat_word(word) {
-                let names =
-                    if other { vec![self.lower("a process variable")?] } else { self.separated("<>", |p| p.lower("a process variable"))? };
+                let names = if other {
+                    vec![self.lower("a process variable")?]
+                } else {
+                    self.separated("<>", |p| p.lower("a process variable"))?
+                };
                 self.expect(".")?;
-                return Ok(Node::Expr(Expr::Quantified(Quantifier { all, other }, names, Box::new(self.expr()?))));
+                return Ok(Node::Expr(Expr::Quantified(
+                    Quantifier { all, other },
+                    names,
+                    Box::new(self.expr()?),
+                )));
             }
         }
         self.comparison()
@@ -477,7 +525,11 @@ impl Parser<'_> {
             Tok::Sign(">=") => Cmp::Ge,
             Tok::Sign(s @ ("==" | "!=")) => {
                 let right = if *s == "==" { "=" } else { "<>" };
-                return Err(Diagnostic::at(Stage::Syntax, self.span(), format!("found `{s}`, expected `{right}`")));
+                return Err(Diagnostic::at(
+                    Stage::Syntax,
+                    self.span(),
+                    format!("found `{s}`, expected `{right}`"),
+                ));
             }
             _ => return Ok(left),
         };
@@ -544,7 +596,11 @@ impl Parser<'_> {
                 self.next();
                 Ok(Node::Expr(Expr::Constant(word == "true", Place(span))))
             }
-            Tok::Lower(word) if !is_keyword(&word) && matches!(self.peek_second(), Tok::Sign("(")) => self.call(&word),
+            Tok::Lower(word)
+                if !is_keyword(&word) && matches!(self.peek_second(), Tok::Sign("(")) =>
+            {
+                self.call(&word)
+            }
             Tok::Lower(word) if is_keyword(&word) => self.error("a term or a formula"),
             Tok::Lower(_) | Tok::Fixed(_) => {
                 let process = self.process()?;

@@ -1,7 +1,8 @@
 //! The printer of syntax trees. Syntax tree → text that parses to an equal tree.
 //!
-//! Memory is accessed in one spelling (`p @ X`), conjunction is `&&`, parentheses stand where the tree needs them. Cost: linear; recursion is as
-//! deep as the parser allows ([`crate::parse::DEEPEST`]).
+//! Memory is accessed in one spelling (`p @ X`), conjunction is `&&`, parentheses stand where the
+//! tree needs them. Cost: linear; recursion is as deep as the parser allows
+//! ([`crate::parse::DEEPEST`]).
 
 use crate::ast::{Declared, Expr, File, Item, Name, Right, Term, Update, Value};
 use num_bigint::BigInt;
@@ -40,8 +41,9 @@ fn cell(f: &mut Formatter<'_>, name: &Name, args: &[Name]) -> Result {
     f.write_char(']')
 }
 
-/// A number as the lexer reads it: a whole number, or with a point if `real` or if it is no whole number. Numbers with other prime factors below
-/// the line than 2 and 5 have no such form and do not come from files.
+/// A number as the lexer reads it: a whole number, or with a point if `real` or if it is no whole
+/// number. Numbers with other prime factors below the line than 2 and 5 have no such form and do
+/// not come from files.
 fn number(f: &mut Formatter<'_>, value: &BigRational, real: bool) -> Result {
     let whole = value.to_integer();
     write!(f, "{whole}")?;

@@ -1,10 +1,10 @@
 //! The initial states of a machine: what `init` says for all choices of processes, solved.
 //!
-//! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells of which something is assumed. Another cell that nothing asks for
-//! stays open ([`ANY`]) unless the caller wants all values. If no state of the processes 1 to n
-//! satisfies `init`, a cell that `init` constrains may also hold one
-//! process beyond them: `Home <> p`, for all `p`, says that the home takes no other part. Cost: the
-//! number of states times the instances of `init`.
+//! Equations propagate; disjunctions and whatever else asks for an open cell split, and so do cells
+//! of which something is assumed. Another cell that nothing asks for stays open ([`ANY`]) unless
+//! the caller wants all values. If no state of the processes 1 to n satisfies `init`, a cell that
+//! `init` constrains may also hold one process beyond them: `Home <> p`, for all `p`, says that the
+//! home takes no other part. Cost: the number of states times the instances of `init`.
 
 use crate::ground::{GroundAtom, GroundCube, GroundTerm, sort, tuples};
 use crate::machine::{Machine, Need};
@@ -30,7 +30,8 @@ impl Machine<'_> {
     /// The initial states; open cells stay open.
     ///
     /// # Errors
-    /// A number that `init` compares and does not determine, where the setup has no candidates; more than 2^20 states.
+    /// A number that `init` compares and does not determine, where the setup has no candidates;
+    /// more than 2^20 states.
     pub fn initial_states(&self) -> Result<Vec<Vec<u32>>, Diagnostic> {
         self.start(false)
     }
@@ -66,18 +67,31 @@ impl Machine<'_> {
         for (symbol, args, value) in &self.setup.start {
             let slot = self.layout.slot(*symbol, args.iter().copied());
             let code = GroundTerm::Code(self.numbers.code(value));
-            out.push(GroundAtom::Numbers(GroundTerm::Cell(crate::ground::Cell { slot, by: None }), Op::Eq, code));
+            out.push(GroundAtom::Numbers(
+                GroundTerm::Cell(crate::ground::Cell { slot, by: None }),
+                Op::Eq,
+                code,
+            ));
         }
         for (name, value) in &self.setup.given {
             let Some(at) = self.system.symbols.iter().position(|s| s.name == *name) else {
-                let message = format!("`-D {name}={value}`: the system has no variable, array or constant `{name}`");
+                let message = format!(
+                    "`-D {name}={value}`: the system has no variable, array or constant `{name}`"
+                );
                 return Err(Diagnostic::new(Stage::Usage, message));
             };
-            for slot in (0..self.layout.cells).filter(|s| self.layout.symbol[*s as usize].index() == at) {
-                let code = self.parse_value(sort(self.system, &self.layout, slot), value).ok_or_else(|| {
-                    let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
-                    Diagnostic::new(Stage::Usage, format!("`-D {name}={value}`: `{value}` is no value of type `{of}`"))
-                })?;
+            for slot in
+                (0..self.layout.cells).filter(|s| self.layout.symbol[*s as usize].index() == at)
+            {
+                let code = self
+                    .parse_value(sort(self.system, &self.layout, slot), value)
+                    .ok_or_else(|| {
+                        let of = &self.system.type_of(sort(self.system, &self.layout, slot)).name;
+                        Diagnostic::new(
+                            Stage::Usage,
+                            format!("`-D {name}={value}`: `{value}` is no value of type `{of}`"),
+                        )
+                    })?;
                 let cell = crate::ground::Cell { slot, by: None };
                 out.push(GroundAtom::Codes(GroundTerm::Cell(cell), Op::Eq, GroundTerm::Code(code)));
             }
@@ -87,24 +101,47 @@ impl Machine<'_> {
     /// The code of a value's text.
     fn parse_value(&self, sort: TypeId, text: &str) -> Option<u32> {
         if sort == TypeId::PROC {
-            return text.strip_prefix('#').unwrap_or(text).parse::<u32>().ok()?.checked_sub(1).filter(|p| *p < self.layout.n);
+            return text
+                .strip_prefix('#')
+                .unwrap_or(text)
+                .parse::<u32>()
+                .ok()?
+                .checked_sub(1)
+                .filter(|p| *p < self.layout.n);
         }
         if sort.is_numeric() {
             let value = match text.split_once('.') {
                 None => text.parse::<BigRational>().ok()?,
-                Some((whole, part)) => format!("{whole}{part}/1{}", "0".repeat(part.len())).parse::<BigRational>().ok()?,
+                Some((whole, part)) => format!("{whole}{part}/1{}", "0".repeat(part.len()))
+                    .parse::<BigRational>()
+                    .ok()?,
             };
             return (sort == TypeId::REAL || value.is_integer()).then(|| self.numbers.code(&value));
         }
-        self.system.type_of(sort).constructors.iter().find(|c| self.system.constructor(**c).name == text).map(|c| c.0)
+        self.system
+            .type_of(sort)
+            .constructors
+            .iter()
+            .find(|c| self.system.constructor(**c).name == text)
+            .map(|c| c.0)
     }
 }
 
 impl Search<'_, '_> {
-    fn solve(&mut self, state: Vec<u32>, atoms: GroundCube, choices: &[Vec<GroundCube>]) -> Result<(), Diagnostic> {
+    fn solve(
+        &mut self,
+        state: Vec<u32>,
+        atoms: GroundCube,
+        choices: &[Vec<GroundCube>],
+    ) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.solve_inner(state, atoms, choices))
     }
-    fn solve_inner(&mut self, mut state: Vec<u32>, mut atoms: GroundCube, choices: &[Vec<GroundCube>]) -> Result<(), Diagnostic> {
+    fn solve_inner(
+        &mut self,
+        mut state: Vec<u32>,
+        mut atoms: GroundCube,
+        choices: &[Vec<GroundCube>],
+    ) -> Result<(), Diagnostic> {
         let machine = self.machine;
         // Propagates until nothing changes; what remains asks for an open cell.
         let mut open;
@@ -147,8 +184,11 @@ impl Search<'_, '_> {
             Some(Need::Slot(slot)) => Some(slot),
             Some(Need::Fault(d)) => return Err(d),
             None => {
-                let wanted =
-                    |s: &u32| state[*s as usize] == ANY && (self.eager || machine.spoken_of.contains(s)) && machine.domain(*s).is_some();
+                let wanted = |s: &u32| {
+                    state[*s as usize] == ANY
+                        && (self.eager || machine.spoken_of.contains(s))
+                        && machine.domain(*s).is_some()
+                };
                 (0..machine.layout.cells).find(wanted)
             }
         };
@@ -156,14 +196,22 @@ impl Search<'_, '_> {
             self.found.insert(state);
             if self.found.len() > MOST {
                 let place = machine.system.init.place.0;
-                let message = "there are more than 2^20 initial states, expected `init` to determine more";
+                let message =
+                    "there are more than 2^20 initial states, expected `init` to determine more";
                 return Err(Diagnostic::at(Stage::Unsupported, place, message));
             }
             return Ok(());
         };
-        let beyond =
-            (self.beyond && constrained && sort(machine.system, &machine.layout, slot) == TypeId::PROC).then_some(machine.layout.n);
-        for value in machine.domain(slot).ok_or_else(|| machine.undetermined(slot))?.into_iter().chain(beyond) {
+        let beyond = (self.beyond
+            && constrained
+            && sort(machine.system, &machine.layout, slot) == TypeId::PROC)
+            .then_some(machine.layout.n);
+        for value in machine
+            .domain(slot)
+            .ok_or_else(|| machine.undetermined(slot))?
+            .into_iter()
+            .chain(beyond)
+        {
             let mut next = state.clone();
             next[slot as usize] = value;
             self.solve(next, atoms.clone(), &[])?;

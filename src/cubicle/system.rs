@@ -1,5 +1,5 @@
-//! The typed system: what a `.cub` file says, names resolved, guards in disjunctive normal form. Plain data, for the prover, the explicit
-//! machine and the printer alike.
+//! The typed system: what a `.cub` file says, names resolved, guards in disjunctive normal form.
+//! Plain data, for the prover, the explicit machine and the printer alike.
 //!
 //! How each construct is represented:
 //!
@@ -29,17 +29,23 @@
 //!
 //! What they mean:
 //!
-//! - Parameters of a transition, of `unsafe` and of `invariant` stand for *distinct* processes. `init` holds for all choices of processes,
-//!   equal ones included. Where `init` says nothing, a symbol has any value.
-//! - A transition evaluates its guard, all conditions and all right-hand sides in the state before it, then updates all at once.
-//! - All reads and writes of weak symbols in one transition are by one process, its actor. All its writes go to the buffer as *one* entry.
-//!   A transition that reads and writes memory is *locked* ([`Transition::locked`]): its guard holds only if the actor's buffer is empty and its
-//!   writes go to memory. The other weak step is to flush the oldest entry of one process's buffer. (x86-tso-programs, algorithm 1.)
+//! - Parameters of a transition, of `unsafe` and of `invariant` stand for *distinct* processes.
+//!   `init` holds for all choices of processes, equal ones included. Where `init` says nothing, a
+//!   symbol has any value.
+//! - A transition evaluates its guard, all conditions and all right-hand sides in the state before
+//!   it, then updates all at once.
+//! - All reads and writes of weak symbols in one transition are by one process, its actor. All its
+//!   writes go to the buffer as *one* entry. A transition that reads and writes memory is *locked*
+//!   ([`Transition::locked`]): its guard holds only if the actor's buffer is empty and its writes
+//!   go to memory. The other weak step is to flush the oldest entry of one process's buffer.
+//!   (x86-tso-programs, algorithm 1.)
 //! - Under sequential consistency weak symbols are plain ones.
-//! - Process identifiers are totally ordered; `<` on them is that order, and `#1 < #2 < ..` come first in it.
+//! - Process identifiers are totally ordered; `<` on them is that order, and `#1 < #2 < ..` come
+//!   first in it.
 //!
-//! Everything refers to places in the file by [`Place`], which does not count in comparisons. Invariant: indices are in range, sorts fit
-//! ([`fn@crate::check`] makes systems, nothing else needs to check again).
+//! Everything refers to places in the file by [`Place`], which does not count in comparisons.
+//! Invariant: indices are in range, sorts fit ([`fn@crate::check`] makes systems, nothing else
+//! needs to check again).
 
 use mu_base::source::Place;
 use num_rational::BigRational;
@@ -95,7 +101,8 @@ pub struct TypeDecl {
     pub constructors: Vec<ConsId>,
 }
 
-/// A constructor of an enumeration. All constructors of a type are different values and its only ones.
+/// A constructor of an enumeration. All constructors of a type are different values and its only
+/// ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constructor {
     /// Its name.
@@ -146,7 +153,8 @@ pub struct Access {
     pub symbol: SymbolId,
     /// Its indices.
     pub args: Vec<Proc>,
-    /// For a weak symbol, the process that looks: its buffer first, then memory. None for memory itself (in `init`), and for all other symbols.
+    /// For a weak symbol, the process that looks: its buffer first, then memory. None for memory
+    /// itself (in `init`), and for all other symbols.
     pub by: Option<Proc>,
 }
 
@@ -190,7 +198,8 @@ pub enum Op {
 pub enum Atom {
     /// Never holds. (What always holds is left out.)
     False,
-    /// `left op right`: both of one sort. Whatever mentions variables is not evaluated, even if it never can hold.
+    /// `left op right`: both of one sort. Whatever mentions variables is not evaluated, even if it
+    /// never can hold.
     Compare(Term, Op, Term),
     /// The buffer of the process is empty.
     Fence(Proc),
@@ -210,7 +219,8 @@ pub struct Claim {
     pub place: Place,
 }
 
-/// The initial states: for all choices of processes for `params`, equal ones included, one of the cubes holds.
+/// The initial states: for all choices of processes for `params`, equal ones included, one of the
+/// cubes holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Init {
     /// The names of its process variables.
@@ -268,7 +278,8 @@ pub enum Update {
     Cases {
         /// Whose cells.
         symbol: SymbolId,
-        /// Number and name of the bound variable of each index: `Var(number)` is any process in the cases.
+        /// Number and name of the bound variable of each index: `Var(number)` is any process in
+        /// the cases.
         bound: Vec<(u32, String)>,
         /// The cases, in order.
         cases: Vec<Case>,
@@ -284,12 +295,13 @@ pub struct Transition {
     pub name: String,
     /// The names of its parameters `Var(0)`, ..: distinct processes.
     pub params: Vec<String>,
-    /// How many of them are declared; the others come from `exists` in the guard. Actions show the declared ones, and `forall_other` speaks of all
-    /// processes apart from these.
+    /// How many of them are declared; the others come from `exists` in the guard. Actions show the
+    /// declared ones, and `forall_other` speaks of all processes apart from these.
     pub declared: usize,
     /// The process that accesses memory, if any does.
     pub actor: Option<Proc>,
-    /// Whether it reads and writes memory: it waits for the empty buffer of its actor, and its writes go to memory.
+    /// Whether it reads and writes memory: it waits for the empty buffer of its actor, and its
+    /// writes go to memory.
     pub locked: bool,
     /// When, without the universal parts.
     pub guard: Cube,
@@ -337,13 +349,16 @@ impl System {
     pub fn symbol(&self, id: SymbolId) -> &Symbol {
         &self.symbols[id.index()]
     }
-    /// The sort of a term. A constant sum is of sort `real` here unless it has cells; compare with the other side if that matters.
+    /// The sort of a term. A constant sum is of sort `real` here unless it has cells; compare with
+    /// the other side if that matters.
     pub fn sort_of(&self, term: &Term) -> TypeId {
         match term {
             Term::Proc(_) => TypeId::PROC,
             Term::Cons(c) => self.constructor(*c).of,
             Term::Cell(a) => self.symbol(a.symbol).sort,
-            Term::Sum(s) => s.terms.first().map_or(TypeId::REAL, |(a, _)| self.symbol(a.symbol).sort),
+            Term::Sum(s) => {
+                s.terms.first().map_or(TypeId::REAL, |(a, _)| self.symbol(a.symbol).sort)
+            }
         }
     }
     /// Whether anything is in memory: else the memory models are the same.
@@ -391,7 +406,8 @@ impl Sum {
     /// Applies a map to all processes; cells that become equal are joined.
     pub fn map_procs(&mut self, f: &mut impl FnMut(Proc) -> Proc) {
         use num_traits::Zero;
-        let mut terms: std::collections::BTreeMap<Access, BigRational> = std::collections::BTreeMap::new();
+        let mut terms: std::collections::BTreeMap<Access, BigRational> =
+            std::collections::BTreeMap::new();
         for (mut cell, factor) in std::mem::take(&mut self.terms) {
             cell.map_procs(f);
             *terms.entry(cell).or_insert_with(BigRational::zero) += factor;

@@ -1,8 +1,10 @@
-//! Values of cells as 32 bits, and the tables behind them: numbers that are not small, contents of store buffers.
+//! Values of cells as 32 bits, and the tables behind them: numbers that are not small, contents of
+//! store buffers.
 //!
-//! A code means something for a sort: a process is its number from 0, a value of an enumeration its [`crate::system::ConsId`], an element of an abstract
-//! type its number, a small whole number its zigzag code. Other numbers (and all fractions) are interned. Tables only grow; threads share them.
-//! Invariant: equal values have equal codes.
+//! A code means something for a sort: a process is its number from 0, a value of an enumeration its
+//! [`crate::system::ConsId`], an element of an abstract type its number, a small whole number its
+//! zigzag code. Other numbers (and all fractions) are interned. Tables only grow; threads share
+//! them. Invariant: equal values have equal codes.
 
 use ahash::AHashMap;
 use num_bigint::BigInt;

@@ -1,8 +1,12 @@
-//! Hashes of terms that every run of one model finds alike: by them processes agree whose a value is without exchanging it.
+//! Hashes of terms that every run of one model finds alike: by them processes agree whose a value
+//! is without exchanging it.
 //!
-//! In: terms of the shared table ([`crate::terms`]). Out: 64 bits for each, of its node and of the hashes of its parts. Those found last are remembered in a table of fixed size, so
-//! that a term that adds a node to one met lately costs that node, while its bytes ([`crate::portable_terms`]) cost all of them. Cost: linear in the
-//! nodes that are not remembered. Invariants: equal terms have equal hashes, in whatever order their tables met them; terms that differ may have equal ones.
+//! In: terms of the shared table ([`crate::terms`]). Out: 64 bits for each, of its node and of the
+//! hashes of its parts. Those found last are remembered in a table of fixed size, so that a term
+//! that adds a node to one met lately costs that node, while its bytes ([`crate::portable_terms`])
+//! cost all of them. Cost: linear in the nodes that are not remembered. Invariants: equal terms
+//! have equal hashes, in whatever order their tables met them; terms that differ may have equal
+//! ones.
 
 use crate::portable;
 use crate::portable_terms::{parts, shared_op, without_node};
@@ -37,7 +41,12 @@ impl Digests {
     ///
     /// # Errors
     /// It speaks of operations or variables that the signature does not have.
-    pub fn of(&mut self, signature: &Signature, terms: &Terms, term: TermId) -> Result<u64, Diagnostic> {
+    pub fn of(
+        &mut self,
+        signature: &Signature,
+        terms: &Terms,
+        term: TermId,
+    ) -> Result<u64, Diagnostic> {
         self.kept.resize(KEPT, None);
         self.found.clear();
         let (mut todo, mut node) = (vec![term], Vec::new());
@@ -49,7 +58,12 @@ impl Digests {
             }
             terms.read(next, &mut node);
             let before = todo.len();
-            todo.extend(parts(&node).iter().filter_map(|word| TermId::from_word(*word)).filter(|part| self.wants(*part)));
+            todo.extend(
+                parts(&node)
+                    .iter()
+                    .filter_map(|word| TermId::from_word(*word))
+                    .filter(|part| self.wants(*part)),
+            );
             if todo.len() == before {
                 let digest = self.node(signature, terms, &node)?;
                 self.found.insert(next, digest);
@@ -75,7 +89,11 @@ impl Digests {
     fn reference(&self, signature: &Signature, term: TermId) -> Result<u64, Diagnostic> {
         match term.as_immediate() {
             Some(immediate) => Ok(mixed(1, without_node(signature, immediate)?)),
-            None => self.found.get(&term).copied().ok_or_else(|| Diagnostic::internal("the hash of a part of a term is not known")),
+            None => {
+                self.found.get(&term).copied().ok_or_else(|| {
+                    Diagnostic::internal("the hash of a part of a term is not known")
+                })
+            }
         }
     }
 
@@ -86,14 +104,19 @@ impl Digests {
         match *own {
             [kind::OTHER, at] => {
                 let bytes = portable::write(signature, &terms.expression(at))?;
-                return Ok(bytes.into_iter().fold(mixed(hash, kind::OTHER.into()), |hash, byte| mixed(hash, byte.into())));
+                return Ok(bytes
+                    .into_iter()
+                    .fold(mixed(hash, kind::OTHER.into()), |hash, byte| mixed(hash, byte.into())));
             }
-            [kind::APP, op] => hash = mixed(mixed(hash, kind::APP.into()), shared_op(signature, op)?),
+            [kind::APP, op] => {
+                hash = mixed(mixed(hash, kind::APP.into()), shared_op(signature, op)?)
+            }
             _ => hash = own.iter().fold(hash, |hash, word| mixed(hash, (*word).into())),
         }
         for word in parts {
-            let part =
-                TermId::from_word(*word).ok_or_else(|| Diagnostic::new(Stage::Internal, "a shared term has a part without a number"))?;
+            let part = TermId::from_word(*word).ok_or_else(|| {
+                Diagnostic::new(Stage::Internal, "a shared term has a part without a number")
+            })?;
             hash = mixed(hash, self.reference(signature, part)?);
         }
         Ok(hash)

@@ -1,8 +1,9 @@
-//! Typed data expressions: what the type checker makes, the rewriter compiles and the lineariser substitutes in.
+//! Typed data expressions: what the type checker makes, the rewriter compiles and the lineariser
+//! substitutes in.
 //!
-//! Invariant: every application has as many arguments as its head's sort has domains; coercions are explicit; variables are
-//! globally unique, so substitution never captures (a binder that is *copied* into two places is harmless for the same reason:
-//! its variable is bound in each).
+//! Invariant: every application has as many arguments as its head's sort has domains; coercions are
+//! explicit; variables are globally unique, so substitution never captures (a binder that is
+//! *copied* into two places is harmless for the same reason: its variable is bound in each).
 
 use super::signature::{Builtin, OpKind, Signature};
 use super::sort::basic;
@@ -95,7 +96,8 @@ impl Drop for ExprNode {
 pub(crate) const DIGESTS: ahash::RandomState = ahash::RandomState::with_seeds(1, 2, 3, 4);
 
 impl Expr {
-    /// A hash of the expression, computed once. Values may be far larger as expressions than what holds them: each part is looked at once.
+    /// A hash of the expression, computed once. Values may be far larger as expressions than what
+    /// holds them: each part is looked at once.
     fn digest(&self) -> u64 {
         match self.0.digest.load(Ordering::Relaxed) {
             0 => {
@@ -108,8 +110,14 @@ impl Expr {
             known => known,
         }
     }
-    /// What two expressions that share their parts have in common is compared once: pairs below a depth are remembered.
-    fn same(&self, other: &Self, depth: u32, known: &mut Option<AHashSet<(*const ExprNode, *const ExprNode)>>) -> bool {
+    /// What two expressions that share their parts have in common is compared once: pairs below a
+    /// depth are remembered.
+    fn same(
+        &self,
+        other: &Self,
+        depth: u32,
+        known: &mut Option<AHashSet<(*const ExprNode, *const ExprNode)>>,
+    ) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
             return true;
         }
@@ -117,7 +125,9 @@ impl Expr {
             return false;
         }
         let (xs, ys) = match (&self.0.kind, &other.0.kind) {
-            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => (xs.iter().chain([f]), ys.iter().chain([g])),
+            (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) if xs.len() == ys.len() => {
+                (xs.iter().chain([f]), ys.iter().chain([g]))
+            }
             (ExprKind::Apply(..), _) | (_, ExprKind::Apply(..)) => return false,
             (one, two) => return stacker::maybe_grow(64 << 10, 1 << 20, || one == two),
         };
@@ -126,8 +136,11 @@ impl Expr {
             return false;
         }
         // Compared before, or being compared: if they differ, that comparison says so.
-        (depth >= 8 && !known.get_or_insert_default().insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
-            || stacker::maybe_grow(64 << 10, 1 << 20, || xs.zip(ys).all(|(x, y)| x.same(y, depth + 1, known)))
+        (depth >= 8
+            && !known.get_or_insert_default().insert((Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))))
+            || stacker::maybe_grow(64 << 10, 1 << 20, || {
+                xs.zip(ys).all(|(x, y)| x.same(y, depth + 1, known))
+            })
     }
 }
 impl PartialEq for Expr {
@@ -180,7 +193,12 @@ impl Expr {
         Self::new(ExprKind::Apply(head, args), range, span)
     }
     /// Applies a built-in whose sort follows from its arguments and the given result sort.
-    pub fn builtin(signature: &mut Signature, builtin: Builtin, args: Vec<Expr>, range: SortId) -> Self {
+    pub fn builtin(
+        signature: &mut Signature,
+        builtin: Builtin,
+        args: Vec<Expr>,
+        range: SortId,
+    ) -> Self {
         let sort = if args.is_empty() {
             range
         } else {
@@ -192,7 +210,12 @@ impl Expr {
     }
     /// `true` or `false`.
     pub fn boolean(signature: &mut Signature, value: bool) -> Self {
-        Self::builtin(signature, if value { Builtin::True } else { Builtin::False }, vec![], basic::BOOL)
+        Self::builtin(
+            signature,
+            if value { Builtin::True } else { Builtin::False },
+            vec![],
+            basic::BOOL,
+        )
     }
     /// `a && b`, simplified if either is a constant.
     pub fn and(signature: &mut Signature, a: Expr, b: Expr) -> Self {
@@ -341,7 +364,9 @@ impl Expr {
             ExprKind::Apply(head, args) => {
                 let new_head = head.substitute(by);
                 let new_args: Vec<Expr> = args.iter().map(|a| a.substitute(by)).collect();
-                if Arc::ptr_eq(&new_head.0, &head.0) && new_args.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0)) {
+                if Arc::ptr_eq(&new_head.0, &head.0)
+                    && new_args.iter().zip(args).all(|(a, b)| Arc::ptr_eq(&a.0, &b.0))
+                {
                     return self.clone();
                 }
                 Expr::new(ExprKind::Apply(new_head, new_args), self.sort, self.span)
@@ -361,8 +386,8 @@ impl Expr {
     }
 }
 
-/// A conditional equation `condition -> lhs = rhs` with its variables. `lhs` is an operation, possibly applied (also curried: an
-/// application of an application).
+/// A conditional equation `condition -> lhs = rhs` with its variables. `lhs` is an operation,
+/// possibly applied (also curried: an application of an application).
 #[derive(Clone, Debug)]
 pub struct Equation {
     /// Variables of the `var` block that it uses.
@@ -387,7 +412,8 @@ pub struct DataSpec {
 }
 
 impl DataSpec {
-    /// Sorts of whose equality, order or constructors equations say more than that different terms of constructors are different.
+    /// Sorts of whose equality, order or constructors equations say more than that different terms
+    /// of constructors are different.
     pub fn special_sorts(&self) -> AHashSet<SortId> {
         let signature = &self.signature;
         let heads = self.equations.iter().filter_map(|e| e.lhs.head());

@@ -1,4 +1,5 @@
-//! The data language: sorts, signature, typed expressions, type checking, values, rewriting, enumeration.
+//! The data language: sorts, signature, typed expressions, type checking, values, rewriting,
+//! enumeration.
 #![warn(missing_docs)]
 
 // The rewriter that tests compare the engine with names this layer as all others do.

@@ -1,9 +1,12 @@
-//! Naive rewriter: closed typed expression → normal form, by matching equations against terms one after the other.
+//! Naive rewriter: closed typed expression → normal form, by matching equations against terms one
+//! after the other.
 //!
-//! The oracle for the engine, in tests and where answers are checked as they are given. It shares no code with the engine and takes the
-//! shortest way everywhere. Covered: user equations, Bool, numbers (integers), lists, finite sets and bags, membership in set
-//! comprehensions, structured sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Terms of anything else stay as they are. Innermost, with lazy `if`
-//! and connectives. Cost: all equations of an operation are tried for each term.
+//! The oracle for the engine, in tests and where answers are checked as they are given. It shares
+//! no code with the engine and takes the shortest way everywhere. Covered: user equations, Bool,
+//! numbers (integers), lists, finite sets and bags, membership in set comprehensions, structured
+//! sorts, functions (beta reduction, update), `whr`, quantifiers over finite sorts. Terms of
+//! anything else stay as they are. Innermost, with lazy `if` and connectives. Cost: all equations
+//! of an operation are tried for each term.
 
 use super::expr::{Binder, DataSpec, Expr, ExprKind, Substitution};
 use super::signature::{Builtin, OpKind, Signature};
@@ -58,7 +61,10 @@ impl Naive {
             ExprKind::Var(_) | ExprKind::Number(_) => Some(e.clone()),
             ExprKind::Op(_) => self.rules(e.clone()),
             ExprKind::Where(body, definitions) => {
-                let by = definitions.iter().map(|(v, d)| Some((*v, self.normal(d)?))).collect::<Option<Substitution>>()?;
+                let by = definitions
+                    .iter()
+                    .map(|(v, d)| Some((*v, self.normal(d)?)))
+                    .collect::<Option<Substitution>>()?;
                 self.normal(&body.substitute(&by))
             }
             ExprKind::Bind(binder @ (Binder::Forall | Binder::Exists), vars, body) => {
@@ -68,10 +74,15 @@ impl Naive {
                 let rest = if others.is_empty() {
                     body.clone()
                 } else {
-                    Expr::new(ExprKind::Bind(*binder, others.to_vec(), body.clone()), e.sort, e.span)
+                    Expr::new(
+                        ExprKind::Bind(*binder, others.to_vec(), body.clone()),
+                        e.sort,
+                        e.span,
+                    )
                 };
                 for v in values {
-                    let instance = self.normal(&rest.substitute(&[(*var, v)].into_iter().collect()))?;
+                    let instance =
+                        self.normal(&rest.substitute(&[(*var, v)].into_iter().collect()))?;
                     match instance.as_bool(&self.spec.signature) {
                         Some(b) if b == (*binder == Binder::Exists) => return Some(instance),
                         Some(_) => {}
@@ -92,11 +103,16 @@ impl Naive {
     fn apply(&mut self, e: &Expr, head: &Expr, args: &[Expr]) -> Option<Expr> {
         // Lazy operations look at their first argument only.
         let signature = &self.spec.signature;
-        if let Some((builtin @ (Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies), _)) = e.as_builtin(signature) {
+        if let Some((builtin @ (Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies), _)) =
+            e.as_builtin(signature)
+        {
             let first = self.normal(&args[0])?;
             if let Some(b) = first.as_bool(&self.spec.signature) {
                 return match (builtin, b) {
-                    (Builtin::If, true) | (Builtin::And, true) | (Builtin::Or, false) | (Builtin::Implies, true) => self.normal(&args[1]),
+                    (Builtin::If, true)
+                    | (Builtin::And, true)
+                    | (Builtin::Or, false)
+                    | (Builtin::Implies, true) => self.normal(&args[1]),
                     (Builtin::If, false) => self.normal(&args[2]),
                     (Builtin::And, false) => Some(first),
                     _ => Some(self.boolean(true)),
@@ -181,7 +197,10 @@ impl Naive {
                     None => None,
                 }
             }
-            _ => self.number(builtin, e, args).or_else(|| self.sequence(builtin, e, args)).or_else(|| self.set_or_bag(builtin, e, args)),
+            _ => self
+                .number(builtin, e, args)
+                .or_else(|| self.sequence(builtin, e, args))
+                .or_else(|| self.set_or_bag(builtin, e, args)),
         }
     }
 
@@ -239,7 +258,9 @@ impl Naive {
                 (!items.is_empty()).then(|| items.remove(at))?;
                 Some(self.chain(Cons, items, empty, e.sort))
             }
-            Size if self.is_bag(&args[0]) => number(self.bag(&args[0])?.0.into_iter().map(|(_, n)| n).sum()),
+            Size if self.is_bag(&args[0]) => {
+                number(self.bag(&args[0])?.0.into_iter().map(|(_, n)| n).sum())
+            }
             Size => number(BigInt::from(self.items(&args[0])?.0.len())),
             Count => number(self.copies(&args[0], &args[1])?),
             BagInsert => {
@@ -270,11 +291,13 @@ impl Naive {
             In => {
                 match &args[1].kind {
                     ExprKind::Bind(Binder::SetComprehension, vars, body) => {
-                        let by: Substitution = vars.iter().copied().zip([args[0].clone()]).collect();
+                        let by: Substitution =
+                            vars.iter().copied().zip([args[0].clone()]).collect();
                         return self.normal(&body.substitute(&by));
                     }
                     _ => {
-                        if let Some((FSetToSet, [inner])) = args[1].as_builtin(&self.spec.signature) {
+                        if let Some((FSetToSet, [inner])) = args[1].as_builtin(&self.spec.signature)
+                        {
                             let inside = self.is_item(&args[0], inner)?;
                             return Some(self.boolean(inside));
                         }
@@ -300,7 +323,9 @@ impl Naive {
                 items.push(args[0].clone());
                 self.set(items, empty, e.sort)
             }
-            Union | Difference | Intersection if matches!(self.spec.signature.sorts.kind(e.sort), SortKind::FSet(_)) => {
+            Union | Difference | Intersection
+                if matches!(self.spec.signature.sorts.kind(e.sort), SortKind::FSet(_)) =>
+            {
                 let ((a, empty), (b, _)) = (self.items(&args[0])?, self.items(&args[1])?);
                 if builtin == Union {
                     return self.set(a.into_iter().chain(b).collect(), empty, e.sort);
@@ -414,16 +439,27 @@ impl Naive {
             }
         }
         let signature = &mut self.spec.signature;
-        let known =
-            signature.ops().find(|(_, o)| o.kind == OpKind::Builtin(Builtin::BagInsert) && signature.domain_range(o.sort).1 == sort);
+        let known = signature.ops().find(|(_, o)| {
+            o.kind == OpKind::Builtin(Builtin::BagInsert)
+                && signature.domain_range(o.sort).1 == sort
+        });
         let counts = known.map_or(basic::POS, |(_, o)| signature.domain_range(o.sort).0[1]);
-        let insert =
-            |bag, (x, n): (Expr, BigInt)| Expr::builtin(signature, Builtin::BagInsert, vec![x, Expr::number(n, counts), bag], sort);
+        let insert = |bag, (x, n): (Expr, BigInt)| {
+            Expr::builtin(
+                signature,
+                Builtin::BagInsert,
+                vec![x, Expr::number(n, counts), bag],
+                sort,
+            )
+        };
         Some(sorted.into_iter().rev().fold(empty, insert))
     }
 
     fn chain(&mut self, how: Builtin, items: Vec<Expr>, end: Expr, sort: SortId) -> Expr {
-        items.into_iter().rev().fold(end, |list, x| Expr::builtin(&mut self.spec.signature, how, vec![x, list], sort))
+        items
+            .into_iter()
+            .rev()
+            .fold(end, |list, x| Expr::builtin(&mut self.spec.signature, how, vec![x, list], sort))
     }
 
     fn set(&mut self, mut items: Vec<Expr>, empty: Expr, sort: SortId) -> Option<Expr> {
@@ -495,7 +531,8 @@ impl Naive {
         Some(Ordering::Equal)
     }
 
-    /// The elements of Bool or of a sort whose constructors are constants or take elements of such sorts.
+    /// The elements of Bool or of a sort whose constructors are constants or take elements of such
+    /// sorts.
     pub fn elements(&mut self, sort: SortId) -> Option<Vec<Expr>> {
         if sort == basic::BOOL {
             return Some(vec![self.boolean(false), self.boolean(true)]);
@@ -511,7 +548,10 @@ impl Naive {
             let mut tuples: Vec<Vec<Expr>> = vec![vec![]];
             for d in domain {
                 let values = self.elements(d)?;
-                tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| [t.clone(), vec![v.clone()]].concat())).collect();
+                tuples = tuples
+                    .iter()
+                    .flat_map(|t| values.iter().map(move |v| [t.clone(), vec![v.clone()]].concat()))
+                    .collect();
             }
             for args in tuples {
                 let e = Expr::apply(&self.spec.signature, c, args);
@@ -548,14 +588,18 @@ fn matches(signature: &Signature, pattern: &Expr, e: &Expr, by: &mut Substitutio
         (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
         (ExprKind::Op(f), ExprKind::Op(g)) => f == g,
         (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
-            xs.len() == ys.len() && matches(signature, f, g, by) && xs.iter().zip(ys).all(|(x, y)| matches(signature, x, y, by))
+            xs.len() == ys.len()
+                && matches(signature, f, g, by)
+                && xs.iter().zip(ys).all(|(x, y)| matches(signature, x, y, by))
         }
         (ExprKind::Apply(..), ExprKind::Number(n)) => match pattern.as_builtin(signature) {
             Some((b @ (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt), [inner])) => {
                 let fits = if b == Builtin::NatToInt { !n.is_negative() } else { n.is_positive() };
                 fits && matches(signature, inner, &Expr::number(n.clone(), inner.sort), by)
             }
-            Some((Builtin::Negate, [inner])) => matches(signature, inner, &Expr::number(-n.clone(), inner.sort), by),
+            Some((Builtin::Negate, [inner])) => {
+                matches(signature, inner, &Expr::number(-n.clone(), inner.sort), by)
+            }
             _ => false,
         },
         _ => false,

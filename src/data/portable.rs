@@ -1,8 +1,10 @@
-//! Expressions as bytes that every run of one model writes alike, and back: for values that are no terms of a table ([`crate::portable_terms`]).
+//! Expressions as bytes that every run of one model writes alike, and back: for values that are no
+//! terms of a table ([`crate::portable_terms`]).
 //!
-//! In: a closed normal form. Out: its nodes, children first, each once whatever is shared in memory; so equal values have equal bytes. Sorts,
-//! operations and variables are written by number: both sides must have the signature of one [`basis`]. Cost: linear in the distinct nodes; a
-//! short value takes a few bytes. Invariant: bytes that no value has are refused, never a panic.
+//! In: a closed normal form. Out: its nodes, children first, each once whatever is shared in
+//! memory; so equal values have equal bytes. Sorts, operations and variables are written by number:
+//! both sides must have the signature of one [`basis`]. Cost: linear in the distinct nodes; a short
+//! value takes a few bytes. Invariant: bytes that no value has are refused, never a panic.
 
 use super::expr::{Binder, Expr, ExprKind};
 use super::signature::Signature;
@@ -13,13 +15,23 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Span, Stage};
 use num_bigint::BigInt;
 
-/// What the numbers in the bytes stand for, as text: sorts, operations and variables in their order.
+/// What the numbers in the bytes stand for, as text: sorts, operations and variables in their
+/// order.
 pub fn basis(signature: &Signature) -> String {
-    let sorts = (0..signature.sorts.len()).map(|s| format!("{} ", signature.sorts.text(SortId::new(s))));
+    let sorts =
+        (0..signature.sorts.len()).map(|s| format!("{} ", signature.sorts.text(SortId::new(s))));
     let ops = signature.ops().map(|(_, op)| format!("{}:{} ", op.name, op.sort.index()));
-    let vars = (0..signature.var_count()).map(|v| format!("{} ", signature.var(VarId::new(v)).sort.index()));
+    let vars = (0..signature.var_count())
+        .map(|v| format!("{} ", signature.var(VarId::new(v)).sort.index()));
     // The form of the bytes as well.
-    ["2; ".into()].into_iter().chain(sorts).chain(["; ".into()]).chain(ops).chain(["; ".into()]).chain(vars).collect()
+    ["2; ".into()]
+        .into_iter()
+        .chain(sorts)
+        .chain(["; ".into()])
+        .chain(ops)
+        .chain(["; ".into()])
+        .chain(vars)
+        .collect()
 }
 
 const OP: u8 = 0;
@@ -27,14 +39,25 @@ const NUMBER: u8 = 1;
 const APPLY: u8 = 2;
 const BIND: u8 = 3;
 const VAR: u8 = 4;
-const BINDERS: [Binder; 5] = [Binder::Lambda, Binder::Forall, Binder::Exists, Binder::SetComprehension, Binder::BagComprehension];
+const BINDERS: [Binder; 5] = [
+    Binder::Lambda,
+    Binder::Forall,
+    Binder::Exists,
+    Binder::SetComprehension,
+    Binder::BagComprehension,
+];
 
 /// The bytes of a value.
 ///
 /// # Errors
 /// A value that speaks of operations or variables that the signature does not have.
 pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic> {
-    let refused = || Diagnostic::new(Stage::Unsupported, "a value that is a function made by the run cannot go to another process");
+    let refused = || {
+        Diagnostic::new(
+            Stage::Unsupported,
+            "a value that is a function made by the run cannot go to another process",
+        )
+    };
     let mut out = Vec::new();
     let mut numbers: AHashMap<&Expr, u64> = AHashMap::new();
     // Children before their parents; a node comes back once its children are written.
@@ -74,7 +97,9 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
                 put(&mut out, children.len() as u64);
                 children.iter().for_each(|c| put(&mut out, numbers[c]));
             }
-            ExprKind::Bind(binder, vars, body) if vars.iter().all(|v| v.index() < signature.var_count()) => {
+            ExprKind::Bind(binder, vars, body)
+                if vars.iter().all(|v| v.index() < signature.var_count()) =>
+            {
                 out.push(BIND);
                 out.push(BINDERS.iter().position(|b| b == binder).unwrap_or(0) as u8);
                 put(&mut out, vars.len() as u64);
@@ -94,7 +119,8 @@ pub fn write(signature: &Signature, value: &Expr) -> Result<Vec<u8>, Diagnostic>
 /// # Errors
 /// They are those of no value.
 pub fn read(signature: &Signature, bytes: &[u8]) -> Result<Expr, Diagnostic> {
-    parse(signature, bytes).ok_or_else(|| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
+    parse(signature, bytes)
+        .ok_or_else(|| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
 }
 
 fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
@@ -119,7 +145,9 @@ fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
                     children.push(nodes[id(take(bytes)?, nodes.len())?].clone());
                 }
                 let head = children.remove(0);
-                let SortKind::Function(domain, _) = signature.sorts.kind(head.sort) else { return None };
+                let SortKind::Function(domain, _) = signature.sorts.kind(head.sort) else {
+                    return None;
+                };
                 if domain.len() != children.len() {
                     return None;
                 }
@@ -133,7 +161,11 @@ fn parse(signature: &Signature, mut bytes: &[u8]) -> Option<Expr> {
                 for _ in 0..count {
                     vars.push(VarId::new(id(take(bytes)?, signature.var_count())?));
                 }
-                ExprKind::Bind(*BINDERS.get(usize::from(binder))?, vars, nodes[id(take(bytes)?, nodes.len())?].clone())
+                ExprKind::Bind(
+                    *BINDERS.get(usize::from(binder))?,
+                    vars,
+                    nodes[id(take(bytes)?, nodes.len())?].clone(),
+                )
             }
             _ => return None,
         };
@@ -164,15 +196,26 @@ mod tests {
     ];
 
     fn values() -> (Signature, Vec<Expr>) {
-        let tree = mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
+        let tree =
+            mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
         let mut data: DataSpec = crate::typecheck::check_data_specification(&tree).unwrap().0;
         let checked: Vec<Expr> = VALUES
             .iter()
-            .map(|t| crate::typecheck::check_expression(&mu_syntax::parse_data(SourceId(0), t).unwrap(), &mut data, None).unwrap())
+            .map(|t| {
+                crate::typecheck::check_expression(
+                    &mu_syntax::parse_data(SourceId(0), t).unwrap(),
+                    &mut data,
+                    None,
+                )
+                .unwrap()
+            })
             .collect();
         let program = crate::engine::Program::compile(&data).unwrap();
         let mut engine = crate::engine::Engine::new(program.clone());
-        let values = checked.iter().map(|e| engine.from_expr(e).map(|v| engine.to_expr_at(&v, e.sort)).unwrap()).collect();
+        let values = checked
+            .iter()
+            .map(|e| engine.from_expr(e).map(|v| engine.to_expr_at(&v, e.sort)).unwrap())
+            .collect();
         (program.signature().clone(), values)
     }
 
@@ -196,7 +239,11 @@ mod tests {
         // The same value with and without shared parts.
         let apart = read(&signature, &write(&signature, &args[0]).unwrap()).unwrap();
         let ExprKind::Apply(head, _) = &tree.kind else { panic!() };
-        let other = Expr::new(ExprKind::Apply(head.clone(), vec![args[0].clone(), args[1].clone(), apart]), tree.sort, tree.span);
+        let other = Expr::new(
+            ExprKind::Apply(head.clone(), vec![args[0].clone(), args[1].clone(), apart]),
+            tree.sort,
+            tree.span,
+        );
         assert_eq!(write(&signature, &other).unwrap(), write(&signature, tree).unwrap());
     }
 

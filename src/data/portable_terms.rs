@@ -1,8 +1,10 @@
-//! Terms of the shared table as bytes that every run of one model writes alike, and back: values on their way between processes.
+//! Terms of the shared table as bytes that every run of one model writes alike, and back: values on
+//! their way between processes.
 //!
-//! In: a number of [`crate::terms`]. Out: the nodes below it, children first, each once, then the term itself. It is read into another table without a value or an
-//! expression being made in between; only what the table keeps as an expression goes by [`crate::portable`]. Both sides must have the signature of one
-//! [`crate::portable::basis`].
+//! In: a number of [`crate::terms`]. Out: the nodes below it, children first, each once, then the
+//! term itself. It is read into another table without a value or an expression being made in
+//! between; only what the table keeps as an expression goes by [`crate::portable`]. Both sides must
+//! have the signature of one [`crate::portable::basis`].
 //!
 //! ```text
 //! term   = count  node*  reference                   number of integers: as many bytes as they need
@@ -10,8 +12,9 @@
 //! reference = payload * 8 + tag                      a node of before, or a term without one
 //! ```
 //!
-//! Cost: linear in the distinct nodes: a lock of the table and some bytes for each. Invariants: equal terms have equal bytes, in whatever order their
-//! tables met them; bytes that no term has are refused, never a panic.
+//! Cost: linear in the distinct nodes: a lock of the table and some bytes for each. Invariants:
+//! equal terms have equal bytes, in whatever order their tables met them; bytes that no term has
+//! are refused, never a panic.
 
 use crate::portable;
 use crate::signature::Signature;
@@ -49,7 +52,10 @@ fn zagzig(n: u64) -> i64 {
 }
 
 fn refused() -> Diagnostic {
-    Diagnostic::new(Stage::Unsupported, "a value that is a function made by the run cannot go to another process")
+    Diagnostic::new(
+        Stage::Unsupported,
+        "a value that is a function made by the run cannot go to another process",
+    )
 }
 
 /// An operation that the other side has as well.
@@ -112,8 +118,9 @@ impl Writer<'_> {
             _ => return Err(Diagnostic::new(Stage::Internal, "a shared term is of no known kind")),
         }
         for part in parts(node) {
-            let part =
-                TermId::from_word(*part).ok_or_else(|| Diagnostic::new(Stage::Internal, "a shared term has a part without a number"))?;
+            let part = TermId::from_word(*part).ok_or_else(|| {
+                Diagnostic::new(Stage::Internal, "a shared term has a part without a number")
+            })?;
             let reference = self.reference(part)?;
             put(&mut self.out, reference);
         }
@@ -139,7 +146,14 @@ pub fn write(signature: &Signature, terms: &Terms, term: TermId) -> Result<Vec<u
         if !ready {
             todo.push((term, true));
             let new = |t: &TermId| t.as_immediate().is_none() && !writer.numbers.contains_key(t);
-            todo.extend(parts(&node).iter().rev().filter_map(|w| TermId::from_word(*w)).filter(new).map(|t| (t, false)));
+            todo.extend(
+                parts(&node)
+                    .iter()
+                    .rev()
+                    .filter_map(|w| TermId::from_word(*w))
+                    .filter(new)
+                    .map(|t| (t, false)),
+            );
             if todo.len() > before + 1 {
                 continue;
             }
@@ -231,7 +245,9 @@ impl Reader<'_> {
             kind::INT => {
                 let n = zagzig(take(bytes)?);
                 words.extend([n as u32, (n as u64 >> 32) as u32]);
-                return TermId::immediate(Immediate::Int(n)).is_none().then(|| self.terms.intern(words));
+                return TermId::immediate(Immediate::Int(n))
+                    .is_none()
+                    .then(|| self.terms.intern(words));
             }
             kind::OTHER => {
                 let length = usize::try_from(take(bytes)?).ok()?;
@@ -286,8 +302,7 @@ mod tests {
     use std::collections::{HashMap, HashSet};
     use std::sync::Arc;
 
-    const DATA: &str =
-        "sort T = struct leaf | node(l: T, n: Int, r: T); map f: Nat -> Nat; g: Nat -> Nat -> Nat; eqn f = lambda n: Nat. 3;";
+    const DATA: &str = "sort T = struct leaf | node(l: T, n: Int, r: T); map f: Nat -> Nat; g: Nat -> Nat -> Nat; eqn f = lambda n: Nat. 3;";
     const VALUES: [&str; 15] = [
         "true",
         "-3",
@@ -312,15 +327,26 @@ mod tests {
     }
 
     fn values() -> Values {
-        let tree = mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
+        let tree =
+            mu_syntax::parse_specification(SourceId(0), &format!("{DATA}\ninit delta;")).unwrap();
         let mut data: DataSpec = crate::typecheck::check_data_specification(&tree).unwrap().0;
         let checked: Vec<Expr> = VALUES
             .iter()
-            .map(|t| crate::typecheck::check_expression(&mu_syntax::parse_data(SourceId(0), t).unwrap(), &mut data, None).unwrap())
+            .map(|t| {
+                crate::typecheck::check_expression(
+                    &mu_syntax::parse_data(SourceId(0), t).unwrap(),
+                    &mut data,
+                    None,
+                )
+                .unwrap()
+            })
             .collect();
         let program = Program::compile(&data).unwrap();
         let mut engine = Engine::new(program.clone());
-        let normal = checked.iter().map(|e| engine.from_expr(e).map(|v| engine.to_expr_at(&v, e.sort)).unwrap()).collect();
+        let normal = checked
+            .iter()
+            .map(|e| engine.from_expr(e).map(|v| engine.to_expr_at(&v, e.sort)).unwrap())
+            .collect();
         Values { program, normal }
     }
 
@@ -329,7 +355,8 @@ mod tests {
         fn table(&self, order: impl Iterator<Item = usize>) -> (Arc<Terms>, Vec<TermId>) {
             let terms = Arc::new(Terms::default());
             let mut engine = Engine::new(self.program.clone()).sharing(&terms);
-            let mut numbers = vec![TermId::immediate(Immediate::Bool(false)).unwrap(); self.normal.len()];
+            let mut numbers =
+                vec![TermId::immediate(Immediate::Bool(false)).unwrap(); self.normal.len()];
             for i in order {
                 let value = engine.from_normal(&self.normal[i]).unwrap();
                 numbers[i] = engine.term_at(&value, self.normal[i].sort);
@@ -351,7 +378,11 @@ mod tests {
         for (i, text) in VALUES.iter().enumerate() {
             let bytes = values.write(&one, i);
             assert_eq!(bytes, values.write(&other, i), "{text}");
-            assert_eq!(read(values.program.signature(), &other.0, &bytes).unwrap(), other.1[i], "{text}");
+            assert_eq!(
+                read(values.program.signature(), &other.0, &bytes).unwrap(),
+                other.1[i],
+                "{text}"
+            );
             let term = read(values.program.signature(), &empty, &bytes).unwrap();
             let value = engine.of_term(term).unwrap();
             assert_eq!(engine.to_expr_at(&value, values.normal[i].sort), values.normal[i]);
@@ -363,14 +394,20 @@ mod tests {
         let values = values();
         let count = values.normal.len();
         let tables = [values.table(0..count), values.table((0..count).rev())];
-        let found = [(); 2].map(|()| Digests::default()).into_iter().zip(&tables).map(|(mut digests, (terms, numbers))| {
-            numbers.iter().map(|n| digests.of(values.program.signature(), terms, *n).unwrap()).collect::<Vec<_>>()
-        });
+        let found = [(); 2].map(|()| Digests::default()).into_iter().zip(&tables).map(
+            |(mut digests, (terms, numbers))| {
+                numbers
+                    .iter()
+                    .map(|n| digests.of(values.program.signature(), terms, *n).unwrap())
+                    .collect::<Vec<_>>()
+            },
+        );
         let found: Vec<Vec<u64>> = found.collect();
         assert_eq!(found[0], found[1]);
         let distinct: HashSet<u64> = found[0].iter().copied().collect();
         assert_eq!(distinct.len(), count);
-        // What is remembered, and whose place another took, makes no difference: a long list grows at its front, and beside it others.
+        // What is remembered, and whose place another took, makes no difference: a long list grows
+        // at its front, and beside it others.
         let (signature, terms) = (values.program.signature(), &tables[0].0);
         let (mut random, mut digests) = (Random::new(9), Digests::default());
         let nil = TermId::immediate(Immediate::Nil(0)).unwrap();
@@ -380,9 +417,17 @@ mod tests {
             let head = TermId::immediate(Immediate::Int(random.below(9) as i64)).unwrap();
             lists[at] = terms.intern(&[kind::CONS, head.word(), lists[at].word()]);
             let digest = digests.of(signature, terms, lists[at]).unwrap();
-            assert_eq!(*all.entry(digest).or_insert(lists[at]), lists[at], "two lists have one hash");
+            assert_eq!(
+                *all.entry(digest).or_insert(lists[at]),
+                lists[at],
+                "two lists have one hash"
+            );
             if step % 1000 == 0 {
-                assert_eq!(Digests::default().of(signature, terms, lists[at]).unwrap(), digest, "step {step}");
+                assert_eq!(
+                    Digests::default().of(signature, terms, lists[at]).unwrap(),
+                    digest,
+                    "step {step}"
+                );
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Typed data back to mCRL2 text: expressions -> syntax trees -> the printer of `syntax`.
 //!
-//! Implicit coercions are left out. Where the text must type check to the same sorts again ([`data_spec`], linear processes), each
-//! expression is checked after printing, and printed with its coercions if leaving them out changed its sorts.
+//! Implicit coercions are left out. Where the text must type check to the same sorts again
+//! ([`data_spec`], linear processes), each expression is checked after printing, and printed with
+//! its coercions if leaving them out changed its sorts.
 //!
-//! Cost: linear, twice with the check. Invariant: the text of [`data_spec`] is a specification of the same data; names that are not
-//! valid in the language (those of generated operations and of anonymous structured sorts) are replaced by fresh valid ones.
+//! Cost: linear, twice with the check. Invariant: the text of [`data_spec`] is a specification of
+//! the same data; names that are not valid in the language (those of generated operations and of
+//! anonymous structured sorts) are replaced by fresh valid ones.
 
 use super::expr::{Binder, DataSpec, Equation, Expr, ExprKind};
 use super::signature::{Builtin, OpKind, Signature};
@@ -16,13 +18,16 @@ use mu_base::ids::{OpId, SortId, VarId};
 use mu_syntax::ast::{self, BinaryOp, DataKind, Section, UnaryOp};
 use num_bigint::{BigInt, Sign};
 
-/// The text of an expression, without implicit coercions. Variables keep their names as long as those differ.
+/// The text of an expression, without implicit coercions. Variables keep their names as long as
+/// those differ.
 pub fn expression(signature: &Signature, expr: &Expr) -> String {
     let mut names = VarNames::default();
     let mut free = Vec::new();
     expr.free_vars(&mut free);
     free.into_iter().for_each(|v| drop(names.name(signature, v)));
-    mu_syntax::print::data(&Converter { signature, names: &mut names, style: Style::Bare }.data(expr))
+    mu_syntax::print::data(
+        &Converter { signature, names: &mut names, style: Style::Bare }.data(expr),
+    )
 }
 
 /// The text of a sort.
@@ -51,7 +56,11 @@ impl VarNames {
             return name.clone();
         }
         // Arguments of enumerated functions are in no signature.
-        let base = if var.index() < signature.var_count() { valid(&signature.var(var).name) } else { "x".into() };
+        let base = if var.index() < signature.var_count() {
+            valid(&signature.var(var).name)
+        } else {
+            "x".into()
+        };
         let name = unused(&base, |n| self.used.contains(n));
         self.used.insert(name.clone());
         self.names.insert(var, name.clone());
@@ -73,13 +82,17 @@ pub fn unused(base: &str, taken: impl Fn(&str) -> bool) -> String {
 
 /// A valid identifier that looks like the name.
 fn valid(name: &str) -> String {
-    let mut out: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '\'' { c } else { '_' }).collect();
+    let mut out: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '\'' { c } else { '_' })
+        .collect();
     if !out.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         out.insert(0, 'x');
     }
     // What the grammar does not take as a name is a word of the language.
-    let is_name = mu_syntax::parse_data(Default::default(), &out)
-        .is_ok_and(|d| matches!(&d.kind, DataKind::Name(n) if *n == out && n != "true" && n != "false"));
+    let is_name = mu_syntax::parse_data(Default::default(), &out).is_ok_and(
+        |d| matches!(&d.kind, DataKind::Name(n) if *n == out && n != "true" && n != "false"),
+    );
     if is_name { out } else { out + "_" }
 }
 
@@ -101,9 +114,10 @@ pub fn sort_ast(signature: &Signature, sort: SortId) -> ast::Sort {
         SortKind::Bag(s) => ast::SortKind::Bag(boxed(*s)),
         SortKind::FSet(s) => ast::SortKind::FSet(boxed(*s)),
         SortKind::FBag(s) => ast::SortKind::FBag(boxed(*s)),
-        SortKind::Function(domain, range) => {
-            ast::SortKind::Function(domain.iter().map(|s| sort_ast(signature, *s)).collect(), boxed(*range))
-        }
+        SortKind::Function(domain, range) => ast::SortKind::Function(
+            domain.iter().map(|s| sort_ast(signature, *s)).collect(),
+            boxed(*range),
+        ),
         SortKind::Named(i) => ast::SortKind::Name(signature.sorts.named[*i as usize].name.clone()),
     })
 }
@@ -122,7 +136,8 @@ enum Style {
     Bare,
     /// Coercions between numbers are written.
     Explicit,
-    /// Besides, empty containers, and finite sets and bags used as infinite ones, stand below a `lambda` that gives their sort.
+    /// Besides, empty containers, and finite sets and bags used as infinite ones, stand below a
+    /// `lambda` that gives their sort.
     Ascribed,
 }
 
@@ -207,7 +222,9 @@ impl Converter<'_> {
     fn value(&mut self, op: OpId) -> ast::Data {
         let signature = self.signature;
         let declared = signature.op(op);
-        let OpKind::Builtin(builtin) = declared.kind else { return node(DataKind::Name(declared.name.clone())) };
+        let OpKind::Builtin(builtin) = declared.kind else {
+            return node(DataKind::Name(declared.name.clone()));
+        };
         let empty = match builtin {
             Builtin::EmptyList => Some(DataKind::List(Vec::new())),
             Builtin::EmptySet => Some(DataKind::Set(Vec::new())),
@@ -231,9 +248,13 @@ impl Converter<'_> {
             .collect();
         let mut names = self.names.clone();
         let mut inner = Converter { signature: &extended, names: &mut names, style: self.style };
-        let vars: Vec<VarId> = args.iter().filter_map(|a| if let ExprKind::Var(v) = a.kind { Some(v) } else { None }).collect();
+        let vars: Vec<VarId> = args
+            .iter()
+            .filter_map(|a| if let ExprKind::Var(v) = a.kind { Some(v) } else { None })
+            .collect();
         let decls = inner.decls(&vars);
-        let applied = Expr::new(ExprKind::Apply(Expr::op(&extended, op), args), range, Span::default());
+        let applied =
+            Expr::new(ExprKind::Apply(Expr::op(&extended, op), args), range, Span::default());
         node(DataKind::Lambda(decls, Box::new(inner.data(&applied))))
     }
 
@@ -257,7 +278,9 @@ impl Converter<'_> {
             return node(DataKind::Binary(op, Box::new(left), Box::new(right)));
         }
         match (builtin, args) {
-            (Builtin::Not | Builtin::Complement, [a]) => node(DataKind::Unary(UnaryOp::Not, Box::new(self.data(a)))),
+            (Builtin::Not | Builtin::Complement, [a]) => {
+                node(DataKind::Unary(UnaryOp::Not, Box::new(self.data(a))))
+            }
             (Builtin::Negate, [a]) => node(DataKind::Unary(UnaryOp::Minus, Box::new(self.data(a)))),
             (Builtin::Size, [a]) => node(DataKind::Unary(UnaryOp::Size, Box::new(self.data(a)))),
             (Builtin::FSetToSet | Builtin::FBagToBag, [a]) => {
@@ -267,7 +290,12 @@ impl Converter<'_> {
             (Builtin::FSetToFBag, _) => self.call("Set2Bag", args),
             (Builtin::FBagToFSet, _) => self.call("Bag2Set", args),
             (
-                Builtin::PosToNat | Builtin::PosToInt | Builtin::PosToReal | Builtin::NatToInt | Builtin::NatToReal | Builtin::IntToReal,
+                Builtin::PosToNat
+                | Builtin::PosToInt
+                | Builtin::PosToReal
+                | Builtin::NatToInt
+                | Builtin::NatToReal
+                | Builtin::IntToReal,
                 [a],
             ) => {
                 let inner = self.data(a);
@@ -282,7 +310,8 @@ impl Converter<'_> {
         }
     }
 
-    /// A chain of one built-in, whose last argument continues it: the links' other arguments, and what ends it.
+    /// A chain of one built-in, whose last argument continues it: the links' other arguments, and
+    /// what ends it.
     fn chain<'e>(&self, expr: &'e Expr, link: Builtin) -> (Vec<&'e [Expr]>, &'e Expr) {
         let mut links = Vec::new();
         let mut rest = expr;
@@ -297,7 +326,10 @@ impl Converter<'_> {
     }
 
     fn is_empty(&self, expr: &Expr) -> bool {
-        matches!(expr.as_builtin(self.signature), Some((Builtin::EmptyList | Builtin::EmptySet | Builtin::EmptyBag, _)))
+        matches!(
+            expr.as_builtin(self.signature),
+            Some((Builtin::EmptyList | Builtin::EmptySet | Builtin::EmptyBag, _))
+        )
     }
 
     fn cons(&mut self, expr: &Expr) -> ast::Data {
@@ -307,7 +339,11 @@ impl Converter<'_> {
         }
         let mut out = self.data(rest);
         for link in links.into_iter().rev() {
-            out = node(DataKind::Binary(BinaryOp::Cons, Box::new(self.data(&link[0])), Box::new(out)));
+            out = node(DataKind::Binary(
+                BinaryOp::Cons,
+                Box::new(self.data(&link[0])),
+                Box::new(out),
+            ));
         }
         out
     }
@@ -315,7 +351,8 @@ impl Converter<'_> {
     /// Insertions into a set or bag: an enumeration, joined with what is not one.
     fn insertions(&mut self, expr: &Expr) -> ast::Data {
         let bag = matches!(expr.as_builtin(self.signature), Some((Builtin::BagInsert, _)));
-        let (links, rest) = self.chain(expr, if bag { Builtin::BagInsert } else { Builtin::SetInsert });
+        let (links, rest) =
+            self.chain(expr, if bag { Builtin::BagInsert } else { Builtin::SetInsert });
         let enumeration = node(if bag {
             DataKind::Bag(links.into_iter().map(|l| (self.data(&l[0]), self.data(&l[1]))).collect())
         } else {
@@ -333,7 +370,10 @@ fn apply(name: &str, args: Vec<ast::Data>) -> ast::Data {
 }
 
 fn var_decl(signature: &Signature, names: &mut VarNames, var: VarId) -> ast::VarDecl {
-    ast::VarDecl { name: node(names.name(signature, var)), sort: sort_ast(signature, signature.var(var).sort) }
+    ast::VarDecl {
+        name: node(names.name(signature, var)),
+        sort: sort_ast(signature, signature.var(var).sort),
+    }
 }
 
 /// Writes the coercion from one sort of numbers to a larger one.
@@ -414,12 +454,16 @@ impl SpecPrinter {
         }
         for i in anonymous {
             let named = &mut signature.sorts.named[i];
-            let base = if named.name.starts_with('(') { "Struct".into() } else { valid(&named.name) };
+            let base =
+                if named.name.starts_with('(') { "Struct".into() } else { valid(&named.name) };
             named.name = unused(&base, |n| sort_names.contains(n));
             sort_names.insert(named.name.clone());
         }
-        let ops: Vec<(OpId, String)> =
-            signature.ops().filter(|(_, op)| !matches!(op.kind, OpKind::Builtin(_))).map(|(id, op)| (id, op.name.clone())).collect();
+        let ops: Vec<(OpId, String)> = signature
+            .ops()
+            .filter(|(_, op)| !matches!(op.kind, OpKind::Builtin(_)))
+            .map(|(id, op)| (id, op.name.clone()))
+            .collect();
         let mut used: AHashSet<String> = ops.iter().map(|o| o.1.clone()).collect();
         let mut renamed: AHashMap<String, String> = AHashMap::new();
         for (id, name) in ops {
@@ -427,7 +471,8 @@ impl SpecPrinter {
             if fresh == name {
                 continue;
             }
-            let fresh = renamed.entry(name).or_insert_with(|| unused(&fresh, |n| used.contains(n))).clone();
+            let fresh =
+                renamed.entry(name).or_insert_with(|| unused(&fresh, |n| used.contains(n))).clone();
             used.insert(fresh.clone());
             signature.op_mut(id).name = fresh;
         }
@@ -440,11 +485,14 @@ impl SpecPrinter {
         var_decl(&self.data.signature, &mut self.names, var)
     }
 
-    /// A syntax tree that type checks, at sort `expected` or alone, to the same expression; where that cannot be had, to one that
-    /// differs in coercions only.
+    /// A syntax tree that type checks, at sort `expected` or alone, to the same expression; where
+    /// that cannot be had, to one that differs in coercions only.
     pub fn faithful(&mut self, expr: &Expr, expected: Option<SortId>) -> ast::Data {
-        // The parts of a conjunction on their own, so that coercions are written only where they must.
-        if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) = expr.as_builtin(&self.data.signature) {
+        // The parts of a conjunction on their own, so that coercions are written only where they
+        // must.
+        if let Some((builtin @ (Builtin::And | Builtin::Or), [left, right])) =
+            expr.as_builtin(&self.data.signature)
+        {
             let op = if builtin == Builtin::And { BinaryOp::And } else { BinaryOp::Or };
             return stacker::maybe_grow(64 << 10, 1 << 20, || {
                 let left = self.faithful(left, Some(basic::BOOL));
@@ -487,7 +535,9 @@ impl SpecPrinter {
         match typed {
             Err(_) => Retyped::Not,
             Ok(typed) if typed.sort != expr.sort => Retyped::Not,
-            Ok(typed) if same(&self.checker.data.signature, &typed, &self.data.signature, expr) => Retyped::Same,
+            Ok(typed) if same(&self.checker.data.signature, &typed, &self.data.signature, expr) => {
+                Retyped::Same
+            }
             Ok(_) => Retyped::Otherwise,
         }
     }
@@ -499,7 +549,11 @@ impl SpecPrinter {
         let mut sorts: Vec<(ast::Ident, Option<ast::Sort>)> = Vec::new();
         let mut constructors = Vec::new();
         for named in &signature.sorts.named {
-            let definition = if named.structured { Some(struct_ast(signature, &named.constructors)) } else { None };
+            let definition = if named.structured {
+                Some(struct_ast(signature, &named.constructors))
+            } else {
+                None
+            };
             if !named.structured {
                 constructors.extend(named.constructors.iter().map(|c| op_decl(signature, *c)));
             }
@@ -514,7 +568,11 @@ impl SpecPrinter {
         if !constructors.is_empty() {
             sections.push(Section::Constructors(constructors));
         }
-        let mappings: Vec<_> = signature.ops().filter(|(_, op)| op.kind == OpKind::Mapping).map(|(id, _)| op_decl(signature, id)).collect();
+        let mappings: Vec<_> = signature
+            .ops()
+            .filter(|(_, op)| op.kind == OpKind::Mapping)
+            .map(|(id, _)| op_decl(signature, id))
+            .collect();
         if !mappings.is_empty() {
             sections.push(Section::Mappings(mappings));
         }
@@ -537,7 +595,9 @@ impl SpecPrinter {
         let mut taken = 0;
         for equation in equations {
             let name = |v: VarId| self.data.signature.var(v).name.as_str();
-            if taken > 0 && equation.vars.iter().any(|v| by_name.get(name(*v)).is_some_and(|w| w != v)) {
+            if taken > 0
+                && equation.vars.iter().any(|v| by_name.get(name(*v)).is_some_and(|w| w != v))
+            {
                 break;
             }
             for v in &equation.vars {
@@ -552,7 +612,8 @@ impl SpecPrinter {
         let shared = self.names.clone();
         let mut out = Vec::with_capacity(taken);
         for equation in &equations[..taken] {
-            let condition = equation.condition.as_ref().map(|c| self.faithful(c, Some(basic::BOOL)));
+            let condition =
+                equation.condition.as_ref().map(|c| self.faithful(c, Some(basic::BOOL)));
             let lhs = self.bare(&equation.lhs);
             let rhs = self.faithful(&equation.rhs, Some(equation.lhs.sort));
             out.push(ast::Equation { condition, lhs, rhs, span: Span::default() });
@@ -588,14 +649,22 @@ fn struct_ast(signature: &Signature, constructors: &[OpId]) -> ast::Sort {
         let args = signature.domain_range(op.sort).0.iter().enumerate();
         ast::StructConstructor {
             name: node(op.name.clone()),
-            args: args.map(|(i, s)| (projections.get(&(c, i as u32)).map(|p| node((*p).to_owned())), sort_ast(signature, *s))).collect(),
+            args: args
+                .map(|(i, s)| {
+                    (
+                        projections.get(&(c, i as u32)).map(|p| node((*p).to_owned())),
+                        sort_ast(signature, *s),
+                    )
+                })
+                .collect(),
             recogniser: recognisers.get(&c).map(|r| node((*r).to_owned())),
         }
     });
     node(ast::SortKind::Struct(constructors.collect()))
 }
 
-/// Equality up to bound variables, over two signatures that share sorts and user operations (the first extends the second).
+/// Equality up to bound variables, over two signatures that share sorts and user operations (the
+/// first extends the second).
 fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) -> bool {
     struct Comparison<'a> {
         a: &'a Signature,
@@ -622,16 +691,24 @@ fn same(a_signature: &Signature, a: &Expr, b_signature: &Signature, b: &Expr) ->
                 return false;
             }
             match (&a.kind, &b.kind) {
-                (ExprKind::Var(v), ExprKind::Var(w)) => self.bound.get(v).copied().unwrap_or(*v) == *w,
+                (ExprKind::Var(v), ExprKind::Var(w)) => {
+                    self.bound.get(v).copied().unwrap_or(*v) == *w
+                }
                 (ExprKind::Number(m), ExprKind::Number(n)) => m == n,
                 // `-3` is read as the negation of 3.
                 (ExprKind::Apply(_, args), ExprKind::Number(n)) => {
-                    matches!(a.as_builtin(self.a), Some((Builtin::Negate, _))) && matches!(&args[0].kind, ExprKind::Number(m) if -m == *n)
+                    matches!(a.as_builtin(self.a), Some((Builtin::Negate, _)))
+                        && matches!(&args[0].kind, ExprKind::Number(m) if -m == *n)
                 }
                 (ExprKind::Op(f), ExprKind::Op(g)) => self.a.op(*f) == self.b.op(*g),
-                (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => self.go(f, g) && self.all(xs, ys),
+                (ExprKind::Apply(f, xs), ExprKind::Apply(g, ys)) => {
+                    self.go(f, g) && self.all(xs, ys)
+                }
                 (ExprKind::Bind(p, vs, x), ExprKind::Bind(q, ws, y)) => {
-                    p == q && vs.len() == ws.len() && self.bind(vs.iter().copied().zip(ws.iter().copied())) && self.go(x, y)
+                    p == q
+                        && vs.len() == ws.len()
+                        && self.bind(vs.iter().copied().zip(ws.iter().copied()))
+                        && self.go(x, y)
                 }
                 (ExprKind::Where(x, ds), ExprKind::Where(y, es)) => {
                     ds.len() == es.len()
@@ -653,7 +730,11 @@ mod tests {
     use mu_syntax::{parse_data, parse_specification};
 
     fn data_of(text: &str) -> DataSpec {
-        check_data_specification(&parse_specification(Default::default(), &format!("{text}\ninit delta;")).unwrap()).unwrap().0
+        check_data_specification(
+            &parse_specification(Default::default(), &format!("{text}\ninit delta;")).unwrap(),
+        )
+        .unwrap()
+        .0
     }
 
     const DECLARATIONS: &str =
@@ -681,7 +762,11 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         assert_eq!(one.equations.len(), two.equations.len());
         for (a, b) in one.equations.iter().zip(&two.equations) {
             assert_eq!(a.condition.is_some(), b.condition.is_some());
-            assert_eq!(one.signature.sorts.text(a.rhs.sort), two.signature.sorts.text(b.rhs.sort), "{text}");
+            assert_eq!(
+                one.signature.sorts.text(a.rhs.sort),
+                two.signature.sorts.text(b.rhs.sort),
+                "{text}"
+            );
         }
         assert!(text.contains("struct d1 | d2(num: Nat, next: D)?is_d2"), "{text}");
         assert!(text.contains("Struct = struct f(x: List(Struct))?is_f | g"), "{text}");
@@ -707,7 +792,9 @@ eqn over(n) = n div 2 == 0 whr z = n end;
             "exp(2, 3) - sqrt(9)",
             "[#[1, 2]]",
         ] {
-            let expr = check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None).unwrap();
+            let expr =
+                check_expression(&parse_data(Default::default(), text).unwrap(), &mut data, None)
+                    .unwrap();
             assert_eq!(expression(&data.signature, &expr).replace(' ', ""), text.replace(' ', ""));
         }
     }
@@ -719,7 +806,8 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         let y = signature.fresh_var("x", basic::NAT);
         let (a, b) = (Expr::var(&signature, x), Expr::var(&signature, y));
         let equal = Expr::equal(&mut signature, a, b);
-        let all = Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
+        let all =
+            Expr::new(ExprKind::Bind(Binder::Forall, vec![y], equal), basic::BOOL, Span::default());
         assert_eq!(expression(&signature, &all), "forall x_1: Nat. x == x_1");
     }
 
@@ -735,7 +823,13 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         ];
         let p = data.signature.fresh_var("p", basic::POS);
         for (text, expected) in cases {
-            let expr = check_expression_with(&parse_data(Default::default(), text).unwrap(), &mut data, &[p], None).unwrap();
+            let expr = check_expression_with(
+                &parse_data(Default::default(), text).unwrap(),
+                &mut data,
+                &[p],
+                None,
+            )
+            .unwrap();
             let mut printer = SpecPrinter::new(&data);
             printer.declare(p);
             let printed = printer.faithful(&expr, Some(basic::BOOL));
@@ -744,13 +838,20 @@ eqn over(n) = n div 2 == 0 whr z = n end;
         // An empty list among overloads can only be told apart by its sort.
         let element = data.signature.ops().find(|(_, o)| o.name == "d1").unwrap().1.sort;
         let list = data.signature.sorts.intern(SortKind::List(element));
-        let (l, _) = data.signature.ops().find(|(_, o)| o.name == "l" && data.signature.domain_range(o.sort).0[0] == list).unwrap();
+        let (l, _) = data
+            .signature
+            .ops()
+            .find(|(_, o)| o.name == "l" && data.signature.domain_range(o.sort).0[0] == list)
+            .unwrap();
         let empty = Expr::builtin(&mut data.signature, Builtin::EmptyList, vec![], list);
         let call = Expr::apply(&data.signature, l, vec![empty]);
         let mut printer = SpecPrinter::new(&data);
         let printed = mu_syntax::print::data(&printer.faithful(&call, Some(basic::NAT)));
         assert_eq!(printed, "l((lambda x: List(D). x)([]))");
-        assert!(check_expression(&parse_data(Default::default(), &printed).unwrap(), &mut data, None).is_ok());
+        assert!(
+            check_expression(&parse_data(Default::default(), &printed).unwrap(), &mut data, None)
+                .is_ok()
+        );
     }
 
     #[test]
@@ -766,7 +867,9 @@ eqn over(n) = n div 2 == 0 whr z = n end;
     fn long_lists_print() {
         let mut data = DataSpec::default();
         let text = format!("[{}]", vec!["1"; 50_000].join(", "));
-        let expr = check_expression(&parse_data(Default::default(), &text).unwrap(), &mut data, None).unwrap();
+        let expr =
+            check_expression(&parse_data(Default::default(), &text).unwrap(), &mut data, None)
+                .unwrap();
         assert_eq!(expression(&data.signature, &expr), text);
     }
 }

@@ -1,14 +1,16 @@
-//! Operations of the data language: user constructors and mappings, projections, recognisers, and the built-in ones at their sorts.
+//! Operations of the data language: user constructors and mappings, projections, recognisers, and
+//! the built-in ones at their sorts.
 
 use super::sort::{SortKind, Sorts};
 use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::ids::{OpId, SortId, VarId};
 
-/// The built-in operations. Each stands for a family over sorts; an [`Op`] fixes the sorts by its function sort.
+/// The built-in operations. Each stands for a family over sorts; an [`Op`] fixes the sorts by its
+/// function sort.
 ///
-/// Numbers have one native representation, so the coercions (`PosToNat` …) are identities at run time; they are kept in typed
-/// terms because sorts are.
+/// Numbers have one native representation, so the coercions (`PosToNat` …) are identities at run
+/// time; they are kept in typed terms because sorts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Builtin {
@@ -27,7 +29,8 @@ pub enum Builtin {
     And,
     Or,
     Implies,
-    // numbers: coercions (widening: implicit; narrowing: user functions such as `Int2Nat`, a normal form where undefined)
+    // numbers: coercions (widening: implicit; narrowing: user functions such as `Int2Nat`, a
+    // normal form where undefined)
     PosToNat,
     PosToInt,
     PosToReal,
@@ -70,7 +73,8 @@ pub enum Builtin {
     RTail,
     Size,
     In,
-    // sets and bags (finite and not; the sort tells which). `FSetToSet` and `FBagToBag` are the implicit coercions.
+    // sets and bags (finite and not; the sort tells which). `FSetToSet` and `FBagToBag` are the
+    // implicit coercions.
     EmptySet,
     EmptyBag,
     SetInsert,
@@ -99,7 +103,8 @@ pub enum Builtin {
 pub enum OpKind {
     /// The n-th constructor of a declared sort.
     Constructor(u32),
-    /// `args[arg]` of the constructor(s) that carry this projection name: pairs (constructor, argument index).
+    /// `args[arg]` of the constructor(s) that carry this projection name: pairs (constructor,
+    /// argument index).
     Projection(Vec<(OpId, u32)>),
     /// Recogniser of the constructor(s) with this recogniser name.
     Recogniser(Vec<OpId>),
@@ -109,7 +114,8 @@ pub enum OpKind {
     Builtin(Builtin),
 }
 
-/// An operation with its sort. A constant has a sort that is no function sort (or is one, for a constant function).
+/// An operation with its sort. A constant has a sort that is no function sort (or is one, for a
+/// constant function).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Op {
     /// As users write it (built-ins too: `==`, `|>`, `head`).
@@ -136,8 +142,8 @@ pub struct Var {
 pub struct Signature {
     /// The sorts.
     pub sorts: Sorts,
-    /// Sort aliases `A = S` in order of declaration, those for a structured sort that is called otherwise included; so that
-    /// formulas and user input can speak of them.
+    /// Sort aliases `A = S` in order of declaration, those for a structured sort that is called
+    /// otherwise included; so that formulas and user input can speak of them.
     pub aliases: Vec<(String, SortId)>,
     ops: Vec<Op>,
     builtin: AHashMap<(Builtin, SortId), OpId>,
@@ -160,7 +166,8 @@ impl Signature {
         if let Some(&id) = self.builtin.get(&(builtin, sort)) {
             return id;
         }
-        let id = self.add_op(Op { name: builtin.name().into(), sort, kind: OpKind::Builtin(builtin) });
+        let id =
+            self.add_op(Op { name: builtin.name().into(), sort, kind: OpKind::Builtin(builtin) });
         self.builtin.insert((builtin, sort), id);
         id
     }
@@ -217,7 +224,8 @@ impl Signature {
 }
 
 impl Builtin {
-    /// The name users write. Internal ones (coercions that are implicit, literals' makers) have a name starting with `@`.
+    /// The name users write. Internal ones (coercions that are implicit, literals' makers) have a
+    /// name starting with `@`.
     pub fn name(self) -> &'static str {
         use Builtin::*;
         match self {

@@ -19,7 +19,8 @@ pub enum SortKind {
     FBag(SortId),
     /// A function sort; the domain is not empty.
     Function(Box<[SortId]>, SortId),
-    /// A declared sort: structured, with user constructors, or without any (then its elements cannot be enumerated).
+    /// A declared sort: structured, with user constructors, or without any (then its elements
+    /// cannot be enumerated).
     Named(u32),
 }
 
@@ -116,7 +117,11 @@ impl Sorts {
             SortKind::Named(i) => self.named[*i as usize].name.clone(),
             SortKind::Function(domain, range) => {
                 let part = |s: &SortId| {
-                    if matches!(self.kind(*s), SortKind::Function(..)) { format!("({})", self.text(*s)) } else { self.text(*s) }
+                    if matches!(self.kind(*s), SortKind::Function(..)) {
+                        format!("({})", self.text(*s))
+                    } else {
+                        self.text(*s)
+                    }
                 };
                 let domain: Vec<String> = domain.iter().map(part).collect();
                 format!("{} -> {}", domain.join(" # "), self.text(*range))

@@ -1,12 +1,15 @@
 //! The table of terms that threads share: of equal terms there is one, and it is a number.
 //!
-//! Maximal sharing, as in Van den Brand, de Jong, Klint, Olivier: "Efficient annotated terms" (2000), for normal forms of the engine. A node is a few
-//! words: what it is, and the numbers of its parts. Constants and small integers have numbers of their own and no node. Values remember their numbers
-//! ([`crate::value`]), so a term that is a known one but for a few nodes costs a lookup for each of these, whatever its size, and a list that is longer by
-//! one at its front costs a cell: twelve bytes and its place in an index.
+//! Maximal sharing, as in Van den Brand, de Jong, Klint, Olivier: "Efficient annotated terms"
+//! (2000), for normal forms of the engine. A node is a few words: what it is, and the numbers of
+//! its parts. Constants and small integers have numbers of their own and no node. Values remember
+//! their numbers ([`crate::value`]), so a term that is a known one but for a few nodes costs a
+//! lookup for each of these, whatever its size, and a list that is longer by one at its front costs
+//! a cell: twelve bytes and its place in an index.
 //!
-//! Cost: a lock that is seldom contended and a probe for each node asked for. Invariants: numbers are given in the order of arrival within one of
-//! [`SHARDS`] parts and never change; equal normal forms have equal numbers, in every thread.
+//! Cost: a lock that is seldom contended and a probe for each node asked for. Invariants: numbers
+//! are given in the order of arrival within one of [`SHARDS`] parts and never change; equal normal
+//! forms have equal numbers, in every thread.
 
 use crate::expr::Expr;
 use ahash::AHashMap;
@@ -100,7 +103,8 @@ struct Shard {
     words: Vec<u32>,
     /// Where each node begins.
     starts: Vec<usize>,
-    /// By hash: one more than the node's place, 0 if free; above it bits of the hash, so that other nodes are hardly ever looked at. A power of two, or nothing yet.
+    /// By hash: one more than the node's place, 0 if free; above it bits of the hash, so that
+    /// other nodes are hardly ever looked at. A power of two, or nothing yet.
     index: Vec<u32>,
 }
 
@@ -117,15 +121,19 @@ fn entry(hash: u64, place: usize) -> u32 {
 }
 
 fn hash(node: &[u32]) -> u64 {
-    let mix = |h: u64, w: &u32| (h.rotate_left(5) ^ u64::from(*w)).wrapping_mul(0x517c_c1b7_2722_0a95);
+    let mix =
+        |h: u64, w: &u32| (h.rotate_left(5) ^ u64::from(*w)).wrapping_mul(0x517c_c1b7_2722_0a95);
     let h = node.iter().fold(node.len() as u64, mix);
     (h ^ h >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The part that a node is in. The cells of one list, whatever stands in front of it, are in few parts, so that they can be asked for together.
+/// The part that a node is in. The cells of one list, whatever stands in front of it, are in few
+/// parts, so that they can be asked for together.
 fn shard(node: &[u32], hash: u64) -> usize {
     let h = match *node {
-        [kind::CONS, head, tail] => (u64::from(tail) << 20 ^ u64::from(head >> 12)).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        [kind::CONS, head, tail] => {
+            (u64::from(tail) << 20 ^ u64::from(head >> 12)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        }
         _ => hash,
     };
     (h >> 58) as usize % SHARDS
@@ -144,7 +152,10 @@ impl Shard {
         loop {
             match self.index[at] {
                 0 => break,
-                known if (known ^ wanted) & !PLACES == 0 && self.node((known & PLACES) as usize - 1) == node => {
+                known
+                    if (known ^ wanted) & !PLACES == 0
+                        && self.node((known & PLACES) as usize - 1) == node =>
+                {
                     return (known & PLACES) as usize - 1;
                 }
                 _ => at = (at + 1) & mask,
@@ -203,7 +214,8 @@ fn number(shard: usize, place: usize) -> TermId {
 /// Terms of a page of [`TermNumbers`].
 const PAGE: usize = 64;
 
-/// Numbers of some terms, by arrays over the nodes' places: of terms that come one after the other, the numbers lie so as well.
+/// Numbers of some terms, by arrays over the nodes' places: of terms that come one after the other,
+/// the numbers lie so as well.
 #[derive(Default)]
 pub struct TermNumbers {
     immediate: AHashMap<TermId, u32>,
@@ -267,7 +279,8 @@ impl Terms {
         number(shard, held(&self.shards[shard]).intern(node, hash))
     }
 
-    /// Puts the lists that begin with each of these elements and go on as the list into `out`, which it empties before.
+    /// Puts the lists that begin with each of these elements and go on as the list into `out`,
+    /// which it empties before.
     pub fn in_front(&self, heads: &[TermId], list: TermId, out: &mut Vec<TermId>) {
         out.clear();
         let cell = |head: &TermId| [kind::CONS, head.0, list.0];
@@ -280,7 +293,12 @@ impl Terms {
             let mut shard = held(&self.shards[at]);
             shard.make_room(count);
             std::hint::black_box(hashes.iter().fold(0, |acc, hash| acc ^ shard.touch(*hash)));
-            out.extend(heads.iter().zip(hashes).map(|(head, hash)| number(at, shard.intern(&cell(head), *hash))));
+            out.extend(
+                heads
+                    .iter()
+                    .zip(hashes)
+                    .map(|(head, hash)| number(at, shard.intern(&cell(head), *hash))),
+            );
         }
     }
 
@@ -338,12 +356,16 @@ mod tests {
     #[test]
     fn immediate_terms_are_what_they_were() {
         for n in [0, 1, -1, 134_217_727, -134_217_728] {
-            assert_eq!(TermId::immediate(Immediate::Int(n)).unwrap().as_immediate(), Some(Immediate::Int(n)));
+            assert_eq!(
+                TermId::immediate(Immediate::Int(n)).unwrap().as_immediate(),
+                Some(Immediate::Int(n))
+            );
         }
         for n in [134_217_728, -134_217_729, i64::MAX, i64::MIN] {
             assert_eq!(TermId::immediate(Immediate::Int(n)), None);
         }
-        for what in [Immediate::Bool(true), Immediate::Con(7), Immediate::Sym(7), Immediate::Nil(0)] {
+        for what in [Immediate::Bool(true), Immediate::Con(7), Immediate::Sym(7), Immediate::Nil(0)]
+        {
             assert_eq!(TermId::immediate(what).unwrap().as_immediate(), Some(what));
         }
     }
@@ -366,11 +388,16 @@ mod tests {
     fn lists_that_are_asked_for_together_are_those_asked_for_alone() {
         let terms = Terms::default();
         // Constants, and nodes whose numbers are far apart.
-        let mut heads: Vec<TermId> = (0..40).map(|n| TermId::immediate(Immediate::Int(n)).unwrap()).collect();
+        let mut heads: Vec<TermId> =
+            (0..40).map(|n| TermId::immediate(Immediate::Int(n)).unwrap()).collect();
         heads.extend((0..20_000).map(|n| terms.intern(&[kind::INT, n, 7])).step_by(97));
         let mut list = TermId::immediate(Immediate::Nil(3)).unwrap();
         for round in 0..50 {
-            let alone: Vec<TermId> = heads.iter().step_by(3).map(|head| terms.intern(&[kind::CONS, head.0, list.0])).collect();
+            let alone: Vec<TermId> = heads
+                .iter()
+                .step_by(3)
+                .map(|head| terms.intern(&[kind::CONS, head.0, list.0]))
+                .collect();
             let mut together = Vec::new();
             terms.in_front(&heads, list, &mut together);
             assert!(together.iter().step_by(3).eq(&alone), "round {round}");
@@ -387,7 +414,13 @@ mod tests {
     fn terms_have_the_numbers_that_they_were_given() {
         let (terms, mut numbers) = (Terms::default(), TermNumbers::default());
         let ids: Vec<TermId> = (0..3000)
-            .map(|n| if n % 5 == 0 { TermId::immediate(Immediate::Int(n)).unwrap() } else { terms.intern(&[kind::APP, n as u32, 1]) })
+            .map(|n| {
+                if n % 5 == 0 {
+                    TermId::immediate(Immediate::Int(n)).unwrap()
+                } else {
+                    terms.intern(&[kind::APP, n as u32, 1])
+                }
+            })
             .collect();
         let picked = |i: usize| i % 7 < 3;
         for (i, id) in ids.iter().enumerate().filter(|(i, _)| picked(*i)) {

@@ -1,7 +1,8 @@
 //! Values as mCRL2 text, and back: for files that another run reads.
 //!
-//! Text -> value: parsed, type checked at the value's sort, evaluated. Some functions do not survive the round trip, so a writer
-//! compares first: [`faithful`]. Cost: one compilation of the data equations for each call of [`read`].
+//! Text -> value: parsed, type checked at the value's sort, evaluated. Some functions do not
+//! survive the round trip, so a writer compares first: [`faithful`]. Cost: one compilation of the
+//! data equations for each call of [`read`].
 
 use super::engine::{Engine, Program};
 use super::expr::{DataSpec, Expr};
@@ -12,7 +13,10 @@ use mu_base::ids::SortId;
 use mu_base::{Diagnostic, SourceId, Stage};
 
 /// The value of each text, at a sort if it is given, over the operations of the specification.
-pub fn read<'t>(data: &DataSpec, texts: impl Iterator<Item = (&'t str, Option<SortId>)>) -> Result<Vec<Expr>, Diagnostic> {
+pub fn read<'t>(
+    data: &DataSpec,
+    texts: impl Iterator<Item = (&'t str, Option<SortId>)>,
+) -> Result<Vec<Expr>, Diagnostic> {
     // The checker may add operations, which get higher numbers.
     let mut data = data.clone();
     let mut checked = Vec::new();
@@ -38,13 +42,21 @@ pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
     while let Some(sort) = open.pop() {
         let parts: Vec<SortId> = match signature.sorts.kind(sort) {
             SortKind::Function(..) => return true,
-            SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => vec![*of],
+            SortKind::List(of)
+            | SortKind::Set(of)
+            | SortKind::Bag(of)
+            | SortKind::FSet(of)
+            | SortKind::FBag(of) => vec![*of],
             SortKind::Named(_) => {
                 let named = signature.sorts.named_of(sort);
                 let constructors = named.iter().flat_map(|named| &named.constructors);
-                constructors.flat_map(|op| signature.domain_range(signature.op(*op).sort).0.to_vec()).collect()
+                constructors
+                    .flat_map(|op| signature.domain_range(signature.op(*op).sort).0.to_vec())
+                    .collect()
             }
-            SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => Vec::new(),
+            SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                Vec::new()
+            }
         };
         for part in parts {
             if !seen.contains(&part) {
@@ -57,12 +69,21 @@ pub fn may_hold_functions(signature: &Signature, sort: SortId) -> bool {
 }
 
 /// The texts of values. Error: one whose text is not read back as the same value.
-pub fn faithful(data: &DataSpec, values: &[(&Expr, Option<SortId>)]) -> Result<Vec<String>, Diagnostic> {
-    let texts: Vec<String> = values.iter().map(|(value, _)| print::expression(&data.signature, value)).collect();
+pub fn faithful(
+    data: &DataSpec,
+    values: &[(&Expr, Option<SortId>)],
+) -> Result<Vec<String>, Diagnostic> {
+    let texts: Vec<String> =
+        values.iter().map(|(value, _)| print::expression(&data.signature, value)).collect();
     let read = read(data, texts.iter().zip(values).map(|(t, v)| (&t[..], v.1)));
-    let read = read.map_err(|_| Diagnostic::new(Stage::Unsupported, "some values cannot be stored in a file"))?;
+    let read = read.map_err(|_| {
+        Diagnostic::new(Stage::Unsupported, "some values cannot be stored in a file")
+    })?;
     match read.iter().zip(values).position(|(read, (value, _))| read != *value) {
         None => Ok(texts),
-        Some(i) => Err(Diagnostic::new(Stage::Unsupported, format!("the value `{}` cannot be stored in a file", texts[i]))),
+        Some(i) => Err(Diagnostic::new(
+            Stage::Unsupported,
+            format!("the value `{}` cannot be stored in a file", texts[i]),
+        )),
     }
 }

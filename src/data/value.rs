@@ -1,18 +1,21 @@
 //! Values: normal forms of data terms as the engine holds them, local to a thread.
 //!
-//! A value is sixteen bytes: small integers, Booleans and constants are inline, everything else is a shared node. Numbers of all
-//! sorts have one representation (a machine integer if it fits, else a big integer, else a reduced fraction), lists are shared
-//! cells, finite sets and bags are sorted arrays, functions are closures, operations, or finite tables over one of these.
-//! A term that no rule fits is a node of its operation; during solving a value may also contain unknowns.
+//! A value is sixteen bytes: small integers, Booleans and constants are inline, everything else is
+//! a shared node. Numbers of all sorts have one representation (a machine integer if it fits, else
+//! a big integer, else a reduced fraction), lists are shared cells, finite sets and bags are sorted
+//! arrays, functions are closures, operations, or finite tables over one of these. A term that no
+//! rule fits is a node of its operation; during solving a value may also contain unknowns.
 //!
-//! Invariants: every node knows whether an unknown occurs in it ([`Value::is_open`]) and whether it is built from free
-//! constructors and literals only ([`Value::is_data`]); two *data* values are equal as terms exactly if they are equal in the
-//! data type, so equality, hashing and order are structural there. The order is total and the same in every thread.
-//! Comparing, hashing and dropping use constant machine stack on long lists and grow the stack on deep terms.
+//! Invariants: every node knows whether an unknown occurs in it ([`Value::is_open`]) and whether it
+//! is built from free constructors and literals only ([`Value::is_data`]); two *data* values are
+//! equal as terms exactly if they are equal in the data type, so equality, hashing and order are
+//! structural there. The order is total and the same in every thread. Comparing, hashing and
+//! dropping use constant machine stack on long lists and grow the stack on deep terms.
 //!
-//! Terms may share their parts so much that they would not fit as trees (Van den Brand, Klint: "ATerms for manipulation and exchange of
-//! structured data", 2007, shares all; here sharing is what evaluation leaves). So a node keeps its term's hash, and a comparison
-//! looks at a pair of shared nodes once: both cost no more than the nodes that there are.
+//! Terms may share their parts so much that they would not fit as trees (Van den Brand, Klint:
+//! "ATerms for manipulation and exchange of structured data", 2007, shares all; here sharing is
+//! what evaluation leaves). So a node keeps its term's hash, and a comparison looks at a pair of
+//! shared nodes once: both cost no more than the nodes that there are.
 
 use super::expr::{Binder, DIGESTS, Expr};
 use ahash::AHashSet;
@@ -30,7 +33,8 @@ use std::sync::Arc;
 pub type Flags = u8;
 /// An unknown occurs.
 pub const OPEN: Flags = 1;
-/// Something occurs that is no literal and no free constructor: structural difference is no difference.
+/// Something occurs that is no literal and no free constructor: structural difference is no
+/// difference.
 pub const IMPURE: Flags = 2;
 
 /// A normal form. Cloning is cheap.
@@ -65,9 +69,11 @@ pub enum Value {
 /// An operation applied to arguments: a constructor term or one that no rule fits.
 pub struct App<A: AsMut<[Value]>> {
     pub(crate) op: OpId,
-    /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked for it.
+    /// [`Flags`] in the low bits; above them a hash of the whole term, 0 as long as nobody asked
+    /// for it.
     notes: Slot<u32>,
-    /// Its number in the table that its engine shares with others, 0 as long as nobody asked for it.
+    /// Its number in the table that its engine shares with others, 0 as long as nobody asked for
+    /// it.
     pub(crate) term: Slot<u32>,
     pub(crate) args: A,
 }
@@ -84,7 +90,8 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
     fn flags(&self) -> Flags {
         self.notes.get() as Flags & ((1 << FLAG_BITS) - 1)
     }
-    /// A hash of the term, computed once. Terms that share their parts may be far larger than what holds them: each part is looked at once.
+    /// A hash of the term, computed once. Terms that share their parts may be far larger than what
+    /// holds them: each part is looked at once.
     fn digest(&self) -> u32 {
         match self.notes.get() >> FLAG_BITS {
             0 => {
@@ -105,13 +112,15 @@ impl<A: AsMut<[Value]> + AsRef<[Value]>> App<A> {
     }
 }
 
-/// Terms below this depth may be met as often as there are paths to them: then pairs that were compared are remembered.
+/// Terms below this depth may be met as often as there are paths to them: then pairs that were
+/// compared are remembered.
 const REMEMBER_FROM: u32 = 8;
 
 /// Pairs of nodes that were compared.
 type Compared = AHashSet<(*const Value, *const Value)>;
 
-/// Whether two terms are equal. What two terms that share their parts have in common is compared once, though not one of their nodes be the same.
+/// Whether two terms are equal. What two terms that share their parts have in common is compared
+/// once, though not one of their nodes be the same.
 fn same(x: &Value, y: &Value, depth: u32, known: &mut Option<Compared>) -> bool {
     let (apart, xs, ys) = match (x, y) {
         (Value::App1(x), Value::App1(y)) => (x.apart(y), &x.args[..], &y.args[..]),
@@ -179,7 +188,8 @@ pub enum Rich {
     Apply(Value, Box<[Value]>),
 }
 
-/// A lambda abstraction, comprehension or undecided quantifier, with the values of its free variables.
+/// A lambda abstraction, comprehension or undecided quantifier, with the values of its free
+/// variables.
 pub struct Closure {
     pub(crate) lambda: Arc<Lambda>,
     pub(crate) captures: Box<[Value]>,
@@ -260,9 +270,15 @@ impl Value {
         let flags = match &kind {
             Rich::Integer(_) | Rich::Rational(_) => 0,
             Rich::Set(_, elements) => union(elements),
-            Rich::Bag(_, elements) => elements.iter().fold(0, |f, (v, n)| f | v.flags() | n.flags()),
+            Rich::Bag(_, elements) => {
+                elements.iter().fold(0, |f, (v, n)| f | v.flags() | n.flags())
+            }
             Rich::Closure(c) => IMPURE | union(&c.captures),
-            Rich::Table(_, base, entries) => IMPURE | base.flags() | entries.iter().fold(0, |f, (k, v)| f | k.flags() | v.flags()),
+            Rich::Table(_, base, entries) => {
+                IMPURE
+                    | base.flags()
+                    | entries.iter().fold(0, |f, (k, v)| f | k.flags() | v.flags())
+            }
             Rich::Apply(head, args) => IMPURE | head.flags() | union(args),
         };
         Value::Rich(Rc::new(RichNode { flags, kind }))
@@ -322,12 +338,21 @@ impl Value {
                 Value::Rich(n) => match &n.kind {
                     Rich::Integer(_) | Rich::Rational(_) => {}
                     Rich::Set(_, elements) => pending.extend(elements.iter()),
-                    Rich::Bag(_, entries) => pending.extend(entries.iter().flat_map(|(v, n)| [v, n])),
+                    Rich::Bag(_, entries) => {
+                        pending.extend(entries.iter().flat_map(|(v, n)| [v, n]))
+                    }
                     Rich::Closure(c) => pending.extend(c.captures.iter()),
-                    Rich::Table(_, base, entries) => pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base])),
+                    Rich::Table(_, base, entries) => {
+                        pending.extend(entries.iter().flat_map(|(k, v)| [k, v]).chain([base]))
+                    }
                     Rich::Apply(head, args) => pending.extend(args.iter().chain([head])),
                 },
-                Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Sym(_) | Value::Nil(_) | Value::Unknown(_) => {}
+                Value::Bool(_)
+                | Value::Int(_)
+                | Value::Con(_)
+                | Value::Sym(_)
+                | Value::Nil(_)
+                | Value::Unknown(_) => {}
                 Value::App1(n) => pending.extend(&n.args),
                 Value::App2(n) => pending.extend(&n.args),
                 Value::App3(n) => pending.extend(&n.args),
@@ -342,7 +367,10 @@ impl Value {
     }
     /// Whether it is a list cell or an operation on arguments.
     pub fn is_built(&self) -> bool {
-        matches!(self, Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_))
+        matches!(
+            self,
+            Value::Cons(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_)
+        )
     }
     /// Whether it is built from literals and free constructors only.
     #[inline]
@@ -371,7 +399,8 @@ impl Value {
             _ => None,
         }
     }
-    /// The operation and its arguments of a value that has them; the caller has ruled out all others.
+    /// The operation and its arguments of a value that has them; the caller has ruled out all
+    /// others.
     pub(crate) fn application(&self) -> (OpId, &[Value]) {
         self.as_app().expect("the value is an operation, applied or by itself")
     }
@@ -402,7 +431,8 @@ impl Value {
     /// Whether it is a literal number.
     #[inline]
     pub fn is_number(&self) -> bool {
-        matches!(self, Value::Int(_)) || matches!(self.as_rich(), Some(Rich::Integer(_) | Rich::Rational(_)))
+        matches!(self, Value::Int(_))
+            || matches!(self.as_rich(), Some(Rich::Integer(_) | Rich::Rational(_)))
     }
     /// The integer, if it is one.
     pub fn to_integer(&self) -> Option<BigInt> {
@@ -454,7 +484,12 @@ impl Value {
             Value::Int(_) => 1,
             Value::Nil(_) => 3,
             Value::Cons(_) => 4,
-            Value::Con(_) | Value::Sym(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => 2,
+            Value::Con(_)
+            | Value::Sym(_)
+            | Value::App1(_)
+            | Value::App2(_)
+            | Value::App3(_)
+            | Value::AppN(_) => 2,
             Value::Unknown(_) => 12,
             Value::Rich(n) => match &n.kind {
                 Rich::Integer(_) | Rich::Rational(_) => 1,
@@ -468,7 +503,8 @@ impl Value {
     }
 }
 
-/// The total order of canonical forms: numbers by size, constructors by position and then arguments, lists lexicographically.
+/// The total order of canonical forms: numbers by size, constructors by position and then
+/// arguments, lists lexicographically.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut a, mut b) = (self, other);
@@ -491,8 +527,14 @@ impl Ord for Value {
                 }
                 _ => {
                     return a.rank().cmp(&b.rank()).then_with(|| match (a.as_app(), b.as_app()) {
-                        (Some((_, xs)), Some((_, ys))) if std::ptr::eq(xs, ys) && !xs.is_empty() => Ordering::Equal,
-                        (Some((f, xs)), Some((g, ys))) => f.cmp(&g).then_with(|| deep(|| xs.cmp(ys))),
+                        (Some((_, xs)), Some((_, ys)))
+                            if std::ptr::eq(xs, ys) && !xs.is_empty() =>
+                        {
+                            Ordering::Equal
+                        }
+                        (Some((f, xs)), Some((g, ys))) => {
+                            f.cmp(&g).then_with(|| deep(|| xs.cmp(ys)))
+                        }
                         _ => compare_rich(a, b),
                     });
                 }
@@ -510,8 +552,12 @@ fn compare_rich(a: &Value, b: &Value) -> Ordering {
             (Rich::Integer(m), Rich::Integer(n)) => m.cmp(n),
             (Rich::Set(_, s), Rich::Set(_, t)) => deep(|| s.cmp(t)),
             (Rich::Bag(_, s), Rich::Bag(_, t)) => deep(|| s.cmp(t)),
-            (Rich::Closure(f), Rich::Closure(g)) => f.lambda.key.cmp(&g.lambda.key).then_with(|| deep(|| f.captures.cmp(&g.captures))),
-            (Rich::Table(_, f, s), Rich::Table(_, g, t)) => deep(|| f.cmp(g).then_with(|| s.cmp(t))),
+            (Rich::Closure(f), Rich::Closure(g)) => {
+                f.lambda.key.cmp(&g.lambda.key).then_with(|| deep(|| f.captures.cmp(&g.captures)))
+            }
+            (Rich::Table(_, f, s), Rich::Table(_, g, t)) => {
+                deep(|| f.cmp(g).then_with(|| s.cmp(t)))
+            }
             (Rich::Apply(f, s), Rich::Apply(g, t)) => deep(|| f.cmp(g).then_with(|| s.cmp(t))),
             _ => a.to_rational().cmp(&b.to_rational()),
         };
@@ -606,15 +652,25 @@ impl std::fmt::Debug for Value {
                 Rich::Table(_, base, entries) => write!(f, "{base:?}{entries:?}"),
                 Rich::Apply(head, args) => write!(f, "({head:?}){args:?}"),
             },
-            Value::Con(_) | Value::Sym(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+            Value::Con(_)
+            | Value::Sym(_)
+            | Value::App1(_)
+            | Value::App2(_)
+            | Value::App3(_)
+            | Value::AppN(_) => {
                 let (op, args) = self.application();
-                if args.is_empty() { write!(f, "#{}", op.0) } else { write!(f, "#{}{args:?}", op.0) }
+                if args.is_empty() {
+                    write!(f, "#{}", op.0)
+                } else {
+                    write!(f, "#{}{args:?}", op.0)
+                }
             }
         }
     }
 }
 
-// Dropping: natural recursion to a small depth, then a worklist, so that deep values need no machine stack.
+// Dropping: natural recursion to a small depth, then a worklist, so that deep values need no
+// machine stack.
 thread_local! {
     static DROP_DEPTH: Slot<u32> = const { Slot::new(0) };
     static DROP_LATER: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
@@ -629,7 +685,12 @@ fn drop_values(values: &mut [Value]) {
         let level = depth.get();
         if level >= 64 {
             let _ = DROP_LATER.try_with(|later| {
-                later.borrow_mut().extend(values.iter_mut().filter(|v| v.is_on_heap()).map(|v| std::mem::replace(v, Value::Bool(false))));
+                later.borrow_mut().extend(
+                    values
+                        .iter_mut()
+                        .filter(|v| v.is_on_heap())
+                        .map(|v| std::mem::replace(v, Value::Bool(false))),
+                );
             });
             return;
         }

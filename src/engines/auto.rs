@@ -1,11 +1,14 @@
-//! The engine that suits: one state at a time while the states are few; then both by turns, sets of states first, each for a while that is longer each time, until
-//! one has the answer.
+//! The engine that suits: one state at a time while the states are few; then both by turns, sets of
+//! states first, each for a while that is longer each time, until one has the answer.
 //!
-//! No figure of a model tells which engine is faster: sets of boards have as many nodes as states, sets of states of components that hardly depend on
-//! each other have next to none. So both are asked. A turn lasts as long as what one state at a time took so far, and four times as long the next time:
-//! what the slower one costs stays within a small factor of what the faster one needs. Sets of states get half of the memory; if they outgrow it, they have no
-//! more turns. It asks the other engines what they decline, and says why it took which. Verdicts and the counts of `explore` are the same by
-//! both engines. The equations and the evidence of a formula are those of the engine that answers, which depends on time beyond 200,000 states.
+//! No figure of a model tells which engine is faster: sets of boards have as many nodes as states,
+//! sets of states of components that hardly depend on each other have next to none. So both are
+//! asked. A turn lasts as long as what one state at a time took so far, and four times as long the
+//! next time: what the slower one costs stays within a small factor of what the faster one needs.
+//! Sets of states get half of the memory; if they outgrow it, they have no more turns. It asks the
+//! other engines what they decline, and says why it took which. Verdicts and the counts of
+//! `explore` are the same by both engines. The equations and the evidence of a formula are those of
+//! the engine that answers, which depends on time beyond 200,000 states.
 
 use crate::explicit::Explicit;
 use crate::symbolic::Symbolic;
@@ -68,7 +71,12 @@ struct Turns<'a> {
 impl<'a> Turns<'a> {
     /// The turns after a look that began when the budget was this old.
     fn after(budget: &'a Budget, began: Duration) -> Self {
-        Self { budget, length: budget.elapsed().saturating_sub(began).max(SHORTEST), next: Turn::Symbolic, outgrown: false }
+        Self {
+            budget,
+            length: budget.elapsed().saturating_sub(began).max(SHORTEST),
+            next: Turn::Symbolic,
+            outgrown: false,
+        }
     }
     /// Whose turn it is, with which budget, and whether that is limited by the turn.
     fn take(&self) -> (Turn, Budget, bool) {
@@ -77,7 +85,8 @@ impl<'a> Turns<'a> {
         let last = self.outgrown || limits.timeout.is_some_and(|t| t <= until);
         let timeout = if last { limits.timeout } else { Some(until) };
         let symbolic = self.next == Turn::Symbolic;
-        let max_memory = if symbolic { limits.max_memory.map(|m| m / 2) } else { limits.max_memory };
+        let max_memory =
+            if symbolic { limits.max_memory.map(|m| m / 2) } else { limits.max_memory };
         (self.next, self.budget.with_limits(Limits { timeout, max_memory, ..limits }), !last)
     }
     /// How a turn ended that stopped for a reason; the next one follows.
@@ -112,13 +121,17 @@ impl<'a> Turns<'a> {
         match (self.outgrown, self.next) {
             (true, _) => OUTGROWN.into(),
             (_, Turn::Symbolic) => format!("more than {}", FEW.1),
-            (_, Turn::Explicit | Turn::First) => format!("more than {}, and sets of states take longer", FEW.1),
+            (_, Turn::Explicit | Turn::First) => {
+                format!("more than {}, and sets of states take longer", FEW.1)
+            }
         }
     }
 }
 
-/// The answer of whoever has it first. `before`: how long sets of states took for a question of this kind that they answered; they have the first turn then. `ask` is told
-/// whose turn it is, what that turn may use, and why an answer would be theirs; `stop` says why an answer is none. Errors: those of `ask`.
+/// The answer of whoever has it first. `before`: how long sets of states took for a question of
+/// this kind that they answered; they have the first turn then. `ask` is told whose turn it is,
+/// what that turn may use, and why an answer would be theirs; `stop` says why an answer is none.
+/// Errors: those of `ask`.
 pub fn by_turns<A>(
     budget: &Budget,
     before: Option<Duration>,
@@ -126,8 +139,15 @@ pub fn by_turns<A>(
     ask: &mut dyn FnMut(Turn, &Budget, String) -> Result<A, Diagnostic>,
 ) -> Result<A, Diagnostic> {
     if let Some(took) = before {
-        let mut turns = Turns { budget, length: (took * LONGER).max(SHORTEST), next: Turn::Symbolic, outgrown: false };
-        if let Some(found) = turns.ask("sets of states answered the question before".into(), stop, ask)? {
+        let mut turns = Turns {
+            budget,
+            length: (took * LONGER).max(SHORTEST),
+            next: Turn::Symbolic,
+            outgrown: false,
+        };
+        if let Some(found) =
+            turns.ask("sets of states answered the question before".into(), stop, ask)?
+        {
             return Ok(found);
         }
     }
@@ -166,23 +186,45 @@ impl Engine for Auto {
     fn shares_a_formula(&self) -> bool {
         false
     }
-    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
+    fn count(
+        &self,
+        model: &dyn Model,
+        task: Task<'_>,
+        extras: Extras<'_>,
+    ) -> Result<Counted, Diagnostic> {
         if let Some(reason) = required(task.wishes) {
             let counted = Explicit.count(model, task, extras)?;
             return Ok(Counted { reason: Some(reason), ..counted });
         }
         by_turns(task.budget, None, |found| Some(&found.stop), &mut |turn, budget, reason| {
             let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
-            Ok(Counted { reason: Some(reason), ..engine.count(model, Task { budget, ..task }, Extras::default())? })
+            Ok(Counted {
+                reason: Some(reason),
+                ..engine.count(model, Task { budget, ..task }, Extras::default())?
+            })
         })
     }
-    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+    fn check(
+        &self,
+        subject: Subject<'_>,
+        formula: &TypedFormula,
+        task: Task<'_>,
+    ) -> Result<Checked, Diagnostic> {
         if let Some(reason) = required(task.wishes) {
             return Ok(Checked { reason: Some(reason), ..Explicit.check(subject, formula, task)? });
         }
-        by_turns(task.budget, None, |found: &Checked| found.answer.verdict.stop(), &mut |turn, budget, reason| {
-            let engine: &dyn Engine = if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
-            Ok(Checked { reason: Some(reason), ..engine.check(subject, formula, Task { budget, ..task })? })
-        })
+        by_turns(
+            task.budget,
+            None,
+            |found: &Checked| found.answer.verdict.stop(),
+            &mut |turn, budget, reason| {
+                let engine: &dyn Engine =
+                    if turn == Turn::Symbolic { &Symbolic } else { &Explicit };
+                Ok(Checked {
+                    reason: Some(reason),
+                    ..engine.check(subject, formula, Task { budget, ..task })?
+                })
+            },
+        )
     }
 }

@@ -1,5 +1,6 @@
-//! One search by several processes, which the caller has connected ([`mu_explore::Peers`]; the layer `cluster` does it). Each holds a share of the states;
-//! where a formula needs a game, the first one plays it and the others wait.
+//! One search by several processes, which the caller has connected ([`mu_explore::Peers`]; the
+//! layer `cluster` does it). Each holds a share of the states; where a formula needs a game, the
+//! first one plays it and the others wait.
 
 use crate::{Checked, Counted, Detail, Engine, Options, Subject, Task, Wish};
 use mu_base::{Diagnostic, Stage};
@@ -12,8 +13,10 @@ use mu_model::Model;
 pub struct Cluster;
 
 fn peers<'a>(options: &Options<'a>) -> Result<&'a dyn Peers, Diagnostic> {
-    let alone =
-        || Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes").note("add `--processes N` or `--cluster FILE`");
+    let alone = || {
+        Diagnostic::new(Stage::Usage, "`--engine cluster` is for several processes")
+            .note("add `--processes N` or `--cluster FILE`")
+    };
     options.peers.ok_or_else(alone)
 }
 
@@ -30,8 +33,18 @@ impl Engine for Cluster {
     fn shares_a_formula(&self) -> bool {
         true
     }
-    fn count(&self, model: &dyn Model, task: Task<'_>, _: Extras<'_>) -> Result<Counted, Diagnostic> {
-        let outcome = peers(task.options)?.count(model, &task.options.explore, task.budget, task.options.progress)?;
+    fn count(
+        &self,
+        model: &dyn Model,
+        task: Task<'_>,
+        _: Extras<'_>,
+    ) -> Result<Counted, Diagnostic> {
+        let outcome = peers(task.options)?.count(
+            model,
+            &task.options.explore,
+            task.budget,
+            task.options.progress,
+        )?;
         Ok(Counted {
             engine: self.name(),
             reason: None,
@@ -44,7 +57,12 @@ impl Engine for Cluster {
             detail: Detail::Explicit(outcome),
         })
     }
-    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+    fn check(
+        &self,
+        subject: Subject<'_>,
+        formula: &TypedFormula,
+        task: Task<'_>,
+    ) -> Result<Checked, Diagnostic> {
         let options = task.options;
         let peers = Some(peers(options)?);
         let plain = mu_pbes::Options::new(&options.explore);

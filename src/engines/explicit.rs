@@ -1,4 +1,5 @@
-//! One state at a time: the search of `explore`, the products and games of `pbes`. Takes every wish.
+//! One state at a time: the search of `explore`, the products and games of `pbes`. Takes every
+//! wish.
 
 use crate::{Checked, Counted, Detail, Engine, Subject, Task, Wish};
 use mu_base::Diagnostic;
@@ -23,12 +24,33 @@ impl Engine for Explicit {
     fn shares_a_formula(&self) -> bool {
         true
     }
-    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic> {
+    fn count(
+        &self,
+        model: &dyn Model,
+        task: Task<'_>,
+        extras: Extras<'_>,
+    ) -> Result<Counted, Diagnostic> {
         let shown_ends = extras.ends.is_some();
         let (outcome, lts) = if task.wishes.contains(&Wish::TransitionSystem) {
-            explore_lts_with(model, &task.options.explore, task.budget, task.options.progress, extras.ends).map(|(o, l)| (o, Some(l)))?
+            explore_lts_with(
+                model,
+                &task.options.explore,
+                task.budget,
+                task.options.progress,
+                extras.ends,
+            )
+            .map(|(o, l)| (o, Some(l)))?
         } else {
-            (explore_with(model, &task.options.explore, task.budget, task.options.progress, extras)?, None)
+            (
+                explore_with(
+                    model,
+                    &task.options.explore,
+                    task.budget,
+                    task.options.progress,
+                    extras,
+                )?,
+                None,
+            )
         };
         Ok(Counted {
             engine: self.name(),
@@ -42,7 +64,12 @@ impl Engine for Explicit {
             detail: Detail::Explicit(outcome),
         })
     }
-    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+    fn check(
+        &self,
+        subject: Subject<'_>,
+        formula: &TypedFormula,
+        task: Task<'_>,
+    ) -> Result<Checked, Diagnostic> {
         let options = task.options;
         let plain = mu_pbes::Options::new(&options.explore);
         let chosen = mu_pbes::Options {

@@ -1,7 +1,9 @@
-//! The engines: ways to count the states of a model and to check a formula on it, behind one registry.
+//! The engines: ways to count the states of a model and to check a formula on it, behind one
+//! registry.
 //!
-//! An engine says its name, which wishes it declines, and gives answers of one form. [`auto`] is an engine that asks the others. A new engine is a
-//! file here and a line in [`engines`]. Engines know models and labels, never where these come from.
+//! An engine says its name, which wishes it declines, and gives answers of one form. [`auto`] is an
+//! engine that asks the others. A new engine is a file here and a line in [`engines`]. Engines know
+//! models and labels, never where these come from.
 #![warn(missing_docs)]
 
 pub mod auto;
@@ -176,18 +178,30 @@ pub trait Engine: Sync + Debug {
     fn about(&self) -> &'static str;
     /// The first of the wishes that it does not do.
     fn declines(&self, wishes: &[Wish]) -> Option<Wish>;
-    /// Whether one formula at a time keeps all threads at work; else several are checked side by side.
+    /// Whether one formula at a time keeps all threads at work; else several are checked side by
+    /// side.
     fn shares_a_formula(&self) -> bool;
     /// Counts states, transitions and deadlocks.
     ///
     /// # Errors
     /// Those of the model.
-    fn count(&self, model: &dyn Model, task: Task<'_>, extras: Extras<'_>) -> Result<Counted, Diagnostic>;
+    fn count(
+        &self,
+        model: &dyn Model,
+        task: Task<'_>,
+        extras: Extras<'_>,
+    ) -> Result<Counted, Diagnostic>;
     /// Checks a formula.
     ///
     /// # Errors
-    /// Those of the model and of the formula's data; a formula that the engine does not take is an error of stage `Unsupported`.
-    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic>;
+    /// Those of the model and of the formula's data; a formula that the engine does not take is an
+    /// error of stage `Unsupported`.
+    fn check(
+        &self,
+        subject: Subject<'_>,
+        formula: &TypedFormula,
+        task: Task<'_>,
+    ) -> Result<Checked, Diagnostic>;
 }
 
 /// All engines; the first is the default.

@@ -1,4 +1,5 @@
-//! Sets of states as decision diagrams: the layer `symbolic`, and the obligations of `pbes` over its diagrams.
+//! Sets of states as decision diagrams: the layer `symbolic`, and the obligations of `pbes` over
+//! its diagrams.
 
 use crate::{Checked, Counted, Detail, Engine, Options, Sets, Subject, Task, Wish};
 use mu_base::Diagnostic;
@@ -30,7 +31,12 @@ impl Engine for Symbolic {
     fn shares_a_formula(&self) -> bool {
         false
     }
-    fn count(&self, model: &dyn Model, task: Task<'_>, _: Extras<'_>) -> Result<Counted, Diagnostic> {
+    fn count(
+        &self,
+        model: &dyn Model,
+        task: Task<'_>,
+        _: Extras<'_>,
+    ) -> Result<Counted, Diagnostic> {
         let outcome = reach(model, &diagrams(task.options), task.budget)?;
         Ok(Counted {
             engine: self.name(),
@@ -44,11 +50,27 @@ impl Engine for Symbolic {
             detail: Detail::Symbolic(outcome),
         })
     }
-    fn check(&self, subject: Subject<'_>, formula: &TypedFormula, task: Task<'_>) -> Result<Checked, Diagnostic> {
+    fn check(
+        &self,
+        subject: Subject<'_>,
+        formula: &TypedFormula,
+        task: Task<'_>,
+    ) -> Result<Checked, Diagnostic> {
         let wanted = Wanted { runs_end: false, witnesses: task.options.witnesses };
-        let found = check_wanted(subject.model, subject.labels, formula, &diagrams(task.options), wanted, task.budget)?;
-        let watched = found.watched.as_ref().map(|w| (w.outcome.clone(), w.obligations, w.pairs.clone()));
-        let met = watched.or(found.played.as_ref().map(|p| (p.outcome.clone(), p.obligations, p.vertices.clone())));
+        let found = check_wanted(
+            subject.model,
+            subject.labels,
+            formula,
+            &diagrams(task.options),
+            wanted,
+            task.budget,
+        )?;
+        let watched =
+            found.watched.as_ref().map(|w| (w.outcome.clone(), w.obligations, w.pairs.clone()));
+        let met = watched.or(found
+            .played
+            .as_ref()
+            .map(|p| (p.outcome.clone(), p.obligations, p.vertices.clone())));
         let sets = met.map(|(outcome, obligations, pairs)| Sets { outcome, obligations, pairs });
         Ok(Checked { engine: self.name(), reason: None, answer: found.into_answer(), sets })
     }

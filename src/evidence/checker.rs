@@ -1,8 +1,9 @@
-//! Checks evidence without the solvers: each step is replayed on the model's own groups, and the formula is evaluated directly on the
-//! transition system of the steps.
+//! Checks evidence without the solvers: each step is replayed on the model's own groups, and the
+//! formula is evaluated directly on the transition system of the steps.
 //!
-//! Cost: one group evaluation for each step. The direct evaluation may take long for formulas with many quantified variables; it gives up
-//! after a number of elementary steps. Invariant: uses nothing of `pbes`, `game`, `solve`, `explore`.
+//! Cost: one group evaluation for each step. The direct evaluation may take long for formulas with
+//! many quantified variables; it gives up after a number of elementary steps. Invariant: uses
+//! nothing of `pbes`, `game`, `solve`, `explore`.
 
 use super::{Evidence, Renumbered, Taken};
 use mu_base::ids::LabelId;
@@ -20,19 +21,23 @@ use mu_model::evaluated::{Evaluated, after};
 pub enum Checked {
     /// All steps are real and the formula has the stated value on them.
     Confirmed,
-    /// All steps are real; the evaluation was given up, since it takes long or a condition has no value.
+    /// All steps are real; the evaluation was given up, since it takes long or a condition has no
+    /// value.
     StepsOnly,
 }
 
 /// Elementary steps that the direct evaluation may take.
 const FUEL: u64 = 2_000_000;
 
-/// Whether an argument of a label is a term that no equation tells the value of, such as `f(1)` if `f` has none.
+/// Whether an argument of a label is a term that no equation tells the value of, such as `f(1)` if
+/// `f` has none.
 fn has_open_argument(formula: &TypedFormula, label: &MultiAction) -> bool {
     let mut open: Vec<&Expr> = label.iter().flat_map(|a| &a.1).collect();
     while let Some(e) = open.pop() {
         match &e.kind {
-            ExprKind::Op(op) if matches!(formula.data.signature.op(*op).kind, OpKind::Mapping) => return true,
+            ExprKind::Op(op) if matches!(formula.data.signature.op(*op).kind, OpKind::Mapping) => {
+                return true;
+            }
             ExprKind::Apply(head, args) => open.extend(args.iter().chain([head])),
             _ => {}
         }
@@ -41,18 +46,27 @@ fn has_open_argument(formula: &TypedFormula, label: &MultiAction) -> bool {
 }
 
 /// Checks evidence; a failure is an internal error, for it means that a verdict is not justified.
-pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, formula: &TypedFormula) -> Result<Checked, Diagnostic> {
+pub fn check(
+    evidence: &Evidence,
+    model: &dyn Model,
+    labels: &dyn ActionLabels,
+    formula: &TypedFormula,
+) -> Result<Checked, Diagnostic> {
     replay(evidence, model)?;
     let (lts, behind) = evidence.lts(model);
     let labels = Renumbered { labels, behind: &behind };
     match naive::holds_within(formula, &lts, &labels, FUEL) {
-        // It looks at all states and parts, also where a condition that has no value decides nothing.
+        // It looks at all states and parts, also where a condition that has no value decides
+        // nothing.
         Err(d) if d.stage == Stage::Data => Ok(Checked::StepsOnly),
         Err(d) => Err(d),
         Ok(None) => Ok(Checked::StepsOnly),
         Ok(Some(value)) if value == evidence.verdict => Ok(Checked::Confirmed),
         // It takes different terms for different values.
-        Ok(Some(_)) if (0..lts.table.texts.len()).any(|l| has_open_argument(formula, &labels.multi_action(LabelId::new(l)))) => {
+        Ok(Some(_))
+            if (0..lts.table.texts.len())
+                .any(|l| has_open_argument(formula, &labels.multi_action(LabelId::new(l)))) =>
+        {
             Ok(Checked::StepsOnly)
         }
         // A quantifier over infinitely many values ranges over some there: others may decide.
@@ -61,41 +75,63 @@ pub fn check(evidence: &Evidence, model: &dyn Model, labels: &dyn ActionLabels, 
             Ok(Some((_, true)) | None) => Ok(Checked::StepsOnly),
             Err(d) if d.stage != Stage::Data => Err(d),
             Err(_) => Ok(Checked::StepsOnly),
-            Ok(Some((_, false))) => Err(failed("the formula has another value on the evidence".into())),
+            Ok(Some((_, false))) => {
+                Err(failed("the formula has another value on the evidence".into()))
+            }
         },
     }
 }
 
-/// Checks that the evidence starts at the model's initial state and that its steps are steps of the model.
+/// Checks that the evidence starts at the model's initial state and that its steps are steps of the
+/// model.
 pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> {
-    let Some(first) = evidence.states.first() else { return Err(failed("it has no states".into())) };
+    let Some(first) = evidence.states.first() else {
+        return Err(failed("it has no states".into()));
+    };
     let mut evaluated = Evaluated::new(model);
     if follow(model, &mut evaluated, model.initial(), &evidence.before)? != *first {
         return Err(failed("it does not start at the initial state".into()));
     }
     for (i, step) in evidence.steps.iter().enumerate() {
-        let (from, to) = (evidence.states.get(step.from as usize), evidence.states.get(step.to as usize));
+        let (from, to) =
+            (evidence.states.get(step.from as usize), evidence.states.get(step.to as usize));
         let (Some(from), Some(to)) = (from, to) else {
             return Err(failed(format!("step {i} names a state that does not exist")));
         };
-        if step.taken.first().is_none_or(|t| t.label != step.label) || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to {
-            return Err(failed(format!("step {i} ({}) does not lead where it should", model.label_text(step.label))));
+        if step.taken.first().is_none_or(|t| t.label != step.label)
+            || follow(model, &mut evaluated, from.clone(), &step.taken)? != *to
+        {
+            return Err(failed(format!(
+                "step {i} ({}) does not lead where it should",
+                model.label_text(step.label)
+            )));
         }
     }
     Ok(())
 }
 
 /// Takes the steps one by one; each must be a step of its group.
-fn follow(model: &dyn Model, evaluated: &mut Evaluated, mut at: Vec<u32>, path: &[Taken]) -> Result<Vec<u32>, Diagnostic> {
+fn follow(
+    model: &dyn Model,
+    evaluated: &mut Evaluated,
+    mut at: Vec<u32>,
+    path: &[Taken],
+) -> Result<Vec<u32>, Diagnostic> {
     for taken in path {
         if taken.group as usize >= model.groups().len() {
             return Err(failed(format!("there is no group {}", taken.group)));
         }
         let steps = evaluated.steps(taken.group, &at)?;
-        let fits = |i: usize| steps.labels[i] == taken.label && after(model, taken.group, &at, steps, i) == taken.state;
+        let fits = |i: usize| {
+            steps.labels[i] == taken.label
+                && after(model, taken.group, &at, steps, i) == taken.state
+        };
         let real = (0..steps.labels.len()).any(fits);
         if !real {
-            return Err(failed(format!("a step {} is not one of the model", model.label_text(taken.label))));
+            return Err(failed(format!(
+                "a step {} is not one of the model",
+                model.label_text(taken.label)
+            )));
         }
         at.clone_from(&taken.state);
     }

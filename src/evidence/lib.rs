@@ -1,8 +1,10 @@
-//! Evidence for a verdict: the part of the transition system that shows it, and a checker that trusts no solver.
+//! Evidence for a verdict: the part of the transition system that shows it, and a checker that
+//! trusts no solver.
 //!
-//! A counterexample (verdict false) or witness (true) is a set of real steps from the initial state such that the formula has the same
-//! value on the transition system of these steps alone. If they form one path (perhaps ending in a loop) it is a trace.
-//! Cf. Wesselink & Willemse: "Evidence extraction from parameterised boolean equation systems", ARQNL 2018.
+//! A counterexample (verdict false) or witness (true) is a set of real steps from the initial state
+//! such that the formula has the same value on the transition system of these steps alone. If they
+//! form one path (perhaps ending in a loop) it is a trace. Cf. Wesselink & Willemse: "Evidence
+//! extraction from parameterised boolean equation systems", ARQNL 2018.
 #![warn(missing_docs)]
 
 pub mod checker;
@@ -35,7 +37,8 @@ pub struct EvidenceStep {
     pub label: LabelId,
     /// Index of the target.
     pub to: u32,
-    /// What the model does: a step of this label, then the confluent steps that are taken at once (none without that reduction).
+    /// What the model does: a step of this label, then the confluent steps that are taken at once
+    /// (none without that reduction).
     pub taken: Vec<Taken>,
 }
 
@@ -48,7 +51,8 @@ pub struct Evidence {
     pub states: Vec<Vec<u32>>,
     /// Steps, ascending by source and label.
     pub steps: Vec<EvidenceStep>,
-    /// Confluent steps from the model's initial vector to the first state (none without that reduction).
+    /// Confluent steps from the model's initial vector to the first state (none without that
+    /// reduction).
     pub before: Vec<Taken>,
 }
 
@@ -78,7 +82,8 @@ impl Evidence {
             steps.push(i);
             at = self.steps[i].to as usize;
             if let Some(back) = position[at] {
-                return (steps.len() == self.steps.len()).then_some(Linear { steps, back_to: Some(back) });
+                return (steps.len() == self.steps.len())
+                    .then_some(Linear { steps, back_to: Some(back) });
             }
             position[at] = Some(steps.len());
         }
@@ -89,7 +94,8 @@ impl Evidence {
     pub fn lts(&self, model: &dyn Model) -> (Lts, Vec<LabelId>) {
         let mut table = Labels::default();
         let mut behind = vec![LabelId::TAU];
-        let mut known: AHashMap<LabelId, LabelId> = [(LabelId::TAU, LabelId::TAU)].into_iter().collect();
+        let mut known: AHashMap<LabelId, LabelId> =
+            [(LabelId::TAU, LabelId::TAU)].into_iter().collect();
         let mut edges = Vec::new();
         for step in &self.steps {
             let label = *known.entry(step.label).or_insert_with(|| {
@@ -105,7 +111,11 @@ impl Evidence {
     /// A state's vector as text: `name=value` for each slot.
     pub fn state_text(&self, model: &dyn Model, state: usize) -> Vec<(String, String)> {
         let slots = model.slots();
-        self.states[state].iter().enumerate().map(|(i, v)| (slots[i].name.clone(), model.value_text(i as u32, *v))).collect()
+        self.states[state]
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (slots[i].name.clone(), model.value_text(i as u32, *v)))
+            .collect()
     }
 }
 
@@ -123,7 +133,8 @@ impl ActionLabels for Renumbered<'_> {
     }
 }
 
-/// A state of evidence in the making: a state of the source, and which of its copies (a trace is unrolled: each position is a copy).
+/// A state of evidence in the making: a state of the source, and which of its copies (a trace is
+/// unrolled: each position is a copy).
 pub type Copy = (StateId, u32);
 
 /// Collects evidence from states and transitions given in any order.
@@ -170,9 +181,19 @@ impl Builder {
         self.steps.dedup();
         let mut steps = Vec::with_capacity(self.steps.len());
         for &(from, label, to) in &self.steps {
-            steps.push(EvidenceStep { from: self.index[&from], label, to: self.index[&to], taken: explain(from.0, label, to.0)? });
+            steps.push(EvidenceStep {
+                from: self.index[&from],
+                label,
+                to: self.index[&to],
+                taken: explain(from.0, label, to.0)?,
+            });
         }
         steps.sort_by_key(|s| (s.from, s.label, s.to));
-        Ok(Evidence { verdict, states: self.order.iter().map(|s| vector(s.0)).collect(), steps, before })
+        Ok(Evidence {
+            verdict,
+            states: self.order.iter().map(|s| vector(s.0)).collect(),
+            steps,
+            before,
+        })
     }
 }

@@ -1,19 +1,24 @@
-//! Annotations carried along the steps of a model, joined where paths meet: the parallel search with a monotone data-flow analysis on top.
+//! Annotations carried along the steps of a model, joined where paths meet: the parallel search
+//! with a monotone data-flow analysis on top.
 //!
-//! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0 the least) and what an element becomes
-//! along a step of some label. Out: the join over all paths for each reachable state that is annotated ([`Annotated::each`]); or that
-//! some annotation decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that distribute over
-//! the join, so the least fixed point is the join over all paths, in whatever order it is computed.
+//! In: a model and an [`Annotator`], which knows a join semilattice (its elements are numbers, 0
+//! the least) and what an element becomes along a step of some label. Out: the join over all paths
+//! for each reachable state that is annotated ([`Annotated::each`]); or that some annotation
+//! decides, which ends the search. After Kildall (1973) and Kam, Ullman (1977): functions that
+//! distribute over the join, so the least fixed point is the join over all paths, in whatever order
+//! it is computed.
 //!
-//! Each state holds two numbers in one word: everything that reached it (known), and the part of it not yet propagated (pending). A state is
-//! queued when the second becomes nonzero, so it is expanded again only with what is new, and everything from one level propagates together.
-//! Cost: 8 bytes a state beside the store; a lookup for each step and each state.
+//! Each state holds two numbers in one word: everything that reached it (known), and the part of it
+//! not yet propagated (pending). A state is queued when the second becomes nonzero, so it is
+//! expanded again only with what is new, and everything from one level propagates together. Cost: 8
+//! bytes a state beside the store; a lookup for each step and each state.
 //!
-//! With symmetries, an annotation of any state of an orbit goes, as its image, to the representative.
+//! With symmetries, an annotation of any state of an orbit goes, as its image, to the
+//! representative.
 //!
-//! Invariants: pending is part of known, and known only grows. If no annotation ever reaches a state that
-//! has been expanded ([`Annotated::forward`]), then the order of the expansions is a topological order of the annotated steps: they make
-//! no cycle.
+//! Invariants: pending is part of known, and known only grows. If no annotation ever reaches a
+//! state that has been expanded ([`Annotated::forward`]), then the order of the expansions is a
+//! topological order of the annotated steps: they make no cycle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,11 +54,18 @@ pub trait Annotator: Sync {
     fn lane(&self) -> Box<dyn Lane + '_>;
     /// What the elements met so far are, for a checkpoint. Called while no lane computes.
     fn save(&self) -> Result<Saved, Diagnostic> {
-        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be stored in a file"))
+        Err(Diagnostic::new(
+            Stage::Unsupported,
+            "annotations of this kind cannot be stored in a file",
+        ))
     }
-    /// Gives elements the numbers that they had when these [`Saved::records`] were made; their names are known already. Called before all else.
+    /// Gives elements the numbers that they had when these [`Saved::records`] were made; their
+    /// names are known already. Called before all else.
     fn load(&self, _records: &[u64]) -> Result<(), Diagnostic> {
-        Err(Diagnostic::new(Stage::Unsupported, "annotations of this kind cannot be read from a file"))
+        Err(Diagnostic::new(
+            Stage::Unsupported,
+            "annotations of this kind cannot be read from a file",
+        ))
     }
 }
 
@@ -92,11 +104,16 @@ impl Annotated<'_> {
     pub fn forward(&self) -> bool {
         !self.done.backward
     }
-    /// For each state stored: its element, the size of its orbit, and the elements of the group that leave it as it is, without the identity:
-    /// all that the states of its orbit have are the images of what those make of its element.
-    pub fn each(&self, visit: &mut dyn FnMut(u32, u64, &[u32]) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+    /// For each state stored: its element, the size of its orbit, and the elements of the group
+    /// that leave it as it is, without the identity: all that the states of its orbit have are
+    /// the images of what those make of its element.
+    pub fn each(
+        &self,
+        visit: &mut dyn FnMut(u32, u64, &[u32]) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
         let store = &self.done.store;
-        let mut expander = Expander::new(self.model, self.done.memo.clone(), self.options).with_symmetries(self.symmetries);
+        let mut expander = Expander::new(self.model, self.done.memo.clone(), self.options)
+            .with_symmetries(self.symmetries);
         expander.follow(store);
         let mut fixed = Vec::new();
         for (place, key) in store.table.entries() {
@@ -117,14 +134,16 @@ pub struct Kept<'a> {
     pub restored: Option<Restored>,
     /// What a search that leaves out steps is to keep; none: it leaves out none.
     pub aim: Option<&'a Aim>,
-    /// What a search by a single thread computes with, where that may not leave this thread; none: a lane of the annotator.
+    /// What a search by a single thread computes with, where that may not leave this thread; none:
+    /// a lane of the annotator.
     pub lane: Option<Box<dyn Lane + 'a>>,
 }
 
 /// Computes the fixed point, up to a limit or to a decision.
 ///
-/// With symmetries, the annotator's must be symmetric as well: steps along an image of a label take the images of elements to the images
-/// of what they become, and the initial state's element is its own image.
+/// With symmetries, the annotator's must be symmetric as well: steps along an image of a label take
+/// the images of elements to the images of what they become, and the initial state's element is its
+/// own image.
 pub fn annotate<'a>(
     model: &'a dyn Model,
     options: &'a Options,
@@ -134,11 +153,24 @@ pub fn annotate<'a>(
     symmetries: Option<&'a Symmetries>,
     kept: Kept,
 ) -> Result<Annotated<'a>, Diagnostic> {
-    let with = |aim: &Aim| if symmetries.is_some() { Err(Unreduced::Symmetry) } else { Stubborn::with(model, options, aim) };
+    let with = |aim: &Aim| {
+        if symmetries.is_some() {
+            Err(Unreduced::Symmetry)
+        } else {
+            Stubborn::with(model, options, aim)
+        }
+    };
     let stubborn = kept.aim.map(with).transpose();
     let payload = if kept.aim.is_some() { Payload::Triple } else { Payload::Pair };
     let reduced = stubborn.as_ref().ok().and_then(Option::as_ref);
-    let goal = Goal { payload, annotator: Some(annotator), symmetries, keeper: kept.keeper, stubborn: reduced, ..Goal::default() };
+    let goal = Goal {
+        payload,
+        annotator: Some(annotator),
+        symmetries,
+        keeper: kept.keeper,
+        stubborn: reduced,
+        ..Goal::default()
+    };
     let mut done = run_from(model, options, budget, progress, goal, (kept.restored, kept.lane))?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
@@ -148,7 +180,13 @@ pub fn annotate<'a>(
 
 impl<'a> Shared<'a> {
     /// Joins something to what a state has; whether the state is to be queued.
-    pub(super) fn bring(&self, store: &Store, lane: Option<&mut (dyn Lane + '_)>, place: u64, new: u32) -> Result<bool, Diagnostic> {
+    pub(super) fn bring(
+        &self,
+        store: &Store,
+        lane: Option<&mut (dyn Lane + '_)>,
+        place: u64,
+        new: u32,
+    ) -> Result<bool, Diagnostic> {
         let Some(lane) = lane else { return Ok(false) };
         let cell = store.table.pair(place);
         let mut there = cell.load(Ordering::Relaxed);
@@ -163,7 +201,12 @@ impl<'a> Shared<'a> {
                 return Ok(false);
             }
             let more = if pending == 0 { fresh } else { lane.join(pending, fresh)?.0 };
-            match cell.compare_exchange_weak(there, u64::from(both) << 32 | u64::from(more), Ordering::Relaxed, Ordering::Relaxed) {
+            match cell.compare_exchange_weak(
+                there,
+                u64::from(both) << 32 | u64::from(more),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => return Ok(pending == 0),
                 Err(other) => there = other,
             }
@@ -171,15 +214,27 @@ impl<'a> Shared<'a> {
     }
 
     /// As `expand`, with annotations.
-    pub(super) fn expand_annotated(&self, store: &Store, local: &mut Local<'a>, block: Block, mine: &mut Round) -> u64 {
+    pub(super) fn expand_annotated(
+        &self,
+        store: &Store,
+        local: &mut Local<'a>,
+        block: Block,
+        mine: &mut Round,
+    ) -> u64 {
         let mut expanded = block.keys.len();
         for (i, &key) in block.keys.iter().enumerate() {
             if i.is_multiple_of(BATCH) {
                 let near = &block.keys[i..block.keys.len().min(i + BATCH)];
-                std::hint::black_box(near.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
+                std::hint::black_box(
+                    near.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))),
+                );
             }
-            // States with very many obligations take long: whoever is to stop does not finish the block first.
-            if i > 0 && (self.pause.load(Ordering::Relaxed) || i.is_multiple_of(16) && self.out_of_time(mine)) {
+            // States with very many obligations take long: whoever is to stop does not finish the
+            // block first.
+            if i > 0
+                && (self.pause.load(Ordering::Relaxed)
+                    || i.is_multiple_of(16) && self.out_of_time(mine))
+            {
                 self.leave(&block, i, mine);
                 expanded = i;
                 break;
@@ -212,22 +267,35 @@ impl<'a> Shared<'a> {
     }
 
     /// Carries on what is pending at a state; false if that decides.
-    fn expand_one(&self, store: &Store, local: &mut Local<'a>, key: u64, mine: &mut Round) -> Result<bool, Halt> {
-        let place = store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
+    fn expand_one(
+        &self,
+        store: &Store,
+        local: &mut Local<'a>,
+        key: u64,
+        mine: &mut Round,
+    ) -> Result<bool, Halt> {
+        let place =
+            store.table.find(key).ok_or_else(|| lost("a queued state is not in the store"))?;
         let later = |target: u64| self.is_later(store, place, target);
         let later = self.goal.stubborn.map(|_| &later as &dyn Fn(u64) -> bool);
         local.expander.successors_by_level(store, key, later, &mut local.found)?;
         let cell = store.table.pair(place);
-        // All that it knows is pending: nothing was carried on before. What comes meanwhile comes to both.
+        // All that it knows is pending: nothing was carried on before. What comes meanwhile comes
+        // to both.
         let there = cell.load(Ordering::Relaxed);
-        let orbit = if (there >> 32) as u32 == there as u32 { local.expander.orbit(store, key, None)? } else { 1 };
+        let orbit = if (there >> 32) as u32 == there as u32 {
+            local.expander.orbit(store, key, None)?
+        } else {
+            1
+        };
         let pending = cell.fetch_and(!u64::from(u32::MAX), Ordering::Relaxed) as u32;
         local.labels.clear();
         local.labels.extend(local.found.iter().map(|s| s.label));
         local.labels.extend(&local.expander.left_out);
         let carried = carry_on(pending, local);
         if carried.is_err() {
-            // It waits again as it was, so that the search can be kept; what went on before the error may go on twice.
+            // It waits again as it was, so that the search can be kept; what went on before the
+            // error may go on twice.
             self.await_again(local, cell, pending);
         } else {
             mine.surplus += orbit - 1;
@@ -237,8 +305,9 @@ impl<'a> Shared<'a> {
         carried
     }
 
-    /// Whether a target was stored at a later level than the state at a place. What was not stored when the level of the state began counts, whichever
-    /// thread stores it: so the answer is the same whenever it is asked for. Only in a search that leaves out steps.
+    /// Whether a target was stored at a later level than the state at a place. What was not stored
+    /// when the level of the state began counts, whichever thread stores it: so the answer is
+    /// the same whenever it is asked for. Only in a search that leaves out steps.
     fn is_later(&self, store: &Store, place: u64, target: u64) -> bool {
         let level = |place| store.table.number(place).load(Ordering::Relaxed);
         // An entry without a level is being stored now.
@@ -249,7 +318,10 @@ impl<'a> Shared<'a> {
     pub(super) fn note_level(&self, store: &Store, place: u64) {
         if self.goal.stubborn.is_some() && self.goal.annotator.is_some() {
             let next = self.level.load(Ordering::Relaxed) + 1;
-            store.table.number(place).store(u32::try_from(next).unwrap_or(u32::MAX), Ordering::Relaxed);
+            store
+                .table
+                .number(place)
+                .store(u32::try_from(next).unwrap_or(u32::MAX), Ordering::Relaxed);
         }
     }
 
@@ -275,22 +347,31 @@ impl<'a> Shared<'a> {
     }
 
     /// Inserts the waiting successors and brings them what is theirs.
-    fn flush_annotated(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) -> Result<(), Diagnostic> {
+    fn flush_annotated(
+        &self,
+        store: &Store,
+        local: &mut Local<'a>,
+        mine: &mut Round,
+    ) -> Result<(), Diagnostic> {
         local.hashes.clear();
         local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
-        std::hint::black_box(local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)));
+        std::hint::black_box(
+            local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)),
+        );
         // First all places, so that the misses on what is kept there overlap as well.
         let mut new = 0;
         local.places.clear();
-        local.places.extend(local.hashes.iter().map(|hash| match store.table.insert_hashed(*hash) {
-            Insert::New(place) => {
-                new += 1;
-                self.note_level(store, place);
-                Some(place)
-            }
-            Insert::Old(place) => Some(place),
-            Insert::Full => None,
-        }));
+        local.places.extend(local.hashes.iter().map(
+            |hash| match store.table.insert_hashed(*hash) {
+                Insert::New(place) => {
+                    new += 1;
+                    self.note_level(store, place);
+                    Some(place)
+                }
+                Insert::Old(place) => Some(place),
+                Insert::Full => None,
+            },
+        ));
         if new > 0 {
             store.table.add_len(new);
             // A block of states that branch widely fills a small table many times over.
@@ -299,9 +380,13 @@ impl<'a> Shared<'a> {
             }
         }
         let places = local.places.iter().flatten();
-        std::hint::black_box(places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)));
+        std::hint::black_box(
+            places.fold(0, |acc, &place| acc ^ store.table.pair(place).load(Ordering::Relaxed)),
+        );
         let mut failure = None;
-        for ((key, &place), brought) in local.batch.drain(..).zip(&local.places).zip(local.brought.drain(..)) {
+        for ((key, &place), brought) in
+            local.batch.drain(..).zip(&local.places).zip(local.brought.drain(..))
+        {
             let Some(place) = place.filter(|_| failure.is_none()) else {
                 mine.unplaced.push((key, brought));
                 self.pause.store(true, Ordering::Relaxed);
@@ -327,7 +412,8 @@ impl<'a> Shared<'a> {
 
 /// Carries on what was pending at a state whose steps are found; false if that decides.
 fn carry_on(pending: u32, local: &mut Local<'_>) -> Result<bool, Halt> {
-    let lane = local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
+    let lane =
+        local.lane.as_deref_mut().ok_or_else(|| lost("a search with annotations has none"))?;
     let flow = match lane.enter(pending, &local.labels)? {
         Flow::Decided => return Ok(false),
         Flow::Value(0) => return Ok(true),

@@ -1,16 +1,20 @@
-//! From a state's key to the keys of its successors, by lookups: one thread's caches over the transition groups.
+//! From a state's key to the keys of its successors, by lookups: one thread's caches over the
+//! transition groups.
 //!
-//! In: a key of [`super::store`]. Out: `(label, group, key)` of every step, each label and target once. For a state all leaf indices are
-//! unpacked; for each leaf index there is a row of bits that says whose requirements hold on that leaf, and the conjunction of the rows is
-//! the set of enabled groups, so disabled groups cost nothing. An enabled group's steps are looked up by the indices of the leaves that
-//! it writes and by the values that it reads elsewhere. A cached step is a number to add to the key.
+//! In: a key of [`super::store`]. Out: `(label, group, key)` of every step, each label and target
+//! once. For a state all leaf indices are unpacked; for each leaf index there is a row of bits that
+//! says whose requirements hold on that leaf, and the conjunction of the rows is the set of enabled
+//! groups, so disabled groups cost nothing. An enabled group's steps are looked up by the indices
+//! of the leaves that it writes and by the values that it reads elsewhere. A cached step is a
+//! number to add to the key.
 //!
-//! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without atomics. A miss asks [`super::memo`], which is
-//! shared. A group that seldom hits is then evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
+//! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without
+//! atomics. A miss asks [`super::memo`], which is shared. A group that seldom hits is then
+//! evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
 //! limit. A change of the store's layout (`epoch`) invalidates everything.
 //!
-//! With confluent groups each target is replaced by its representative ([`super::confluent`]), and with symmetries then by that of its orbit
-//! ([`super::symmetry`]).
+//! With confluent groups each target is replaced by its representative ([`super::confluent`]), and
+//! with symmetries then by that of its orbit ([`super::symmetry`]).
 
 mod answer;
 
@@ -74,13 +78,15 @@ struct Step {
     changes: Maybe,
 }
 
-/// Several steps of the arena begin with one that tells how many they are. That of none is at the first place.
+/// Several steps of the arena begin with one that tells how many they are. That of none is at the
+/// first place.
 fn several(count: usize) -> Step {
     Step { delta: count as u64, label: LabelId::TAU, changes: Maybe::NONE }
 }
 
-/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the number of its place, which is not the first one. If some change the sum that
-/// [`super::told`] speaks of, as many follow them whose delta is what each adds to it.
+/// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the
+/// number of its place, which is not the first one. If some change the sum that [`super::told`]
+/// speaks of, as many follow them whose delta is what each adds to it.
 #[derive(Clone, Copy)]
 struct Entry(NonZeroU32);
 
@@ -93,7 +99,9 @@ impl Entry {
     fn new(start: usize, len: usize, tells: bool) -> Self {
         let at = if len == 0 { 0 } else { u32::try_from(start).unwrap_or(u32::MAX) };
         assert!(at < Self::TELLS, "the arena is emptied in time");
-        let word = NonZeroU32::new(at | if len == 1 { 0 } else { Self::SEVERAL } | if tells { Self::TELLS } else { 0 });
+        let word = NonZeroU32::new(
+            at | if len == 1 { 0 } else { Self::SEVERAL } | if tells { Self::TELLS } else { 0 },
+        );
         Entry(word.expect("the arena begins with what tells of no steps"))
     }
     #[inline]
@@ -156,12 +164,17 @@ pub struct CacheStatistics {
 /// Steps that are compared in pairs; more are looked up by their hashes.
 const FEW: usize = 24;
 
-/// Leaves each label and target once, in the order of their first steps: the first that is preferred, or else the first; with their sums, if there are any.
+/// Leaves each label and target once, in the order of their first steps: the first that is
+/// preferred, or else the first; with their sums, if there are any.
 fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<StepTest<'_>>) {
     let summed = !sums.is_empty();
     let prefers = |s: &Successor| preferred.is_some_and(|test| test(s.group as usize, s.label));
     // By hash, the number of a step that is kept, from 1.
-    let mut places = if steps.len() > FEW { vec![0u32; 2 * steps.len().next_power_of_two()] } else { Vec::new() };
+    let mut places = if steps.len() > FEW {
+        vec![0u32; 2 * steps.len().next_power_of_two()]
+    } else {
+        Vec::new()
+    };
     let mut kept = 0;
     for i in 0..steps.len() {
         let step = steps[i];
@@ -169,7 +182,8 @@ fn merge(steps: &mut Vec<Successor>, sums: &mut Vec<u64>, preferred: Option<Step
         let known = if places.is_empty() {
             steps[..kept].iter().position(same)
         } else {
-            let mut at = spread(step.key ^ u64::from(step.label.0) << 32) as usize & (places.len() - 1);
+            let mut at =
+                spread(step.key ^ u64::from(step.label.0) << 32) as usize & (places.len() - 1);
             loop {
                 match (places[at] as usize).checked_sub(1) {
                     Some(other) if same(&steps[other]) => break Some(other),
@@ -240,9 +254,11 @@ pub(crate) struct Expander<'m> {
     pub(super) told: Told,
     /// Which of the steps that have one label and target stays, if it makes a difference.
     preferred: Option<StepTest<'m>>,
-    /// With symmetries: for each successor, the element that took it to the one that is kept (0: none).
+    /// With symmetries: for each successor, the element that took it to the one that is kept (0:
+    /// none).
     pub moved: Vec<u32>,
-    /// With symmetries and other processes: for each successor, the leaves of the one that is kept.
+    /// With symmetries and other processes: for each successor, the leaves of the one that is
+    /// kept.
     pub members: Vec<u32>,
     pub(super) chooser: Option<Chooser<'m>>,
     /// Labels of the steps that the last expansion left out.
@@ -250,7 +266,8 @@ pub(crate) struct Expander<'m> {
 }
 
 impl<'m> Expander<'m> {
-    /// Empty caches; `options` says which steps are to be taken at once, and how many bytes there may be.
+    /// Empty caches; `options` says which steps are to be taken at once, and how many bytes there
+    /// may be.
     pub fn new(model: &'m dyn Model, memo: Arc<Memo>, options: &Options) -> Self {
         Self {
             model,
@@ -297,15 +314,20 @@ impl<'m> Expander<'m> {
         self
     }
 
-    /// If symmetries cost much more than they save, the search is to end with an error and begin again without them.
+    /// If symmetries cost much more than they save, the search is to end with an error and begin
+    /// again without them.
     pub fn thrifty(mut self, thrifty: bool) -> Self {
         self.thrift = (thrifty && self.symmetries.is_some()).then(Thrift::new);
         self
     }
 
-    /// Whether symmetries cost much more than they save, by what was seen so far, in a search that is to end if they do.
+    /// Whether symmetries cost much more than they save, by what was seen so far, in a search that
+    /// is to end if they do.
     pub fn suspects(&self) -> bool {
-        self.thrift.as_ref().zip(self.orbits.as_ref()).is_some_and(|(thrift, orbits)| thrift.suspects(orbits))
+        self.thrift
+            .as_ref()
+            .zip(self.orbits.as_ref())
+            .is_some_and(|(thrift, orbits)| thrift.suspects(orbits))
     }
 
     /// Other processes search as well: what depends on the numbers of values is refused.
@@ -315,7 +337,8 @@ impl<'m> Expander<'m> {
         self
     }
 
-    /// Of several groups' steps with one label and target one stays that passes this test, if there is one.
+    /// Of several groups' steps with one label and target one stays that passes this test, if there
+    /// is one.
     pub fn preferring(mut self, test: Option<StepTest<'m>>) -> Self {
         self.preferred = test;
         self
@@ -368,16 +391,25 @@ impl<'m> Expander<'m> {
                         None => write_places.push((leaf, vec![(position, i as u32)])),
                     }
                 }
-                let mut touched: Vec<u32> = read_places.iter().map(|p| p.0).chain(write_places.iter().map(|w| w.0)).collect();
+                let mut touched: Vec<u32> = read_places
+                    .iter()
+                    .map(|p| p.0)
+                    .chain(write_places.iter().map(|w| w.0))
+                    .collect();
                 touched.sort_unstable();
                 touched.dedup();
                 let parts: Vec<Part> = touched
                     .into_iter()
                     .map(|leaf| {
                         let written = write_places.iter().any(|w| w.0 == leaf);
-                        let positions: Vec<u32> = read_places.iter().filter(|p| p.0 == leaf).map(|p| p.1).collect();
+                        let positions: Vec<u32> =
+                            read_places.iter().filter(|p| p.0 == leaf).map(|p| p.1).collect();
                         let width = positions.len();
-                        Part { leaf, by_index: Vec::new(), reads: (!written).then(|| Box::new((positions, Rows::new(width)))) }
+                        Part {
+                            leaf,
+                            by_index: Vec::new(),
+                            reads: (!written).then(|| Box::new((positions, Rows::new(width)))),
+                        }
                     })
                     .collect();
                 GroupCache {
@@ -428,13 +460,24 @@ impl<'m> Expander<'m> {
     }
 
     /// Steps of a state as they are, duplicates included.
-    pub fn raw_successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    pub fn raw_successors(
+        &mut self,
+        store: &Store,
+        key: u64,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         out.clear();
         self.steps(store, key, None, out)
     }
 
-    /// Steps of a state before any is left out, not replaced by representatives. Steps that come first are alone.
-    pub(super) fn all_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    /// Steps of a state before any is left out, not replaced by representatives. Steps that come
+    /// first are alone.
+    pub(super) fn all_steps(
+        &mut self,
+        store: &Store,
+        key: u64,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         out.clear();
         self.told.sums.clear();
         if !self.first.is_empty() {
@@ -466,7 +509,11 @@ impl<'m> Expander<'m> {
                 step.key = key;
                 self.moved.push(element);
                 if self.among_processes {
-                    let least = self.orbits.as_ref().filter(|_| element != 0).map_or(&self.leaves, |orbits| &orbits.least);
+                    let least = self
+                        .orbits
+                        .as_ref()
+                        .filter(|_| element != 0)
+                        .map_or(&self.leaves, |orbits| &orbits.least);
                     self.members.extend_from_slice(least);
                 }
             }
@@ -485,8 +532,15 @@ impl<'m> Expander<'m> {
         }
     }
 
-    /// Appends the images of a leaf's tuple under all symmetries but the identity: leaves and numbers.
-    pub fn images(&mut self, store: &Store, leaf: usize, number: u32, out: &mut Vec<(usize, u32)>) -> Result<(), Halt> {
+    /// Appends the images of a leaf's tuple under all symmetries but the identity: leaves and
+    /// numbers.
+    pub fn images(
+        &mut self,
+        store: &Store,
+        leaf: usize,
+        number: u32,
+        out: &mut Vec<(usize, u32)>,
+    ) -> Result<(), Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok(()) };
         orbits.images_of(store, (self.model, self.worker.as_mut()), leaf, number, out)
     }
@@ -497,7 +551,12 @@ impl<'m> Expander<'m> {
     }
 
     /// Size of a state's orbit; `fixed` gets the elements that leave the state as it is.
-    pub fn orbit(&mut self, store: &Store, key: u64, fixed: Option<&mut Vec<u32>>) -> Result<u64, Halt> {
+    pub fn orbit(
+        &mut self,
+        store: &Store,
+        key: u64,
+        fixed: Option<&mut Vec<u32>>,
+    ) -> Result<u64, Halt> {
         let Some(orbits) = &mut self.orbits else { return Ok(1) };
         store.unpack(key, &mut self.leaves);
         let orbit = orbits.orbit(store, self.model, self.worker.as_mut(), &self.leaves, fixed)?;
@@ -508,7 +567,13 @@ impl<'m> Expander<'m> {
     }
 
     /// Steps of the groups in `only` (all if none), duplicates included.
-    pub(super) fn steps(&mut self, store: &Store, key: u64, only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    pub(super) fn steps(
+        &mut self,
+        store: &Store,
+        key: u64,
+        only: Option<&[u64]>,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         let mut leaves = std::mem::take(&mut self.leaves);
         store.unpack_all(key, &mut leaves, &mut self.folder.inner);
         let result = self.steps_of(store, key, &leaves, only, out);
@@ -516,7 +581,14 @@ impl<'m> Expander<'m> {
         result
     }
 
-    fn steps_of(&mut self, store: &Store, key: u64, leaves: &[u32], only: Option<&[u64]>, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    fn steps_of(
+        &mut self,
+        store: &Store,
+        key: u64,
+        leaves: &[u32],
+        only: Option<&[u64]>,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         let words = self.words;
         let told = self.told.is_asked();
         let sum = if told { self.sum_of(store, leaves)? } else { 0 };
@@ -555,8 +627,14 @@ impl<'m> Expander<'m> {
                     let step = self.arena[i];
                     let mut target = key.wrapping_add(step.delta);
                     if let Some(changes) = step.changes.get() {
-                        let (at, count) = (changes as usize + 1, self.changes[changes as usize] as usize);
-                        target = self.folder.patch(store, target, leaves, &self.changes[at..at + 2 * count])?;
+                        let (at, count) =
+                            (changes as usize + 1, self.changes[changes as usize] as usize);
+                        target = self.folder.patch(
+                            store,
+                            target,
+                            leaves,
+                            &self.changes[at..at + 2 * count],
+                        )?;
                     }
                     out.push(Successor { key: target, label: step.label, group: g as u32 });
                 }

@@ -1,16 +1,20 @@
-//! Annotations ([`super::annotate`]) in a search by several processes: each process has the joins of its own states, and a state goes to another
-//! process together with what the step brings it.
+//! Annotations ([`super::annotate`]) in a search by several processes: each process has the joins
+//! of its own states, and a state goes to another process together with what the step brings it.
 //!
-//! In: a [`Carrier`], which knows the semilattice and how its elements travel. Out: the join over all paths for each state of this process
-//! ([`Share::each_carried`]), or that some annotation decides. With each state the share keeps two numbers, as the search on one machine does: all that has
-//! come, and what of it waits. What waits at the states of a level is taken when the level begins, so what comes later goes on in a later level: an
-//! element that is new to a state in level *n* has a path of *n* steps and no shorter one.
+//! In: a [`Carrier`], which knows the semilattice and how its elements travel. Out: the join over
+//! all paths for each state of this process ([`Share::each_carried`]), or that some annotation
+//! decides. With each state the share keeps two numbers, as the search on one machine does: all
+//! that has come, and what of it waits. What waits at the states of a level is taken when the level
+//! begins, so what comes later goes on in a later level: an element that is new to a state in level
+//! *n* has a path of *n* steps and no shorter one.
 //!
-//! For a counterexample the search is made once more, without symmetries, and keeps what was taken in each level ([`Share::tracing`]). Then the way is
-//! found backwards, from what each process holds: of a state and an atom of what it was brought, one of the level before that brings it.
+//! For a counterexample the search is made once more, without symmetries, and keeps what was taken
+//! in each level ([`Share::tracing`]). Then the way is found backwards, from what each process
+//! holds: of a state and an atom of what it was brought, one of the level before that brings it.
 //!
-//! Cost: 8 bytes a state beside the store, 12 more for each time that something new comes to a state if the way is to be found. Invariants: those of
-//! [`super::share`]; what waits is part of what has come; the result does not depend on the number of processes.
+//! Cost: 8 bytes a state beside the store, 12 more for each time that something new comes to a
+//! state if the way is to be found. Invariants: those of [`super::share`]; what waits is part of
+//! what has come; the result does not depend on the number of processes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -26,7 +30,8 @@ use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
 
-/// A semilattice whose elements go to other processes. Elements are numbers, which differ between processes; 0 is the least everywhere.
+/// A semilattice whose elements go to other processes. Elements are numbers, which differ between
+/// processes; 0 is the least everywhere.
 pub trait Carrier: Lane {
     /// What the initial state begins with; not 0.
     fn initial(&self) -> u32;
@@ -36,7 +41,8 @@ pub trait Carrier: Lane {
     ///
     /// # Errors
     /// It means nothing to another process.
-    fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>) -> Result<(), Diagnostic>;
+    fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>)
+    -> Result<(), Diagnostic>;
     /// Reads an element from a channel.
     ///
     /// # Errors
@@ -64,7 +70,8 @@ pub(super) struct Carried<'m> {
     pub carrier: Box<dyn Carrier + 'm>,
     /// Of the pending states: what is brought to each.
     pub brought: Vec<u32>,
-    /// Of the states that are still to be expanded: what goes on from each, and whether it is the first that does.
+    /// Of the states that are still to be expanded: what goes on from each, and whether it is the
+    /// first that does.
     pub now: Vec<(u32, bool)>,
     /// By level: what was taken from its states, if that is kept.
     history: Option<BTreeMap<u64, Vec<u32>>>,
@@ -79,7 +86,8 @@ pub(super) struct Carried<'m> {
     places: Vec<Option<u64>>,
 }
 
-/// A state of a way: whether its labels alone decide, its values, the name of the atom that it is about.
+/// A state of a way: whether its labels alone decide, its values, the name of the atom that it is
+/// about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
     /// Whether what decides are the labels of the state's steps, not one of the steps.
@@ -119,14 +127,24 @@ impl Station {
     pub fn read(model: &dyn Model, bytes: &[u8]) -> Result<Self, Diagnostic> {
         let Some(portable) = model.portable() else { return Err(malformed()) };
         let (local, state, atom) = parted(bytes).ok_or_else(malformed)?;
-        Ok(Self { local, vector: imported(portable, model.slots().len(), state)?, atom: atom.to_vec() })
+        Ok(Self {
+            local,
+            vector: imported(portable, model.slots().len(), state)?,
+            atom: atom.to_vec(),
+        })
     }
 }
 
 impl<'m> Share<'m> {
-    /// The same share, still empty, of a search with annotations. `trace`: whether a way to what decides is to be found.
+    /// The same share, still empty, of a search with annotations. `trace`: whether a way to what
+    /// decides is to be found.
     #[must_use]
-    pub fn carrying(mut self, carrier: Box<dyn Carrier + 'm>, trace: bool, options: &Options) -> Self {
+    pub fn carrying(
+        mut self,
+        carrier: Box<dyn Carrier + 'm>,
+        trace: bool,
+        options: &Options,
+    ) -> Self {
         self.store = store(self.model, options, self.expander.symmetries.is_some(), Payload::Pair);
         let mut carrier = carrier;
         // One channel more, for files.
@@ -145,7 +163,8 @@ impl<'m> Share<'m> {
         self
     }
 
-    /// Whether parcels are to wait until no earlier level is left to begin, since what they bring belongs to their level.
+    /// Whether parcels are to wait until no earlier level is left to begin, since what they bring
+    /// belongs to their level.
     pub fn is_carrying(&self) -> bool {
         self.carried.is_some() && self.edges.is_none()
     }
@@ -160,7 +179,8 @@ impl<'m> Share<'m> {
         self.carried.as_ref().is_none_or(|c| !c.backward)
     }
 
-    /// For each state stored: its element, the size of its orbit, and the elements of the group that leave it as it is, without the identity.
+    /// For each state stored: its element, the size of its orbit, and the elements of the group
+    /// that leave it as it is, without the identity.
     ///
     /// # Errors
     /// Those of `visit` and of the model.
@@ -173,8 +193,14 @@ impl<'m> Share<'m> {
         let mut fixed = Vec::new();
         for (place, key) in store.table.entries() {
             fixed.clear();
-            let orbit = expander.orbit(store, key, Some(&mut fixed)).map_err(super::find::settled)?;
-            visit(&mut *carried.carrier, (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32, orbit, &fixed)?;
+            let orbit =
+                expander.orbit(store, key, Some(&mut fixed)).map_err(super::find::settled)?;
+            visit(
+                &mut *carried.carrier,
+                (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32,
+                orbit,
+                &fixed,
+            )?;
         }
         Ok(())
     }
@@ -206,7 +232,11 @@ impl<'m> Share<'m> {
     pub fn put_back(&mut self) -> Result<(), Diagnostic> {
         let Some(carried) = &mut self.carried else { return Ok(()) };
         for (key, (taken, _)) in self.now.iter().zip(carried.now.drain(..)) {
-            let place = self.store.table.find(*key).ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
+            let place = self
+                .store
+                .table
+                .find(*key)
+                .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
             let cell = self.store.table.pair(place);
             let there = cell.load(Ordering::Relaxed);
             let (pending, _) = carried.carrier.join(there as u32, taken)?;
@@ -220,20 +250,29 @@ impl<'m> Share<'m> {
     }
 
     /// As [`Share::expand`], with what the states carry.
-    pub(super) fn carry(&mut self, carried: &mut Carried<'m>, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+    pub(super) fn carry(
+        &mut self,
+        carried: &mut Carried<'m>,
+        most: usize,
+        send: &mut dyn FnMut(Parcel),
+    ) -> Result<(), Diagnostic> {
         let mut labels = Vec::new();
         for _ in 0..most {
             let Some(&(taken, first)) = carried.now.last() else { break };
             self.room()?;
             let (key, orbit) = self.settled(|share| {
-                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = *share
+                    .now
+                    .last()
+                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 let orbit = if first { share.expander.orbit(&share.store, key, None)? } else { 1 };
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok((key, orbit))
             })?;
             labels.clear();
             labels.extend(self.found.iter().map(|s| s.label));
-            // Nothing is popped before all is done: after an error the state waits again. What went on before it may go on twice.
+            // Nothing is popped before all is done: after an error the state waits again. What went
+            // on before it may go on twice.
             let decided = self.carry_on(carried, taken, &labels, send)?;
             self.now.pop();
             carried.now.pop();
@@ -263,7 +302,8 @@ impl<'m> Share<'m> {
         self.place_carried(carried, self.level + 1)
     }
 
-    /// Carries on what was taken from a state whose steps are found; whether that decides, and if so by the labels alone.
+    /// Carries on what was taken from a state whose steps are found; whether that decides, and if
+    /// so by the labels alone.
     fn carry_on(
         &mut self,
         carried: &mut Carried<'m>,
@@ -318,13 +358,19 @@ impl<'m> Share<'m> {
     }
 
     /// Stores what is pending, and joins what is brought: to states of this level.
-    pub(super) fn place_carried(&mut self, carried: &mut Carried<'m>, level: u64) -> Result<(), Diagnostic> {
+    pub(super) fn place_carried(
+        &mut self,
+        carried: &mut Carried<'m>,
+        level: u64,
+    ) -> Result<(), Diagnostic> {
         if self.pending.is_empty() {
             return Ok(());
         }
         self.hashes.clear();
         self.hashes.extend(self.pending.iter().map(|&key| self.store.table.hash(key)));
-        std::hint::black_box(self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)));
+        std::hint::black_box(
+            self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)),
+        );
         let mut fresh = self.ahead.remove(&level).unwrap_or_default();
         let mut new = 0;
         let mut result = Ok(());
@@ -355,7 +401,9 @@ impl<'m> Share<'m> {
         }
         self.store.table.add_len(new);
         let brought = carried.brought.drain(..);
-        for ((key, place), brought) in self.pending.drain(..).zip(carried.places.drain(..)).zip(brought) {
+        for ((key, place), brought) in
+            self.pending.drain(..).zip(carried.places.drain(..)).zip(brought)
+        {
             let Some(place) = place.filter(|_| result.is_ok()) else { continue };
             match joined(&mut *carried.carrier, &self.store, place, brought) {
                 Ok((queued, backward)) => {
@@ -377,7 +425,9 @@ impl<'m> Share<'m> {
     /// The least stage that decides here, as bytes.
     pub(super) fn least_deciding(&self) -> Result<Option<Vec<u8>>, Diagnostic> {
         let mut least: Option<Vec<u8>> = None;
-        for (key, (local, atom)) in self.quest.hits.iter().zip(self.carried.iter().flat_map(|c| &c.hits)) {
+        for (key, (local, atom)) in
+            self.quest.hits.iter().zip(self.carried.iter().flat_map(|c| &c.hits))
+        {
             let bytes = written(*local, &exported(self.portable, &self.store.vector(*key))?, atom);
             if least.as_ref().is_none_or(|l| bytes < *l) {
                 least = Some(bytes);
@@ -387,7 +437,12 @@ impl<'m> Share<'m> {
     }
 
     /// The least of the stages of a level here that bring a state the atom that a stage is about.
-    pub(super) fn bringing(&mut self, carried: &mut Carried<'m>, level: u64, stage: &[u8]) -> Result<Option<Vec<u8>>, Diagnostic> {
+    pub(super) fn bringing(
+        &mut self,
+        carried: &mut Carried<'m>,
+        level: u64,
+        stage: &[u8],
+    ) -> Result<Option<Vec<u8>>, Diagnostic> {
         let (_, state, name) = parted(stage).ok_or_else(malformed)?;
         let vector = imported(self.portable, self.model.slots().len(), state)?;
         let atom = carried.carrier.atom(name)?;
@@ -400,10 +455,16 @@ impl<'m> Share<'m> {
         let mut labels = Vec::new();
         while let Some(own) = taken.pop() {
             if taken.len().is_multiple_of(super::trail::LOOK) {
-                self.budget.check(0).and_then(|()| self.budget.check_memory()).map_err(Diagnostic::stopped)?;
+                self.budget
+                    .check(0)
+                    .and_then(|()| self.budget.check_memory())
+                    .map_err(Diagnostic::stopped)?;
             }
             let key = self.settled(|share| {
-                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = *share
+                    .now
+                    .last()
+                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok(key)
             })?;
@@ -418,14 +479,20 @@ impl<'m> Share<'m> {
             let mut first: Option<Vec<u8>> = None;
             for (own_name, own) in carried.carrier.atoms(flow)? {
                 for step in self.found.iter().filter(|s| Some(s.key) == target) {
-                    let Flow::Value(value) = carried.carrier.step(own, step.label)? else { continue };
-                    if value != 0 && carried.carrier.join(value, atom)?.1 == 0 && first.as_ref().is_none_or(|f| own_name < *f) {
+                    let Flow::Value(value) = carried.carrier.step(own, step.label)? else {
+                        continue;
+                    };
+                    if value != 0
+                        && carried.carrier.join(value, atom)?.1 == 0
+                        && first.as_ref().is_none_or(|f| own_name < *f)
+                    {
                         first = Some(own_name.clone());
                     }
                 }
             }
             if let Some(name) = first {
-                let bytes = written(false, &exported(self.portable, &self.store.vector(key))?, &name);
+                let bytes =
+                    written(false, &exported(self.portable, &self.store.vector(key))?, &name);
                 if least.as_ref().is_none_or(|l| bytes < *l) {
                     least = Some(bytes);
                 }
@@ -436,7 +503,12 @@ impl<'m> Share<'m> {
 }
 
 /// The least name of an atom of what was taken from a state that decides there.
-fn deciding(carrier: &mut dyn Carrier, taken: u32, labels: &[mu_base::ids::LabelId], local: bool) -> Result<Vec<u8>, Diagnostic> {
+fn deciding(
+    carrier: &mut dyn Carrier,
+    taken: u32,
+    labels: &[mu_base::ids::LabelId],
+    local: bool,
+) -> Result<Vec<u8>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
     for (name, atom) in carrier.atoms(taken)? {
         let decides = match (carrier.enter(atom, labels)?, local) {
@@ -457,8 +529,14 @@ fn deciding(carrier: &mut dyn Carrier, taken: u32, labels: &[mu_base::ids::Label
     least.ok_or_else(|| Diagnostic::internal("no atom of what decides does"))
 }
 
-/// Joins something to what a state has: whether the state is to be queued, and whether something had gone on from it.
-fn joined(carrier: &mut dyn Carrier, store: &Store, place: u64, new: u32) -> Result<(bool, bool), Diagnostic> {
+/// Joins something to what a state has: whether the state is to be queued, and whether something
+/// had gone on from it.
+fn joined(
+    carrier: &mut dyn Carrier,
+    store: &Store,
+    place: u64,
+    new: u32,
+) -> Result<(bool, bool), Diagnostic> {
     let cell = store.table.pair(place);
     let there = cell.load(Ordering::Relaxed);
     let (known, pending) = ((there >> 32) as u32, there as u32);

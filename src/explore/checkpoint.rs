@@ -1,12 +1,15 @@
-//! Checkpoints: a search written to a stream between two rounds, and read back to be resumed with the same result.
+//! Checkpoints: a search written to a stream between two rounds, and read back to be resumed with
+//! the same result.
 //!
-//! Out: a version, the caller's header (which says what is searched), the search, a checksum. The search is the layout of the store
-//! (tuples of the leaves, pairs of the inner nodes, fields of the root), the states in the order of their hashes (so that the difference
-//! between neighbours is short), each with its annotation if there are any, the queued states, and the counts so far. The caller
-//! handles files, and replaces the previous checkpoint only with a complete one.
+//! Out: a version, the caller's header (which says what is searched), the search, a checksum. The
+//! search is the layout of the store (tuples of the leaves, pairs of the inner nodes, fields of the
+//! root), the states in the order of their hashes (so that the difference between neighbours is
+//! short), each with its annotation if there are any, the queued states, and the counts so far. The
+//! caller handles files, and replaces the previous checkpoint only with a complete one.
 //!
-//! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading it inserts every state again.
-//! Invariant: what is read equals what was written, or is refused: a wrong length, version or checksum never becomes a search.
+//! Cost: 2 to 5 bytes a state, as many again for its annotation, one pass over the store; reading
+//! it inserts every state again. Invariant: what is read equals what was written, or is refused: a
+//! wrong length, version or checksum never becomes a search.
 
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering;
@@ -45,7 +48,8 @@ impl Header {
 /// What the numbers of a search's annotations stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// What annotations are made of, as text. A run reads these before it begins, so that all of its searches number them alike.
+    /// What annotations are made of, as text. A run reads these before it begins, so that all of
+    /// its searches number them alike.
     pub names: Vec<Vec<String>>,
     /// How they are made of that, by number, in a form of the annotator's own.
     pub records: Vec<u64>,
@@ -113,7 +117,8 @@ impl Image<'_> {
     /// Writes the search.
     pub fn write(&self, header: &Header, out: &mut dyn Write) -> Result<(), Diagnostic> {
         let mut out = Sum::new(out);
-        self.body(header, &mut out).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
+        self.body(header, &mut out)
+            .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
     fn body(&self, header: &Header, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
@@ -141,7 +146,8 @@ impl Image<'_> {
     }
 }
 
-/// Reads a header alone, which comes first: whether the search is the caller's can be told before the rest is read.
+/// Reads a header alone, which comes first: whether the search is the caller's can be told before
+/// the rest is read.
 fn header(input: &mut dyn Read) -> std::io::Result<Header> {
     let mut magic = [0; 8];
     input.read_exact(&mut magic)?;
@@ -152,7 +158,9 @@ fn header(input: &mut dyn Read) -> std::io::Result<Header> {
     input.read_exact(&mut version)?;
     let version = u32::from_le_bytes(version);
     if version != VERSION {
-        return Err(bad(&format!("a checkpoint of version {version}; this program reads version {VERSION}")));
+        return Err(bad(&format!(
+            "a checkpoint of version {version}; this program reads version {VERSION}"
+        )));
     }
     section(input)
 }
@@ -182,14 +190,20 @@ pub(super) fn section<T: Decode<()>>(input: &mut dyn Read) -> std::io::Result<T>
     if bytes.len() as u64 != length {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
-    let (value, used) =
-        bincode::decode_from_slice(&bytes, bincode::config::standard().with_limit::<MOST_SECTION>()).map_err(|e| bad(&e.to_string()))?;
+    let (value, used) = bincode::decode_from_slice(
+        &bytes,
+        bincode::config::standard().with_limit::<MOST_SECTION>(),
+    )
+    .map_err(|e| bad(&e.to_string()))?;
     if used != bytes.len() { Err(bad("a section with something after its end")) } else { Ok(value) }
 }
 
 impl Restored {
     /// Reads a search whose header the caller accepts.
-    pub fn read(input: &mut dyn Read, accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
+    pub fn read(
+        input: &mut dyn Read,
+        accept: &mut dyn FnMut(&Header) -> Result<(), Diagnostic>,
+    ) -> Result<Self, Diagnostic> {
         let mut input = Sum::new(input);
         let header = header(&mut input).map_err(unread)?;
         accept(&header)?;
@@ -308,18 +322,24 @@ impl Sum<&mut dyn Read> {
         if u32::from_le_bytes(written) != sum {
             return Err(bad("its checksum is wrong"));
         }
-        if self.inner.read(&mut [0])? == 0 { Ok(()) } else { Err(bad("something stands after its end")) }
+        if self.inner.read(&mut [0])? == 0 {
+            Ok(())
+        } else {
+            Err(bad("something stands after its end"))
+        }
     }
 }
 
 /// Writes a section: its length, and what it holds.
 pub(super) fn put_section<T: Encode>(out: &mut dyn Write, value: T) -> std::io::Result<()> {
-    let bytes = bincode::encode_to_vec(value, bincode::config::standard()).map_err(|e| std::io::Error::other(e.to_string()))?;
+    let bytes = bincode::encode_to_vec(value, bincode::config::standard())
+        .map_err(|e| std::io::Error::other(e.to_string()))?;
     out.write_all(&(bytes.len() as u64).to_le_bytes())?;
     out.write_all(&bytes)
 }
 
-/// Writes a hash as its difference to the one before, which is nearly always smaller; the sign in the lowest bit.
+/// Writes a hash as its difference to the one before, which is nearly always smaller; the sign in
+/// the lowest bit.
 pub(super) fn put_after(out: &mut dyn Write, before: &mut u64, hash: u64) -> std::io::Result<()> {
     let difference = hash.wrapping_sub(*before) as i64;
     *before = hash;
@@ -364,13 +384,19 @@ impl Parts {
             };
             !std::mem::replace(&mut met[at], true)
         };
-        let nodes = self.nodes.iter().enumerate().all(|(i, n)| n.children.iter().all(|c| meet(*c, i)));
+        let nodes =
+            self.nodes.iter().enumerate().all(|(i, n)| n.children.iter().all(|c| meet(*c, i)));
         let fields = self.fields.iter().all(|f| f.width <= 32 && meet(f.child, self.nodes.len()));
         let widths = self.fields.iter().map(|f| f.width).sum::<u32>();
-        let offsets =
-            self.fields.iter().scan(0, |at, f| Some(std::mem::replace(at, *at + f.width))).eq(self.fields.iter().map(|f| f.offset));
-        let leaves =
-            self.leaves.iter().all(|l| l.slots.is_empty() && l.rows.len() <= 1 || l.rows.len().is_multiple_of(l.slots.len().max(1)));
+        let offsets = self
+            .fields
+            .iter()
+            .scan(0, |at, f| Some(std::mem::replace(at, *at + f.width)))
+            .eq(self.fields.iter().map(|f| f.offset));
+        let leaves = self.leaves.iter().all(|l| {
+            l.slots.is_empty() && l.rows.len() <= 1
+                || l.rows.len().is_multiple_of(l.slots.len().max(1))
+        });
         nodes && fields && offsets && leaves && (1..=63).contains(&widths) && met.iter().all(|m| *m)
     }
 }

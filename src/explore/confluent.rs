@@ -1,8 +1,10 @@
 //! Confluent steps taken at once: the state that stands for one.
 //!
-//! It is the state without confluent steps that they lead to, or the least vector of the terminal strongly connected component (Groote, van de Pol: "State
-//! Space Reduction Using Partial tau-Confluence", 2000; Blom: "Partial tau-confluence for efficient state space generation", 2001). Cost: an expansion by
-//! the confluent groups for each state on the way. Invariant: all states from which confluent steps lead to a component have one representative.
+//! It is the state without confluent steps that they lead to, or the least vector of the terminal
+//! strongly connected component (Groote, van de Pol: "State Space Reduction Using Partial
+//! tau-Confluence", 2000; Blom: "Partial tau-confluence for efficient state space generation",
+//! 2001). Cost: an expansion by the confluent groups for each state on the way. Invariant: all
+//! states from which confluent steps lead to a component have one representative.
 
 use super::cache::{Expander, Halt, Successor};
 use super::store::Store;
@@ -44,15 +46,20 @@ impl Expander<'_> {
     }
 
     /// Confluent steps of a state, not replaced by representatives.
-    pub fn confluent_steps(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    pub fn confluent_steps(
+        &mut self,
+        store: &Store,
+        key: u64,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         let mask = std::mem::take(&mut self.confluent_mask);
         let result = self.steps(store, key, Some(&mask), out);
         self.confluent_mask = mask;
         result
     }
 
-    /// The least vector of the terminal component that confluent steps lead to from here. Tarjan's algorithm up to the first component
-    /// that it completes: no step leads out of that one.
+    /// The least vector of the terminal component that confluent steps lead to from here. Tarjan's
+    /// algorithm up to the first component that it completes: no step leads out of that one.
     fn terminal(&mut self, store: &Store, key: u64) -> Result<u64, Halt> {
         struct Frame {
             key: u64,
@@ -73,7 +80,9 @@ impl Expander<'_> {
                 stack.push(key);
                 frames.push(Frame { key, next: 0, steps: raw.iter().map(|s| s.key).collect() });
             }
-            let frame = frames.last_mut().ok_or_else(|| Diagnostic::internal("confluent steps end in no component"))?;
+            let frame = frames
+                .last_mut()
+                .ok_or_else(|| Diagnostic::internal("confluent steps end in no component"))?;
             let at = frame.key;
             if let Some(&target) = frame.steps.get(frame.next) {
                 frame.next += 1;
@@ -88,12 +97,16 @@ impl Expander<'_> {
             }
             let (n, low) = index[&at];
             if n == low {
-                let from =
-                    stack.iter().position(|&k| k == at).ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
+                let from = stack
+                    .iter()
+                    .position(|&k| k == at)
+                    .ok_or_else(|| Diagnostic::internal("the root of a component is not open"))?;
                 if self.among_processes && from + 1 < stack.len() {
                     // The least vector depends on the numbers of values.
                     let message = "hidden steps that are taken at once go in a circle, which several processes cannot search together";
-                    return Err(Diagnostic::new(Stage::Unsupported, message).note("omit `--confluence`").into());
+                    return Err(Diagnostic::new(Stage::Unsupported, message)
+                        .note("omit `--confluence`")
+                        .into());
                 }
                 if let Some(symmetries) = self.symmetries
                     && from + 1 < stack.len()
@@ -101,7 +114,11 @@ impl Expander<'_> {
                     // The least vector of the image need not be the image of the least vector.
                     return Err(symmetries.refuse().into());
                 }
-                return Ok(stack[from..].iter().copied().min_by_key(|&k| store.vector(k)).expect("a component has a state"));
+                return Ok(stack[from..]
+                    .iter()
+                    .copied()
+                    .min_by_key(|&k| store.vector(k))
+                    .expect("a component has a state"));
             }
             frames.pop();
             if let Some(parent) = frames.last()

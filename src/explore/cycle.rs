@@ -1,11 +1,13 @@
 //! Whether the reachable graph, or the part of it that some steps make, has a cycle.
 //!
-//! In: a model and a test that says which steps count. Out: no cycle, or a path to one and the cycle. No edges are stored: states are
-//! expanded again to count each state's incoming steps (4 bytes a state), then states without any are peeled off until none is left
-//! (Kahn, 1962). What remains has a cycle; a depth-first search within the remains finds one.
-//! With symmetries one state of each orbit is looked at: a cycle of the full graph is a closed walk of these, and a walk from a state to its
-//! image goes on, by the images of its steps, until it is back, since the group is finite. So one has a cycle if and only if the other has.
-//! Cost: one exploration and two passes over its states; a path costs a third.
+//! In: a model and a test that says which steps count. Out: no cycle, or a path to one and the
+//! cycle. No edges are stored: states are expanded again to count each state's incoming steps (4
+//! bytes a state), then states without any are peeled off until none is left (Kahn, 1962). What
+//! remains has a cycle; a depth-first search within the remains finds one. With symmetries one
+//! state of each orbit is looked at: a cycle of the full graph is a closed walk of these, and a
+//! walk from a state to its image goes on, by the images of its steps, until it is back, since the
+//! group is finite. So one has a cycle if and only if the other has. Cost: one exploration and two
+//! passes over its states; a path costs a third.
 
 use std::sync::atomic::Ordering;
 
@@ -40,7 +42,8 @@ pub enum Cyclic {
 /// What the search for a cycle knows of a state, in the number that the store keeps with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
-    /// So many steps lead to it from states that may be on a cycle; 0: it is on none, or not met yet.
+    /// So many steps lead to it from states that may be on a cycle; 0: it is on none, or not met
+    /// yet.
     Steps(u32),
     OnStack,
     Finished,
@@ -68,8 +71,8 @@ impl Mark {
     }
 }
 
-/// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to the cycle may take any steps.
-/// `symmetries` must keep the test.
+/// Explores, then looks for a cycle of steps that pass the test (all if none is given). The path to
+/// the cycle may take any steps. `symmetries` must keep the test.
 pub fn is_acyclic(
     model: &dyn Model,
     options: &Options,
@@ -78,7 +81,13 @@ pub fn is_acyclic(
     counts: Option<&(dyn Fn(usize, mu_base::ids::LabelId) -> bool + Sync)>,
     symmetries: Option<&Symmetries>,
 ) -> Result<Cyclic, Diagnostic> {
-    let done = run(model, options, budget, progress, Goal { payload: Payload::Number, symmetries, ..Goal::default() })?;
+    let done = run(
+        model,
+        options,
+        budget,
+        progress,
+        Goal { payload: Payload::Number, symmetries, ..Goal::default() },
+    )?;
     if done.outcome.stop != Stop::Complete {
         return Ok(Cyclic::Unknown(done.outcome));
     }
@@ -127,12 +136,18 @@ impl Pass<'_, '_> {
         }
         let counts = self.counts;
         let all = self.tracer.successors(key)?;
-        Ok(all.iter().copied().filter(|s| counts.is_none_or(|c| c(s.group as usize, s.label))).collect())
+        Ok(all
+            .iter()
+            .copied()
+            .filter(|s| counts.is_none_or(|c| c(s.group as usize, s.label)))
+            .collect())
     }
     /// Incoming steps of a state that are left, or a mark.
     fn number(&self, key: u64) -> Result<&std::sync::atomic::AtomicU32, End> {
         let table = &self.done.store.table;
-        let place = table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
+        let place = table
+            .find(key)
+            .ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
         Ok(table.number(place))
     }
     fn set(&self, key: u64, mark: Mark) -> Result<(), End> {
@@ -146,7 +161,9 @@ impl Pass<'_, '_> {
                 self.number(step.key)?.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let zero = |(place, key): (u64, u64)| (table.number(place).load(Ordering::Relaxed) == 0).then_some(key);
+        let zero = |(place, key): (u64, u64)| {
+            (table.number(place).load(Ordering::Relaxed) == 0).then_some(key)
+        };
         let mut ready: Vec<u64> = table.entries().filter_map(zero).collect();
         let mut peeled = 0;
         while let Some(key) = ready.pop() {
@@ -187,7 +204,12 @@ impl Pass<'_, '_> {
                         .iter()
                         .position(|f| f.0 == step.key)
                         .ok_or_else(|| Diagnostic::internal("a state on the path is not on it"))?;
-                    return Ok(Some(frames[start..].iter().map(|(key, steps, next)| (*key, steps[next - 1])).collect()));
+                    return Ok(Some(
+                        frames[start..]
+                            .iter()
+                            .map(|(key, steps, next)| (*key, steps[next - 1]))
+                            .collect(),
+                    ));
                 }
                 Mark::Steps(0) | Mark::Finished => {}
                 Mark::Steps(_) => {
@@ -209,7 +231,9 @@ impl Pass<'_, '_> {
         }
         let initial = self.done.initial;
         let mut levels = vec![vec![initial]];
-        let mut entry = (Mark::of(self.number(initial)?.swap(1, Ordering::Relaxed)) == Mark::OnStack).then_some(initial);
+        let mut entry = (Mark::of(self.number(initial)?.swap(1, Ordering::Relaxed))
+            == Mark::OnStack)
+            .then_some(initial);
         while entry.is_none() {
             let mut next = Vec::new();
             for key in levels[levels.len() - 1].clone() {
@@ -230,10 +254,15 @@ impl Pass<'_, '_> {
             levels.push(next);
         }
         let entry = entry.ok_or_else(|| Diagnostic::internal("no way into the cycle was found"))?;
-        let start = cycle.iter().position(|t| t.0 == entry).ok_or_else(|| Diagnostic::internal("the way leads past the cycle"))?;
+        let start = cycle
+            .iter()
+            .position(|t| t.0 == entry)
+            .ok_or_else(|| Diagnostic::internal("the way leads past the cycle"))?;
         cycle.rotate_left(start);
         let steps = self.tracer.back(&levels, entry)?;
-        let whole = self.tracer.concrete(initial, &steps.iter().chain(&cycle).copied().collect::<Vec<_>>())?;
+        let whole = self
+            .tracer
+            .concrete(initial, &steps.iter().chain(&cycle).copied().collect::<Vec<_>>())?;
         // The cycle's part is what the prefix alone does not have.
         let prefix = self.tracer.concrete(initial, &steps)?;
         let cycle = whole[prefix.len()..].to_vec();

@@ -1,13 +1,16 @@
 //! Search for a step or a deadlock, with a shortest path to it.
 //!
-//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No parents are stored: the search stores
-//! the states of each level while they are few (8 bytes a state); if it had to drop them before it met the target, it runs again and
-//! stores them. The path is then found backwards, level by level: states of the previous level are expanded until one steps to the current
-//! state. Cost: at most two explorations up to the target's level and one more pass over its states.
+//! In: a model and a target. Out: whether it is reached, and the steps from the initial state. No
+//! parents are stored: the search stores the states of each level while they are few (8 bytes a
+//! state); if it had to drop them before it met the target, it runs again and stores them. The path
+//! is then found backwards, level by level: states of the previous level are expanded until one
+//! steps to the current state. Cost: at most two explorations up to the target's level and one more
+//! pass over its states.
 //!
 //! Steps that do not matter are left out ([`super::stubborn`]), which keeps the shortest paths.
 //!
-//! With confluent groups the path is one of the full graph: the confluent steps in between are reinserted.
+//! With confluent groups the path is one of the full graph: the confluent steps in between are
+//! reinserted.
 
 use std::collections::HashMap;
 
@@ -54,8 +57,8 @@ pub struct Found {
     pub outcome: Outcome,
     /// Whether the target was met.
     pub reached: bool,
-    /// The steps to the target from the initial vector of the model, the last one being the step that was looked for. None if it was not
-    /// met, or if a limit stopped the second search.
+    /// The steps to the target from the initial vector of the model, the last one being the step
+    /// that was looked for. None if it was not met, or if a limit stopped the second search.
     pub path: Option<Vec<PathStep>>,
 }
 
@@ -69,11 +72,16 @@ pub fn find(
 ) -> Result<Found, Diagnostic> {
     let (goal, aim) = match target {
         Target::Step(test) => (Goal { step: Some(test), ..Goal::default() }, None),
-        Target::Among(aim, test) => (Goal { step: Some(test), ..Goal::default() }, Some(aim.clone())),
-        Target::Deadlock => (Goal { deadlock: true, ..Goal::default() }, Some(Aim::deadlocks(model))),
+        Target::Among(aim, test) => {
+            (Goal { step: Some(test), ..Goal::default() }, Some(aim.clone()))
+        }
+        Target::Deadlock => {
+            (Goal { deadlock: true, ..Goal::default() }, Some(Aim::deadlocks(model)))
+        }
     };
     let stubborn = aim.map(|aim| Stubborn::with(model, options, &aim)).transpose();
-    let mut goal = Goal { levels: KEPT, stubborn: stubborn.as_ref().ok().and_then(Option::as_ref), ..goal };
+    let mut goal =
+        Goal { levels: KEPT, stubborn: stubborn.as_ref().ok().and_then(Option::as_ref), ..goal };
     let mut done = run(model, options, budget, progress, goal)?;
     if let Err(why) = stubborn {
         done.outcome.partial_order = PartialOrder::Unused(why);
@@ -103,7 +111,12 @@ pub fn find(
 
 /// The least hit by vector and label text, so that the answer does not depend on the threads.
 fn pick(model: &dyn Model, done: &Done) -> Option<Hit> {
-    let rank = |h: &Hit| (done.store.vector(h.source), h.step.map(|s| (model.label_text(s.label), s.group, done.store.vector(s.key))));
+    let rank = |h: &Hit| {
+        (
+            done.store.vector(h.source),
+            h.step.map(|s| (model.label_text(s.label), s.group, done.store.vector(s.key))),
+        )
+    };
     done.hits.iter().copied().min_by_key(rank)
 }
 
@@ -118,14 +131,24 @@ pub(crate) struct Tracer<'d, 'm> {
 pub(crate) fn settled(halt: Halt) -> Diagnostic {
     match halt {
         Halt::Error(error) => *error,
-        Halt::Overflow => Diagnostic::new(Stage::Internal, "a state that was explored has a step to one that was not"),
+        Halt::Overflow => Diagnostic::new(
+            Stage::Internal,
+            "a state that was explored has a step to one that was not",
+        ),
     }
 }
 
 impl<'d, 'm> Tracer<'d, 'm> {
-    /// Uses the store and the memo of a search, which was one of all states or one under these symmetries.
-    pub fn new(model: &'m dyn Model, options: &Options, done: &'d Done, symmetries: Option<&'m Symmetries>) -> Self {
-        let mut expander = Expander::new(model, done.memo.clone(), options).with_symmetries(symmetries);
+    /// Uses the store and the memo of a search, which was one of all states or one under these
+    /// symmetries.
+    pub fn new(
+        model: &'m dyn Model,
+        options: &Options,
+        done: &'d Done,
+        symmetries: Option<&'m Symmetries>,
+    ) -> Self {
+        let mut expander =
+            Expander::new(model, done.memo.clone(), options).with_symmetries(symmetries);
         expander.follow(&done.store);
         Self { store: &done.store, expander, model, found: Vec::new() }
     }
@@ -140,7 +163,11 @@ impl<'d, 'm> Tracer<'d, 'm> {
         Ok(&self.found)
     }
     /// A path from level 0 to a state of the last level, as `(source, step)`.
-    pub fn back(&mut self, levels: &[Vec<u64>], target: u64) -> Result<Vec<(u64, Successor)>, Diagnostic> {
+    pub fn back(
+        &mut self,
+        levels: &[Vec<u64>],
+        target: u64,
+    ) -> Result<Vec<(u64, Successor)>, Diagnostic> {
         let mut path = Vec::new();
         let mut at = target;
         for level in levels.iter().rev().skip(1) {
@@ -151,7 +178,12 @@ impl<'d, 'm> Tracer<'d, 'm> {
                     break;
                 }
             }
-            let Some(step) = before else { return Err(Diagnostic::new(Stage::Internal, "no step leads to a state that was reached")) };
+            let Some(step) = before else {
+                return Err(Diagnostic::new(
+                    Stage::Internal,
+                    "no step leads to a state that was reached",
+                ));
+            };
             at = step.0;
             path.push(step);
         }
@@ -159,7 +191,11 @@ impl<'d, 'm> Tracer<'d, 'm> {
         Ok(path)
     }
     /// The path in the full graph, from the model's initial vector.
-    pub fn concrete(&mut self, initial: u64, steps: &[(u64, Successor)]) -> Result<Vec<PathStep>, Diagnostic> {
+    pub fn concrete(
+        &mut self,
+        initial: u64,
+        steps: &[(u64, Successor)],
+    ) -> Result<Vec<PathStep>, Diagnostic> {
         let mut path = Vec::new();
         let first = self.store.encode(&self.model.initial()).map_err(|o| settled(o.into()))?;
         self.confluent(first, initial, &mut path)?;
@@ -173,14 +209,28 @@ impl<'d, 'm> Tracer<'d, 'm> {
                     break;
                 }
             }
-            let Some(target) = taken else { return Err(Diagnostic::new(Stage::Internal, "a step of a path is not a step of the model")) };
-            path.push(PathStep { label: step.label, group: step.group as usize, state: self.store.vector(target) });
+            let Some(target) = taken else {
+                return Err(Diagnostic::new(
+                    Stage::Internal,
+                    "a step of a path is not a step of the model",
+                ));
+            };
+            path.push(PathStep {
+                label: step.label,
+                group: step.group as usize,
+                state: self.store.vector(target),
+            });
             self.confluent(target, step.key, &mut path)?;
         }
         Ok(path)
     }
     /// Adds confluent steps from one state to another, breadth first.
-    fn confluent(&mut self, from: u64, to: u64, path: &mut Vec<PathStep>) -> Result<(), Diagnostic> {
+    fn confluent(
+        &mut self,
+        from: u64,
+        to: u64,
+        path: &mut Vec<PathStep>,
+    ) -> Result<(), Diagnostic> {
         let mut parents: HashMap<u64, Option<(u64, Successor)>> = HashMap::from([(from, None)]);
         let mut queue = std::collections::VecDeque::from([from]);
         let mut raw = Vec::new();
@@ -200,7 +250,11 @@ impl<'d, 'm> Tracer<'d, 'm> {
         let mut steps = Vec::new();
         let mut at = to;
         while let Some(Some((before, step))) = parents.get(&at) {
-            steps.push(PathStep { label: step.label, group: step.group as usize, state: self.store.vector(at) });
+            steps.push(PathStep {
+                label: step.label,
+                group: step.group as usize,
+                state: self.store.vector(at),
+            });
             at = *before;
         }
         path.extend(steps.into_iter().rev());

@@ -1,8 +1,10 @@
-//! Keys of states that differ from a known one in a few leaves: only the inner nodes above these are looked up again.
+//! Keys of states that differ from a known one in a few leaves: only the inner nodes above these
+//! are looked up again.
 //!
-//! In: a state whose leaves and inner nodes are unpacked, new indices of some leaves. Out: the key. A state of many components is a deep tree, and a
-//! step touches two or three leaves of it. Pairs are kept by thread in a direct-mapped table in front of the shared ones. Cost: a probe for each node on the
-//! paths from the changed leaves to their fields.
+//! In: a state whose leaves and inner nodes are unpacked, new indices of some leaves. Out: the key.
+//! A state of many components is a deep tree, and a step touches two or three leaves of it. Pairs
+//! are kept by thread in a direct-mapped table in front of the shared ones. Cost: a probe for each
+//! node on the paths from the changed leaves to their fields.
 //!
 //! Invariant: what is kept belongs to one layout of the store (`Store::epoch`).
 
@@ -29,8 +31,15 @@ impl Folder {
         self.pairs = if self.inner.is_empty() { KeptPairs::default() } else { KeptPairs::new() };
     }
 
-    /// The key of a state with changes of leaves, given as leaf and new index one after the other; `leaves` and [`Folder::inner`] are those of the state.
-    pub fn patch(&mut self, store: &Store, key: u64, leaves: &[u32], changes: &[u32]) -> Result<u64, Overflow> {
+    /// The key of a state with changes of leaves, given as leaf and new index one after the other;
+    /// `leaves` and [`Folder::inner`] are those of the state.
+    pub fn patch(
+        &mut self,
+        store: &Store,
+        key: u64,
+        leaves: &[u32],
+        changes: &[u32],
+    ) -> Result<u64, Overflow> {
         self.patched.clear();
         self.patched.extend_from_slice(leaves);
         self.patched_inner.clear();

@@ -1,14 +1,17 @@
-//! Append-only tables behind a packed state: tuples of slot values to indices (leaves), pairs of indices to indices (inner nodes).
+//! Append-only tables behind a packed state: tuples of slot values to indices (leaves), pairs of
+//! indices to indices (inner nodes).
 //!
-//! In: a tuple or pair. Out: its index, dense from 0, valid for the table's life. Shared by all workers: a leaf table is behind a
-//! reader-writer lock since it is asked only when a cache misses; a pair table is sharded by hash, and reading a pair by index takes
-//! no lock. Cost: 4 bytes a value and 8 to 22 bytes an entry.
+//! In: a tuple or pair. Out: its index, dense from 0, valid for the table's life. Shared by all
+//! workers: a leaf table is behind a reader-writer lock since it is asked only when a cache misses;
+//! a pair table is sharded by hash, and reading a pair by index takes no lock. Cost: 4 bytes a
+//! value and 8 to 22 bytes an entry.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, RwLock};
 
-/// Reads a lock whose holder may have panicked: the tables are consistent between any two statements that can panic.
+/// Reads a lock whose holder may have panicked: the tables are consistent between any two
+/// statements that can panic.
 macro_rules! held {
     ($lock:expr) => {
         $lock.unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -24,8 +27,8 @@ fn hash_row(row: &[u32]) -> u64 {
     h.finish()
 }
 
-/// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of one value go by an array over the values, as far as these are
-/// about as dense as rows are many.
+/// An open-addressed index from rows of a flat array to row numbers; not shared. Rows of one value
+/// go by an array over the values, as far as these are about as dense as rows are many.
 #[derive(Default)]
 pub(crate) struct Rows {
     width: usize,
@@ -33,7 +36,8 @@ pub(crate) struct Rows {
     count: u32,
     /// By value of a row that has no other: row number + 1, or 0.
     single: Vec<u32>,
-    /// Row number + 1, or 0; above it the high half of the row's hash, so that other rows are hardly ever looked at.
+    /// Row number + 1, or 0; above it the high half of the row's hash, so that other rows are
+    /// hardly ever looked at.
     places: Vec<u64>,
 }
 
@@ -76,7 +80,9 @@ impl Rows {
         loop {
             match self.places[at] {
                 0 => return None,
-                p if (p ^ hash) & TAG == 0 && self.row(p as u32 - 1) == row => return Some(p as u32 - 1),
+                p if (p ^ hash) & TAG == 0 && self.row(p as u32 - 1) == row => {
+                    return Some(p as u32 - 1);
+                }
                 _ => at = (at + 1) & mask,
             }
         }
@@ -121,7 +127,8 @@ impl Rows {
     }
     /// Bytes allocated.
     pub fn bytes(&self) -> u64 {
-        (self.flat.capacity() + self.single.capacity()) as u64 * 4 + self.places.capacity() as u64 * 8
+        (self.flat.capacity() + self.single.capacity()) as u64 * 4
+            + self.places.capacity() as u64 * 8
     }
 }
 
@@ -168,7 +175,8 @@ struct Kept {
     index: u32,
 }
 
-/// Pairs met lately, of all nodes of a tree: a direct-mapped table in front of the shared ones, for one thread and one tree.
+/// Pairs met lately, of all nodes of a tree: a direct-mapped table in front of the shared ones, for
+/// one thread and one tree.
 #[derive(Default)]
 pub(super) struct KeptPairs(Vec<Kept>);
 
@@ -177,7 +185,8 @@ impl KeptPairs {
     pub fn new() -> Self {
         Self(vec![Kept::default(); KEPT])
     }
-    /// The index of a node's pair, asked for if it is not kept. Not of one that [`KeptPairs::default`] made.
+    /// The index of a node's pair, asked for if it is not kept. Not of one that
+    /// [`KeptPairs::default`] made.
     #[inline]
     pub fn index(&mut self, node: u32, pair: u64, ask: impl FnOnce() -> u32) -> u32 {
         let hash = (pair ^ u64::from(node) << 58).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -197,7 +206,8 @@ const FIRST_CHUNK: u32 = 10;
 pub struct PairTable {
     shards: Vec<Mutex<Vec<u32>>>,
     used: Vec<AtomicU32>,
-    /// Chunk `c` holds `2^(FIRST_CHUNK + max(c, 1) - 1)` pairs, so that an index is placed by its highest bit.
+    /// Chunk `c` holds `2^(FIRST_CHUNK + max(c, 1) - 1)` pairs, so that an index is placed by its
+    /// highest bit.
     chunks: Vec<OnceLock<Box<[AtomicU64]>>>,
     count: AtomicU32,
 }
@@ -227,7 +237,11 @@ impl PairTable {
         (c as usize, (index - (1 << (FIRST_CHUNK + c - 1))) as usize)
     }
     fn chunk(&self, c: usize) -> &[AtomicU64] {
-        self.chunks[c].get_or_init(|| (0..1usize << (FIRST_CHUNK as usize + c.max(1) - 1)).map(|_| AtomicU64::new(0)).collect())
+        self.chunks[c].get_or_init(|| {
+            (0..1usize << (FIRST_CHUNK as usize + c.max(1) - 1))
+                .map(|_| AtomicU64::new(0))
+                .collect()
+        })
     }
     fn hash(pair: u64) -> u64 {
         let h = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -309,8 +323,10 @@ mod tests {
     #[test]
     fn rows_of_one_value_are_found_whether_their_values_are_dense_or_not() {
         let mut rows = Rows::new(1);
-        // Far apart at first, then all those between, which an array holds: what was far is found beside it.
-        let values: Vec<u32> = (0..40).map(|i| i * 1000 + 7).chain([u32::MAX, u32::MAX - 1]).chain(0..6000).collect();
+        // Far apart at first, then all those between, which an array holds: what was far is found
+        // beside it.
+        let values: Vec<u32> =
+            (0..40).map(|i| i * 1000 + 7).chain([u32::MAX, u32::MAX - 1]).chain(0..6000).collect();
         let mut first: Vec<u32> = Vec::new();
         for &value in &values {
             let known = first.iter().position(|v| *v == value);
@@ -321,7 +337,12 @@ mod tests {
             }
         }
         assert_eq!((rows.len(), rows.find(&[50_000])), (first.len(), None));
-        assert!(first.iter().enumerate().all(|(i, v)| rows.find(&[*v]) == Some(i as u32) && rows.row(i as u32) == [*v]));
+        assert!(
+            first
+                .iter()
+                .enumerate()
+                .all(|(i, v)| rows.find(&[*v]) == Some(i as u32) && rows.row(i as u32) == [*v])
+        );
         // An array over far values would take much more.
         assert!(rows.bytes() < 1 << 20, "{} bytes", rows.bytes());
     }

@@ -1,8 +1,9 @@
 //! Successors on demand, one state at a time: for on-the-fly solvers.
 //!
-//! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and caches as the parallel search. States get
-//! numbers in the order in which they are first met, the initial one 0. Steps are stored once computed, since solvers ask again for
-//! each obligation at a state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each stored step.
+//! In: a model. Out: numbered states, their steps and vectors. One thread; the same store and
+//! caches as the parallel search. States get numbers in the order in which they are first met, the
+//! initial one 0. Steps are stored once computed, since solvers ask again for each obligation at a
+//! state. Cost: 20 to 24 bytes a state beside the caches, and 8 for each stored step.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use mu_model::Model;
 /// Steps of states that were asked for before.
 #[derive(Default)]
 struct Kept {
-    /// For each state: where its steps begin and how many they are, in the low `LENGTH` bits; none if they are not kept.
+    /// For each state: where its steps begin and how many they are, in the low `LENGTH` bits; none
+    /// if they are not kept.
     rows: Vec<Option<NonZeroU64>>,
     steps: Vec<(LabelId, StateId)>,
     /// Most steps that are kept.
@@ -45,7 +47,8 @@ impl Kept {
         if self.rows.len() <= state.index() {
             self.rows.resize(state.index() + 1, None);
         }
-        self.rows[state.index()] = NonZeroU64::new(((self.steps.len() as u64) << LENGTH | steps.len() as u64) + 1);
+        self.rows[state.index()] =
+            NonZeroU64::new(((self.steps.len() as u64) << LENGTH | steps.len() as u64) + 1);
         self.steps.extend_from_slice(steps);
     }
 }
@@ -103,7 +106,11 @@ impl<'m> Lazy<'m> {
         self.store.vector(self.keys[state.index()])
     }
     /// Steps of a state that was met, each label and target once; `out` is emptied first.
-    pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+    pub fn successors(
+        &mut self,
+        state: StateId,
+        out: &mut Vec<(LabelId, StateId)>,
+    ) -> Result<(), Diagnostic> {
         if let Some(steps) = self.kept.row(state) {
             out.clear();
             out.extend_from_slice(steps);
@@ -114,7 +121,11 @@ impl<'m> Lazy<'m> {
         Ok(())
     }
     /// Computes the steps of a state; leaves them in `found` as well.
-    fn expand(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+    fn expand(
+        &mut self,
+        state: StateId,
+        out: &mut Vec<(LabelId, StateId)>,
+    ) -> Result<(), Diagnostic> {
         if self.grown {
             self.grown = false;
             let split = self.store.unfit_leaf();
@@ -124,12 +135,14 @@ impl<'m> Lazy<'m> {
         }
         self.retry(|lazy| {
             let mut found = std::mem::take(&mut lazy.found);
-            let result = lazy.expander.successors(&lazy.store, lazy.keys[state.index()], &mut found);
+            let result =
+                lazy.expander.successors(&lazy.store, lazy.keys[state.index()], &mut found);
             lazy.found = found;
             result
         })?;
         out.clear();
-        let touch = |acc: u64, s: &Successor| acc ^ self.store.table.touch(self.store.table.hash(s.key));
+        let touch =
+            |acc: u64, s: &Successor| acc ^ self.store.table.touch(self.store.table.hash(s.key));
         std::hint::black_box(self.found.iter().fold(0, touch));
         for i in 0..self.found.len() {
             let step = self.found[i];
@@ -141,20 +154,32 @@ impl<'m> Lazy<'m> {
         }
         Ok(())
     }
-    /// Steps of a state that was met, with the groups that make them; they are not kept. Each group, label and target once.
-    pub fn steps(&mut self, state: StateId, out: &mut Vec<(u32, LabelId, StateId)>) -> Result<(), Diagnostic> {
+    /// Steps of a state that was met, with the groups that make them; they are not kept. Each
+    /// group, label and target once.
+    pub fn steps(
+        &mut self,
+        state: StateId,
+        out: &mut Vec<(u32, LabelId, StateId)>,
+    ) -> Result<(), Diagnostic> {
         let mut plain = Vec::new();
         self.expand(state, &mut plain)?;
         out.clear();
-        out.extend(plain.iter().zip(&self.found).map(|((label, target), s)| (s.group, *label, *target)));
+        out.extend(
+            plain.iter().zip(&self.found).map(|((label, target), s)| (s.group, *label, *target)),
+        );
         Ok(())
     }
     /// Bytes of the states (caches not counted).
     pub fn bytes(&self) -> u64 {
-        self.store.bytes() + (self.keys.capacity() + self.kept.rows.capacity() + self.kept.steps.capacity()) as u64 * 8
+        self.store.bytes()
+            + (self.keys.capacity() + self.kept.rows.capacity() + self.kept.steps.capacity()) as u64
+                * 8
     }
 
-    fn retry(&mut self, mut action: impl FnMut(&mut Self) -> Result<(), Halt>) -> Result<(), Diagnostic> {
+    fn retry(
+        &mut self,
+        mut action: impl FnMut(&mut Self) -> Result<(), Halt>,
+    ) -> Result<(), Diagnostic> {
         loop {
             self.expander.follow(&self.store);
             match action(self) {
@@ -171,10 +196,15 @@ impl<'m> Lazy<'m> {
     fn number(&mut self, key: u64) -> Result<StateId, Halt> {
         loop {
             match self.store.table.insert(key) {
-                Insert::Old(place) => return Ok(StateId(self.store.table.number(place).load(Ordering::Relaxed))),
+                Insert::Old(place) => {
+                    return Ok(StateId(self.store.table.number(place).load(Ordering::Relaxed)));
+                }
                 Insert::New(place) => {
                     let Ok(number) = u32::try_from(self.keys.len()) else {
-                        return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Unsupported, "more than 2^32 states solved on the fly"))));
+                        return Err(Halt::Error(Box::new(Diagnostic::new(
+                            Stage::Unsupported,
+                            "more than 2^32 states solved on the fly",
+                        ))));
                     };
                     self.store.table.number(place).store(number, Ordering::Relaxed);
                     self.keys.push(key);

@@ -1,12 +1,15 @@
-//! Explicit exploration of models: state store, group caches, parallel breadth-first search, limits.
+//! Explicit exploration of models: state store, group caches, parallel breadth-first search,
+//! limits.
 //!
-//! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts ([`explore`]), a labelled transition system
-//! ([`explore_lts`]), a shortest path to a step that somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or
-//! successors one state at a time ([`Lazy`]; [`visit()`] shows them to a visitor, [`walk`] goes by hand). Nothing here knows a language or
-//! a formula: a formula's product is a model like any other.
+//! In: a [`Model`] (slots and transition groups), [`Options`], a [`Budget`]. Out: counts
+//! ([`explore`]), a labelled transition system ([`explore_lts`]), a shortest path to a step that
+//! somebody looks for ([`find`]), whether the graph has a cycle ([`is_acyclic`]), or successors one
+//! state at a time ([`Lazy`]; [`visit()`] shows them to a visitor, [`walk`] goes by hand). Nothing
+//! here knows a language or a formula: a formula's product is a model like any other.
 //!
-//! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The counts of a complete run depend
-//! on the model and the confluent groups only, not on threads, caches or sizes.
+//! A run that a limit stops says so in [`Outcome::stop`]; its counts are then of what was seen. The
+//! counts of a complete run depend on the model and the confluent groups only, not on threads,
+//! caches or sizes.
 #![warn(missing_docs)]
 
 mod annotate;
@@ -85,9 +88,11 @@ use mu_model::Model;
 pub struct Options {
     /// Worker threads; 0: one a processor.
     pub threads: usize,
-    /// By group: whether its steps are taken at once, since they are known to be confluent and inert. Empty: none.
+    /// By group: whether its steps are taken at once, since they are known to be confluent and
+    /// inert. Empty: none.
     pub confluent: Vec<bool>,
-    /// By group: whether a state in which it has steps has no others, since these commute with all others. Empty: none.
+    /// By group: whether a state in which it has steps has no others, since these commute with all
+    /// others. Empty: none.
     pub first: Vec<bool>,
     /// Whether answers of groups are remembered.
     pub cache: bool,
@@ -95,12 +100,13 @@ pub struct Options {
     pub cache_bytes: u64,
     /// States that the store is made for at first.
     pub expected_states: u64,
-    /// Whether of states that the model's symmetries take into each other one may stand for all, where only counts or a verdict are asked for.
+    /// Whether of states that the model's symmetries take into each other one may stand for all,
+    /// where only counts or a verdict are asked for.
     pub symmetry: bool,
     /// Whether steps may be left out, where something is looked for that does not rest on them.
     pub partial_order: bool,
-    /// Which slots are numbered together where such numbers last, and which say whose a state is, in a search by several processes ([`Leaves`]). None: some of a
-    /// component, and all.
+    /// Which slots are numbered together where such numbers last, and which say whose a state is,
+    /// in a search by several processes ([`Leaves`]). None: some of a component, and all.
     pub leaves: Option<Leaves>,
 }
 
@@ -121,7 +127,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Takes the steps of all groups that the front end marked as confluent at once, or before others if they are no tau.
+    /// Takes the steps of all groups that the front end marked as confluent at once, or before
+    /// others if they are no tau.
     #[must_use]
     pub fn with_confluence_of(mut self, model: &dyn Model) -> Self {
         self.confluent = model.groups().iter().map(|g| g.tau && g.confluent).collect();
@@ -135,7 +142,11 @@ impl Options {
     }
     /// The number of threads that is meant.
     pub fn thread_count(&self) -> usize {
-        if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) }
+        if self.threads > 0 {
+            self.threads
+        } else {
+            std::thread::available_parallelism().map_or(1, |n| n.get())
+        }
     }
 }
 
@@ -185,7 +196,8 @@ pub struct Spilled {
 /// What a search found, complete or not.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// States reached. With symmetries those of all orbits seen, one for each that was not expanded.
+    /// States reached. With symmetries those of all orbits seen, one for each that was not
+    /// expanded.
     pub states: u64,
     /// States stored: one of each orbit.
     pub stored: u64,
@@ -211,7 +223,8 @@ pub struct Outcome {
     pub frontier_bytes: u64,
     /// Width of a packed state by the end.
     pub key_bits: u32,
-    /// Number of values of each part of the state vector (a component, or a piece of one) by the end.
+    /// Number of values of each part of the state vector (a component, or a piece of one) by the
+    /// end.
     pub part_values: Vec<u64>,
     /// Whether steps were left out that do not matter for what is looked for.
     pub partial_order: PartialOrder,
@@ -222,7 +235,12 @@ pub struct Outcome {
 }
 
 /// Counts states, transitions and deadlocks.
-pub fn explore(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic> {
+pub fn explore(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Outcome, Diagnostic> {
     explore_with(model, options, budget, progress, Extras::default())
 }
 
@@ -233,7 +251,8 @@ pub struct Extras<'a> {
     pub keeper: Option<&'a dyn Keeper>,
     /// Where to go on from.
     pub restored: Option<Restored>,
-    /// Who is shown the deadlocks found, up to a million, each with the number of states that it stands for.
+    /// Who is shown the deadlocks found, up to a million, each with the number of states that it
+    /// stands for.
     pub ends: Option<&'a mut dyn FnMut(&[u32], u64)>,
     /// Where states go that memory has no room for; without checkpoints.
     pub spill: Option<Spill<'a>>,
@@ -262,21 +281,44 @@ pub fn explore_with(
     let mut restored = restored;
     let (done, dropped) = with_those_that_hold(model, options, |symmetries| {
         let symmetries: Option<&Symmetries> = symmetries.map(|s| &*s);
-        let goal = search::Goal { keeper, symmetries, keep_dead: ends.is_some(), spill, ..search::Goal::default() };
+        let goal = search::Goal {
+            keeper,
+            symmetries,
+            keep_dead: ends.is_some(),
+            spill,
+            ..search::Goal::default()
+        };
         if let Some(restored) = restored.as_ref() {
-            let (order, before) = (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
+            let (order, before) =
+                (symmetries.map_or(1, Symmetries::order) as u64, restored.counts.symmetries);
             if order > before && before > 1 {
                 // That search had dropped some. They fail here as well, as they did there.
-                return search::run(model, options, budget, progress, search::Goal { keeper: None, ..goal });
+                return search::run(
+                    model,
+                    options,
+                    budget,
+                    progress,
+                    search::Goal { keeper: None, ..goal },
+                );
             }
             if order != before {
-                return Err(Diagnostic::new(mu_base::Stage::File, "the checkpoint is of a search with other symmetries")
-                    .note(format!("that one had {}, this one has {order}; the identity counts", restored.counts.symmetries)));
+                return Err(Diagnostic::new(
+                    mu_base::Stage::File,
+                    "the checkpoint is of a search with other symmetries",
+                )
+                .note(format!(
+                    "that one had {}, this one has {order}; the identity counts",
+                    restored.counts.symmetries
+                )));
             }
         }
         search::run_from(model, options, budget, progress, goal, (restored.take(), None))
     })?;
-    let slot_values = if done.outcome.stop == mu_base::Stop::Complete { Vec::new() } else { done.store.slot_values() };
+    let slot_values = if done.outcome.stop == mu_base::Stop::Complete {
+        Vec::new()
+    } else {
+        done.store.slot_values()
+    };
     Ok(Outcome { dropped, slot_values, ..shown(done, ends) })
 }
 
@@ -287,13 +329,19 @@ fn shown(done: search::Done, ends: Option<&mut dyn FnMut(&[u32], u64)>) -> Outco
     done.outcome
 }
 
-/// Explores and keeps the transitions. States are numbered breadth first, whatever the number of threads; a limit leaves states at
-/// the end without their transitions, which `stop` tells.
-pub fn explore_lts(model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<(Outcome, Lts), Diagnostic> {
+/// Explores and keeps the transitions. States are numbered breadth first, whatever the number of
+/// threads; a limit leaves states at the end without their transitions, which `stop` tells.
+pub fn explore_lts(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<(Outcome, Lts), Diagnostic> {
     explore_lts_with(model, options, budget, progress, None)
 }
 
-/// Explores, keeps the transitions, and calls `ends` with each state without steps, as [`Extras::ends`].
+/// Explores, keeps the transitions, and calls `ends` with each state without steps, as
+/// [`Extras::ends`].
 pub fn explore_lts_with(
     model: &dyn Model,
     options: &Options,
@@ -303,6 +351,8 @@ pub fn explore_lts_with(
 ) -> Result<(Outcome, Lts), Diagnostic> {
     let goal = search::Goal { edges: true, keep_dead: ends.is_some(), ..search::Goal::default() };
     let mut done = search::run(model, options, budget, progress, goal)?;
-    let lts = done.lts.take().ok_or_else(|| Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions"))?;
+    let lts = done.lts.take().ok_or_else(|| {
+        Diagnostic::new(mu_base::Stage::Internal, "the search kept no transitions")
+    })?;
     Ok((shown(done, ends), lts))
 }

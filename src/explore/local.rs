@@ -1,6 +1,7 @@
 //! What one searching thread keeps between rounds: its expander, and buffers that are used again.
 //!
-//! Cost: the expander's caches; the buffers hold a batch of states. Invariant: between rounds the buffers are empty.
+//! Cost: the expander's caches; the buffers hold a batch of states. Invariant: between rounds the
+//! buffers are empty.
 
 use super::annotate::Lane;
 use super::cache::{Expander, Successor};
@@ -16,7 +17,8 @@ const SPARE: usize = 16;
 pub(super) struct Blocks {
     /// New states.
     pub fresh: Vec<u64>,
-    /// Blocks that are done: what is found next goes into memory that this thread has just read, and no other has written.
+    /// Blocks that are done: what is found next goes into memory that this thread has just read,
+    /// and no other has written.
     spare: Vec<Vec<u64>>,
 }
 
@@ -47,7 +49,8 @@ pub(super) struct Local<'a> {
     /// Where the successors of the batch are stored, as far as there was room.
     pub places: Vec<Option<u64>>,
     pub blocks: Blocks,
-    /// With annotations: what computes them, labels of a state, what is brought to the targets in the batch.
+    /// With annotations: what computes them, labels of a state, what is brought to the targets in
+    /// the batch.
     pub lane: Option<Box<dyn Lane + 'a>>,
     pub labels: Vec<LabelId>,
     pub brought: Vec<u32>,

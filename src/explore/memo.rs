@@ -1,10 +1,13 @@
-//! What the model's workers have answered so far: per group, from the values of its read slots to its steps. Shared by all threads.
+//! What the model's workers have answered so far: per group, from the values of its read slots to
+//! its steps. Shared by all threads.
 //!
-//! In: a group and its read vector. Out: the steps, evaluated at most a few times (two threads may miss at once). This is the second
-//! tier: [`super::cache`] asks it when its own tables, which are private to a thread and keyed by leaf indices, miss; so it is behind
-//! plain locks, one for each group. It outlives changes of the store's layout. A group whose read vectors hardly ever recur (wide ones)
-//! is no longer cached once that is measured, and nothing is cached beyond the byte limit. Questions and answers lie one after the other in flat
-//! arrays: where states are many and alike in nothing, an answer is kept for each of them.
+//! In: a group and its read vector. Out: the steps, evaluated at most a few times (two threads may
+//! miss at once). This is the second tier: [`super::cache`] asks it when its own tables, which are
+//! private to a thread and keyed by leaf indices, miss; so it is behind plain locks, one for each
+//! group. It outlives changes of the store's layout. A group whose read vectors hardly ever recur
+//! (wide ones) is no longer cached once that is measured, and nothing is cached beyond the byte
+//! limit. Questions and answers lie one after the other in flat arrays: where states are many and
+//! alike in nothing, an answer is kept for each of them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +41,8 @@ impl Answers {
     fn read(&self, reads: &[u32], out: &mut Steps) -> bool {
         let Some(number) = self.questions.find(reads) else { return false };
         let number = number as usize;
-        let answer = &self.flat[self.starts[number]..self.starts.get(number + 1).copied().unwrap_or(self.flat.len())];
+        let answer = &self.flat
+            [self.starts[number]..self.starts.get(number + 1).copied().unwrap_or(self.flat.len())];
         let (labels, values) = answer[1..].split_at(answer[0] as usize);
         out.labels.extend(labels.iter().map(|&l| LabelId(l)));
         out.values.extend_from_slice(values);
@@ -86,11 +90,18 @@ impl Memo {
         Self { groups, bytes: AtomicU64::new(0), limit, evaluations: AtomicU64::new(0) }
     }
     /// Puts the steps of a group into `out`, which it empties before.
-    pub fn steps(&self, group: usize, reads: &[u32], worker: &mut dyn Worker, out: &mut Steps) -> Result<(), Diagnostic> {
+    pub fn steps(
+        &self,
+        group: usize,
+        reads: &[u32],
+        worker: &mut dyn Worker,
+        out: &mut Steps,
+    ) -> Result<(), Diagnostic> {
         let memo = &self.groups[group];
         let lookups = memo.lookups.fetch_add(1, Ordering::Relaxed);
         let hits = memo.hits.load(Ordering::Relaxed);
-        let worth = lookups < HOPELESS || hits * if lookups < JUDGED { HARDLY_EVER } else { WORTH } >= lookups;
+        let worth = lookups < HOPELESS
+            || hits * if lookups < JUDGED { HARDLY_EVER } else { WORTH } >= lookups;
         out.clear();
         if worth && held!(memo.answers.lock()).read(reads, out) {
             memo.hits.fetch_add(1, Ordering::Relaxed);
@@ -108,7 +119,13 @@ impl Memo {
         Ok(())
     }
     /// The steps of a group, neither looked up nor remembered.
-    pub fn evaluate(&self, group: usize, reads: &[u32], worker: &mut dyn Worker, out: &mut Steps) -> Result<(), Diagnostic> {
+    pub fn evaluate(
+        &self,
+        group: usize,
+        reads: &[u32],
+        worker: &mut dyn Worker,
+        out: &mut Steps,
+    ) -> Result<(), Diagnostic> {
         out.clear();
         self.evaluations.fetch_add(1, Ordering::Relaxed);
         worker.steps(group, reads, out)
@@ -130,7 +147,10 @@ mod tests {
     #[test]
     fn answers_are_those_that_were_kept() {
         let mut answers = Answers::default();
-        let answer = |i: u32| Steps { labels: (0..i % 3).map(LabelId).collect(), values: (0..i % 3 * 2).map(|v| v + i).collect() };
+        let answer = |i: u32| Steps {
+            labels: (0..i % 3).map(LabelId).collect(),
+            values: (0..i % 3 * 2).map(|v| v + i).collect(),
+        };
         for i in 0..300u32 {
             assert!(answers.keep(&[i % 20, i / 20], &answer(i)) > 0);
         }

@@ -1,8 +1,11 @@
-//! States that are near one another, one after the other: what is done for a state is done for what differs from the one before it.
+//! States that are near one another, one after the other: what is done for a state is done for what
+//! differs from the one before it.
 //!
-//! In: keys of successors, or leaf indices of states that came in a parcel ([`super::share`]). Out: the leaves of a key ([`Near`]), the key of leaves ([`Packer`]).
-//! Successors of a state have most leaves in common, and so have states of a parcel, while models have dozens of leaves, and trees above them. Cost: linear in what
-//! differs. Invariant: the results are those of [`Store::unpack`] and [`Store::pack`]; a change of the layout is noticed by its epoch.
+//! In: keys of successors, or leaf indices of states that came in a parcel ([`super::share`]). Out:
+//! the leaves of a key ([`Near`]), the key of leaves ([`Packer`]). Successors of a state have most
+//! leaves in common, and so have states of a parcel, while models have dozens of leaves, and trees
+//! above them. Cost: linear in what differs. Invariant: the results are those of [`Store::unpack`]
+//! and [`Store::pack`]; a change of the layout is noticed by its epoch.
 
 use super::intern::KeptPairs;
 use super::store::{Child, Overflow, Store};
@@ -10,7 +13,9 @@ use super::store::{Child, Overflow, Store};
 /// In which of up to eight places two rows differ, as bits.
 #[inline]
 pub(super) fn differing(new: &[u32], old: &[u32]) -> u8 {
-    let bits = |new: &[u32], old: &[u32]| new.iter().zip(old).zip(0..).fold(0, |bits, ((a, b), i)| bits | u8::from(a != b) << i);
+    let bits = |new: &[u32], old: &[u32]| {
+        new.iter().zip(old).zip(0..).fold(0, |bits, ((a, b), i)| bits | u8::from(a != b) << i)
+    };
     // A row whose length is known is compared as a whole.
     match (new.first_chunk::<8>(), old.first_chunk::<8>()) {
         (Some(new), Some(old)) => bits(new, old),
@@ -71,7 +76,12 @@ impl Near {
         (self.epoch, self.key) = (store.epoch, key);
         self.leaves = vec![0; store.leaves.len()];
         self.inner = vec![0; store.nodes_count()];
-        self.fields = store.fields.iter().zip(0u8..).flat_map(|(f, n)| std::iter::repeat_n(n, f.width as usize)).collect();
+        self.fields = store
+            .fields
+            .iter()
+            .zip(0u8..)
+            .flat_map(|(f, n)| std::iter::repeat_n(n, f.width as usize))
+            .collect();
         store.unpack_all(key, &mut self.leaves, &mut self.inner);
     }
 
@@ -98,7 +108,8 @@ impl Near {
     }
 }
 
-/// Packs states, one after the other: only what is above leaves that differ from the state before it is looked up.
+/// Packs states, one after the other: only what is above leaves that differ from the state before
+/// it is looked up.
 #[derive(Default)]
 pub(super) struct Packer {
     /// The layout; 0 if the next state is packed whole.
@@ -124,7 +135,9 @@ impl Packer {
         }
         // It is whole again only when all is done.
         self.epoch = 0;
-        for (first, (old, new)) in (0u32..).step_by(8).zip(self.leaves.chunks_mut(8).zip(leaves.chunks(8))) {
+        for (first, (old, new)) in
+            (0u32..).step_by(8).zip(self.leaves.chunks_mut(8).zip(leaves.chunks(8)))
+        {
             let mut bits = differing(new, old);
             old.copy_from_slice(new);
             while bits != 0 {
@@ -132,9 +145,15 @@ impl Packer {
                 bits &= bits - 1;
                 let new = leaves[leaf as usize];
                 match store.field_of[leaf as usize] {
-                    (field, true) if u64::from(new) >= store.capacity(field) => return Err(Overflow),
+                    (field, true) if u64::from(new) >= store.capacity(field) => {
+                        return Err(Overflow);
+                    }
                     (field, true) => self.key = store.with_field(self.key, field, new),
-                    (_, false) => self.dirty.iter_mut().zip(store.above(leaf)).for_each(|(word, above)| *word |= above),
+                    (_, false) => self
+                        .dirty
+                        .iter_mut()
+                        .zip(store.above(leaf))
+                        .for_each(|(word, above)| *word |= above),
                 }
             }
         }
@@ -172,14 +191,21 @@ impl Packer {
         self.dirty = vec![0; count.div_ceil(64)];
         self.leaves = leaves.to_vec();
         let Self { inner, last, kept, .. } = self;
-        self.key = store.pack_by(leaves, inner, &mut |node, pair| index_of(store, last, kept, node, pair))?;
+        self.key = store
+            .pack_by(leaves, inner, &mut |node, pair| index_of(store, last, kept, node, pair))?;
         self.epoch = store.epoch;
         Ok(self.key)
     }
 }
 
 #[inline]
-fn index_of(store: &Store, last: &mut [(u64, u32)], kept: &mut KeptPairs, node: u32, pair: u64) -> u32 {
+fn index_of(
+    store: &Store,
+    last: &mut [(u64, u32)],
+    kept: &mut KeptPairs,
+    node: u32,
+    pair: u64,
+) -> u32 {
     let last = &mut last[node as usize];
     if last.0 != pair {
         *last = (pair, kept.index(node, pair, || store.intern_pair(node, pair)));
@@ -204,7 +230,8 @@ mod tests {
             let slots = store.homes.len();
             let mut vector = vec![0; slots];
             let (mut near, mut packer) = (Near::default(), Packer::default());
-            let (mut leaves, mut layouts, mut nodes, mut whole) = (vec![0; store.leaves.len()], 0, 0, 0);
+            let (mut leaves, mut layouts, mut nodes, mut whole) =
+                (vec![0; store.leaves.len()], 0, 0, 0);
             for step in 0..20_000 {
                 // Most states are near the one before; now and then comes one that is not.
                 for _ in 0..if step % 50 == 0 { slots } else { 1 + random.below(2) } {
@@ -235,14 +262,23 @@ mod tests {
                 assert_eq!((&near.leaves, &leaves), (&indices, &indices), "step {step}");
                 if !all {
                     let left: Vec<(u32, u32)> = near.left.clone();
-                    assert!(left.iter().all(|&(leaf, old)| before[leaf as usize] == old && leaves[leaf as usize] != old));
-                    assert_eq!(left.len(), before.iter().zip(&leaves).filter(|(b, l)| b != l).count());
+                    assert!(
+                        left.iter().all(|&(leaf, old)| before[leaf as usize] == old
+                            && leaves[leaf as usize] != old)
+                    );
+                    assert_eq!(
+                        left.len(),
+                        before.iter().zip(&leaves).filter(|(b, l)| b != l).count()
+                    );
                 }
                 whole += usize::from(all);
                 nodes = nodes.max(store.nodes_count());
             }
             let few = count < 60 || layouts > 3 && nodes > 0;
-            assert!(whole <= layouts + 1 && few, "{count}: {layouts} layouts, {nodes} nodes, {whole} whole");
+            assert!(
+                whole <= layouts + 1 && few,
+                "{count}: {layouts} layouts, {nodes} nodes, {whole} whole"
+            );
         }
     }
 }

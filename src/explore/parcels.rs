@@ -1,8 +1,11 @@
-//! States on their way from one process to another: few bytes each, with what the other side does not know yet.
+//! States on their way from one process to another: few bytes each, with what the other side does
+//! not know yet.
 //!
-//! A state is the numbers of its leaves ([`super::store`]). Tables differ between processes, so each direction between two of them has a numbering
-//! of its own: what goes first gets the next number, and is written out there, once. A tuple of a leaf is written as its values, a value as
-//! portable bytes ([`mu_model::Portable`]). In a parcel each state says which leaves differ from the state before it, and gives only these:
+//! A state is the numbers of its leaves ([`super::store`]). Tables differ between processes, so
+//! each direction between two of them has a numbering of its own: what goes first gets the next
+//! number, and is written out there, once. A tuple of a leaf is written as its values, a value as
+//! portable bytes ([`mu_model::Portable`]). In a parcel each state says which leaves differ from
+//! the state before it, and gives only these:
 //!
 //! ```text
 //! parcel  = count  state*
@@ -10,8 +13,8 @@
 //! tuple   = number + 1 | 0 value*          value = number + 1 | 0 length bytes
 //! ```
 //!
-//! Cost: linear in the bytes; 4 bytes for each number given. Invariant: a parcel that is not what a sender wrote is refused with an error;
-//! parcels are read in the order in which they were written.
+//! Cost: linear in the bytes; 4 bytes for each number given. Invariant: a parcel that is not what a
+//! sender wrote is refused with an error; parcels are read in the order in which they were written.
 
 use super::carried::Carrier;
 use super::near::differing;
@@ -84,8 +87,13 @@ impl Sender {
             while bits != 0 {
                 let leaf = at * 8 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let (sent, new) = numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], state[leaf]);
-                if new { self.tuple(store, portable, leaf, state[leaf])? } else { put(&mut self.bytes, sent.into()) }
+                let (sent, new) =
+                    numbered(&mut self.tuples[leaf], &mut self.tuple_counts[leaf], state[leaf]);
+                if new {
+                    self.tuple(store, portable, leaf, state[leaf])?
+                } else {
+                    put(&mut self.bytes, sent.into())
+                }
             }
         }
         if let Some((carrier, channel, brought)) = load {
@@ -97,12 +105,22 @@ impl Sender {
 
     /// Writes out a tuple that goes for the first time.
     #[cold]
-    fn tuple(&mut self, store: &Store, portable: &dyn Portable, leaf: usize, number: u32) -> Result<(), Diagnostic> {
+    fn tuple(
+        &mut self,
+        store: &Store,
+        portable: &dyn Portable,
+        leaf: usize,
+        number: u32,
+    ) -> Result<(), Diagnostic> {
         self.bytes.push(0);
         let mut row = Vec::new();
         store.leaves[leaf].table.read(number, &mut row);
         for (&slot, &value) in store.leaves[leaf].slots.iter().zip(&row) {
-            let (sent, new) = numbered(&mut self.values[slot as usize], &mut self.value_counts[slot as usize], value);
+            let (sent, new) = numbered(
+                &mut self.values[slot as usize],
+                &mut self.value_counts[slot as usize],
+                value,
+            );
             if !new {
                 put(&mut self.bytes, sent.into());
                 continue;
@@ -153,7 +171,11 @@ fn malformed() -> Diagnostic {
 
 impl Receiver {
     pub fn new(leaves: usize, slots: usize) -> Self {
-        Self { state: vec![0; leaves], tuples: vec![Vec::new(); leaves], values: vec![Vec::new(); slots] }
+        Self {
+            state: vec![0; leaves],
+            tuples: vec![Vec::new(); leaves],
+            values: vec![Vec::new(); slots],
+        }
     }
 
     /// Opens a parcel.
@@ -166,7 +188,8 @@ impl Receiver {
         Ok(Opened { bytes, left: count, first: true })
     }
 
-    /// Goes to the next state of a parcel: its leaves, numbered as here, are in `state` then, and what it is brought is the answer. None if there is no state left.
+    /// Goes to the next state of a parcel: its leaves, numbered as here, are in `state` then, and
+    /// what it is brought is the answer. None if there is no state left.
     ///
     /// # Errors
     /// It is malformed; those of the model.
@@ -186,7 +209,10 @@ impl Receiver {
         *bytes = rest;
         // The first one differs in all, and nothing is beyond the last leaf.
         let given = mask.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
-        if *first && given != leaves || !leaves.is_multiple_of(8) && mask.last().is_some_and(|byte| byte >> (leaves % 8) != 0) {
+        if *first && given != leaves
+            || !leaves.is_multiple_of(8)
+                && mask.last().is_some_and(|byte| byte >> (leaves % 8) != 0)
+        {
             return Err(malformed());
         }
         for (at, &byte) in mask.iter().enumerate() {
@@ -204,8 +230,15 @@ impl Receiver {
         }
     }
 
-    fn tuple(&mut self, store: &Store, portable: &dyn Portable, leaf: usize, bytes: &mut &[u8]) -> Result<u32, Diagnostic> {
-        let known = |table: &[u32], n: u64| table.get(usize::try_from(n).ok()?.checked_sub(1)?).copied();
+    fn tuple(
+        &mut self,
+        store: &Store,
+        portable: &dyn Portable,
+        leaf: usize,
+        bytes: &mut &[u8],
+    ) -> Result<u32, Diagnostic> {
+        let known =
+            |table: &[u32], n: u64| table.get(usize::try_from(n).ok()?.checked_sub(1)?).copied();
         let n = take(bytes).ok_or_else(malformed)?;
         if n != 0 {
             return known(&self.tuples[leaf], n).ok_or_else(malformed);
@@ -215,7 +248,8 @@ impl Receiver {
             let values = &mut self.values[slot as usize];
             row.push(match take(bytes).ok_or_else(malformed)? {
                 0 => {
-                    let length = take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
+                    let length =
+                        take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
                     let (value, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
                     *bytes = rest;
                     let value = portable.import(slot, value)?;

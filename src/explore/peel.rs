@@ -1,12 +1,17 @@
-//! Whether something can go on for ever along the steps of a model, found out by several processes: Kahn's algorithm (1962), level by level.
+//! Whether something can go on for ever along the steps of a model, found out by several processes:
+//! Kahn's algorithm (1962), level by level.
 //!
-//! In: a [`Share`] whose search with annotations is complete, and what of an annotation lasts ([`super::Carrier::lasting`]). The states with something that
-//! lasts are the vertices, the steps that take it on to something that lasts are the edges. The processes first count with each state the edges that lead to
-//! it, then take away the states to which none leads, and with each of them the edges that leave it; a state to which no edge leads any more goes next. If
-//! all are taken away there is no cycle. With symmetries the graph is that of the orbits: a cycle there is one of the model, since the group is finite.
+//! In: a [`Share`] whose search with annotations is complete, and what of an annotation lasts
+//! ([`super::Carrier::lasting`]). The states with something that lasts are the vertices, the steps
+//! that take it on to something that lasts are the edges. The processes first count with each state
+//! the edges that lead to it, then take away the states to which none leads, and with each of them
+//! the edges that leave it; a state to which no edge leads any more goes next. If all are taken
+//! away there is no cycle. With symmetries the graph is that of the orbits: a cycle there is one of
+//! the model, since the group is finite.
 //!
-//! Cost: each of these states is expanded twice, and each edge between two processes travels twice, without what it brings; the counts are where the
-//! search kept what waits. Invariants: both times a state has the same edges; each edge leads to a state that is stored.
+//! Cost: each of these states is expanded twice, and each edge between two processes travels twice,
+//! without what it brings; the counts are where the search kept what waits. Invariants: both times
+//! a state has the same edges; each edge leads to a state that is stored.
 
 use std::sync::atomic::Ordering;
 
@@ -29,15 +34,22 @@ pub(super) enum Edges {
 const COUNT: u64 = u32::MAX as u64;
 
 /// Whether a step takes something that lasts on.
-fn goes_on(carrier: &mut dyn Carrier, lasting: u32, label: mu_base::ids::LabelId) -> Result<bool, Diagnostic> {
+fn goes_on(
+    carrier: &mut dyn Carrier,
+    lasting: u32,
+    label: mu_base::ids::LabelId,
+) -> Result<bool, Diagnostic> {
     Ok(match carrier.step(lasting, label)? {
         Flow::Value(next) => carrier.lasting(next)? != 0,
-        Flow::Decided => return Err(Diagnostic::internal("a step decides that decided nothing before")),
+        Flow::Decided => {
+            return Err(Diagnostic::internal("a step decides that decided nothing before"));
+        }
     })
 }
 
 impl Share<'_> {
-    /// The search is complete, and nothing waits: the next one counts the edges along which something that lasts goes.
+    /// The search is complete, and nothing waits: the next one counts the edges along which
+    /// something that lasts goes.
     pub fn count_edges(&mut self) {
         self.edges = Some(Edges::Count);
     }
@@ -55,13 +67,20 @@ impl Share<'_> {
 
     /// What of the annotation of a state lasts.
     fn lasting_at(&self, carried: &mut Carried<'_>, key: u64) -> Result<u32, Diagnostic> {
-        let place = self.store.table.find(key).ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
+        let place = self
+            .store
+            .table
+            .find(key)
+            .ok_or_else(|| Diagnostic::internal("a queued state is not in the store"))?;
         carried.carrier.lasting((self.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32)
     }
 
-    /// Queues the states with something that lasts: all of them to count, those to which no edge leads to take away.
+    /// Queues the states with something that lasts: all of them to count, those to which no edge
+    /// leads to take away.
     pub(super) fn start_edges(&mut self, edges: Edges) -> Result<(), Diagnostic> {
-        let Self { carried: Some(carried), store, ahead, lasting, .. } = self else { return Ok(()) };
+        let Self { carried: Some(carried), store, ahead, lasting, .. } = self else {
+            return Ok(());
+        };
         let mut first = Queue::default();
         *lasting = 0;
         for (place, key) in store.table.entries() {
@@ -85,13 +104,21 @@ impl Share<'_> {
     }
 
     /// As [`Share::expand`], for the edges.
-    pub(super) fn follow_edges(&mut self, carried: &mut Carried<'_>, most: usize, send: &mut dyn FnMut(Parcel)) -> Result<(), Diagnostic> {
+    pub(super) fn follow_edges(
+        &mut self,
+        carried: &mut Carried<'_>,
+        most: usize,
+        send: &mut dyn FnMut(Parcel),
+    ) -> Result<(), Diagnostic> {
         for _ in 0..most {
             if self.now.is_empty() {
                 break;
             }
             let key = self.settled(|share| {
-                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = *share
+                    .now
+                    .last()
+                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok(key)
             })?;
@@ -120,7 +147,8 @@ impl Share<'_> {
         self.note_edges(self.level + 1)
     }
 
-    /// Notes an edge to each pending state; those that it was the last to lead to are queued at this level.
+    /// Notes an edge to each pending state; those that it was the last to lead to are queued at
+    /// this level.
     pub(super) fn note_edges(&mut self, level: u64) -> Result<(), Diagnostic> {
         let wrong = || Diagnostic::internal("the edges to a state are not those that were counted");
         let Some(edges) = self.edges else { return Ok(()) };

@@ -1,8 +1,9 @@
 //! Processes that search together, as a caller sees them who knows nothing of connections.
 //!
-//! In: a [`Joint`] search, which all processes begin with the same arguments, or [`Work`] that the first one does for all. Out: a [`Met`], or what the first one
-//! says, the same in all. Who connects them implements [`Peers`] (the
-//! layer `cluster`); who asks for something (the layer `pbes`) does not know how they are connected.
+//! In: a [`Joint`] search, which all processes begin with the same arguments, or [`Work`] that the
+//! first one does for all. Out: a [`Met`], or what the first one says, the same in all. Who
+//! connects them implements [`Peers`] (the layer `cluster`); who asks for something (the layer
+//! `pbes`) does not know how they are connected.
 
 use super::carried::Carrier;
 use super::share::Share;
@@ -24,13 +25,15 @@ pub struct Joint<'a> {
     pub carrier: Box<dyn Carrier + 'a>,
     /// Symmetries that the annotations have as well.
     pub symmetries: Option<&'a Symmetries>,
-    /// Whether the way to what decides is to be found; then there are no symmetries, and nothing is kept.
+    /// Whether the way to what decides is to be found; then there are no symmetries, and nothing
+    /// is kept.
     pub trace: bool,
     /// The name under which the search is kept.
     pub name: &'a str,
     /// What each process has to say to all in the end.
     pub said: &'a mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
-    /// Whether, after what all said in the end of a search that decided nothing, it matters if something goes on for ever.
+    /// Whether, after what all said in the end of a search that decided nothing, it matters if
+    /// something goes on for ever.
     pub lasts: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
@@ -45,7 +48,8 @@ pub struct Met {
     pub said: Vec<Vec<u8>>,
     /// Whether something goes on for ever, see [`Carrier::lasting`], if that was asked.
     pub lasts: Option<bool>,
-    /// The stations of a shortest way to what decides, from the initial state on, each for [`super::Station::read`].
+    /// The stations of a shortest way to what decides, from the initial state on, each for
+    /// [`super::Station::read`].
     pub way: Option<Vec<Vec<u8>>>,
 }
 
@@ -55,13 +59,21 @@ pub trait Peers {
     ///
     /// # Errors
     /// Those of the model, whichever process met them.
-    fn count(&self, model: &dyn Model, options: &Options, budget: &Budget, progress: &dyn Progress) -> Result<Outcome, Diagnostic>;
+    fn count(
+        &self,
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, Diagnostic>;
     /// Searches with all others.
     ///
     /// # Errors
-    /// Those of the model and of the annotations, whichever process met them; a supposed symmetry is none.
+    /// Those of the model and of the annotations, whichever process met them; a supposed symmetry
+    /// is none.
     fn annotate(&self, joint: Joint<'_>) -> Result<Met, Diagnostic>;
-    /// Has the first process do what it does alone, while the others wait: what it then says to all, or why it stopped, in all processes.
+    /// Has the first process do what it does alone, while the others wait: what it then says to
+    /// all, or why it stopped, in all processes.
     ///
     /// # Errors
     /// Those of the work, in all processes.

@@ -1,9 +1,14 @@
-//! Which slots are numbered together in a search by several processes, and which say whose a state is: one of them looks at some states first.
+//! Which slots are numbered together in a search by several processes, and which say whose a state
+//! is: one of them looks at some states first.
 //!
-//! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a leaf that has nearly as many tuples as there are states. That one by
-//! several ([`super::share`]) cannot: its numbers are known to others. So before it one process makes a short search, and splits what is to be split then; with symmetries
-//! leaves are whole components. It also looks which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all processes are given.
-//! Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant: every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is changes no count.
+//! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a
+//! leaf that has nearly as many tuples as there are states. That one by several ([`super::share`])
+//! cannot: its numbers are known to others. So before it one process makes a short search, and
+//! splits what is to be split then; with symmetries leaves are whole components. It also looks
+//! which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all
+//! processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant:
+//! every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is
+//! changes no count.
 
 use std::time::Duration;
 
@@ -35,10 +40,17 @@ pub struct Leaves {
 }
 
 impl Leaves {
-    /// Those that a short search asks for, before so many processes search. What ends it early, a limit or an error of the model, ends that of all again, and is
-    /// told there; but if symmetries cost more than they save, only they know ([`Symmetries::is_costly`]).
+    /// Those that a short search asks for, before so many processes search. What ends it early, a
+    /// limit or an error of the model, ends that of all again, and is told there; but if
+    /// symmetries cost more than they save, only they know ([`Symmetries::is_costly`]).
     #[must_use]
-    pub fn found(model: &dyn Model, options: &Options, budget: &Budget, symmetries: Option<&Symmetries>, processes: usize) -> Option<Self> {
+    pub fn found(
+        model: &dyn Model,
+        options: &Options,
+        budget: &Budget,
+        symmetries: Option<&Symmetries>,
+        processes: usize,
+    ) -> Option<Self> {
         let options = Options { leaves: None, ..options.clone() };
         let mut share = Share::new(model, &options, budget, symmetries, 0, 1).ok()?.thrifty();
         look_at_some(&mut share).ok()?;
@@ -78,7 +90,8 @@ impl Leaves {
         let mut lists = Vec::new();
         while !bytes.is_empty() {
             let count = take(bytes).filter(|n| *n <= slots as u64).ok_or_else(malformed)?;
-            let list = (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
+            let list =
+                (0..count).map(|_| u32::try_from(take(bytes)?).ok()).collect::<Option<Vec<u32>>>();
             lists.push(list.ok_or_else(malformed)?);
         }
         let dealt = lists.split_off(1);
@@ -100,7 +113,11 @@ impl Leaves {
         }
         let leaves = self.dealt.as_ref().map_or(slots, Vec::len) as u32;
         let telling = &self.telling;
-        if telling.iter().all(|leaf| *leaf < leaves) && telling.is_sorted_by(|a, b| a < b) { Ok(self) } else { Err(malformed()) }
+        if telling.iter().all(|leaf| *leaf < leaves) && telling.is_sorted_by(|a, b| a < b) {
+            Ok(self)
+        } else {
+            Err(malformed())
+        }
     }
 }
 
@@ -108,11 +125,13 @@ fn malformed() -> Diagnostic {
     Diagnostic::new(Stage::File, "a malformed layout of states")
 }
 
-/// A search by one process until it has seen enough; longer if symmetries seem to cost more than they save, so that they can be judged.
+/// A search by one process until it has seen enough; longer if symmetries seem to cost more than
+/// they save, so that they can be judged.
 fn look_at_some(share: &mut Share<'_>) -> Result<(), Diagnostic> {
     let start = Instant::now();
     share.start()?;
-    let time = |share: &Share<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
+    let time =
+        |share: &Share<'_>| if share.expander.suspects() { 2 * Thrift::PATIENCE } else { TIME };
     while share.tally().stored < STATES && start.elapsed() < time(share) {
         if !share.is_busy() {
             let Some(level) = share.lowest() else { break };
@@ -165,7 +184,12 @@ mod tests {
         let (whole, split) = (count(None), count(Some(leaves)));
         assert_eq!((whole.states, whole.transitions, whole.deadlocks), (100_000, 450_000, 1));
         assert_eq!((split.states, split.transitions, split.deadlocks), (100_000, 450_000, 1));
-        assert!(split.store_bytes * 2 < whole.store_bytes, "{} and {}", split.store_bytes, whole.store_bytes);
+        assert!(
+            split.store_bytes * 2 < whole.store_bytes,
+            "{} and {}",
+            split.store_bytes,
+            whole.store_bytes
+        );
         // What needs no other leaves has those of its components.
         assert_eq!(Leaves::found(&counters(4, 6), &options, &budget, None, 1), None);
         assert_eq!(Leaves::found(&arcx(0), &options, &budget, None, 1), None);
@@ -178,10 +202,19 @@ mod tests {
             Leaves::read(&[0, 2, 0, 2, 1, 1], 3).unwrap(),
             Some(Leaves { dealt: Some(vec![vec![0, 2], vec![1]]), telling: Vec::new() })
         );
-        assert_eq!(Leaves::read(&[2, 0, 2], 3).unwrap(), Some(Leaves { dealt: None, telling: vec![0, 2] }));
-        for leaves in
-            [&[2, 0, 2][..], &[2, 0, 2, 1, 0], &[2, 0, 2, 2, 1, 3], &[3, 0, 1], &[0, 3, 0, 1, 2], &[4, 0, 1, 2, 2], &[3, 0, 1, 0x80]]
-        {
+        assert_eq!(
+            Leaves::read(&[2, 0, 2], 3).unwrap(),
+            Some(Leaves { dealt: None, telling: vec![0, 2] })
+        );
+        for leaves in [
+            &[2, 0, 2][..],
+            &[2, 0, 2, 1, 0],
+            &[2, 0, 2, 2, 1, 3],
+            &[3, 0, 1],
+            &[0, 3, 0, 1, 2],
+            &[4, 0, 1, 2, 2],
+            &[3, 0, 1, 0x80],
+        ] {
             assert!(Leaves::read(&[&[0], leaves].concat(), 3).is_err(), "{leaves:?}");
         }
         // What tells are leaves, each once.

@@ -1,13 +1,18 @@
-//! Checkpoints of a search by several processes: each writes its share to a stream, and any number of processes read them all again.
+//! Checkpoints of a search by several processes: each writes its share to a stream, and any number
+//! of processes read them all again.
 //!
-//! Out: a version, a [`Stamp`] (which search, which of its checkpoints, whose share), the values as portable bytes ([`mu_model::Portable`]), the layout
-//! of the store, the states in the order of their hashes, the queued states level by level, the deadlocks, a checksum. In: such streams; a process
-//! takes from each the states that are its own by their hash, so that the next run may have another number of processes. The numbers of
-//! values and tuples are those of the writer: the reader gives them numbers of its own.
+//! Out: a version, a [`Stamp`] (which search, which of its checkpoints, whose share), the values as
+//! portable bytes ([`mu_model::Portable`]), the layout of the store, the states in the order of
+//! their hashes, the queued states level by level, the deadlocks, a checksum. In: such streams; a
+//! process takes from each the states that are its own by their hash, so that the next run may have
+//! another number of processes. The numbers of values and tuples are those of the writer: the
+//! reader gives them numbers of its own.
 //!
-//! Cost: 2 to 5 bytes a state and one pass over the store to write. Reading goes over the stream twice, the first time for its checksum alone, and
-//! packs every state anew; a process that reads the shares of others gets their tuples too. Invariants: what is read equals what was written, or is refused; a
-//! state is in the share of one process, and either was expanded and counted or is queued; a share from which something may be missing is not written.
+//! Cost: 2 to 5 bytes a state and one pass over the store to write. Reading goes over the stream
+//! twice, the first time for its checksum alone, and packs every state anew; a process that reads
+//! the shares of others gets their tuples too. Invariants: what is read equals what was written, or
+//! is refused; a state is in the share of one process, and either was expanded and counted or is
+//! queued; a share from which something may be missing is not written.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -44,7 +49,8 @@ pub struct Stamp {
     pub processes: u32,
     /// The symmetries that were in use.
     pub symmetries: Group,
-    /// The slots that were numbered together and the leaves that say whose a state is, if that was chosen.
+    /// The slots that were numbered together and the leaves that say whose a state is, if that was
+    /// chosen.
     pub leaves: Option<Leaves>,
 }
 
@@ -60,12 +66,20 @@ pub struct Group {
 impl Group {
     /// That of the symmetries in use.
     pub fn of(symmetries: Option<&Symmetries>) -> Self {
-        let candidates: BTreeSet<u32> = symmetries.iter().flat_map(|s| s.words()).flatten().map(|c| *c as u32).collect();
-        Self { candidates: candidates.into_iter().collect(), order: symmetries.map_or(1, Symmetries::order) as u64 }
+        let candidates: BTreeSet<u32> =
+            symmetries.iter().flat_map(|s| s.words()).flatten().map(|c| *c as u32).collect();
+        Self {
+            candidates: candidates.into_iter().collect(),
+            order: symmetries.map_or(1, Symmetries::order) as u64,
+        }
     }
     /// What this group has and the other lacks.
     pub fn beyond(&self, other: &Group) -> Vec<usize> {
-        self.candidates.iter().filter(|c| !other.candidates.contains(c)).map(|c| *c as usize).collect()
+        self.candidates
+            .iter()
+            .filter(|c| !other.candidates.contains(c))
+            .map(|c| *c as usize)
+            .collect()
     }
 }
 
@@ -92,7 +106,9 @@ fn stamp(input: &mut dyn Read) -> std::io::Result<Stamp> {
     input.read_exact(&mut version)?;
     match u32::from_le_bytes(version) {
         VERSION => section(input),
-        other => Err(bad(&format!("a share of version {other}; this program reads version {VERSION}"))),
+        other => {
+            Err(bad(&format!("a share of version {other}; this program reads version {VERSION}")))
+        }
     }
 }
 
@@ -109,7 +125,8 @@ struct Basis {
     sent: u64,
     sent_bytes: u64,
     values_sent: u64,
-    /// Whether each state is followed by what has come to it and what of that waits; and whether something came to a state from which something had gone on.
+    /// Whether each state is followed by what has come to it and what of that waits; and whether
+    /// something came to a state from which something had gone on.
     carries: Option<bool>,
 }
 
@@ -131,22 +148,30 @@ pub fn expect_sound(input: &mut dyn Read) -> Result<(), Diagnostic> {
         held.drain(..sure);
     }
     let sum = <[u8; 4]>::try_from(&held[..]).map(u32::from_le_bytes);
-    if sum.is_ok_and(|s| s == hasher.finalize()) { Ok(()) } else { Err(unread(bad("its checksum is wrong"))) }
+    if sum.is_ok_and(|s| s == hasher.finalize()) {
+        Ok(())
+    } else {
+        Err(unread(bad("its checksum is wrong")))
+    }
 }
 
 impl Share<'_> {
-    /// Writes this process's share. Between two levels, or when the search ended early and all parcels have arrived.
+    /// Writes this process's share. Between two levels, or when the search ended early and all
+    /// parcels have arrived.
     ///
     /// # Errors
     /// Something may be missing in it; the stream has an error.
     pub fn write(&mut self, stamp: &Stamp, out: &mut dyn Write) -> Result<(), Diagnostic> {
         if !self.is_whole() {
-            return Err(Diagnostic::internal("a share from which states may be missing was to be written"));
+            return Err(Diagnostic::internal(
+                "a share from which states may be missing was to be written",
+            ));
         }
         self.put_back()?;
         let basis = self.basis()?;
         let mut out = Sum::new(out);
-        self.body(stamp, basis, &mut out).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
+        self.body(stamp, basis, &mut out)
+            .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write a checkpoint: {e}")))
     }
 
     fn basis(&self) -> Result<Basis, Diagnostic> {
@@ -157,19 +182,43 @@ impl Share<'_> {
             for (at, &slot) in leaf.slots.iter().enumerate() {
                 let column = || leaf.rows.iter().skip(at).step_by(width);
                 let occurring: BTreeSet<u32> = column().copied().collect();
-                values[slot as usize] = occurring.iter().map(|v| self.portable.export(slot, *v)).collect::<Result<_, _>>()?;
+                values[slot as usize] = occurring
+                    .iter()
+                    .map(|v| self.portable.export(slot, *v))
+                    .collect::<Result<_, _>>()?;
                 let most = occurring.last().map_or(0, |v| *v as usize + 1);
                 let mut numbers = vec![0; most];
                 occurring.iter().zip(0..).for_each(|(v, n)| numbers[*v as usize] = n);
-                leaf.rows.iter_mut().skip(at).step_by(width).for_each(|v| *v = numbers[*v as usize]);
+                leaf.rows
+                    .iter_mut()
+                    .skip(at)
+                    .step_by(width)
+                    .for_each(|v| *v = numbers[*v as usize]);
             }
         }
-        let Tally { transitions, deadlocks, levels, sent, sent_bytes, values_sent, .. } = self.tally();
+        let Tally { transitions, deadlocks, levels, sent, sent_bytes, values_sent, .. } =
+            self.tally();
         let carries = self.carried.as_ref().map(|c| c.backward);
-        Ok(Basis { values, parts, transitions, deadlocks, surplus: self.surplus, levels, sent, sent_bytes, values_sent, carries })
+        Ok(Basis {
+            values,
+            parts,
+            transitions,
+            deadlocks,
+            surplus: self.surplus,
+            levels,
+            sent,
+            sent_bytes,
+            values_sent,
+            carries,
+        })
     }
 
-    fn body(&mut self, stamp: &Stamp, basis: Basis, out: &mut Sum<&mut dyn Write>) -> std::io::Result<()> {
+    fn body(
+        &mut self,
+        stamp: &Stamp,
+        basis: Basis,
+        out: &mut Sum<&mut dyn Write>,
+    ) -> std::io::Result<()> {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         put_section(out, stamp)?;
@@ -208,8 +257,8 @@ impl Share<'_> {
         out.finish()
     }
 
-    /// Takes what is this process's own out of a share; `counted`: whether its counts go to this process, which must be one. The stamp was accepted, and the
-    /// stream is sound.
+    /// Takes what is this process's own out of a share; `counted`: whether its counts go to this
+    /// process, which must be one. The stamp was accepted, and the stream is sound.
     ///
     /// # Errors
     /// It is malformed, or of another model; a limit on the memory; errors of the model.
@@ -219,7 +268,18 @@ impl Share<'_> {
         let stamp = stamp(&mut input).map_err(unread)?;
         let mixed = stamp.processes as usize != self.processes;
         let basis: Basis = section(&mut input).map_err(unread)?;
-        let Basis { values, parts, transitions, deadlocks, surplus, levels, sent, sent_bytes, values_sent, carries } = basis;
+        let Basis {
+            values,
+            parts,
+            transitions,
+            deadlocks,
+            surplus,
+            levels,
+            sent,
+            sent_bytes,
+            values_sent,
+            carries,
+        } = basis;
         match (&mut self.carried, carries) {
             (None, None) => {}
             (Some(carried), Some(backward)) => {
@@ -237,9 +297,16 @@ impl Share<'_> {
             self.surplus += surplus;
         }
         self.tally.levels = self.tally.levels.max(levels);
-        let there = Store::from_parts(parts, 0, Payload::None).map_err(|what| unread(bad(&what)))?;
+        let there =
+            Store::from_parts(parts, 0, Payload::None).map_err(|what| unread(bad(&what)))?;
         let tuples = self.tuples(&there, &values)?;
-        let mut reader = Reader { most: (1u64 << there.key_bits()) - 1, leaves: vec![0; there.leaves.len()], mixed, there, tuples };
+        let mut reader = Reader {
+            most: (1u64 << there.key_bits()) - 1,
+            leaves: vec![0; there.leaves.len()],
+            mixed,
+            there,
+            tuples,
+        };
         let mut hash = 0;
         let states = get(&mut input).map_err(unread)?;
         self.reserve(states.saturating_mul(stamp.processes.into()) / self.processes as u64)?;
@@ -253,9 +320,18 @@ impl Share<'_> {
             if let Some((key, element)) = self.own(&mut reader, key)? {
                 let place = self.enter(key)?;
                 if let Some(carried) = &mut self.carried {
-                    let image = |load| if element == 0 { Ok(load) } else { carried.carrier.image(element as usize - 1, load) };
+                    let image = |load| {
+                        if element == 0 {
+                            Ok(load)
+                        } else {
+                            carried.carrier.image(element as usize - 1, load)
+                        }
+                    };
                     let [known, pending] = load.map(image);
-                    self.store.table.pair(place).store(u64::from(known?) << 32 | u64::from(pending?), Ordering::Relaxed);
+                    self.store
+                        .table
+                        .pair(place)
+                        .store(u64::from(known?) << 32 | u64::from(pending?), Ordering::Relaxed);
                 }
             }
         }
@@ -278,7 +354,8 @@ impl Share<'_> {
         Ok(())
     }
 
-    /// Makes room before the first states come: in the order of their hashes they would crowd a table that is smaller than theirs.
+    /// Makes room before the first states come: in the order of their hashes they would crowd a
+    /// table that is smaller than theirs.
     fn reserve(&mut self, states: u64) -> Result<(), Diagnostic> {
         if self.store.table.len() > 0 {
             return Ok(());
@@ -293,13 +370,19 @@ impl Share<'_> {
 
     /// By leaf and number there: the number here.
     fn tuples(&self, there: &Store, values: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u32>>, Diagnostic> {
-        let alike = there.leaves.iter().map(|l| &l.slots).eq(self.store.leaves.iter().map(|l| &l.slots));
+        let alike =
+            there.leaves.iter().map(|l| &l.slots).eq(self.store.leaves.iter().map(|l| &l.slots));
         if !alike || values.len() != self.model.slots().len() {
             return Err(unread(bad("its states have other parts than those of this model")));
         }
         let mut here: Vec<Vec<u32>> = Vec::with_capacity(values.len());
         for (slot, values) in values.iter().enumerate() {
-            here.push(values.iter().map(|bytes| self.portable.import(slot as u32, bytes)).collect::<Result<_, _>>()?);
+            here.push(
+                values
+                    .iter()
+                    .map(|bytes| self.portable.import(slot as u32, bytes))
+                    .collect::<Result<_, _>>()?,
+            );
         }
         let mut tuples = Vec::with_capacity(there.leaves.len());
         let mut row = Vec::new();
@@ -319,28 +402,45 @@ impl Share<'_> {
         Ok(tuples)
     }
 
-    /// What a state that comes next carries: all of it, and what of that waits; nothing if states carry nothing.
+    /// What a state that comes next carries: all of it, and what of that waits; nothing if states
+    /// carry nothing.
     fn loads<R: Read>(&mut self, input: &mut R) -> Result<[u32; 2], Diagnostic> {
         let Some(carried) = &mut self.carried else { return Ok([0; 2]) };
         let length = get(input).map_err(unread)?;
         let mut bytes = Vec::new();
         input.take(length).read_to_end(&mut bytes).map_err(unread)?;
         let bytes = &mut &bytes[..];
-        let loads = [carried.carrier.import(self.processes, bytes)?, carried.carrier.import(self.processes, bytes)?];
-        if bytes.is_empty() { Ok(loads) } else { Err(unread(bad("what a state carries is malformed"))) }
+        let loads = [
+            carried.carrier.import(self.processes, bytes)?,
+            carried.carrier.import(self.processes, bytes)?,
+        ];
+        if bytes.is_empty() {
+            Ok(loads)
+        } else {
+            Err(unread(bad("what a state carries is malformed")))
+        }
     }
 
-    /// The key here of a state there and the element of the group that leads to it, if it is this process's own.
+    /// The key here of a state there and the element of the group that leads to it, if it is this
+    /// process's own.
     fn own(&mut self, reader: &mut Reader, key: u64) -> Result<Option<(u64, u32)>, Diagnostic> {
         reader.there.unpack(key, &mut reader.leaves);
-        for ((here, there), tuples) in self.leaves.iter_mut().zip(&reader.leaves).zip(&reader.tuples) {
-            *here = *tuples.get(*there as usize).ok_or_else(|| unread(bad("a tuple that is not there")))?;
+        for ((here, there), tuples) in
+            self.leaves.iter_mut().zip(&reader.leaves).zip(&reader.tuples)
+        {
+            *here = *tuples
+                .get(*there as usize)
+                .ok_or_else(|| unread(bad("a tuple that is not there")))?;
         }
         self.room()?;
         // Images of tuples are asked for, with symmetries.
         self.expander.follow(&self.store);
         if self.owner_of_leaves()? != self.me {
-            return if reader.mixed { Ok(None) } else { Err(unread(bad("a state of another process"))) };
+            return if reader.mixed {
+                Ok(None)
+            } else {
+                Err(unread(bad("a state of another process")))
+            };
         }
         let leaves = std::mem::take(&mut self.leaves);
         let key = self.settled(|share| {
@@ -357,7 +457,9 @@ impl Share<'_> {
             return Err(unread(bad("a queued state that its layout cannot hold")));
         }
         match self.own(reader, key)? {
-            Some((key, _)) if self.store.table.find(key).is_none() => Err(unread(bad("a queued state that is not stored"))),
+            Some((key, _)) if self.store.table.find(key).is_none() => {
+                Err(unread(bad("a queued state that is not stored")))
+            }
             own => Ok(own.map(|(key, _)| key)),
         }
     }
@@ -400,10 +502,19 @@ mod tests {
 
     fn stamped(process: usize, processes: usize) -> Stamp {
         let (process, processes) = (process as u32, processes as u32);
-        Stamp { fingerprint: "f".into(), run: 1, number: 1, process, processes, symmetries: Group::of(None), leaves: None }
+        Stamp {
+            fingerprint: "f".into(),
+            run: 1,
+            number: 1,
+            process,
+            processes,
+            symmetries: Group::of(None),
+            leaves: None,
+        }
     }
 
-    /// Goes on for so many blocks of so many states with all shares, and delivers what is on the way. Whether it has ended.
+    /// Goes on for so many blocks of so many states with all shares, and delivers what is on the
+    /// way. Whether it has ended.
     fn advance(shares: &mut [Share], blocks: usize, most: usize, random: &mut Random) -> bool {
         let mut left = blocks;
         loop {
@@ -414,7 +525,9 @@ mod tests {
                     share.begin(level);
                 }
                 while share.is_busy() && left > 0 {
-                    share.expand(1 + random.below(most), &mut |parcel| parcels.push((from, parcel))).unwrap();
+                    share
+                        .expand(1 + random.below(most), &mut |parcel| parcels.push((from, parcel)))
+                        .unwrap();
                     left -= 1;
                 }
                 share.close(&mut |parcel| parcels.push((from, parcel)));
@@ -431,8 +544,9 @@ mod tests {
     #[test]
     fn searches_that_are_cut_and_dealt_anew_come_to_the_same_end() {
         let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
-        let mut makers: Vec<Box<dyn Fn() -> HandModel>> =
-            (0..25).map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>).collect();
+        let mut makers: Vec<Box<dyn Fn() -> HandModel>> = (0..25)
+            .map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>)
+            .collect();
         makers.push(Box::new(|| counters(4, 6)));
         makers.push(Box::new(|| ring(6, 3)));
         makers.push(Box::new(|| arcx(0)));
@@ -446,14 +560,19 @@ mod tests {
             loop {
                 let count = 1 + random.below(4);
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
-                let mut shares: Vec<Share> =
-                    models.iter().enumerate().map(|(i, m)| Share::new(m, &options, &budget, None, i, count).unwrap()).collect();
+                let mut shares: Vec<Share> = models
+                    .iter()
+                    .enumerate()
+                    .map(|(i, m)| Share::new(m, &options, &budget, None, i, count).unwrap())
+                    .collect();
                 for (me, share) in shares.iter_mut().enumerate() {
                     if files.is_empty() {
                         share.start().unwrap();
                     }
                     // With as many as before each reads what was its own.
-                    for (i, file) in files.iter().enumerate().filter(|(i, _)| files.len() != count || *i == me) {
+                    for (i, file) in
+                        files.iter().enumerate().filter(|(i, _)| files.len() != count || *i == me)
+                    {
                         expect_sound(&mut &file[..]).unwrap();
                         share.read(&mut &file[..], i % count == me).unwrap();
                     }
@@ -462,17 +581,32 @@ mod tests {
                 let most = 2 + whole.states as usize / 50;
                 let ended = advance(&mut shares, 1 + random.below(16), most, &mut random);
                 if ended {
-                    let sum = |of: &dyn Fn(&Tally) -> u64| shares.iter().map(|s| of(&s.tally())).sum::<u64>();
-                    let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
-                    assert_eq!(found, (whole.states, whole.transitions, whole.deadlocks), "seed {seed}");
-                    assert_eq!(shares.iter().map(|s| s.tally().levels).max(), Some(whole.levels), "seed {seed}");
+                    let sum = |of: &dyn Fn(&Tally) -> u64| {
+                        shares.iter().map(|s| of(&s.tally())).sum::<u64>()
+                    };
+                    let found =
+                        (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
+                    assert_eq!(
+                        found,
+                        (whole.states, whole.transitions, whole.deadlocks),
+                        "seed {seed}"
+                    );
+                    assert_eq!(
+                        shares.iter().map(|s| s.tally().levels).max(),
+                        Some(whole.levels),
+                        "seed {seed}"
+                    );
                     let mut ends = 0;
                     shares.iter().for_each(|s| s.ends(&mut |_, n| ends += n));
                     assert_eq!(ends, whole.deadlocks, "seed {seed}");
                     break;
                 }
                 cuts += 1;
-                files = shares.iter_mut().enumerate().map(|(i, s)| written(s, &stamped(i, count))).collect();
+                files = shares
+                    .iter_mut()
+                    .enumerate()
+                    .map(|(i, s)| written(s, &stamped(i, count)))
+                    .collect();
             }
         }
         assert!(cuts > 60, "{cuts} cuts");

@@ -1,7 +1,9 @@
-//! States that wait, in blocks: a queue of millions that one vector holds is doubled, copied and mostly empty.
+//! States that wait, in blocks: a queue of millions that one vector holds is doubled, copied and
+//! mostly empty.
 //!
-//! In: keys, put in at the end. Out: keys, taken from the end; all of them to be read or changed. Cost: 8 bytes a key and at most one block besides; a block is given back as
-//! soon as it is empty. Invariant: every block is full but the last, and no block is empty.
+//! In: keys, put in at the end. Out: keys, taken from the end; all of them to be read or changed.
+//! Cost: 8 bytes a key and at most one block besides; a block is given back as soon as it is empty.
+//! Invariant: every block is full but the last, and no block is empty.
 
 /// Keys of a block: 64 KiB.
 const BLOCK: usize = 1 << 13;
@@ -128,7 +130,10 @@ mod tests {
             vector.iter_mut().for_each(|key| *key += 1);
             assert_eq!((queue.len(), queue.is_empty()), (vector.len(), vector.is_empty()));
             assert!(queue.iter().eq(&vector));
-            assert!(queue.blocks.len() <= vector.len() / BLOCK + 1 && queue.blocks.iter().all(|block| !block.is_empty()));
+            assert!(
+                queue.blocks.len() <= vector.len() / BLOCK + 1
+                    && queue.blocks.iter().all(|block| !block.is_empty())
+            );
             assert_eq!(vector.iter().copied().collect::<Queue>(), queue);
         }
         while let Some(key) = vector.pop() {

@@ -1,9 +1,11 @@
 //! Hashes of tuples that are the same in all processes of a search, and an order by them.
 //!
-//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of the digests of a tuple's values
-//! ([`mu_model::Portable`]), which says whose a state is ([`super::share`]); the order of two tuples, by which all processes keep the same member of an orbit
-//! ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost: the digest of a value and of a tuple once, then a load. Invariant: the
-//! order is one, whatever the hashes are: tuples with equal hashes go by their bytes.
+//! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of
+//! the digests of a tuple's values ([`mu_model::Portable`]), which says whose a state is
+//! ([`super::share`]); the order of two tuples, by which all processes keep the same member of an
+//! orbit ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost:
+//! the digest of a value and of a tuple once, then a load. Invariant: the order is one, whatever
+//! the hashes are: tuples with equal hashes go by their bytes.
 
 use std::cmp::Ordering;
 
@@ -13,7 +15,10 @@ use mu_model::{Model, Portable};
 
 /// FNV-1a, finished so that all bits spread. Never 0.
 fn hash(seed: u64, bytes: impl Iterator<Item = u8>) -> u64 {
-    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))).max(1)
+    spread(bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    }))
+    .max(1)
 }
 
 /// The finisher of MurmurHash3.
@@ -33,7 +38,9 @@ pub(super) struct Ranks {
 }
 
 fn portable(model: &dyn Model) -> Result<&dyn Portable, Diagnostic> {
-    model.portable().ok_or_else(|| Diagnostic::internal("values of several processes that do not travel"))
+    model
+        .portable()
+        .ok_or_else(|| Diagnostic::internal("values of several processes that do not travel"))
 }
 
 /// Remembers what was found for a number.
@@ -49,13 +56,20 @@ impl Ranks {
     /// Nothing is known of the leaves of a store that has others than before.
     pub fn follow(&mut self, store: &Store) {
         if self.tuples.len() != store.leaves.len() {
-            (self.values, self.tuples) = (vec![Vec::new(); store.homes.len()], vec![Vec::new(); store.leaves.len()]);
+            (self.values, self.tuples) =
+                (vec![Vec::new(); store.homes.len()], vec![Vec::new(); store.leaves.len()]);
         }
     }
 
     /// The hash of a tuple; never 0.
     #[inline]
-    pub fn hash(&mut self, store: &Store, model: &dyn Model, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+    pub fn hash(
+        &mut self,
+        store: &Store,
+        model: &dyn Model,
+        leaf: usize,
+        number: u32,
+    ) -> Result<u64, Diagnostic> {
         match self.tuples[leaf].get(number as usize) {
             Some(&known) if known != 0 => Ok(known),
             _ => self.find(store, model, leaf, number),
@@ -63,7 +77,13 @@ impl Ranks {
     }
 
     #[cold]
-    fn find(&mut self, store: &Store, model: &dyn Model, leaf: usize, number: u32) -> Result<u64, Diagnostic> {
+    fn find(
+        &mut self,
+        store: &Store,
+        model: &dyn Model,
+        leaf: usize,
+        number: u32,
+    ) -> Result<u64, Diagnostic> {
         let mut row = Vec::new();
         store.leaves[leaf].table.read(number, &mut row);
         let mut bytes = Vec::with_capacity(row.len() * 8);
@@ -80,15 +100,32 @@ impl Ranks {
 
     /// Whether one tuple of a leaf comes before another.
     #[inline]
-    pub fn precedes(&mut self, store: &Store, model: &dyn Model, leaf: usize, one: u32, other: u32) -> Result<bool, Diagnostic> {
+    pub fn precedes(
+        &mut self,
+        store: &Store,
+        model: &dyn Model,
+        leaf: usize,
+        one: u32,
+        other: u32,
+    ) -> Result<bool, Diagnostic> {
         let hashes = (self.hash(store, model, leaf, one)?, self.hash(store, model, leaf, other)?);
-        if hashes.0 != hashes.1 || one == other { Ok(hashes.0 < hashes.1) } else { Ok(by_bytes(store, model, leaf, one, other)?.is_lt()) }
+        if hashes.0 != hashes.1 || one == other {
+            Ok(hashes.0 < hashes.1)
+        } else {
+            Ok(by_bytes(store, model, leaf, one, other)?.is_lt())
+        }
     }
 }
 
 /// The order of the bytes of two tuples, value by value.
 #[cold]
-fn by_bytes(store: &Store, model: &dyn Model, leaf: usize, one: u32, other: u32) -> Result<Ordering, Diagnostic> {
+fn by_bytes(
+    store: &Store,
+    model: &dyn Model,
+    leaf: usize,
+    one: u32,
+    other: u32,
+) -> Result<Ordering, Diagnostic> {
     let (leaf, mut rows) = (&store.leaves[leaf], [Vec::new(), Vec::new()]);
     leaf.table.read(one, &mut rows[0]);
     leaf.table.read(other, &mut rows[1]);
@@ -116,7 +153,9 @@ mod tests {
         let numbers = [0, 1].map(|process| {
             let value = |n: u32| if process == 0 { n } else { 99 - n };
             let mut numbers = vec![0; 100];
-            (0..100).map(value).for_each(|v| numbers[v as usize] = stores[process].intern(&[v, 0])[0]);
+            (0..100)
+                .map(value)
+                .for_each(|v| numbers[v as usize] = stores[process].intern(&[v, 0])[0]);
             numbers
         });
         assert_ne!(numbers[0], numbers[1]);
@@ -126,13 +165,21 @@ mod tests {
         let mut later = 0;
         for a in 0..100 {
             for b in 0..100 {
-                let orders = [0, 1].map(|p| ranks[p].precedes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap());
+                let orders = [0, 1].map(|p| {
+                    ranks[p]
+                        .precedes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b])
+                        .unwrap()
+                });
                 assert_eq!(orders[0], orders[1], "{a} and {b}");
-                let back = ranks[0].precedes(&stores[0], &model, leaf, numbers[0][b], numbers[0][a]).unwrap();
+                let back = ranks[0]
+                    .precedes(&stores[0], &model, leaf, numbers[0][b], numbers[0][a])
+                    .unwrap();
                 assert_eq!(orders[0] as u8 + back as u8, u8::from(a != b));
                 later += u32::from(orders[0] && a > b);
                 // Without hashes that differ it is an order as well.
-                let bytes = [0, 1].map(|p| by_bytes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap());
+                let bytes = [0, 1].map(|p| {
+                    by_bytes(&stores[p], &model, leaf, numbers[p][a], numbers[p][b]).unwrap()
+                });
                 assert_eq!((bytes[0], bytes[0].is_eq()), (bytes[1], a == b));
             }
         }

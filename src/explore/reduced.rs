@@ -1,8 +1,11 @@
-//! Expansion with steps left out: what [`super::stubborn`] chooses, taken back where the proviso fails.
+//! Expansion with steps left out: what [`super::stubborn`] chooses, taken back where the proviso
+//! fails.
 //!
-//! In: a state's steps. Out: those of the groups that were chosen, and the labels of the others. A set that puts visible groups off is kept only if a step of it leads to a
-//! later level; if none does, the set is taken that holds them. Cost: a copy of the state's steps.
-//! Invariant: a state without steps keeps having none, one with steps of which an end is to be kept keeps at least one.
+//! In: a state's steps. Out: those of the groups that were chosen, and the labels of the others. A
+//! set that puts visible groups off is kept only if a step of it leads to a later level; if none
+//! does, the set is taken that holds them. Cost: a copy of the state's steps. Invariant: a state
+//! without steps keeps having none, one with steps of which an end is to be kept keeps at least
+//! one.
 
 use super::cache::{Expander, Halt, Successor};
 use super::store::Store;
@@ -30,7 +33,8 @@ impl<'m> Expander<'m> {
         self.chooser.as_mut().map(|c| std::mem::take(&mut c.saved)).unwrap_or_default()
     }
 
-    /// Leaves out the steps of groups that are not chosen; what is left out is kept if that may have to be taken back.
+    /// Leaves out the steps of groups that are not chosen; what is left out is kept if that may
+    /// have to be taken back.
     fn reduce(&mut self, store: &Store, key: u64, levels: bool, out: &mut Vec<Successor>) {
         self.left_out.clear();
         let Some(chooser) = &mut self.chooser else { return };
@@ -55,12 +59,19 @@ impl<'m> Expander<'m> {
         });
     }
 
-    /// Steps of a state, each label and target once; targets are representatives if there are confluent groups. Steps that come first are alone.
-    pub fn successors(&mut self, store: &Store, key: u64, out: &mut Vec<Successor>) -> Result<(), Halt> {
+    /// Steps of a state, each label and target once; targets are representatives if there are
+    /// confluent groups. Steps that come first are alone.
+    pub fn successors(
+        &mut self,
+        store: &Store,
+        key: u64,
+        out: &mut Vec<Successor>,
+    ) -> Result<(), Halt> {
         self.successors_by_level(store, key, None, out)
     }
 
-    /// The same; with a test of keys, steps may be left out that are put off, if a step that is taken leads to a state that passes.
+    /// The same; with a test of keys, steps may be left out that are put off, if a step that is
+    /// taken leads to a state that passes.
     pub fn successors_by_level(
         &mut self,
         store: &Store,
@@ -71,7 +82,9 @@ impl<'m> Expander<'m> {
         self.all_steps(store, key, out)?;
         self.reduce(store, key, later.is_some(), out);
         self.finish(store, out)?;
-        if self.chooser.as_ref().is_some_and(|c| c.rests) && !later.is_some_and(|later| out.iter().any(|s| later(s.key))) {
+        if self.chooser.as_ref().is_some_and(|c| c.rests)
+            && !later.is_some_and(|later| out.iter().any(|s| later(s.key)))
+        {
             if let Some(chooser) = &mut self.chooser {
                 chooser.fall_back();
             }

@@ -39,8 +39,9 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Gives each thread consecutive blocks; they come in descending order. States that were found together are alike, so a thread has what it needs for a block
-    /// in its caches from the one before.
+    /// Gives each thread consecutive blocks; they come in descending order. States that were found
+    /// together are alike, so a thread has what it needs for a block in its caches from the one
+    /// before.
     pub fn share(&mut self, blocks: Vec<Block>, threads: usize) {
         let each = blocks.len().div_ceil(threads).max(1);
         self.shares = (0..threads).map(|_| VecDeque::new()).collect();
@@ -48,7 +49,8 @@ impl Round {
             self.shares[i / each].push_back(block);
         }
     }
-    /// The next block of a thread; if its own are done, the last one of the thread that has the most.
+    /// The next block of a thread; if its own are done, the last one of the thread that has the
+    /// most.
     pub fn claim(&mut self, thread: usize) -> Option<Block> {
         if let Some(block) = self.shares.get_mut(thread).and_then(VecDeque::pop_front) {
             return Some(block);
@@ -59,11 +61,18 @@ impl Round {
     pub fn take_back(&mut self) {
         self.todo.extend(self.shares.drain(..).rev().flat_map(|share| share.into_iter().rev()));
     }
-    /// An error of a model, or the limit that it met. Of several errors the one with the first place is kept, whatever thread was first.
+    /// An error of a model, or the limit that it met. Of several errors the one with the first
+    /// place is kept, whatever thread was first.
     pub fn fail(&mut self, error: Diagnostic) {
         match error.stop {
             Some(stop) => self.stop = Some(stop),
-            None if self.error.as_ref().is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) => self.error = Some(error),
+            None if self
+                .error
+                .as_ref()
+                .is_none_or(|e| (error.span, &error.message) < (e.span, &e.message)) =>
+            {
+                self.error = Some(error)
+            }
             None => {}
         }
     }
@@ -89,7 +98,10 @@ mod tests {
                     seen.push(block.first);
                 }
                 seen.sort_unstable();
-                assert!(seen.iter().copied().eq(0..count), "{count} blocks, {threads} threads: {seen:?}");
+                assert!(
+                    seen.iter().copied().eq(0..count),
+                    "{count} blocks, {threads} threads: {seen:?}"
+                );
             }
         }
     }
@@ -108,7 +120,10 @@ mod tests {
     fn what_was_not_claimed_comes_back_in_descending_order() {
         let mut round = Round::default();
         round.share(blocks(6), 2);
-        assert_eq!((round.claim(0).map(|b| b.first), round.claim(1).map(|b| b.first)), (Some(0), Some(3)));
+        assert_eq!(
+            (round.claim(0).map(|b| b.first), round.claim(1).map(|b| b.first)),
+            (Some(0), Some(3))
+        );
         round.take_back();
         assert!(round.todo.iter().map(|b| b.first).eq([5, 4, 2, 1]));
         assert!(round.claim(0).is_none());

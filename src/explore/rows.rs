@@ -1,7 +1,9 @@
-//! Rows of a transition system while a search goes on: states get numbers level by level, in the order of their first transition.
+//! Rows of a transition system while a search goes on: states get numbers level by level, in the
+//! order of their first transition.
 //!
-//! In: the transitions of a level, block by block. Out: the next level in the order of its numbers, and by the end an [`Lts`]. Cost: a
-//! lookup a transition. Invariant: numbers do not depend on which thread expanded what.
+//! In: the transitions of a level, block by block. Out: the next level in the order of its numbers,
+//! and by the end an [`Lts`]. Cost: a lookup a transition. Invariant: numbers do not depend on
+//! which thread expanded what.
 
 use std::sync::atomic::Ordering;
 
@@ -41,11 +43,22 @@ impl Rows {
         let end = self.labels.len() as u64;
         self.offsets.resize(states as usize + 1, end);
         let texts = (0..model.label_count()).map(|l| model.label_text(LabelId::new(l))).collect();
-        Lts { initial: StateId(0), offsets: self.offsets, labels: self.labels, targets: self.targets, table: Labels { texts } }
+        Lts {
+            initial: StateId(0),
+            offsets: self.offsets,
+            labels: self.labels,
+            targets: self.targets,
+            table: Labels { texts },
+        }
     }
 
-    /// Numbers the targets of a level in the order of their first edge; returns the next level in that order.
-    pub fn number(&mut self, store: &Store, mut edges: Vec<Edges>) -> Result<Vec<Vec<u64>>, Diagnostic> {
+    /// Numbers the targets of a level in the order of their first edge; returns the next level in
+    /// that order.
+    pub fn number(
+        &mut self,
+        store: &Store,
+        mut edges: Vec<Edges>,
+    ) -> Result<Vec<Vec<u64>>, Diagnostic> {
         edges.sort_unstable_by_key(|e| e.first);
         let mut next: Vec<Vec<u64>> = Vec::new();
         // The number kept with a state is one more than its own, 0 meaning none.
@@ -53,14 +66,21 @@ impl Rows {
         for block in edges {
             let mut at = 0;
             for part in block.targets.chunks(BATCH) {
-                std::hint::black_box(part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))));
+                std::hint::black_box(
+                    part.iter().fold(0, |acc, &key| acc ^ store.table.touch(store.table.hash(key))),
+                );
                 for &key in part {
-                    let place = store.table.find(key).ok_or_else(|| Diagnostic::new(Stage::Internal, "a target is not in the store"))?;
+                    let place = store.table.find(key).ok_or_else(|| {
+                        Diagnostic::new(Stage::Internal, "a target is not in the store")
+                    })?;
                     let number = store.table.number(place);
                     let mut n = number.load(Ordering::Relaxed);
                     if n == 0 {
                         if count == u32::MAX {
-                            return Err(Diagnostic::new(Stage::Unsupported, "a labelled transition system of 2^32 states or more"));
+                            return Err(Diagnostic::new(
+                                Stage::Unsupported,
+                                "a labelled transition system of 2^32 states or more",
+                            ));
                         }
                         count += 1;
                         n = count;

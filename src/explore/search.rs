@@ -1,14 +1,18 @@
 //! Parallel breadth-first search.
 //!
-//! In: a model and a goal. Out: counts, and what the goal asks to store. A level of states is divided into blocks, which the threads claim one by
-//! one; new states go to blocks of the next level. In the hot path threads share only the lock-free table of states. When the
-//! table is crowded or the store's layout must change, the threads finish what they can and meet at a barrier, one makes room, and the level
-//! continues (a *round*). The threads live as long as the search, so that a model's workers and the caches stay warm.
+//! In: a model and a goal. Out: counts, and what the goal asks to store. A level of states is
+//! divided into blocks, which the threads claim one by one; new states go to blocks of the next
+//! level. In the hot path threads share only the lock-free table of states. When the
+//! table is crowded or the store's layout must change, the threads finish what they can and meet at
+//! a barrier, one makes room, and the level continues (a *round*). The threads live as long as the
+//! search, so that a model's workers and the caches stay warm.
 //!
-//! Invariants: a state is expanded once; a state whose expansion ends early leaves no trace in the counts; the counts do not depend on
-//! which thread did what. A panic in a worker ends the search with an internal error.
+//! Invariants: a state is expanded once; a state whose expansion ends early leaves no trace in the
+//! counts; the counts do not depend on which thread did what. A panic in a worker ends the search
+//! with an internal error.
 //!
-//! The next level is a list of keys, 8 bytes a state of that level; the store is not needed to find them again.
+//! The next level is a list of keys, 8 bytes a state of that level; the store is not needed to find
+//! them again.
 
 use mu_base::host::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,15 +68,18 @@ pub(crate) struct Goal<'a> {
     pub keep_dead: bool,
     /// What the entries of the store have with them (zeros); numbers if the transitions are kept.
     pub payload: Payload,
-    /// Carry annotations along the steps: then a state is expanded again when it gets more of them. See [`super::annotate`].
+    /// Carry annotations along the steps: then a state is expanded again when it gets more of
+    /// them. See [`super::annotate`].
     pub annotator: Option<&'a dyn Annotator>,
-    /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at its end as well.
+    /// Keep checkpoints; of searches that count or annotate only. One that annotates is kept at
+    /// its end as well.
     pub keeper: Option<&'a dyn Keeper>,
     /// Leave out steps that do not matter; for searches that look for something or annotate.
     pub stubborn: Option<&'a Stubborn<'a>>,
     /// Where states go that memory has no room for; of searches that count only.
     pub spill: Option<Spill<'a>>,
-    /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and look for nothing.
+    /// Keep one state of each orbit; for searches that keep neither transitions nor levels, and
+    /// look for nothing.
     pub symmetries: Option<&'a Symmetries>,
 }
 
@@ -154,7 +161,11 @@ pub(crate) fn run(
 }
 
 /// Refuses a checkpoint of another kind of search, and a model that this one is not for.
-fn expect_searchable(model: &dyn Model, restored: Option<&Restored>, goal: &Goal<'_>) -> Result<(), Diagnostic> {
+fn expect_searchable(
+    model: &dyn Model,
+    restored: Option<&Restored>,
+    goal: &Goal<'_>,
+) -> Result<(), Diagnostic> {
     if restored.is_some_and(|r| r.records.is_some() != goal.annotator.is_some()) {
         return Err(Diagnostic::new(Stage::File, "the checkpoint is of another kind of search"));
     }
@@ -185,7 +196,14 @@ pub(crate) fn run_from(
             }
             (r.store, Some((r.todo, r.next, r.counts)))
         }
-        None => (Store::new(model, options.expected_states, if goal.edges { Payload::Number } else { goal.payload }), None),
+        None => (
+            Store::new(
+                model,
+                options.expected_states,
+                if goal.edges { Payload::Number } else { goal.payload },
+            ),
+            None,
+        ),
     };
     let shared = Shared {
         model,
@@ -217,8 +235,8 @@ pub(crate) fn run_from(
             let shared = &shared;
             scope.spawn(move || shared.help(number));
         }
-        let result =
-            catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued, lane))).unwrap_or_else(|panic| Err(internal(&panic)));
+        let result = catch_unwind(AssertUnwindSafe(|| shared.coordinate(helpers, queued, lane)))
+            .unwrap_or_else(|panic| Err(internal(&panic)));
         held!(shared.gate.lock()).quit = true;
         shared.opened.notify_all();
         result
@@ -249,7 +267,11 @@ pub(crate) fn run_from(
         key_bits: store.key_bits(),
         part_values: store.leaves.iter().map(|l| l.table.len() as u64).collect(),
         slot_values: Vec::new(),
-        partial_order: PartialOrder::of(goal.stubborn.is_some(), shared.futile.load(Ordering::Relaxed), search.saved),
+        partial_order: PartialOrder::of(
+            goal.stubborn.is_some(),
+            shared.futile.load(Ordering::Relaxed),
+            search.saved,
+        ),
         cache,
     };
     let lts = search.lts.map(|rows| rows.finish(model, outcome.states));
@@ -269,8 +291,14 @@ pub(crate) fn run_from(
 
 /// The panic of a worker as an error of ours.
 pub fn internal(panic: &(dyn std::any::Any + Send)) -> Diagnostic {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    Diagnostic::new(Stage::Internal, format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")))
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    Diagnostic::new(
+        Stage::Internal,
+        format!("a worker of the exploration panicked: {}", text.unwrap_or("no message")),
+    )
 }
 
 /// Blocks of a level with the numbers of their first states, the last one first.
@@ -322,7 +350,9 @@ impl<'a> Shared<'a> {
                 }
                 seen = gate.round;
             }
-            let done = catch_unwind(AssertUnwindSafe(|| self.work(local.get_or_insert_with(|| Local::new(self, number)))));
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                self.work(local.get_or_insert_with(|| Local::new(self, number)))
+            }));
             if let Err(panic) = done {
                 local = None;
                 self.fail(internal(&*panic));
@@ -341,7 +371,12 @@ impl<'a> Shared<'a> {
     }
 
     /// One round with all threads, or alone if it is small.
-    pub(super) fn round(&'a self, helpers: usize, local: &mut Local<'a>, blocks: Vec<Block>) -> Round {
+    pub(super) fn round(
+        &'a self,
+        helpers: usize,
+        local: &mut Local<'a>,
+        blocks: Vec<Block>,
+    ) -> Round {
         let small = blocks.len() < 2;
         self.pause.store(false, Ordering::Relaxed);
         held!(self.round.lock()).share(blocks, helpers + 1);
@@ -380,13 +415,16 @@ impl<'a> Shared<'a> {
         local.lane = lane.or(local.lane);
         let blocks = |keys: Vec<u64>| keys.chunks(BLOCK).map(<[u64]>::to_vec).collect::<Vec<_>>();
         let (initial, mut frontier, mut ahead, before) = match queued {
-            Some((todo, next, counts)) => (counts.initial, blocks(todo), blocks(next), Some(counts)),
+            Some((todo, next, counts)) => {
+                (counts.initial, blocks(todo), blocks(next), Some(counts))
+            }
             None => {
                 let initial = self.enter(&mut local)?;
                 (initial, vec![vec![initial]], Vec::new(), None)
             }
         };
-        let mut account = Account { lts: self.goal.edges.then(Rows::new), initial, ..Account::default() };
+        let mut account =
+            Account { lts: self.goal.edges.then(Rows::new), initial, ..Account::default() };
         let mut statistics = CacheStatistics::default();
         if let Some(before) = before {
             account.transitions = before.transitions;
@@ -404,7 +442,8 @@ impl<'a> Shared<'a> {
             account.level_count += 1;
             self.level.store(account.level_count, Ordering::Relaxed);
             self.waiting.store(frontier.iter().map(|f| f.len() as u64).sum(), Ordering::Relaxed);
-            account.frontier_bytes = account.frontier_bytes.max(frontier.iter().map(|f| f.capacity() as u64 * 8).sum());
+            account.frontier_bytes =
+                account.frontier_bytes.max(frontier.iter().map(|f| f.capacity() as u64 * 8).sum());
             kept += frontier.iter().map(|f| f.len() as u64).sum::<u64>();
             if kept <= self.goal.levels {
                 account.levels.push(frontier.concat());
@@ -416,7 +455,10 @@ impl<'a> Shared<'a> {
             let mut next: Vec<Vec<u64>> = std::mem::take(&mut ahead);
             let mut edges: Vec<Edges> = Vec::new();
             // Rounds of the level.
-            while !todo.is_empty() && account.stop == Stop::Complete && (account.hits.is_empty() || self.goal.annotator.is_none()) {
+            while !todo.is_empty()
+                && account.stop == Stop::Complete
+                && (account.hits.is_empty() || self.goal.annotator.is_none())
+            {
                 let mut round = self.round(helpers, &mut local, todo);
                 if let Some(error) = round.error {
                     return Err(error);
@@ -436,7 +478,15 @@ impl<'a> Shared<'a> {
                 if let Some(stop) = round.stop {
                     account.stop = stop;
                 }
-                self.maintain(&mut local, round.overflow, round.unplaced, &mut todo, &mut next, &mut edges, &mut account)?;
+                self.maintain(
+                    &mut local,
+                    round.overflow,
+                    round.unplaced,
+                    &mut todo,
+                    &mut next,
+                    &mut edges,
+                    &mut account,
+                )?;
                 if let Some(keeper) = self.goal.keeper
                     && account.hits.is_empty()
                     && (account.stop != Stop::Complete || keeper.due())
@@ -454,8 +504,13 @@ impl<'a> Shared<'a> {
                 }));
                 next = rows.number(&held!(self.store.read()), edges)?;
             }
-            self.futile.fetch_or(account.saved.is_futile(kept, account.transitions), Ordering::Relaxed);
-            frontier = if account.stop == Stop::Complete && account.hits.is_empty() { next } else { Vec::new() };
+            self.futile
+                .fetch_or(account.saved.is_futile(kept, account.transitions), Ordering::Relaxed);
+            frontier = if account.stop == Stop::Complete && account.hits.is_empty() {
+                next
+            } else {
+                Vec::new()
+            };
         }
         if let (Some(keeper), Some(_)) = (self.goal.keeper, self.goal.annotator)
             && account.hits.is_empty()
@@ -468,7 +523,13 @@ impl<'a> Shared<'a> {
     }
 
     /// Hands the search to a keeper of checkpoints.
-    fn keep(&self, keeper: &dyn Keeper, todo: &[Block], next: &[Vec<u64>], account: &Account) -> Result<(), Diagnostic> {
+    fn keep(
+        &self,
+        keeper: &dyn Keeper,
+        todo: &[Block],
+        next: &[Vec<u64>],
+        account: &Account,
+    ) -> Result<(), Diagnostic> {
         let store = held!(self.store.read());
         let annotations = match self.goal.annotator.map(|a| a.save()).transpose() {
             Err(error) if error.stage == Stage::Unsupported => return keeper.miss(&error),
@@ -513,7 +574,12 @@ impl<'a> Shared<'a> {
                             store.table.number(place).store(1, Ordering::Relaxed);
                         }
                         if let Some(annotator) = self.goal.annotator {
-                            self.bring(&store, local.lane.as_deref_mut(), place, annotator.initial())?;
+                            self.bring(
+                                &store,
+                                local.lane.as_deref_mut(),
+                                place,
+                                annotator.initial(),
+                            )?;
                         }
                     }
                     return Ok(key);
@@ -545,18 +611,37 @@ impl<'a> Shared<'a> {
             return Err(too_many());
         }
         // With symmetries the numbers of the leaves' values must last.
-        let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) { store.unfit_leaf() } else { None };
+        let split = if self.goal.symmetries.is_none() && (store.table.crowded() || overflow) {
+            store.unfit_leaf()
+        } else {
+            None
+        };
         let wanted = overflow || split.is_some() || store.table.crowded() && store.could_be_short();
-        // Packing anew has all states twice in memory for a while. To ask how much there is takes longer than a small level.
+        // Packing anew has all states twice in memory for a while. To ask how much there is takes
+        // longer than a small level.
         let affordable = wanted && fits(store.table.bytes());
         if overflow && !affordable {
             account.stop = Stop::Memory;
         } else if affordable {
-            let blocks = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
-            let targets = edges.iter_mut().flat_map(|e| e.targets.iter_mut()).chain(unplaced.iter_mut().map(|u| &mut u.0));
-            let hits = account.hits.iter_mut().flat_map(|h| std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key)));
-            let levels = account.levels.iter_mut().flatten().chain(account.dead.iter_mut().map(|d| &mut d.0));
-            let held = blocks.chain(targets).chain(hits).chain(levels).chain(std::iter::once(&mut account.initial));
+            let blocks =
+                todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(next.iter_mut().flatten());
+            let targets = edges
+                .iter_mut()
+                .flat_map(|e| e.targets.iter_mut())
+                .chain(unplaced.iter_mut().map(|u| &mut u.0));
+            let hits = account.hits.iter_mut().flat_map(|h| {
+                std::iter::once(&mut h.source).chain(h.step.as_mut().map(|s| &mut s.key))
+            });
+            let levels = account
+                .levels
+                .iter_mut()
+                .flatten()
+                .chain(account.dead.iter_mut().map(|d| &mut d.0));
+            let held = blocks
+                .chain(targets)
+                .chain(hits)
+                .chain(levels)
+                .chain(std::iter::once(&mut account.initial));
             store.replan(held, split);
         }
         while store.table.crowded() || !unplaced.is_empty() {
@@ -672,14 +757,23 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Expands a block, up to the first state that cannot be; that and the rest go back to `mine.todo`. Returns the states expanded.
+    /// Expands a block, up to the first state that cannot be; that and the rest go back to
+    /// `mine.todo`. Returns the states expanded.
     fn expand(&self, store: &Store, local: &mut Local<'a>, block: Block, mine: &mut Round) -> u64 {
-        let mut edges = self.goal.edges.then(|| Edges { first: block.first, counts: Vec::new(), labels: Vec::new(), targets: Vec::new() });
+        let mut edges = self.goal.edges.then(|| Edges {
+            first: block.first,
+            counts: Vec::new(),
+            labels: Vec::new(),
+            targets: Vec::new(),
+        });
         let mut hit = false;
         let mut expanded = block.keys.len();
         for (i, &key) in block.keys.iter().enumerate() {
             let found = &mut local.found;
-            let orbit = match local.expander.orbit(store, key, None).and_then(|n| local.expander.successors(store, key, found).map(|()| n))
+            let orbit = match local
+                .expander
+                .orbit(store, key, None)
+                .and_then(|n| local.expander.successors(store, key, found).map(|()| n))
             {
                 Ok(orbit) => orbit,
                 Err(halt) => {
@@ -729,7 +823,8 @@ impl<'a> Shared<'a> {
         expanded as u64
     }
 
-    /// Ends a thread's part of a round at a state that cannot be expanded yet, or at all: it and what follows wait again.
+    /// Ends a thread's part of a round at a state that cannot be expanded yet, or at all: it and
+    /// what follows wait again.
     pub(super) fn put_back(&self, halt: Halt, block: &Block, at: usize, mine: &mut Round) {
         match halt {
             Halt::Overflow => mine.overflow = true,
@@ -738,7 +833,8 @@ impl<'a> Shared<'a> {
         self.leave(block, at, mine);
     }
 
-    /// Leaves a block at a state: it and what follows wait for the next round, for which all threads come back.
+    /// Leaves a block at a state: it and what follows wait for the next round, for which all
+    /// threads come back.
     pub(super) fn leave(&self, block: &Block, at: usize, mine: &mut Round) {
         self.pause.store(true, Ordering::Relaxed);
         mine.todo.push(Block { first: block.first + at as u64, keys: block.keys[at..].to_vec() });
@@ -748,7 +844,9 @@ impl<'a> Shared<'a> {
     fn flush(&self, store: &Store, local: &mut Local<'a>, mine: &mut Round) {
         local.hashes.clear();
         local.hashes.extend(local.batch.iter().map(|&key| store.table.hash(key)));
-        std::hint::black_box(local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)));
+        std::hint::black_box(
+            local.hashes.iter().fold(0, |acc, &hash| acc ^ store.table.touch(hash)),
+        );
         let mut new = 0;
         for (key, &hash) in local.batch.drain(..).zip(&local.hashes) {
             match store.table.insert_hashed(hash) {
@@ -781,6 +879,9 @@ pub(super) fn add(to: &mut CacheStatistics, from: CacheStatistics) {
 
 /// A field of the root cannot be wider.
 pub(crate) fn too_many() -> Diagnostic {
-    Diagnostic::new(Stage::Unsupported, "more distinct values in one part of the state vector than a 31-bit index can number")
-        .note("split the component that has them into several")
+    Diagnostic::new(
+        Stage::Unsupported,
+        "more distinct values in one part of the state vector than a 31-bit index can number",
+    )
+    .note("split the component that has them into several")
 }

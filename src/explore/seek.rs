@@ -1,11 +1,14 @@
-//! Shortest paths to several states or steps of a kind, and to divergence: infinitely many hidden steps in a row.
+//! Shortest paths to several states or steps of a kind, and to divergence: infinitely many hidden
+//! steps in a row.
 //!
-//! In: a model and what to look for. Out: paths, the shortest first, each to another place. Breadth-first on the store of [`Lazy`], in one thread,
-//! with the step by which each state was met first (12 bytes a state), so that as many paths as wanted cost one search; for a single one
-//! [`super::find`] is faster and uses all threads. For divergence all states are met, the cycles of hidden steps are found as strongly connected
-//! components (Tarjan, 1972, with a stack of its own), and each component gives the state of it that is met first with a shortest
-//! cycle through it. Confluent steps are taken as any others.
-//! Invariant: each path starts at the initial vector and takes steps of the model.
+//! In: a model and what to look for. Out: paths, the shortest first, each to another place.
+//! Breadth-first on the store of [`Lazy`], in one thread, with the step by which each state was met
+//! first (12 bytes a state), so that as many paths as wanted cost one search; for a single one
+//! [`super::find`] is faster and uses all threads. For divergence all states are met, the cycles of
+//! hidden steps are found as strongly connected components (Tarjan, 1972, with a stack of its own),
+//! and each component gives the state of it that is met first with a shortest cycle through it.
+//! Confluent steps are taken as any others. Invariant: each path starts at the initial vector and
+//! takes steps of the model.
 
 use super::find::PathStep;
 use super::stubborn::{Aim, PartialOrder, Stubborn};
@@ -61,7 +64,9 @@ struct Search<'m> {
 
 impl Search<'_> {
     fn meet(&mut self, from: u32, steps: &[Step]) {
-        for (group, label, _) in steps.iter().filter(|s| s.2.index() >= self.parents.len()).collect::<Vec<_>>() {
+        for (group, label, _) in
+            steps.iter().filter(|s| s.2.index() >= self.parents.len()).collect::<Vec<_>>()
+        {
             self.parents.push((from, *group, *label));
         }
     }
@@ -72,7 +77,11 @@ impl Search<'_> {
         let mut steps = Vec::new();
         while at != 0 {
             let (before, group, label) = self.parents[at as usize];
-            steps.push(PathStep { label, group: group as usize, state: self.lazy.vector(StateId(at)) });
+            steps.push(PathStep {
+                label,
+                group: group as usize,
+                state: self.lazy.vector(StateId(at)),
+            });
             at = before;
         }
         steps.reverse();
@@ -81,7 +90,13 @@ impl Search<'_> {
 }
 
 /// Looks for up to `most` ways.
-pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sought<'_>, most: usize) -> Result<Seen, Diagnostic> {
+pub fn seek(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    sought: Sought<'_>,
+    most: usize,
+) -> Result<Seen, Diagnostic> {
     let options = options.without_confluence();
     // Several steps of a kind, and cycles, may rest on the order of all steps.
     let stubborn = match sought {
@@ -117,9 +132,15 @@ pub fn seek(model: &dyn Model, options: &Options, budget: &Budget, sought: Sough
                 ways.push(Way { steps: search.way(state.0), back_to: None });
             }
             Sought::Step(test) => {
-                for (group, label, target) in steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - ways.len()) {
+                for (group, label, target) in
+                    steps.iter().filter(|s| test(s.0 as usize, s.1)).take(most - ways.len())
+                {
                     let mut path = search.way(state.0);
-                    path.push(PathStep { label: *label, group: *group as usize, state: search.lazy.vector(*target) });
+                    path.push(PathStep {
+                        label: *label,
+                        group: *group as usize,
+                        state: search.lazy.vector(*target),
+                    });
                     ways.push(Way { steps: path, back_to: None });
                 }
             }
@@ -187,9 +208,16 @@ impl Search<'_> {
             self.lazy.steps(StateId(pair[0]), &mut found)?;
             let step = found.iter().find(|s| s.1 == LabelId::TAU && s.2.0 == pair[1]);
             let Some((group, label, to)) = step else {
-                return Err(Diagnostic::new(mu_base::Stage::Internal, "a step of a cycle is not a step"));
+                return Err(Diagnostic::new(
+                    mu_base::Stage::Internal,
+                    "a step of a cycle is not a step",
+                ));
             };
-            steps.push(PathStep { label: *label, group: *group as usize, state: self.lazy.vector(*to) });
+            steps.push(PathStep {
+                label: *label,
+                group: *group as usize,
+                state: self.lazy.vector(*to),
+            });
         }
         Ok(Way { steps, back_to })
     }
@@ -212,8 +240,11 @@ impl Graph {
     /// The least state of each strongly connected component with a cycle, ascending.
     fn cyclic(&self) -> Vec<u32> {
         let found = components(self);
-        let round = |component: &&[u32]| component.len() > 1 || self.of(component[0]).contains(&component[0]);
-        let mut out: Vec<u32> = found.iter().filter(round).filter_map(|c| c.iter().copied().min()).collect();
+        let round = |component: &&[u32]| {
+            component.len() > 1 || self.of(component[0]).contains(&component[0])
+        };
+        let mut out: Vec<u32> =
+            found.iter().filter(round).filter_map(|c| c.iter().copied().min()).collect();
         out.sort_unstable();
         out
     }
@@ -241,7 +272,8 @@ mod tests {
 
     /// Deadlocks by a naive pass over the whole transition system.
     fn naive_deadlocks(model: &dyn Model) -> Vec<usize> {
-        let (_, lts) = explore_lts(model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let (_, lts) =
+            explore_lts(model, &Options::default(), &Budget::default(), &Silent).unwrap();
         let mut depth = vec![usize::MAX; lts.state_count()];
         depth[0] = 0;
         let mut queue = VecDeque::from([0usize]);
@@ -253,7 +285,10 @@ mod tests {
                 }
             }
         }
-        let mut out: Vec<usize> = (0..lts.state_count()).filter(|&s| lts.offsets[s] == lts.offsets[s + 1]).map(|s| depth[s]).collect();
+        let mut out: Vec<usize> = (0..lts.state_count())
+            .filter(|&s| lts.offsets[s] == lts.offsets[s + 1])
+            .map(|s| depth[s])
+            .collect();
         out.sort_unstable();
         out
     }
@@ -262,11 +297,21 @@ mod tests {
     fn all_deadlocks_by_shortest_paths() {
         let mut met = 0;
         for seed in 0..200 {
-            let model = random(seed, Shape { slots: 4, values: 3, components: 2, groups: 5, labels: 3 });
-            let seen = seek(&model, &Options::default(), &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+            let model =
+                random(seed, Shape { slots: 4, values: 3, components: 2, groups: 5, labels: 3 });
+            let seen = seek(
+                &model,
+                &Options::default(),
+                &Budget::default(),
+                Sought::Deadlock(&|_| true),
+                usize::MAX,
+            )
+            .unwrap();
             let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
             assert_eq!(lengths, naive_deadlocks(&model), "seed {seed}");
-            let found = find(&model, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found =
+                find(&model, &Options::default(), &Budget::default(), &Silent, Target::Deadlock)
+                    .unwrap();
             assert_eq!(found.path.map(|p| p.len()), lengths.first().copied(), "seed {seed}");
             met += usize::from(lengths.len() > 1);
             for way in &seen.ways {
@@ -284,7 +329,9 @@ mod tests {
         for step in &way.steps {
             let steps = evaluated.steps(step.group as u32, &at).unwrap().clone();
             let fits = |i: usize| {
-                steps.labels[i] == step.label && mu_model::evaluated::after(model, step.group as u32, &at, &steps, i) == step.state
+                steps.labels[i] == step.label
+                    && mu_model::evaluated::after(model, step.group as u32, &at, &steps, i)
+                        == step.state
             };
             assert!((0..steps.labels.len()).any(fits), "seed {seed}");
             at.clone_from(&step.state);
@@ -300,14 +347,24 @@ mod tests {
         // 0 -a-> 1 -b-> 2 -tau-> 3 -tau-> 2; 1 -tau-> 4 -tau-> 5 (no cycle).
         let mut model = HandModel::new();
         let x = model.slot("x", 0, true, 0);
-        for (label, from, to) in [("a", 0, 1), ("b", 1, 2), ("tau", 2, 3), ("tau", 3, 2), ("tau", 1, 4), ("tau", 4, 5)] {
+        for (label, from, to) in
+            [("a", 0, 1), ("b", 1, 2), ("tau", 2, 3), ("tau", 3, 2), ("tau", 1, 4), ("tau", 4, 5)]
+        {
             model.group(label, &[(x, from)], &[], &[x], move |_, e| e.step(label, &[to]));
         }
-        let seen = seek(&model, &Options::default(), &Budget::default(), Sought::Divergence, 5).unwrap();
+        let seen =
+            seek(&model, &Options::default(), &Budget::default(), Sought::Divergence, 5).unwrap();
         assert_eq!(seen.ways.len(), 1);
         assert_eq!((seen.ways[0].steps.len(), seen.ways[0].back_to), (4, Some(2)));
         real(&model, &seen.ways[0], 0);
-        let step = seek(&model, &Options::default(), &Budget::default(), Sought::Step(&|_, l| model.label_text(l) == "b"), 5).unwrap();
+        let step = seek(
+            &model,
+            &Options::default(),
+            &Budget::default(),
+            Sought::Step(&|_, l| model.label_text(l) == "b"),
+            5,
+        )
+        .unwrap();
         assert_eq!(step.ways.iter().map(|w| w.steps.len()).collect::<Vec<_>>(), [2]);
     }
 }

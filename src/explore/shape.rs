@@ -1,11 +1,14 @@
 //! The tree of a store: which leaves share a field of the key, chosen from a sample of the states.
 //!
-//! In: how many values the leaves have, indices of leaves of some states. Out: inner nodes, each a pair of subtrees, and the fields with the bits that they need.
-//! While the fields do not fit side by side, the pair is folded that saves most bits. All pairs are compared on a small part of the sample; the values of the
-//! pair that seems best are counted in all of it, and from them those in all states are estimated, before it is taken or another is better.
+//! In: how many values the leaves have, indices of leaves of some states. Out: inner nodes, each a
+//! pair of subtrees, and the fields with the bits that they need. While the fields do not fit side
+//! by side, the pair is folded that saves most bits. All pairs are compared on a small part of the
+//! sample; the values of the pair that seems best are counted in all of it, and from them those in
+//! all states are estimated, before it is taken or another is better.
 //!
-//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each pair that seems best. Invariant: a leaf is in one field; a node's
-//! children have smaller numbers if they are nodes.
+//! Cost: pairs of leaves times [`compared`], and a pass over the sample for each pair that seems
+//! best. Invariant: a leaf is in one field; a node's children have smaller numbers if they are
+//! nodes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,8 +39,9 @@ pub(super) fn compared(leaves: usize) -> usize {
     (4_000_000 / (leaves * leaves).max(1)).clamp(256, 20_000)
 }
 
-/// How many values all states have, of which a sample has some, each so many times: by those that it has once and twice, after Chao: "Nonparametric
-/// estimation of the number of classes in a population" (1984). No more than there are states.
+/// How many values all states have, of which a sample has some, each so many times: by those that
+/// it has once and twice, after Chao: "Nonparametric estimation of the number of classes in a
+/// population" (1984). No more than there are states.
 fn in_all(times: &[u32], states: u64) -> usize {
     let with = |n: u32| times.iter().filter(|t| **t == n).count() as u64;
     let (once, twice) = (with(1), with(2));
@@ -74,10 +78,16 @@ impl Chooser {
     /// About how many values two fields have together.
     fn pair(&self, a: usize, b: usize) -> Pair {
         let (x, y) = (&self.tops[a].column, &self.tops[b].column);
-        let found = x.iter().zip(y).step_by(self.stride).collect::<HashSet<_, ahash::RandomState>>().len();
-        // With nearly as many values as there are states in the sample, it has more of them in all states.
+        let found =
+            x.iter().zip(y).step_by(self.stride).collect::<HashSet<_, ahash::RandomState>>().len();
+        // With nearly as many values as there are states in the sample, it has more of them in all
+        // states.
         let wide = found * 4 > self.few;
-        let values = if wide { found.max((found as u64 * self.expected / self.few.max(1) as u64) as usize) } else { found };
+        let values = if wide {
+            found.max((found as u64 * self.expected / self.few.max(1) as u64) as usize)
+        } else {
+            found
+        };
         Pair { a, b, values, counted: false }
     }
 
@@ -90,8 +100,8 @@ impl Chooser {
         pair.values as u64 * NODE_SHARE > self.expected
     }
 
-    /// The pair that saves most bits, of small ones rather than of large ones: so the tree is flat, and a step changes few nodes. A wide one saves nothing worth
-    /// having.
+    /// The pair that saves most bits, of small ones rather than of large ones: so the tree is flat,
+    /// and a step changes few nodes. A wide one saves nothing worth having.
     fn best(&self) -> Option<usize> {
         let worth = |p: &Pair| {
             let (a, b) = (self.tops[p.a].bits, self.tops[p.b].bits);
@@ -121,9 +131,15 @@ impl Chooser {
     }
 }
 
-/// The children of the inner nodes, and the fields: `counts` are the values of the leaves so far, `margin` is how many bits more inner nodes get, the table is going
-/// to be made for `expected` states.
-pub(super) fn choose(counts: &[usize], sample: &[Vec<u32>], margin: u32, expected: u64) -> (Vec<[Child; 2]>, Vec<Top>) {
+/// The children of the inner nodes, and the fields: `counts` are the values of the leaves so far,
+/// `margin` is how many bits more inner nodes get, the table is going to be made for `expected`
+/// states.
+pub(super) fn choose(
+    counts: &[usize],
+    sample: &[Vec<u32>],
+    margin: u32,
+    expected: u64,
+) -> (Vec<[Child; 2]>, Vec<Top>) {
     let leaf = |l: usize| {
         let bits = bits_for(counts[l]).clamp(1, 31);
         Top { child: Child::Leaf(l as u32), bits, column: sample.iter().map(|s| s[l]).collect() }
@@ -137,7 +153,10 @@ pub(super) fn choose(counts: &[usize], sample: &[Vec<u32>], margin: u32, expecte
     while chooser.bits(2) > KEY_BITS && chooser.tops.len() > 2 {
         if chooser.pairs.is_empty() {
             let count = chooser.tops.len();
-            chooser.pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b))).map(|(a, b)| chooser.pair(a, b)).collect();
+            chooser.pairs = (0..count)
+                .flat_map(|a| (a + 1..count).map(move |b| (a, b)))
+                .map(|(a, b)| chooser.pair(a, b))
+                .collect();
         }
         let Some(at) = chooser.best() else { break };
         let pair = chooser.pairs[at];
@@ -145,7 +164,8 @@ pub(super) fn choose(counts: &[usize], sample: &[Vec<u32>], margin: u32, expecte
         let (column, times) = joined(&a.column, &b.column);
         if !pair.counted {
             let values = if chooser.is_wide(&pair) { pair.values } else { times.len() };
-            chooser.pairs[at] = Pair { values: values.max(in_all(&times, expected)), counted: true, ..pair };
+            chooser.pairs[at] =
+                Pair { values: values.max(in_all(&times, expected)), counted: true, ..pair };
             continue;
         }
         // A field with little room is better than a node with a value for each few states.
@@ -167,7 +187,8 @@ mod tests {
 
     #[test]
     fn what_goes_together_is_folded_first() {
-        // Twelve leaves of a hundred values: those of a pair are equal, the pairs know nothing of each other.
+        // Twelve leaves of a hundred values: those of a pair are equal, the pairs know nothing of
+        // each other.
         let mut random = Random::new(7);
         let sample: Vec<Vec<u32>> = (0..5000)
             .map(|_| {

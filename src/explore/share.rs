@@ -1,14 +1,21 @@
-//! One process's share of a search that several processes make together; whoever drives it moves the parcels between them.
+//! One process's share of a search that several processes make together; whoever drives it moves
+//! the parcels between them.
 //!
-//! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level from the others. Out: parcels for the others,
-//! counts of the states that are this process's own. A state belongs to a process by a hash that is the same everywhere: of the digests of its
-//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images of its leaves, so that all members of an orbit
-//! belong to one process. All processes keep the same member of an orbit ([`super::ranks`]). The store, the group caches and the symmetries are those of the search on one machine ([`super::search`]); what differs is
-//! that successors of others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is split), and that one thread does it all.
+//! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level
+//! from the others. Out: parcels for the others, counts of the states that are this process's own.
+//! A state belongs to a process by a hash that is the same everywhere: of the digests of its
+//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images
+//! of its leaves, so that all members of an orbit belong to one process. All processes keep the
+//! same member of an orbit ([`super::ranks`]). The store, the group caches and the symmetries are
+//! those of the search on one machine ([`super::search`]); what differs is that successors of
+//! others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is
+//! split), and that one thread does it all.
 //!
-//! Cost: beside the search itself an addition for each successor ([`super::told`]), and for each one of another process what it differs in from the one sent before it, and the
-//! bytes of a parcel; those met lately are neither stored nor sent again. Invariants: each state is stored and expanded by one process, once; a process expands a level only when whoever
-//! drives it knows that the level has arrived whole ([`Share::begin`]); so the counts are those of one process.
+//! Cost: beside the search itself an addition for each successor ([`super::told`]), and for each
+//! one of another process what it differs in from the one sent before it, and the bytes of a
+//! parcel; those met lately are neither stored nor sent again. Invariants: each state is stored and
+//! expanded by one process, once; a process expands a level only when whoever drives it knows that
+//! the level has arrived whole ([`Share::begin`]); so the counts are those of one process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,8 +44,9 @@ use mu_model::{Model, Portable};
 const RECENT: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
 /// Most slots of a leaf where no symmetries are used.
 const WIDEST: usize = 8;
-/// The table grows in large steps while it takes less than this part of the memory allowed. It is less than in a search by one process, since what it has then is
-/// filled by half: several processes are there for what one has no room for.
+/// The table grows in large steps while it takes less than this part of the memory allowed. It is
+/// less than in a search by one process, since what it has then is filled by half: several
+/// processes are there for what one has no room for.
 const GENEROUS: u64 = 24;
 
 /// What a share holds and did.
@@ -80,7 +88,8 @@ pub struct Share<'m> {
     pub(super) quest: Quest<'m>,
     /// What the states carry.
     pub(super) carried: Option<Carried<'m>>,
-    /// What is done with the edges, how many states were taken away, and how many have something that lasts.
+    /// What is done with the edges, how many states were taken away, and how many have something
+    /// that lasts.
     pub(super) edges: Option<Edges>,
     pub(super) taken: u64,
     pub(super) lasting: u64,
@@ -94,7 +103,8 @@ pub struct Share<'m> {
     pub(super) ahead: BTreeMap<u64, Queue>,
     /// Of one later level, not stored yet.
     pub(super) pending: Vec<u64>,
-    /// Successors of the states expanded last, whosever they are, with the sum and the leaves of each if these are known.
+    /// Successors of the states expanded last, whosever they are, with the sum and the leaves of
+    /// each if these are known.
     batch: Vec<u64>,
     sums: Vec<u64>,
     members: Vec<u32>,
@@ -111,16 +121,30 @@ pub struct Share<'m> {
     pub(super) surplus: u64,
     /// Deadlocks, with the sizes of their orbits.
     pub(super) dead: Vec<(u64, u64)>,
-    /// Whether every state stored was expanded and counted, or is queued: not between the expansion of a state and the use of what it gave.
+    /// Whether every state stored was expanded and counted, or is queued: not between the
+    /// expansion of a state and the use of what it gave.
     pub(super) whole: bool,
 }
 
-/// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they are whole components, which these map to each other.
-pub(super) fn store(model: &dyn Model, options: &Options, with_symmetries: bool, payload: Payload) -> Store {
-    if let Some(dealt) = options.leaves.as_ref().and_then(|l| l.dealt.as_ref()).filter(|_| !with_symmetries) {
+/// An empty store. Its leaves last, so wide ones are parted from the start; with symmetries they
+/// are whole components, which these map to each other.
+pub(super) fn store(
+    model: &dyn Model,
+    options: &Options,
+    with_symmetries: bool,
+    payload: Payload,
+) -> Store {
+    if let Some(dealt) =
+        options.leaves.as_ref().and_then(|l| l.dealt.as_ref()).filter(|_| !with_symmetries)
+    {
         return Store::of_leaves(model.slots().len(), dealt, options.expected_states, payload);
     }
-    Store::in_parts(model, options.expected_states, payload, if with_symmetries { usize::MAX } else { WIDEST })
+    Store::in_parts(
+        model,
+        options.expected_states,
+        payload,
+        if with_symmetries { usize::MAX } else { WIDEST },
+    )
 }
 
 /// A parcel for a process.
@@ -152,8 +176,11 @@ impl<'m> Share<'m> {
         processes: usize,
     ) -> Result<Self, Diagnostic> {
         let portable = model.portable().ok_or_else(|| {
-            Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot go to other processes")
-                .note("search it in one process, without `--processes` and `--cluster`")
+            Diagnostic::new(
+                Stage::Unsupported,
+                "the values of this kind of model cannot go to other processes",
+            )
+            .note("search it in one process, without `--processes` and `--cluster`")
         })?;
         let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes.saturating_mul(4)));
         let store = store(model, options, symmetries.is_some(), Payload::None);
@@ -165,7 +192,9 @@ impl<'m> Share<'m> {
             budget: budget.clone(),
             me,
             processes,
-            expander: Expander::new(model, memo, options).with_symmetries(symmetries).among_processes(Told::new(leaves, telling)),
+            expander: Expander::new(model, memo, options)
+                .with_symmetries(symmetries)
+                .among_processes(Told::new(leaves, telling)),
             found: Vec::new(),
             quest: Quest::default(),
             carried: None,
@@ -255,7 +284,8 @@ impl<'m> Share<'m> {
         }
     }
 
-    /// Expands up to so many states of the level that was begun. `send` gets parcels for the level after it; by the end of the level, all of them.
+    /// Expands up to so many states of the level that was begun. `send` gets parcels for the level
+    /// after it; by the end of the level, all of them.
     ///
     /// # Errors
     /// Those of the model; a limit on the memory.
@@ -286,7 +316,10 @@ impl<'m> Share<'m> {
             self.room()?;
             // Keys change with the layout.
             let (key, orbit) = self.settled(|share| {
-                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = *share
+                    .now
+                    .last()
+                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 let orbit = share.expander.orbit(&share.store, key, None)?;
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok((key, orbit))
@@ -343,7 +376,8 @@ impl<'m> Share<'m> {
         if self.pending.len() >= BATCH { self.place(self.level + 1) } else { Ok(()) }
     }
 
-    /// Puts the state in `leaves`, with what it brings, into the parcel for its owner, which goes when it is full.
+    /// Puts the state in `leaves`, with what it brings, into the parcel for its owner, which goes
+    /// when it is full.
     pub(super) fn post(
         &mut self,
         owner: usize,
@@ -351,7 +385,9 @@ impl<'m> Share<'m> {
         send: &mut dyn FnMut(Parcel),
     ) -> Result<(), Diagnostic> {
         self.tally.sent += 1;
-        if let Some(parcel) = self.senders[owner].add(&self.store, self.portable, &self.leaves, load)? {
+        if let Some(parcel) =
+            self.senders[owner].add(&self.store, self.portable, &self.leaves, load)?
+        {
             self.tally.sent_bytes += parcel.len() as u64;
             send((owner, parcel));
         }
@@ -385,14 +421,27 @@ impl<'m> Share<'m> {
         Ok(())
     }
 
-    fn take_in(&mut self, receiver: &mut Receiver, (from, level): (usize, u64), parcel: &[u8]) -> Result<(), Diagnostic> {
+    fn take_in(
+        &mut self,
+        receiver: &mut Receiver,
+        (from, level): (usize, u64),
+        parcel: &[u8],
+    ) -> Result<(), Diagnostic> {
         let mut parcel = receiver.open(parcel)?;
         loop {
-            let carrier = self.carried.as_mut().filter(|_| self.edges.is_none()).map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
-            let Some(load) = receiver.next(&self.store, self.portable, &mut parcel, carrier)? else { break };
+            let carrier = self
+                .carried
+                .as_mut()
+                .filter(|_| self.edges.is_none())
+                .map(|c| (&mut *c.carrier as &mut dyn Carrier, from));
+            let Some(load) = receiver.next(&self.store, self.portable, &mut parcel, carrier)?
+            else {
+                break;
+            };
             self.room()?;
             // Of its orbit it is the member that is kept here as well.
-            let key = self.settled(|share| Ok(share.packer.pack(&share.store, &receiver.state)?))?;
+            let key =
+                self.settled(|share| Ok(share.packer.pack(&share.store, &receiver.state)?))?;
             self.pending.push(key);
             if let Some(carried) = self.carried.as_mut().filter(|_| self.edges.is_none()) {
                 carried.brought.push(load);
@@ -404,7 +453,8 @@ impl<'m> Share<'m> {
         self.place(level)
     }
 
-    /// Shows the deadlocks found here, up to a million, each with the number of states that it stands for.
+    /// Shows the deadlocks found here, up to a million, each with the number of states that it
+    /// stands for.
     pub fn ends(&self, see: &mut dyn FnMut(&[u32], u64)) {
         self.dead.iter().for_each(|(key, orbit)| see(&self.store.vector(*key), *orbit));
     }
@@ -416,14 +466,18 @@ impl<'m> Share<'m> {
             states: stored + self.surplus,
             stored,
             waiting: self.now.len() as u64,
-            values_sent: self.tally.values_sent + self.senders.iter().map(|s| s.values_sent).sum::<u64>(),
+            values_sent: self.tally.values_sent
+                + self.senders.iter().map(|s| s.values_sent).sum::<u64>(),
             store_bytes: self.store.bytes(),
             ..self.tally
         }
     }
 
     /// Does something that may need another layout of the store, until it has it.
-    pub(super) fn settled<T>(&mut self, mut action: impl FnMut(&mut Self) -> Result<T, Halt>) -> Result<T, Diagnostic> {
+    pub(super) fn settled<T>(
+        &mut self,
+        mut action: impl FnMut(&mut Self) -> Result<T, Halt>,
+    ) -> Result<T, Diagnostic> {
         for _ in 0..64 {
             self.expander.follow(&self.store);
             match action(self) {
@@ -437,7 +491,10 @@ impl<'m> Share<'m> {
     }
 
     pub(super) fn fits(&self, more: u64) -> bool {
-        self.budget.limits().max_memory.is_none_or(|m| mu_base::limits::resident_bytes() + more <= m)
+        self.budget
+            .limits()
+            .max_memory
+            .is_none_or(|m| mu_base::limits::resident_bytes() + more <= m)
     }
 
     /// Packs all states anew. All of them are twice in memory for a while.
@@ -447,14 +504,17 @@ impl<'m> Share<'m> {
         }
         let ahead = self.ahead.values_mut().flat_map(Queue::iter_mut);
         let dead = self.dead.iter_mut().map(|d| &mut d.0);
-        let met = self.quest.hits.iter_mut().chain(self.history.values_mut().flat_map(Queue::iter_mut));
+        let met =
+            self.quest.hits.iter_mut().chain(self.history.values_mut().flat_map(Queue::iter_mut));
         let found = self.pending.iter_mut().chain(self.batch.iter_mut());
-        self.store.replan(self.now.iter_mut().chain(ahead).chain(found).chain(dead).chain(met), None);
+        self.store
+            .replan(self.now.iter_mut().chain(ahead).chain(found).chain(dead).chain(met), None);
         self.recent = nothing_recent();
         Ok(())
     }
 
-    /// Makes room for more states where that is needed. Not between the expansion of a state and the use of what it gave.
+    /// Makes room for more states where that is needed. Not between the expansion of a state and
+    /// the use of what it gave.
     pub(super) fn room(&mut self) -> Result<(), Diagnostic> {
         if !self.store.table.crowded() {
             return Ok(());
@@ -469,7 +529,11 @@ impl<'m> Share<'m> {
         if !self.fits(self.store.table.growth_bytes()) {
             return Err(Diagnostic::stopped(Stop::Memory));
         }
-        let generous = self.budget.limits().max_memory.is_none_or(|m| self.store.table.bytes() <= m / GENEROUS);
+        let generous = self
+            .budget
+            .limits()
+            .max_memory
+            .is_none_or(|m| self.store.table.bytes() <= m / GENEROUS);
         self.store.table.grow(Growth { generous, helpers: 0 });
         Ok(())
     }
@@ -489,7 +553,9 @@ impl<'m> Share<'m> {
         }
         self.hashes.clear();
         self.hashes.extend(self.pending.iter().map(|&key| self.store.table.hash(key)));
-        std::hint::black_box(self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)));
+        std::hint::black_box(
+            self.hashes.iter().fold(0, |acc, &hash| acc ^ self.store.table.touch(hash)),
+        );
         let mut fresh = self.ahead.remove(&level).unwrap_or_default();
         let mut result = Ok(());
         let mut new = 0;
@@ -501,19 +567,19 @@ impl<'m> Share<'m> {
                         fresh.push(key);
                         if self.quest.sought.is_some() {
                             // None has so many levels that four bytes do not tell them apart.
-                            self.store.table.number(place).store(level as u32 + 1, Ordering::Relaxed);
+                            self.store
+                                .table
+                                .number(place)
+                                .store(level as u32 + 1, Ordering::Relaxed);
                         }
                     }
                     Insert::Old(_) => {}
                     Insert::Full => {
                         self.store.table.add_len(std::mem::take(&mut new));
                         let growth = Growth { generous: false, helpers: 0 };
-                        if self
-                            .budget
-                            .limits()
-                            .max_memory
-                            .is_some_and(|m| mu_base::limits::resident_bytes() + self.store.table.growth_bytes() > m)
-                        {
+                        if self.budget.limits().max_memory.is_some_and(|m| {
+                            mu_base::limits::resident_bytes() + self.store.table.growth_bytes() > m
+                        }) {
                             result = Err(Diagnostic::stopped(Stop::Memory));
                         } else {
                             self.store.table.grow(growth);
@@ -532,7 +598,8 @@ impl<'m> Share<'m> {
         result
     }
 
-    /// The process that a state belongs to; if that is another one, its leaves are in `leaves` then.
+    /// The process that a state belongs to; if that is another one, its leaves are in `leaves`
+    /// then.
     pub(super) fn owner(&mut self, key: u64) -> Result<usize, Diagnostic> {
         let sum = if self.near.go_to(&self.store, key) {
             self.expander.sum_of(&self.store, &self.near.leaves).map_err(settled)
@@ -550,7 +617,10 @@ impl<'m> Share<'m> {
 
     /// The same of the successor found at a place.
     pub(super) fn owner_at(&mut self, i: usize) -> Result<usize, Diagnostic> {
-        let (sums, members) = (std::mem::take(&mut self.expander.told.sums), std::mem::take(&mut self.expander.members));
+        let (sums, members) = (
+            std::mem::take(&mut self.expander.told.sums),
+            std::mem::take(&mut self.expander.members),
+        );
         let owner = self.owner_among(&sums, &members, i, self.found[i].key);
         (self.expander.told.sums, self.expander.members) = (sums, members);
         owner
@@ -558,7 +628,13 @@ impl<'m> Share<'m> {
 
     /// The same of a state whose sum and leaves are at a place of these, if there are any.
     #[inline]
-    fn owner_among(&mut self, sums: &[u64], members: &[u32], at: usize, key: u64) -> Result<usize, Diagnostic> {
+    fn owner_among(
+        &mut self,
+        sums: &[u64],
+        members: &[u32],
+        at: usize,
+        key: u64,
+    ) -> Result<usize, Diagnostic> {
         let width = self.leaves.len();
         let leaves = members.get(at * width..(at + 1) * width).filter(|leaves| !leaves.is_empty());
         let sum = match (sums.get(at), leaves) {
@@ -587,7 +663,8 @@ impl<'m> Share<'m> {
         for &(leaf, old) in &self.near.left {
             let (leaf, new) = (leaf as usize, self.near.leaves[leaf as usize]);
             if self.expander.told.tells(leaf) {
-                let part = |number| self.expander.part_of(&self.store, leaf, number).map_err(settled);
+                let part =
+                    |number| self.expander.part_of(&self.store, leaf, number).map_err(settled);
                 let [new, old] = [new, old].map(part);
                 sum = sum.wrapping_add(new?).wrapping_sub(old?);
             }
@@ -614,11 +691,17 @@ impl<'m> Share<'m> {
     }
 
     /// The parts that the leaves of a state have in the hash, added up by class.
-    pub(super) fn parts_of(&mut self, key: u64, classes: &[usize], sums: &mut [u64]) -> Result<(), Diagnostic> {
+    pub(super) fn parts_of(
+        &mut self,
+        key: u64,
+        classes: &[usize],
+        sums: &mut [u64],
+    ) -> Result<(), Diagnostic> {
         self.store.unpack(key, &mut self.leaves);
         sums.fill(0);
         for leaf in 0..self.leaves.len() {
-            let part = self.expander.part_of(&self.store, leaf, self.leaves[leaf]).map_err(settled)?;
+            let part =
+                self.expander.part_of(&self.store, leaf, self.leaves[leaf]).map_err(settled)?;
             sums[classes[leaf]] = sums[classes[leaf]].wrapping_add(part);
         }
         Ok(())
@@ -638,8 +721,11 @@ mod tests {
     fn together(models: &[HandModel], options: &Options) -> Vec<Tally> {
         let count = models.len();
         let budget = Budget::default();
-        let mut shares: Vec<Share> =
-            models.iter().enumerate().map(|(i, m)| Share::new(m, options, &budget, None, i, count).unwrap()).collect();
+        let mut shares: Vec<Share> = models
+            .iter()
+            .enumerate()
+            .map(|(i, m)| Share::new(m, options, &budget, None, i, count).unwrap())
+            .collect();
         shares.iter_mut().for_each(|s| s.start().unwrap());
         let mut level = 0;
         while shares.iter().any(|s| s.levels().next().is_some()) {
@@ -662,8 +748,9 @@ mod tests {
     #[test]
     fn shares_add_up_to_the_search_of_one_process() {
         let shape = Shape { slots: 5, values: 4, components: 3, groups: 9, labels: 3 };
-        let mut makers: Vec<Box<dyn Fn() -> HandModel>> =
-            (0..40).map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>).collect();
+        let mut makers: Vec<Box<dyn Fn() -> HandModel>> = (0..40)
+            .map(|seed| Box::new(move || random(seed, shape)) as Box<dyn Fn() -> HandModel>)
+            .collect();
         makers.push(Box::new(|| counters(4, 6)));
         makers.push(Box::new(|| ring(6, 3)));
         makers.push(Box::new(|| arcx(0)));
@@ -675,13 +762,24 @@ mod tests {
                 let models: Vec<HandModel> = (0..count).map(|_| maker()).collect();
                 // Some leaves tell, other ones each time; of one process all.
                 let leaves = Store::in_parts(&models[0], 0, Payload::None, WIDEST).leaves.len();
-                let telling = (0..leaves as u32).filter(|leaf| (leaf + at as u32).is_multiple_of(count as u32)).collect();
-                let options = Options { leaves: Some(Leaves { dealt: None, telling }), ..options.clone() };
+                let telling = (0..leaves as u32)
+                    .filter(|leaf| (leaf + at as u32).is_multiple_of(count as u32))
+                    .collect();
+                let options =
+                    Options { leaves: Some(Leaves { dealt: None, telling }), ..options.clone() };
                 let shares = together(&models, &options);
                 let sum = |of: &dyn Fn(&Tally) -> u64| shares.iter().map(of).sum::<u64>();
                 let found = (sum(&|t| t.states), sum(&|t| t.transitions), sum(&|t| t.deadlocks));
-                assert_eq!(found, (whole.states, whole.transitions, whole.deadlocks), "model {at}, {count} processes");
-                assert_eq!(shares.iter().map(|t| t.levels).max(), Some(whole.levels), "model {at}, {count} processes");
+                assert_eq!(
+                    found,
+                    (whole.states, whole.transitions, whole.deadlocks),
+                    "model {at}, {count} processes"
+                );
+                assert_eq!(
+                    shares.iter().map(|t| t.levels).max(),
+                    Some(whole.levels),
+                    "model {at}, {count} processes"
+                );
                 sent += sum(&|t| t.sent);
             }
         }
@@ -692,7 +790,10 @@ mod tests {
     fn shares_are_alike_in_size() {
         let models: Vec<HandModel> = (0..5).map(|_| arcx(1)).collect();
         let shares = together(&models, &Options::default());
-        let (least, most) = (shares.iter().map(|t| t.states).min().unwrap(), shares.iter().map(|t| t.states).max().unwrap());
+        let (least, most) = (
+            shares.iter().map(|t| t.states).min().unwrap(),
+            shares.iter().map(|t| t.states).max().unwrap(),
+        );
         assert!(most - least < least / 20, "{least} to {most}");
     }
 
@@ -714,7 +815,9 @@ mod tests {
         }
         parcels.retain(|p| p.len() > 8);
         assert!(!parcels.is_empty());
-        let takes = |bytes: &[u8]| Share::new(&model, &options, &budget, None, 0, 2).unwrap().receive(1, 1, bytes).is_ok();
+        let takes = |bytes: &[u8]| {
+            Share::new(&model, &options, &budget, None, 0, 2).unwrap().receive(1, 1, bytes).is_ok()
+        };
         let mut random = Random::new(3);
         let mut refused = 0;
         for _ in 0..2000 {
@@ -738,7 +841,9 @@ mod tests {
         let mut share = Share::new(&model, &options, &budget, None, 0, 2).unwrap();
         share.receive(1, 1, first).unwrap();
         let leaves = share.leaves.len();
-        let mask: Vec<u8> = (0..leaves.div_ceil(8)).map(|byte| u8::MAX >> (8 * (byte + 1)).saturating_sub(leaves)).collect();
+        let mask: Vec<u8> = (0..leaves.div_ceil(8))
+            .map(|byte| u8::MAX >> (8 * (byte + 1)).saturating_sub(leaves))
+            .collect();
         let state = |tuple: u8| [vec![1], mask.clone(), vec![tuple], vec![1; leaves - 1]].concat();
         share.receive(1, 1, &state(1)).unwrap();
         assert!(share.receive(1, 1, &state(127)).is_err(), "a tuple that never came is taken");

@@ -1,17 +1,22 @@
 //! How a state becomes a 63-bit key, and back: a lossless compressed tree with a wide root.
 //!
-//! In: vectors of `u32` slots. Out: keys for [`super::table`]. The slots are dealt to *leaves* (at first the parallel components); each
-//! leaf interns its tuple of values into an index. The indices are packed side by side into one word, the root. Where they do not fit,
-//! pairs of subtrees are folded into *inner nodes* (tables of index pairs), after Laarman, van de Pol, Weber: "Parallel Recursive State
-//! Compression for Free" (SPIN 2011). The departure: the root is as wide as a word allows, so that for most models the tree is one level
-//! deep and a step of a few components changes the key by one addition.
+//! In: vectors of `u32` slots. Out: keys for [`super::table`]. The slots are dealt to *leaves* (at
+//! first the parallel components); each leaf interns its tuple of values into an index. The indices
+//! are packed side by side into one word, the root. Where they do not fit, pairs of subtrees are
+//! folded into *inner nodes* (tables of index pairs), after Laarman, van de Pol, Weber: "Parallel
+//! Recursive State Compression for Free" (SPIN 2011). The departure: the root is as wide as a word
+//! allows, so that for most models the tree is one level deep and a step of a few components
+//! changes the key by one addition.
 //!
-//! Field widths and the shape of the tree are not known up front: they follow the tables' counts and a sample of the states ([`super::shape`]). When an
-//! index outgrows its field a worker reports [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. While the tree is good it stays, and only the
-//! bits move ([`Store::widen`]). Fields get all bits that are left over, so this happens a few times a run, mostly when there are few states. A leaf that has nearly as
-//! many values as there are states compresses nothing; it is split in two.
+//! Field widths and the shape of the tree are not known up front: they follow the tables' counts
+//! and a sample of the states ([`super::shape`]). When an index outgrows its field a worker reports
+//! [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. While the tree is
+//! good it stays, and only the bits move ([`Store::widen`]). Fields get all bits that are left
+//! over, so this happens a few times a run, mostly when there are few states. A leaf that has
+//! nearly as many values as there are states compresses nothing; it is split in two.
 //!
-//! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the layout).
+//! Invariant: two vectors have the same key if and only if they are equal (under one epoch of the
+//! layout).
 
 use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
@@ -82,16 +87,26 @@ struct Node {
 
 /// States that lie elsewhere, and are packed anew with those of the table.
 pub(crate) trait Outside {
-    /// Gives each state its new key. `convert` takes the old one; if the new layout cannot hold it, it says its leaves, which are the answer then, and nothing
-    /// has changed.
-    fn repack(&mut self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>>;
+    /// Gives each state its new key. `convert` takes the old one; if the new layout cannot hold it,
+    /// it says its leaves, which are the answer then, and nothing has changed.
+    fn repack(
+        &mut self,
+        old: &Table,
+        new: &Table,
+        convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
+    ) -> Result<(), Vec<u32>>;
 }
 
 /// Nowhere else.
 struct Nowhere;
 
 impl Outside for Nowhere {
-    fn repack(&mut self, _: &Table, _: &Table, _: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>> {
+    fn repack(
+        &mut self,
+        _: &Table,
+        _: &Table,
+        _: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
+    ) -> Result<(), Vec<u32>> {
         Ok(())
     }
 }
@@ -133,7 +148,8 @@ pub(crate) struct Store {
     pub homes: Vec<(u32, u32)>,
     /// Of each leaf, the field that it is under, and whether it is that field itself.
     pub field_of: Vec<(u32, bool)>,
-    /// Of each field, the inner nodes under it, from its root down: a node has a greater number than its children.
+    /// Of each field, the inner nodes under it, from its root down: a node has a greater number
+    /// than its children.
     members: Vec<Vec<u32>>,
     /// Of each leaf, bits of the inner nodes above it.
     above: Vec<Vec<u64>>,
@@ -156,7 +172,8 @@ impl Store {
         Self::in_parts(model, expected, payload, usize::MAX)
     }
 
-    /// The same with leaves of at most so many slots from the start, alike in every store of this model: for those whose leaves cannot be split later.
+    /// The same with leaves of at most so many slots from the start, alike in every store of this
+    /// model: for those whose leaves cannot be split later.
     pub fn in_parts(model: &dyn Model, expected: u64, payload: Payload, most: usize) -> Self {
         let slots = model.slots().len();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
@@ -165,7 +182,9 @@ impl Store {
         let leaves: Vec<Vec<u32>> = components
             .iter()
             .flat_map(|&c| {
-                let own: Vec<u32> = (0..slots as u32).filter(|&s| model.slots()[s as usize].component == c).collect();
+                let own: Vec<u32> = (0..slots as u32)
+                    .filter(|&s| model.slots()[s as usize].component == c)
+                    .collect();
                 // As even as can be.
                 let size = own.len().div_ceil(own.len().div_ceil(most).max(1)).max(1);
                 own.chunks(size).map(<[u32]>::to_vec).collect::<Vec<_>>()
@@ -176,7 +195,10 @@ impl Store {
 
     /// An empty store with these leaves, in which each slot is once.
     pub fn of_leaves(slots: usize, leaves: &[Vec<u32>], expected: u64, payload: Payload) -> Self {
-        let leaves = leaves.iter().map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.clone() }).collect();
+        let leaves = leaves
+            .iter()
+            .map(|slots| Leaf { table: LeafTable::new(slots.len()), slots: slots.clone() })
+            .collect();
         let mut store = Self {
             epoch: 0,
             leaves,
@@ -196,8 +218,8 @@ impl Store {
         store
     }
 
-    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin` more bits for inner nodes;
-    /// the table is going to be made for `expected` states.
+    /// Lays out the root from the leaves' counts and a sample of states (leaf indices); `margin`
+    /// more bits for inner nodes; the table is going to be made for `expected` states.
     fn shape(&mut self, sample: &[Vec<u32>], margin: u32, expected: u64) {
         self.epoch += 1;
         self.homes = vec![(0, 0); self.slots];
@@ -208,25 +230,38 @@ impl Store {
         }
         let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
         let (nodes, tops) = shape::choose(&counts, sample, margin, expected);
-        self.nodes = nodes.into_iter().map(|children| Node { children, table: PairTable::new() }).collect();
+        self.nodes =
+            nodes.into_iter().map(|children| Node { children, table: PairTable::new() }).collect();
         let needs: Vec<(Child, u32, f64)> = tops
             .iter()
             .map(|t| match t.child {
-                Child::Leaf(l) => (t.child, t.bits, (1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64),
+                Child::Leaf(l) => (
+                    t.child,
+                    t.bits,
+                    (1u64 << t.bits) as f64 / self.leaves[l as usize].table.len().max(1) as f64,
+                ),
                 Child::Node(_) => (t.child, t.bits, NODE_ROOM),
             })
             .collect();
         self.lay_out(&needs, expected);
     }
 
-    /// Lays fields side by side: what each indexes, the bits that it needs, how often what is there fits into it. Keys are to be so short that entries are, if they can
-    /// be. Spare bits go where an index is nearest to its field's end.
+    /// Lays fields side by side: what each indexes, the bits that it needs, how often what is there
+    /// fits into it. Keys are to be so short that entries are, if they can be. Spare bits go
+    /// where an index is nearest to its field's end.
     fn lay_out(&mut self, needs: &[(Child, u32, f64)], expected: u64) {
         let needed = needs.iter().map(|n| n.1).sum::<u32>();
-        let total = short_bits(expected).filter(|&most| needed + SHORT_SPARE <= most).unwrap_or(KEY_BITS).min(KEY_BITS);
+        let total = short_bits(expected)
+            .filter(|&most| needed + SHORT_SPARE <= most)
+            .unwrap_or(KEY_BITS)
+            .min(KEY_BITS);
         let mut room: Vec<(f64, u32)> = needs.iter().map(|n| (n.2, n.1)).collect();
         for _ in needed..total {
-            let Some(least) = room.iter_mut().filter(|r| r.1 < 32).min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            let Some(least) =
+                room.iter_mut().filter(|r| r.1 < 32).min_by(|a, b| a.0.total_cmp(&b.0))
+            else {
+                break;
+            };
             *least = (least.0 * 2.0, least.1 + 1);
         }
         let mut offset = 0;
@@ -238,16 +273,21 @@ impl Store {
         self.place_leaves();
     }
 
-    /// The needs of the fields if the tree stays as it is: if they can be met, and no inner node has so many values that another tree would save much.
+    /// The needs of the fields if the tree stays as it is: if they can be met, and no inner node
+    /// has so many values that another tree would save much.
     fn needs(&self) -> Option<Vec<(Child, u32, f64)>> {
         let states = self.table.len();
         let good = self.nodes.iter().all(|n| n.table.len() as u64 * NODE_SHARE <= states);
         if !good || states < LEAF_JUDGED {
             return None;
         }
-        // An inner node goes on to grow with the states, while most leaves have had all their values by now: a bit more for it, if there is one. If not, what has
-        // proved good for these states is better than a guess at another tree.
-        [1, 0].into_iter().map(|more| self.needs_with(more)).find(|needs| needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS)
+        // An inner node goes on to grow with the states, while most leaves have had all their
+        // values by now: a bit more for it, if there is one. If not, what has proved good
+        // for these states is better than a guess at another tree.
+        [1, 0]
+            .into_iter()
+            .map(|more| self.needs_with(more))
+            .find(|needs| needs.iter().map(|n| n.1).sum::<u32>() <= KEY_BITS)
     }
 
     fn needs_with(&self, more: u32) -> Vec<(Child, u32, f64)> {
@@ -263,15 +303,26 @@ impl Store {
     }
 
     /// Packs all states anew in the same tree: only the fields become wider or narrower.
-    fn widen(&mut self, needs: &[(Child, u32, f64)], held: Vec<&mut u64>, outside: &mut dyn Outside) {
+    fn widen(
+        &mut self,
+        needs: &[(Child, u32, f64)],
+        held: Vec<&mut u64>,
+        outside: &mut dyn Outside,
+    ) {
         let expected = self.expected();
         let before = self.fields.clone();
         self.epoch += 1;
         self.lay_out(needs, expected);
         let old = std::mem::replace(&mut self.table, Table::new(0, 0, Payload::None));
         self.table = Table::new(self.key_bits(), expected, old.payload_kind());
-        let fields: Vec<(u32, u64, u32)> = before.iter().zip(&self.fields).map(|(b, f)| (b.offset, (1 << b.width) - 1, f.offset)).collect();
-        let convert = |key: u64| fields.iter().map(|(from, mask, to)| (key >> from & mask) << to).sum::<u64>();
+        let fields: Vec<(u32, u64, u32)> = before
+            .iter()
+            .zip(&self.fields)
+            .map(|(b, f)| (b.offset, (1 << b.width) - 1, f.offset))
+            .collect();
+        let convert = |key: u64| {
+            fields.iter().map(|(from, mask, to)| (key >> from & mask) << to).sum::<u64>()
+        };
         let refilled: Result<(), ()> = self.refill(&old, &mut |_, key| Ok(convert(key)));
         let moved = outside.repack(&old, &self.table, &mut |key| Ok(convert(key)));
         debug_assert!(refilled.is_ok() && moved.is_ok());
@@ -279,9 +330,13 @@ impl Store {
         self.refused = if self.table.is_short() { 0 } else { old.len() };
     }
 
-    /// Enters the states of a table by their new keys, with what is kept of each. Where the entries of a batch go is touched first, so that the machine fetches
-    /// these places side by side.
-    fn refill<E>(&mut self, old: &Table, convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>) -> Result<(), E> {
+    /// Enters the states of a table by their new keys, with what is kept of each. Where the entries
+    /// of a batch go is touched first, so that the machine fetches these places side by side.
+    fn refill<E>(
+        &mut self,
+        old: &Table,
+        convert: &mut dyn FnMut(&Store, u64) -> Result<u64, E>,
+    ) -> Result<(), E> {
         let mut entries = old.entries();
         let mut batch: Vec<(u64, u64)> = Vec::with_capacity(REFILLED);
         loop {
@@ -292,7 +347,9 @@ impl Store {
             if batch.is_empty() {
                 return Ok(());
             }
-            std::hint::black_box(batch.iter().fold(0, |all, &(_, hash)| all ^ self.table.touch(hash)));
+            std::hint::black_box(
+                batch.iter().fold(0, |all, &(_, hash)| all ^ self.table.touch(hash)),
+            );
             for &(place, hash) in &batch {
                 loop {
                     match self.table.insert_hashed(hash) {
@@ -347,7 +404,8 @@ impl Store {
     /// Makes room for so many states in a store that has none.
     pub fn reserve(&mut self, states: u64) {
         if self.table.len() == 0 {
-            self.table = Table::new(self.key_bits(), states + states / 4, self.table.payload_kind());
+            self.table =
+                Table::new(self.key_bits(), states + states / 4, self.table.payload_kind());
         }
     }
     /// Bits that keys have now.
@@ -361,7 +419,9 @@ impl Store {
             Child::Node(n) => bits_for(self.nodes[n as usize].table.len()) + 1,
         };
         let needed = self.fields.iter().map(bits).sum::<u32>() + SHORT_SPARE;
-        !self.table.is_short() && self.table.len() >= 2 * self.refused && short_bits(self.expected()).is_some_and(|most| needed <= most)
+        !self.table.is_short()
+            && self.table.len() >= 2 * self.refused
+            && short_bits(self.expected()).is_some_and(|most| needed <= most)
     }
     /// First index that a field cannot hold.
     pub fn capacity(&self, field: u32) -> u64 {
@@ -383,7 +443,9 @@ impl Store {
             for &n in members {
                 let node = &self.nodes[n as usize];
                 let pair = node.table.get(inner[n as usize]);
-                for (child, index) in [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)] {
+                for (child, index) in
+                    [(node.children[0], (pair >> 32) as u32), (node.children[1], pair as u32)]
+                {
                     match child {
                         Child::Leaf(l) => leaves[l as usize] = index,
                         Child::Node(n) => inner[n as usize] = index,
@@ -443,11 +505,18 @@ impl Store {
     }
     /// The key of leaf indices.
     pub fn pack(&self, leaves: &[u32]) -> Result<u64, Overflow> {
-        self.with_inner(|inner| self.pack_by(leaves, inner, &mut |node, pair| self.intern_pair(node, pair)))
+        self.with_inner(|inner| {
+            self.pack_by(leaves, inner, &mut |node, pair| self.intern_pair(node, pair))
+        })
     }
     /// The same with room for the indices of the inner nodes, and another way to pairs.
     #[inline]
-    pub fn pack_by(&self, leaves: &[u32], inner: &mut [u32], index_of: &mut impl FnMut(u32, u64) -> u32) -> Result<u64, Overflow> {
+    pub fn pack_by(
+        &self,
+        leaves: &[u32],
+        inner: &mut [u32],
+        index_of: &mut impl FnMut(u32, u64) -> u32,
+    ) -> Result<u64, Overflow> {
         let mut key = 0;
         for (f, (field, members)) in self.fields.iter().zip(&self.members).enumerate() {
             for &n in members.iter().rev() {
@@ -504,7 +573,8 @@ impl Store {
         let leaf = self.leaves.iter().any(|l| l.table.len() >= (1 << 31) - 1);
         leaf || self.nodes.iter().any(|n| n.table.len() >= (1 << 31) - 1)
     }
-    /// How many values each slot has had. Of a leaf with more than [`MOST_COUNTED`] tuples only so many are looked at, evenly spread.
+    /// How many values each slot has had. Of a leaf with more than [`MOST_COUNTED`] tuples only so
+    /// many are looked at, evenly spread.
     pub fn slot_values(&self) -> Vec<u64> {
         let mut found = vec![0; self.slots];
         let mut row = Vec::new();
@@ -538,7 +608,10 @@ impl Store {
             (0..l.table.len() as u32).for_each(|i| l.table.read(i, &mut rows));
             LeafPart { slots: l.slots.clone(), rows, count: l.table.len() as u64 }
         };
-        let node = |n: &Node| NodePart { children: n.children, pairs: (0..n.table.len() as u32).map(|i| n.table.get(i)).collect() };
+        let node = |n: &Node| NodePart {
+            children: n.children,
+            pairs: (0..n.table.len() as u32).map(|i| n.table.get(i)).collect(),
+        };
         Parts {
             leaves: self.leaves.iter().map(leaf).collect(),
             nodes: self.nodes.iter().map(node).collect(),
@@ -549,7 +622,11 @@ impl Store {
     /// A store of that layout without states, made for so many.
     pub fn from_parts(parts: Parts, states: u64, payload: Payload) -> Result<Self, String> {
         let wrong = || "a layout of states that makes no sense".to_string();
-        let mut homes = vec![None; usize::try_from(parts.slots).ok().filter(|n| *n < 1 << 24).ok_or_else(wrong)?];
+        let mut homes =
+            vec![
+                None;
+                usize::try_from(parts.slots).ok().filter(|n| *n < 1 << 24).ok_or_else(wrong)?
+            ];
         for (l, leaf) in parts.leaves.iter().enumerate() {
             for (p, slot) in leaf.slots.iter().enumerate() {
                 *homes.get_mut(*slot as usize).ok_or_else(wrong)? = Some((l as u32, p as u32));
@@ -612,23 +689,35 @@ impl Store {
         if states < LEAF_JUDGED {
             return None;
         }
-        (0..self.leaves.len()).find(|&l| self.leaves[l].slots.len() > 1 && self.leaves[l].table.len() as u64 * LEAF_SHARE > states)
+        (0..self.leaves.len()).find(|&l| {
+            self.leaves[l].slots.len() > 1
+                && self.leaves[l].table.len() as u64 * LEAF_SHARE > states
+        })
     }
 
-    /// Packs all states anew with wider fields, another tree, or split leaves; and so the keys in `held`, which are part of the search.
-    /// O(states), all tables are twice in memory meanwhile.
+    /// Packs all states anew with wider fields, another tree, or split leaves; and so the keys in
+    /// `held`, which are part of the search. O(states), all tables are twice in memory
+    /// meanwhile.
     pub fn replan<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>) {
         self.replan_with(held, split, &mut Nowhere);
     }
     /// The same with states that lie elsewhere.
-    pub fn replan_with<'k>(&mut self, held: impl Iterator<Item = &'k mut u64>, split: Option<usize>, outside: &mut dyn Outside) {
+    pub fn replan_with<'k>(
+        &mut self,
+        held: impl Iterator<Item = &'k mut u64>,
+        split: Option<usize>,
+        outside: &mut dyn Outside,
+    ) {
         let held: Vec<&mut u64> = held.collect();
         if let (None, Some(needs)) = (split, self.needs()) {
             return self.widen(&needs, held, outside);
         }
         let count = self.leaves.len();
-        let stride = (self.table.len() as usize + held.len()).div_ceil(SAMPLE.max(shape::compared(count))).max(1);
-        let every = self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
+        let stride = (self.table.len() as usize + held.len())
+            .div_ceil(SAMPLE.max(shape::compared(count)))
+            .max(1);
+        let every =
+            self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);
         let mut sample: Vec<Vec<u32>> = every
             .map(|key| {
                 let mut leaves = vec![0; count];
@@ -648,7 +737,8 @@ impl Store {
         }
     }
 
-    /// How to split a leaf: the cut of its slots, in order, after which the two halves have the fewest values in the sample.
+    /// How to split a leaf: the cut of its slots, in order, after which the two halves have the
+    /// fewest values in the sample.
     fn halves(&self, leaf: usize, sample: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
         let slots = &self.leaves[leaf].slots;
         let mut indices: Vec<u32> = sample.iter().map(|s| s[leaf]).collect();
@@ -663,18 +753,22 @@ impl Store {
             })
             .collect();
         let cost = |cut: usize| {
-            let left = rows.iter().map(|r| &r[..cut]).collect::<HashSet<_, ahash::RandomState>>().len();
-            let right = rows.iter().map(|r| &r[cut..]).collect::<HashSet<_, ahash::RandomState>>().len();
+            let left =
+                rows.iter().map(|r| &r[..cut]).collect::<HashSet<_, ahash::RandomState>>().len();
+            let right =
+                rows.iter().map(|r| &r[cut..]).collect::<HashSet<_, ahash::RandomState>>().len();
             left.max(right)
         };
         // Slots of one leaf are tens; for a vector of hundreds a few cuts near the middle do.
         let n = slots.len();
-        let cuts: Vec<usize> = if n <= 40 { (1..n).collect() } else { (n / 2 - 8..n / 2 + 8).collect() };
+        let cuts: Vec<usize> =
+            if n <= 40 { (1..n).collect() } else { (n / 2 - 8..n / 2 + 8).collect() };
         let cut = cuts.into_iter().min_by_key(|&c| (cost(c), c.abs_diff(n / 2))).unwrap_or(n / 2);
         (slots[..cut].to_vec(), slots[cut..].to_vec())
     }
 
-    /// Moves the present layout and states out into a store of their own; keeps the leaf tables that stay.
+    /// Moves the present layout and states out into a store of their own; keeps the leaf tables
+    /// that stay.
     fn fork(&mut self, split: Option<(usize, Vec<u32>, Vec<u32>)>) -> Store {
         let payload = self.table.payload_kind();
         let fresh = Store {
@@ -693,25 +787,42 @@ impl Store {
         };
         let mut old = std::mem::replace(self, fresh);
         match split {
-            // The old leaves are still needed to read the old keys, by index only: the repacking reads vectors, so they stay there.
+            // The old leaves are still needed to read the old keys, by index only: the repacking
+            // reads vectors, so they stay there.
             Some((l, left, right)) => {
                 for (i, leaf) in old.leaves.iter().enumerate() {
-                    let parts = if i == l { vec![left.clone(), right.clone()] } else { vec![leaf.slots.clone()] };
+                    let parts = if i == l {
+                        vec![left.clone(), right.clone()]
+                    } else {
+                        vec![leaf.slots.clone()]
+                    };
                     for slots in parts {
                         self.leaves.push(Leaf { table: LeafTable::new(slots.len()), slots });
                     }
                 }
             }
-            // The leaves move over; the old store keeps empty ones so that unpacking has the right number.
+            // The leaves move over; the old store keeps empty ones so that unpacking has the right
+            // number.
             None => {
                 self.leaves = std::mem::take(&mut old.leaves);
-                old.leaves = self.leaves.iter().map(|l| Leaf { slots: l.slots.clone(), table: LeafTable::new(l.slots.len()) }).collect();
+                old.leaves = self
+                    .leaves
+                    .iter()
+                    .map(|l| Leaf { slots: l.slots.clone(), table: LeafTable::new(l.slots.len()) })
+                    .collect();
             }
         }
         old
     }
 
-    fn repack(&mut self, old: &Store, sample: &[Vec<u32>], mut held: Vec<&mut u64>, split: Option<usize>, outside: &mut dyn Outside) {
+    fn repack(
+        &mut self,
+        old: &Store,
+        sample: &[Vec<u32>],
+        mut held: Vec<&mut u64>,
+        split: Option<usize>,
+        outside: &mut dyn Outside,
+    ) {
         let mut sample = sample.to_vec();
         let mut margin = 0;
         'shape: loop {
@@ -745,7 +856,9 @@ impl Store {
                     }
                 }
             }
-            if let Err(leaves) = outside.repack(&old.table, &self.table, &mut |key| convert(self, key)) {
+            if let Err(leaves) =
+                outside.repack(&old.table, &self.table, &mut |key| convert(self, key))
+            {
                 sample.push(leaves);
                 continue 'shape;
             }

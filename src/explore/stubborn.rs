@@ -1,41 +1,57 @@
 //! Partial-order reduction: of the groups that have steps in a state, enough to keep the answer.
 //!
-//! In: a model's groups (slots tested, read and written) and an [`Aim`], which says what a reduced search must keep. Out: for a state and the groups
-//! that have steps there, a *stubborn set* of groups; the steps of the others are left out. After Valmari, "Stubborn sets for reduced state
-//! space generation" (1991) and "The State Explosion Problem" (1998); necessary enabling sets from guards after Laarman, Pater, van de Pol, Hansen,
-//! "Guard-based partial-order reduction" (STTT 18, 2016).
+//! In: a model's groups (slots tested, read and written) and an [`Aim`], which says what a reduced
+//! search must keep. Out: for a state and the groups that have steps there, a *stubborn set* of
+//! groups; the steps of the others are left out. After Valmari, "Stubborn sets for reduced state
+//! space generation" (1991) and "The State Explosion Problem" (1998); necessary enabling sets from
+//! guards after Laarman, Pater, van de Pol, Hansen, "Guard-based partial-order reduction" (STTT 18,
+//! 2016).
 //!
-//! Two groups *conflict* if one writes a slot that the other tests, reads or writes, unless no state has steps of both, since they require different
-//! values of a slot. A set S of groups is stubborn in a state if it is closed:
+//! Two groups *conflict* if one writes a slot that the other tests, reads or writes, unless no
+//! state has steps of both, since they require different values of a slot. A set S of groups is
+//! stubborn in a state if it is closed:
 //!
 //! - with a group that has steps there it holds all groups that conflict with it;
-//! - with a group that has none it holds all groups that can change that: those that write one slot whose required value is not there, or, if all
-//!   required values are there, those that write a slot that decides whether it has steps.
+//! - with a group that has none it holds all groups that can change that: those that write one slot
+//!   whose required value is not there, or, if all required values are there, those that write a
+//!   slot that decides whether it has steps.
 //!
-//! Let t1 .. tn be steps of the full system from the state, ti the first one of a group of S. That group has steps already in the state, since no group outside of S
-//! changes that, and ti conflicts with none of t1 .. t(i-1) (each of which is taken where ti's group has steps as well): so ti can be taken first, under the
-//! same label, and the others after it lead to the same state. From this follows, without any condition on cycles:
+//! Let t1 .. tn be steps of the full system from the state, ti the first one of a group of S. That
+//! group has steps already in the state, since no group outside of S changes that, and ti conflicts
+//! with none of t1 .. t(i-1) (each of which is taken where ti's group has steps as well): so ti can
+//! be taken first, under the same label, and the others after it lead to the same state. From this
+//! follows, without any condition on cycles:
 //!
-//! - *Deadlocks.* If S holds a group with steps, t1 .. tn to a deadlock has a step of S: one with steps in the state would have them still. So some step
-//!   of the reduced search leads n-1 steps before the same deadlock: each deadlock is met, and at its distance.
-//! - *Visible steps.* S holds all groups that may take a visible step. A run that ends with a visible step has a step of S, and taking the first such step
-//!   first keeps the order of visible ones: no visible step was before it, if it is visible itself. So all sequences of visible labels are kept, each
-//!   with its shortest runs, and a set S without steps shows that no visible step is left. Nothing is ever put off for ever, as the steps left out
-//!   are those of which the visible ones are independent: a search in any order and by any number of threads needs no proviso.
+//! - *Deadlocks.* If S holds a group with steps, t1 .. tn to a deadlock has a step of S: one with
+//!   steps in the state would have them still. So some step of the reduced search leads n-1 steps
+//!   before the same deadlock: each deadlock is met, and at its distance.
+//! - *Visible steps.* S holds all groups that may take a visible step. A run that ends with a
+//!   visible step has a step of S, and taking the first such step first keeps the order of visible
+//!   ones: no visible step was before it, if it is visible itself. So all sequences of visible
+//!   labels are kept, each with its shortest runs, and a set S without steps shows that no visible
+//!   step is left. Nothing is ever put off for ever, as the steps left out are those of which the
+//!   visible ones are independent: a search in any order and by any number of threads needs no
+//!   proviso.
 //!
-//! *Putting visible groups off.* A set with all visible groups may be large. In a search of formulas that goes level by level, a set S without steps of a visible group may be taken
-//! instead, on a proviso: some step of S leads to a state of a later level ([`super::annotate`]). A run without a step of S can still be taken after that step, which
-//! is invisible, and levels are finitely many, so in the end comes a state where S has a step of the run or holds all visible groups: nothing is put off
-//! for ever (the ignoring problem; the proviso for breadth-first search of Bošnački, Leue, Lluch Lafuente, STTT 11, 2009, in a form that asks for the level of a state,
-//! which never changes, in place of its being in the queue). A step of S that is taken first is invisible, so the order of visible ones stays. Runs
-//! may get longer, so this is not for shortest paths. If no step leads to a later level, the set with the visible groups is taken.
+//! *Putting visible groups off.* A set with all visible groups may be large. In a search of
+//! formulas that goes level by level, a set S without steps of a visible group may be taken
+//! instead, on a proviso: some step of S leads to a state of a later level ([`super::annotate`]). A
+//! run without a step of S can still be taken after that step, which is invisible, and levels are
+//! finitely many, so in the end comes a state where S has a step of the run or holds all visible
+//! groups: nothing is put off for ever (the ignoring problem; the proviso for breadth-first search
+//! of Bošnački, Leue, Lluch Lafuente, STTT 11, 2009, in a form that asks for the level of a state,
+//! which never changes, in place of its being in the queue). A step of S that is taken first is
+//! invisible, so the order of visible ones stays. Runs may get longer, so this is not for shortest
+//! paths. If no step leads to a later level, the set with the visible groups is taken.
 //!
-//! Not with symmetries: these are verified on the steps that are seen, and a run that is put off goes through others. Not with confluent steps taken at once.
+//! Not with symmetries: these are verified on the steps that are seen, and a run that is put off
+//! goes through others. Not with confluent steps taken at once.
 //!
-//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one for each of a few groups to begin with, of which the
-//! set with fewest groups that have steps is taken. All steps are computed (lookups, mostly): what is saved are states.
-//! Invariant: the set depends on the state, the model and the aim only; with the proviso on the levels of states as well, which depend on nothing else. So
-//! what a search stores does not depend on threads.
+//! Cost: a bit for each pair of groups; for each state a pass over the groups of the set, and one
+//! for each of a few groups to begin with, of which the set with fewest groups that have steps is
+//! taken. All steps are computed (lookups, mostly): what is saved are states. Invariant: the set
+//! depends on the state, the model and the aim only; with the proviso on the levels of states as
+//! well, which depend on nothing else. So what a search stores does not depend on threads.
 
 use super::Options;
 use mu_model::{Group, Model, Slot};
@@ -44,7 +60,8 @@ use mu_model::{Group, Model, Slot};
 const MOST: usize = 1 << 12;
 /// Groups with steps that are tried to begin with, in each state.
 const TRIED: usize = 24;
-/// After so many states a reduction that leaves out fewer than one step for six that are taken is given up: to choose costs more than that saves.
+/// After so many states a reduction that leaves out fewer than one step for six that are taken is
+/// given up: to choose costs more than that saves.
 const JUDGED: u64 = 1 << 9;
 
 /// What a reduced search must keep.
@@ -52,7 +69,8 @@ const JUDGED: u64 = 1 << 9;
 pub struct Aim {
     /// By group: whether the order of its steps matters, and whether they are met at all.
     pub visible: Vec<bool>,
-    /// Whether states without steps are to be met, each after the same visible steps as without reduction.
+    /// Whether states without steps are to be met, each after the same visible steps as without
+    /// reduction.
     pub ends: bool,
 }
 
@@ -62,9 +80,13 @@ impl Aim {
         Self { visible: vec![false; model.groups().len()], ends: true }
     }
 
-    /// Steps of an action, by its name, shown or hidden; groups of which the names are not known may have them.
+    /// Steps of an action, by its name, shown or hidden; groups of which the names are not known
+    /// may have them.
     pub fn action(model: &dyn Model, name: &str) -> Self {
-        let may = |g: &Group| g.actions.as_ref().is_none_or(|a| a.iter().any(|a| a == name)) || g.hidden.iter().any(|h| h == name);
+        let may = |g: &Group| {
+            g.actions.as_ref().is_none_or(|a| a.iter().any(|a| a == name))
+                || g.hidden.iter().any(|h| h == name)
+        };
         Self { visible: model.groups().iter().map(may).collect(), ends: false }
     }
 }
@@ -99,7 +121,9 @@ impl Unreduced {
         match self {
             Unreduced::Asked => "as asked",
             Unreduced::Confluence => "confluent steps are taken at once",
-            Unreduced::Symmetry => "symmetries are used, which are verified on the steps that are seen",
+            Unreduced::Symmetry => {
+                "symmetries are used, which are verified on the steps that are seen"
+            }
             Unreduced::Kept => "checkpoints are of all steps",
             Unreduced::Processes => {
                 "several processes search, none of which sees at once what the others have met: steps could be put off for ever"
@@ -231,7 +255,8 @@ impl<'m> Stubborn<'m> {
     /// Looks at all pairs of groups; or why nothing can be gained.
     pub fn new(model: &'m dyn Model, aim: &Aim) -> Result<Self, Unreduced> {
         let groups = model.groups();
-        let visible: Vec<usize> = (0..groups.len()).filter(|&g| aim.visible.get(g).is_none_or(|v| *v)).collect();
+        let visible: Vec<usize> =
+            (0..groups.len()).filter(|&g| aim.visible.get(g).is_none_or(|v| *v)).collect();
         if groups.len() > MOST {
             return Err(Unreduced::Large);
         }
@@ -239,30 +264,48 @@ impl<'m> Stubborn<'m> {
             return Err(Unreduced::Visible);
         }
         let slots = model.slots().len();
-        let (mut writers, mut touchers) = (Bits::new(slots, groups.len()), Bits::new(slots, groups.len()));
+        let (mut writers, mut touchers) =
+            (Bits::new(slots, groups.len()), Bits::new(slots, groups.len()));
         for (g, group) in groups.iter().enumerate() {
             group.writes.iter().for_each(|&s| writers.put(s as usize, g));
-            tested(group).chain(group.writes.iter().copied()).for_each(|s| touchers.put(s as usize, g));
+            tested(group)
+                .chain(group.writes.iter().copied())
+                .for_each(|s| touchers.put(s as usize, g));
         }
-        let (mut conflicts, mut enablers) = (Bits::new(groups.len(), groups.len()), Bits::new(groups.len(), groups.len()));
+        let (mut conflicts, mut enablers) =
+            (Bits::new(groups.len(), groups.len()), Bits::new(groups.len(), groups.len()));
         for (g, group) in groups.iter().enumerate() {
             let row = conflicts.row_mut(g);
             group.writes.iter().for_each(|&s| join(row, touchers.row(s as usize)));
             tested(group).for_each(|s| join(row, writers.row(s as usize)));
-            for other in (0..groups.len()).filter(|&o| has(conflicts.row(g), o) && !meet(group, &groups[o])).collect::<Vec<_>>() {
+            for other in (0..groups.len())
+                .filter(|&o| has(conflicts.row(g), o) && !meet(group, &groups[o]))
+                .collect::<Vec<_>>()
+            {
                 conflicts.row_mut(g)[other / 64] &= !(1 << (other % 64));
             }
             group.tests.iter().for_each(|&s| join(enablers.row_mut(g), writers.row(s as usize)));
         }
         let mut is_visible = vec![0; conflicts.words];
         visible.iter().for_each(|g| is_visible[g / 64] |= 1 << (g % 64));
-        let stubborn = Self { is_visible, groups, words: conflicts.words, conflicts, writers, enablers, visible, ends: aim.ends };
+        let stubborn = Self {
+            is_visible,
+            groups,
+            words: conflicts.words,
+            conflicts,
+            writers,
+            enablers,
+            visible,
+            ends: aim.ends,
+        };
         if stubborn.dependent() { Err(Unreduced::Dependent) } else { Ok(stubborn) }
     }
 
     /// Whether there are no two groups that may have steps in one state without a conflict.
     fn dependent(&self) -> bool {
-        let apart = |g: usize, o: usize| has(self.conflicts.row(g), o) || !meet(&self.groups[g], &self.groups[o]);
+        let apart = |g: usize, o: usize| {
+            has(self.conflicts.row(g), o) || !meet(&self.groups[g], &self.groups[o])
+        };
         (0..self.groups.len()).all(|g| (g + 1..self.groups.len()).all(|o| apart(g, o)))
     }
 }
@@ -330,21 +373,24 @@ impl<'s> Chooser<'s> {
         has(&self.best, group as usize)
     }
 
-    /// Chooses in a state; whether any group that has steps is left out. With `levels` the set may rest on the proviso, see [`Chooser::rests`].
+    /// Chooses in a state; whether any group that has steps is left out. With `levels` the set may
+    /// rest on the proviso, see [`Chooser::rests`].
     pub fn choose(&mut self, state: &[u32], levels: bool) -> bool {
         let of = self.of;
         let all: u32 = self.enabled.iter().map(|w| w.count_ones()).sum();
         if all < 2 && of.ends {
             return false;
         }
-        let seen = if of.visible.is_empty() { None } else { self.close(state, &of.visible, all, false) };
+        let seen =
+            if of.visible.is_empty() { None } else { self.close(state, &of.visible, all, false) };
         let mut fewest = all;
         if let Some(n) = seen.filter(|n| *n > 0 || !of.ends) {
             fewest = n;
             std::mem::swap(&mut self.set, &mut self.best);
         }
         self.safe.clone_from(if fewest < all { &self.best } else { &self.enabled });
-        // Without the visible groups the set may put them off, with them there is nothing more to find.
+        // Without the visible groups the set may put them off, with them there is nothing more to
+        // find.
         let alone = of.visible.is_empty() || levels;
         if alone || seen == Some(0) && of.ends {
             fewest = self.smallest(state, fewest, !alone);
@@ -352,10 +398,12 @@ impl<'s> Chooser<'s> {
         fewest < all
     }
 
-    /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with fewer than `fewest`.
+    /// Tries the groups that have steps one by one, alone or with the visible ones, for a set with
+    /// fewer than `fewest`.
     fn smallest(&mut self, state: &[u32], mut fewest: u32, with_visible: bool) -> u32 {
         let of = self.of;
-        // Those with few live conflicts first: the sets around them are small, and what is found bounds the others.
+        // Those with few live conflicts first: the sets around them are small, and what is found
+        // bounds the others.
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         for word in 0..of.words {
@@ -363,7 +411,13 @@ impl<'s> Chooser<'s> {
             while bits != 0 {
                 let group = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let live = of.conflicts.row(group).iter().zip(&self.enabled).map(|(c, e)| (c & e).count_ones()).sum::<u32>();
+                let live = of
+                    .conflicts
+                    .row(group)
+                    .iter()
+                    .zip(&self.enabled)
+                    .map(|(c, e)| (c & e).count_ones())
+                    .sum::<u32>();
                 order.push((live, group as u32));
             }
         }
@@ -392,8 +446,9 @@ impl<'s> Chooser<'s> {
         self.best.clone_from(&self.safe);
     }
 
-    /// The least closed set around some groups, for one choice of what can change that a group has no steps; the number of those in it that
-    /// have steps, or none if these are `most` or more, or if a visible one is among them and `unseen` forbids that.
+    /// The least closed set around some groups, for one choice of what can change that a group has
+    /// no steps; the number of those in it that have steps, or none if these are `most` or
+    /// more, or if a visible one is among them and `unseen` forbids that.
     fn close(&mut self, state: &[u32], around: &[usize], most: u32, unseen: bool) -> Option<u32> {
         let of = self.of;
         self.set.fill(0);
@@ -411,14 +466,16 @@ impl<'s> Chooser<'s> {
             if count >= most || unseen && has(&of.is_visible, g) && has(&self.enabled, g) {
                 return None;
             }
-            let more = if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
+            let more =
+                if has(&self.enabled, g) { of.conflicts.row(g) } else { self.enabling(state, g) };
             for (word, (&new, set)) in more.iter().zip(&mut self.set).enumerate() {
                 let mut new = new & !*set;
                 *set |= new;
                 count += (new & self.enabled[word]).count_ones();
                 while new != 0 {
                     let bit = new & new.wrapping_neg();
-                    let list = if self.enabled[word] & bit != 0 { &mut self.live } else { &mut self.todo };
+                    let list =
+                        if self.enabled[word] & bit != 0 { &mut self.live } else { &mut self.todo };
                     list.push(word * 64 + bit.trailing_zeros() as usize);
                     new ^= bit;
                 }
@@ -427,10 +484,14 @@ impl<'s> Chooser<'s> {
         (count < most).then_some(count)
     }
 
-    /// The groups that can change that this one has no steps: of several choices the one that adds fewest that have steps, then fewest.
+    /// The groups that can change that this one has no steps: of several choices the one that adds
+    /// fewest that have steps, then fewest.
     fn enabling(&self, state: &[u32], group: usize) -> &'s [u64] {
         let of = self.of;
-        let unmet = of.groups[group].requires.iter().filter(|(slot, value)| state[*slot as usize] != *value);
+        let unmet = of.groups[group]
+            .requires
+            .iter()
+            .filter(|(slot, value)| state[*slot as usize] != *value);
         let cost = |writers: &[u64]| {
             let (mut live, mut all) = (0, 0);
             for ((w, set), enabled) in writers.iter().zip(&self.set).zip(&self.enabled) {
@@ -458,7 +519,10 @@ impl<'s> Chooser<'s> {
 mod tests {
     use super::*;
     use crate::tests::models::{Shape, random};
-    use crate::{Annotator, Flow, Kept, Lane, Options, Silent, Sought, Target, annotate, explore_lts, find, seek};
+    use crate::{
+        Annotator, Flow, Kept, Lane, Options, Silent, Sought, Target, annotate, explore_lts, find,
+        seek,
+    };
     use mu_base::ids::LabelId;
     use mu_base::random::Random;
     use mu_base::{Budget, Diagnostic, Stop};
@@ -508,7 +572,9 @@ mod tests {
 
     /// The seed to begin with, and how many: a failure names its seed.
     fn seeds() -> std::ops::Range<u64> {
-        let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
+        let number = |name: &str, default: u64| {
+            std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+        };
         let first = number("MU_CHECK_SEED", 0);
         first..first + number("MU_CHECK_CASES", 300)
     }
@@ -521,12 +587,31 @@ mod tests {
                 let model = random(seed, shape);
                 let expected = naive(&model).0;
                 let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
-                let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
-                assert_eq!(found.path.map(|p| p.len()), expected.first().copied(), "MU_CHECK_SEED={seed} {shape:?}");
-                let seen = seek(&model, &options, &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+                let found =
+                    find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+                assert_eq!(
+                    found.path.map(|p| p.len()),
+                    expected.first().copied(),
+                    "MU_CHECK_SEED={seed} {shape:?}"
+                );
+                let seen = seek(
+                    &model,
+                    &options,
+                    &Budget::default(),
+                    Sought::Deadlock(&|_| true),
+                    usize::MAX,
+                )
+                .unwrap();
                 let lengths: Vec<usize> = seen.ways.iter().map(|w| w.steps.len()).collect();
                 assert_eq!(lengths, expected, "MU_CHECK_SEED={seed} {shape:?}");
-                let all = seek(&model, &full(), &Budget::default(), Sought::Deadlock(&|_| true), usize::MAX).unwrap();
+                let all = seek(
+                    &model,
+                    &full(),
+                    &Budget::default(),
+                    Sought::Deadlock(&|_| true),
+                    usize::MAX,
+                )
+                .unwrap();
                 assert_eq!(all.ways.len(), expected.len(), "MU_CHECK_SEED={seed} {shape:?}");
                 met += usize::from(expected.len() > 1);
                 fewer += usize::from(seen.states < all.states);
@@ -547,10 +632,15 @@ mod tests {
                 let aim = Aim { visible: visible.clone(), ends: draw.chance(1, 2) };
                 let test = |group: usize, _| visible[group];
                 let options = Options { threads: 1 + seed as usize % 2, ..Options::default() };
-                let found = find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &test)).unwrap();
-                let expected = (0..visible.len()).filter(|g| visible[*g]).filter_map(|g| nearest[g]).min();
+                let found =
+                    find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &test))
+                        .unwrap();
+                let expected =
+                    (0..visible.len()).filter(|g| visible[*g]).filter_map(|g| nearest[g]).min();
                 assert_eq!(found.path.map(|p| p.len()), expected, "MU_CHECK_SEED={seed} {shape:?}");
-                let all = find(&model, &full(), &Budget::default(), &Silent, Target::Among(&aim, &test)).unwrap();
+                let all =
+                    find(&model, &full(), &Budget::default(), &Silent, Target::Among(&aim, &test))
+                        .unwrap();
                 fewer += usize::from(found.outcome.states < all.outcome.states);
             }
         }
@@ -563,7 +653,9 @@ mod tests {
         for c in 0..components {
             let slot = model.slot(format!("at{c}"), c, true, 0);
             for at in 0..length {
-                model.group(format!("c{c}"), &[(slot, at)], &[], &[slot], move |_, e| e.step(format!("c{c}({at})"), &[at + 1]));
+                model.group(format!("c{c}"), &[(slot, at)], &[], &[slot], move |_, e| {
+                    e.step(format!("c{c}({at})"), &[at + 1])
+                });
             }
         }
         model
@@ -574,15 +666,27 @@ mod tests {
         let model = independent(5, 4);
         for threads in [1, 3] {
             let options = Options { threads, ..Options::default() };
-            let found = find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found =
+                find(&model, &options, &Budget::default(), &Silent, Target::Deadlock).unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (21, Some(20)));
-            assert!(matches!(found.outcome.partial_order, PartialOrder::Used(Saved { states: 16, .. })));
+            assert!(matches!(
+                found.outcome.partial_order,
+                PartialOrder::Used(Saved { states: 16, .. })
+            ));
             // Of one component's last step the others do not matter.
             let aim = Aim { visible: (0..20).map(|g| g == 19).collect(), ends: false };
-            let found = find(&model, &options, &Budget::default(), &Silent, Target::Among(&aim, &|g, _| g == 19)).unwrap();
+            let found = find(
+                &model,
+                &options,
+                &Budget::default(),
+                &Silent,
+                Target::Among(&aim, &|g, _| g == 19),
+            )
+            .unwrap();
             assert_eq!((found.outcome.stored, found.path.map(|p| p.len())), (5, Some(4)));
         }
-        let (outcome, _) = explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+        let (outcome, _) =
+            explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
         assert_eq!((outcome.states, outcome.partial_order), (3125, PartialOrder::None));
     }
 
@@ -590,7 +694,10 @@ mod tests {
     fn what_leaves_out_nothing_is_not_used_and_says_why() {
         let model = independent(1, 5);
         let why = |model: &HandModel, options: &Options| {
-            find(model, options, &Budget::default(), &Silent, Target::Deadlock).unwrap().outcome.partial_order
+            find(model, options, &Budget::default(), &Silent, Target::Deadlock)
+                .unwrap()
+                .outcome
+                .partial_order
         };
         assert_eq!(why(&model, &Options::default()), PartialOrder::Unused(Unreduced::Dependent));
         assert_eq!(why(&independent(2, 2), &full()), PartialOrder::Unused(Unreduced::Asked));
@@ -598,19 +705,24 @@ mod tests {
         let mut busy = HandModel::new();
         let (x, y) = (busy.slot("x", 0, false, 0), busy.slot("y", 1, false, 0));
         for g in 0..2u32 {
-            busy.group(format!("g{g}"), &[], &[x], &[x], move |r, e| e.step("a", &[(r[0] + 1 + g) % 9000]));
+            busy.group(format!("g{g}"), &[], &[x], &[x], move |r, e| {
+                e.step("a", &[(r[0] + 1 + g) % 9000])
+            });
         }
         busy.group("once", &[(y, 0)], &[], &[y], |_, e| e.step("b", &[1]));
-        let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+        let found = find(&busy, &Options::default(), &Budget::default(), &Silent, Target::Deadlock)
+            .unwrap();
         assert_eq!((found.reached, &found.outcome.stop), (false, &Stop::Complete));
     }
 
-    /// Components with a few places that take steps alone or in pairs; each group has a label of its own, all but the first three one.
+    /// Components with a few places that take steps alone or in pairs; each group has a label of
+    /// its own, all but the first three one.
     fn components(seed: u64) -> HandModel {
         let mut draw = Random::new(seed);
         let mut model = HandModel::new();
         let (count, places) = (2 + draw.below(3), 2 + draw.below(3));
-        let slots: Vec<Slot> = (0..count as u32).map(|c| model.slot(format!("at{c}"), c, true, 0)).collect();
+        let slots: Vec<Slot> =
+            (0..count as u32).map(|c| model.slot(format!("at{c}"), c, true, 0)).collect();
         for g in 0..3 + draw.below(3 * count) {
             let mut taking = vec![draw.below(count), draw.below(count)];
             taking.truncate(1 + usize::from(draw.chance(1, 3)));
@@ -618,12 +730,15 @@ mod tests {
             taking.dedup();
             let taking: Vec<Slot> = taking.into_iter().map(|c| slots[c]).collect();
             let mut place = || draw.below(places) as u32;
-            let (from, to): (Vec<u32>, Vec<u32>) = taking.iter().map(|_| (place(), place())).unzip();
+            let (from, to): (Vec<u32>, Vec<u32>) =
+                taking.iter().map(|_| (place(), place())).unzip();
             let label = if g < 3 { ["a", "b", "c"][g] } else { "d" };
             // Some places are required, some are tested by the group's own condition.
             if draw.chance(1, 2) {
                 let requires: Vec<(Slot, u32)> = taking.iter().copied().zip(from).collect();
-                model.group(format!("g{g}"), &requires, &[], &taking, move |_, e| e.step(label, &to));
+                model.group(format!("g{g}"), &requires, &[], &taking, move |_, e| {
+                    e.step(label, &to)
+                });
             } else {
                 model.group(format!("g{g}"), &[], &taking, &taking, move |r, e| {
                     if r == from {
@@ -674,24 +789,39 @@ mod tests {
             let mut worker = model.worker();
             for (g, group) in model.groups().iter().enumerate() {
                 for n in 0..25u32 {
-                    let reads: Vec<u32> = (0..group.reads.len() as u32).map(|i| n / 5u32.pow(i) % 5).collect();
+                    let reads: Vec<u32> =
+                        (0..group.reads.len() as u32).map(|i| n / 5u32.pow(i) % 5).collect();
                     worker.steps(g, &reads, &mut mu_model::Steps::default()).unwrap();
                 }
             }
             drop(worker);
-            let label =
-                |name: &str| (0..model.label_count()).map(LabelId::new).find(|l| model.label_text(*l) == name).unwrap_or(LabelId(u32::MAX));
+            let label = |name: &str| {
+                (0..model.label_count())
+                    .map(LabelId::new)
+                    .find(|l| model.label_text(*l) == name)
+                    .unwrap_or(LabelId(u32::MAX))
+            };
             let watch = Watch(["a", "b", "c"].map(label));
-            let aim = Aim { visible: (0..model.groups().len()).map(|g| g < 3).collect(), ends: seed % 3 == 0 };
+            let aim = Aim {
+                visible: (0..model.groups().len()).map(|g| g < 3).collect(),
+                ends: seed % 3 == 0,
+            };
             let search = |options: &Options| {
                 let kept = Kept { aim: Some(&aim), ..Kept::default() };
-                let found = annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept).unwrap();
+                let found =
+                    annotate(&model, options, &Budget::default(), &Silent, &watch, None, kept)
+                        .unwrap();
                 (found.decided(), found.outcome().stored, found.outcome().deadlocks > 0)
             };
-            let (all, reduced) = (search(&full()), search(&Options { threads: 1, ..Options::default() }));
+            let (all, reduced) =
+                (search(&full()), search(&Options { threads: 1, ..Options::default() }));
             assert_eq!(all.0, reduced.0, "MU_CHECK_SEED={seed}");
             if !all.0 {
-                assert_eq!(reduced, search(&Options { threads: 3, ..Options::default() }), "MU_CHECK_SEED={seed}");
+                assert_eq!(
+                    reduced,
+                    search(&Options { threads: 3, ..Options::default() }),
+                    "MU_CHECK_SEED={seed}"
+                );
                 assert!(!aim.ends || all.2 == reduced.2, "MU_CHECK_SEED={seed}: ends");
                 assert!(reduced.1 <= all.1, "MU_CHECK_SEED={seed}");
                 fewer += usize::from(reduced.1 < all.1);

@@ -1,25 +1,32 @@
-//! Symmetry reduction: one representative of each orbit of states under a group of symmetries is stored.
+//! Symmetry reduction: one representative of each orbit of states under a group of symmetries is
+//! stored.
 //!
-//! In: a model with candidate symmetries ([`mu_model::Symmetry`]). Out: the part of the group they generate that preserves the initial
-//! state ([`Symmetries::find`]); for each state the representative and the size of its orbit ([`Orbits`]). After Ip, Dill:
-//! "Better Verification Through Symmetry" (FMSD 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
+//! In: a model with candidate symmetries ([`mu_model::Symmetry`]). Out: the part of the group they
+//! generate that preserves the initial state ([`Symmetries::find`]); for each state the
+//! representative and the size of its orbit ([`Orbits`]). After Ip, Dill: "Better Verification
+//! Through Symmetry" (FMSD 1996), and Clarke, Enders, Filkorn, Jha (FMSD 1996) for the quotient.
 //!
-//! The front end is not trusted. Whenever a transition group is evaluated on some input, it is also evaluated on all images of that input,
-//! and the results must be the images of the result ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
-//! of its steps, and the images of the stored states and steps form the reachable part of the full system. If a result differs, the
-//! search is void ([`Symmetries::broken`]), and [`with_those_that_hold`] repeats it without the candidates that failed. Elements are tried in
-//! the order of their words, so where one fails whose prefixes pass, its last candidate is what fails. Results are cached, so evaluations are
-//! few and verification is nearly free.
+//! The front end is not trusted. Whenever a transition group is evaluated on some input, it is also
+//! evaluated on all images of that input, and the results must be the images of the result
+//! ([`Symmetries::confirm`]). So every image of an expanded state has exactly the images
+//! of its steps, and the images of the stored states and steps form the reachable part of the full
+//! system. If a result differs, the search is void ([`Symmetries::broken`]), and
+//! [`with_those_that_hold`] repeats it without the candidates that failed. Elements are tried in
+//! the order of their words, so where one fails whose prefixes pass, its last candidate is what
+//! fails. Results are cached, so evaluations are few and verification is nearly free.
 //!
-//! The initial state is its own image, so the orbits of the stored states are exactly the reachable states. Their sizes add up to the
-//! exact number of states; transitions and deadlocks are counted the same way.
+//! The initial state is its own image, so the orbits of the stored states are exactly the reachable
+//! states. Their sizes add up to the exact number of states; transitions and deadlocks are counted
+//! the same way.
 //!
-//! The representative has the lexicographically least numbers of leaves. These numbers depend on the order of discovery but do
-//! not change within a search: leaves are not split while symmetries are in use. Cost: at most a lookup for each leaf and symmetry, usually one
-//! or two for each symmetry.
+//! The representative has the lexicographically least numbers of leaves. These numbers depend on
+//! the order of discovery but do not change within a search: leaves are not split while symmetries
+//! are in use. Cost: at most a lookup for each leaf and symmetry, usually one or two for each
+//! symmetry.
 //!
-//! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures that beside what the orbits save: a search that would
-//! be much faster without symmetries begins again without.
+//! Where answers seldom recur, each evaluation is verified under all elements. [`Thrift`] measures
+//! that beside what the orbits save: a search that would be much faster without symmetries begins
+//! again without.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::host::Instant;
@@ -103,8 +110,9 @@ pub struct Dropped {
     pub why: &'static str,
 }
 
-/// Runs a search with the symmetries of a model, and again without those that it finds to be none, until it holds. The last argument of `search` is
-/// none if no symmetry is left. Also tells which candidates are not used.
+/// Runs a search with the symmetries of a model, and again without those that it finds to be none,
+/// until it holds. The last argument of `search` is none if no symmetry is left. Also tells which
+/// candidates are not used.
 pub fn with_those_that_hold<T>(
     model: &dyn Model,
     options: &Options,
@@ -116,7 +124,12 @@ pub fn with_those_that_hold<T>(
         let Some(mut symmetries) = found else { return search(None).map(|t| (t, dropped)) };
         let result = search(Some(&mut symmetries));
         if symmetries.costly.load(Ordering::Relaxed) {
-            dropped.extend(symmetries.words().filter(|w| w.len() == 1).map(|w| Dropped::of(model, w[0], COSTLY)));
+            dropped.extend(
+                symmetries
+                    .words()
+                    .filter(|w| w.len() == 1)
+                    .map(|w| Dropped::of(model, w[0], COSTLY)),
+            );
             return search(None).map(|t| (t, dropped));
         }
         if !symmetries.broken() {
@@ -125,7 +138,12 @@ pub fn with_those_that_hold<T>(
         let more = held!(symmetries.failed.lock()).clone();
         if more.is_subset(&failed) {
             // What failed is the group as a whole.
-            dropped.extend(symmetries.words().filter(|w| w.len() == 1).map(|w| Dropped::of(model, w[0], FAILED_TOGETHER)));
+            dropped.extend(
+                symmetries
+                    .words()
+                    .filter(|w| w.len() == 1)
+                    .map(|w| Dropped::of(model, w[0], FAILED_TOGETHER)),
+            );
             return search(None).map(|t| (t, dropped));
         }
         failed.extend(more);
@@ -180,7 +198,12 @@ impl Images {
         Ok(Some(value))
     }
     /// The image of a label.
-    pub fn label(&mut self, worker: &mut dyn Worker, word: &[usize], label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    pub fn label(
+        &mut self,
+        worker: &mut dyn Worker,
+        word: &[usize],
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         let mut label = label;
         for &symmetry in word {
             label = match self.labels.get(&(symmetry, label)) {
@@ -204,14 +227,20 @@ fn arrange(slots: &[Slot], to: &[Slot], target: &[Slot]) -> Option<Vec<usize>> {
 }
 
 impl Symmetries {
-    /// The group that the model's candidates generate, of those that stand a trial and as far as the initial state is kept; none if that is
-    /// nothing but the identity, or if the options say so.
+    /// The group that the model's candidates generate, of those that stand a trial and as far as
+    /// the initial state is kept; none if that is nothing but the identity, or if the options
+    /// say so.
     pub fn find(model: &dyn Model, options: &Options) -> Result<Option<Symmetries>, Diagnostic> {
         Self::find_but(model, options, &BTreeSet::new()).map(|found| found.0)
     }
 
-    /// As [`Symmetries::find`], without the candidates that are known to fail; also those that are not used.
-    fn find_but(model: &dyn Model, options: &Options, failed: &BTreeSet<usize>) -> Result<(Option<Symmetries>, Vec<Dropped>), Diagnostic> {
+    /// As [`Symmetries::find`], without the candidates that are known to fail; also those that are
+    /// not used.
+    fn find_but(
+        model: &dyn Model,
+        options: &Options,
+        failed: &BTreeSet<usize>,
+    ) -> Result<(Option<Symmetries>, Vec<Dropped>), Diagnostic> {
         let candidates = model.symmetries();
         let mut components: Vec<u32> = model.slots().iter().map(|s| s.component).collect();
         components.sort_unstable();
@@ -220,7 +249,8 @@ impl Symmetries {
         if !options.symmetry || candidates.is_empty() || components.len() < 2 {
             return Ok((None, Vec::new()));
         }
-        let mut dropped: Vec<Dropped> = failed.iter().map(|f| Dropped::of(model, *f, FAILED_SEARCH)).collect();
+        let mut dropped: Vec<Dropped> =
+            failed.iter().map(|f| Dropped::of(model, *f, FAILED_SEARCH)).collect();
         let mut all = Self::classes(model, &options.confluent);
         let (mut worker, mut images) = (model.worker(), Images::default());
         let memo = Memo::new(model.groups().len(), 1 << 24);
@@ -236,7 +266,12 @@ impl Symmetries {
                 dropped.push(Dropped::of(model, i, FAILED_TRIAL));
                 continue;
             };
-            let element = Element { word: vec![i], slots: candidate.slots.clone(), points: candidate.points.clone(), classes };
+            let element = Element {
+                word: vec![i],
+                slots: candidate.slots.clone(),
+                points: candidate.points.clone(),
+                classes,
+            };
             all.elements = vec![element];
             match all.trial(model, &memo, worker.as_mut(), &mut images)? {
                 Trial::Passed => generators.push(all.elements.remove(0)),
@@ -257,7 +292,9 @@ impl Symmetries {
             let image = all.vector(model, worker.as_mut(), &mut images, element, &initial)?;
             keep.push(image.as_ref() == Some(&initial));
         }
-        let moves = |(i, e): (usize, &Element)| (e.word.len() == 1 && !keep[i]).then(|| Dropped::of(model, e.word[0], MOVES_START));
+        let moves = |(i, e): (usize, &Element)| {
+            (e.word.len() == 1 && !keep[i]).then(|| Dropped::of(model, e.word[0], MOVES_START))
+        };
         dropped.extend(all.elements.iter().enumerate().filter_map(moves));
         all.retain(|element| keep[element]);
         Ok((Some(all).filter(|a| !a.elements.is_empty()), dropped))
@@ -268,7 +305,8 @@ impl Symmetries {
         let (mut classes, mut class_of) = (Vec::<Class>::new(), Vec::new());
         for (g, group) in model.groups().iter().enumerate() {
             let at_once = confluent.get(g).copied().unwrap_or(false);
-            let (requires, reads, writes) = (group.requires.clone(), group.reads.clone(), group.writes.clone());
+            let (requires, reads, writes) =
+                (group.requires.clone(), group.reads.clone(), group.writes.clone());
             let kind = Kind { requires, reads, writes, tau: group.tau, at_once };
             let class = *numbers.entry(kind).or_insert_with_key(|kind| {
                 classes.push(Class { kind: kind.clone(), members: Vec::new() });
@@ -277,8 +315,17 @@ impl Symmetries {
             classes[class as usize].members.push(g);
             class_of.push(class);
         }
-        let (failed, broken, costly) = (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
-        Self { elements: Vec::new(), classes, class_of, confirmed: Mutex::default(), broken, costly, failed }
+        let (failed, broken, costly) =
+            (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
+        Self {
+            elements: Vec::new(),
+            classes,
+            class_of,
+            confirmed: Mutex::default(),
+            broken,
+            costly,
+            failed,
+        }
     }
 
     /// Where a candidate takes each class; none if some class goes nowhere.
@@ -290,7 +337,8 @@ impl Symmetries {
         candidate: usize,
     ) -> Result<Option<Vec<u32>>, Diagnostic> {
         let to = &model.symmetries()[candidate].slots;
-        let numbers: HashMap<&Kind, u32> = self.classes.iter().zip(0..).map(|(class, number)| (&class.kind, number)).collect();
+        let numbers: HashMap<&Kind, u32> =
+            self.classes.iter().zip(0..).map(|(class, number)| (&class.kind, number)).collect();
         let sorted = |slots: &[Slot]| {
             let mut slots: Vec<Slot> = slots.iter().map(|&s| to[s as usize]).collect();
             slots.sort_unstable();
@@ -300,11 +348,18 @@ impl Symmetries {
         for Class { kind, .. } in &self.classes {
             let mut requires = Vec::new();
             for &(slot, value) in &kind.requires {
-                let Some(image) = images.value(model, worker, &[candidate], slot, value)? else { return Ok(None) };
+                let Some(image) = images.value(model, worker, &[candidate], slot, value)? else {
+                    return Ok(None);
+                };
                 requires.push((to[slot as usize], image));
             }
             requires.sort_unstable();
-            let image = Kind { requires, reads: sorted(&kind.reads), writes: sorted(&kind.writes), ..*kind };
+            let image = Kind {
+                requires,
+                reads: sorted(&kind.reads),
+                writes: sorted(&kind.writes),
+                ..*kind
+            };
             match numbers.get(&image) {
                 Some(&class) => out.push(class),
                 None => return Ok(None),
@@ -314,8 +369,15 @@ impl Symmetries {
         Ok((distinct.len() == out.len()).then_some(out))
     }
 
-    /// Whether the only element passes on the first states of the model, and changes something there.
-    fn trial(&self, model: &dyn Model, memo: &Memo, worker: &mut dyn Worker, images: &mut Images) -> Result<Trial, Diagnostic> {
+    /// Whether the only element passes on the first states of the model, and changes something
+    /// there.
+    fn trial(
+        &self,
+        model: &dyn Model,
+        memo: &Memo,
+        worker: &mut dyn Worker,
+        images: &mut Images,
+    ) -> Result<Trial, Diagnostic> {
         let initial = model.initial();
         let (mut seen, mut queue) = (HashSet::from([initial.clone()]), vec![initial]);
         let (mut at, mut moves) = (0, false);
@@ -336,10 +398,14 @@ impl Symmetries {
                 if memo.steps(g, &reads, worker, &mut steps).is_err() {
                     return Ok(Trial::Failed);
                 }
-                if !self.is_confirmed(g, &reads) && self.confirm(model, memo, worker, images, g, &reads)?.is_err() {
+                if !self.is_confirmed(g, &reads)
+                    && self.confirm(model, memo, worker, images, g, &reads)?.is_err()
+                {
                     return Ok(Trial::Failed);
                 }
-                for values in steps.values.chunks(group.writes.len().max(1)).take(steps.labels.len()) {
+                for values in
+                    steps.values.chunks(group.writes.len().max(1)).take(steps.labels.len())
+                {
                     let mut target = state.clone();
                     group.writes.iter().zip(values).for_each(|(&s, &v)| target[s as usize] = v);
                     if queue.len() < TRIED && seen.insert(target.clone()) {
@@ -351,7 +417,8 @@ impl Symmetries {
         Ok(if moves { Trial::Passed } else { Trial::Idle })
     }
 
-    /// All products of the generators but the identity. Generators are left out, the last ones first, while there are too many products.
+    /// All products of the generators but the identity. Generators are left out, the last ones
+    /// first, while there are too many products.
     fn closure(identity: &Element, generators: &mut Vec<Element>) -> Vec<Element> {
         loop {
             let mut seen = HashSet::from([(identity.slots.clone(), identity.points.clone())]);
@@ -383,7 +450,8 @@ impl Symmetries {
     pub fn order(&self) -> usize {
         self.elements.len() + 1
     }
-    /// The candidates that each element is made of, in the order in which they act; the identity is not among the elements.
+    /// The candidates that each element is made of, in the order in which they act; the identity is
+    /// not among the elements.
     pub fn words(&self) -> impl Iterator<Item = &[usize]> {
         self.elements.iter().map(|e| &e.word[..])
     }
@@ -395,11 +463,13 @@ impl Symmetries {
             keep(index - 1)
         });
     }
-    /// Whether something was found not to be a symmetry: then nothing that was computed with them counts.
+    /// Whether something was found not to be a symmetry: then nothing that was computed with them
+    /// counts.
     pub fn broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
-    /// Says that an element, by its number, was found not to be a symmetry; the error to end the search with.
+    /// Says that an element, by its number, was found not to be a symmetry; the error to end the
+    /// search with.
     pub fn refuse_element(&self, element: usize) -> Diagnostic {
         held!(self.failed.lock()).extend(self.elements.get(element).and_then(|e| e.word.last()));
         self.refuse()
@@ -450,14 +520,25 @@ impl Symmetries {
     }
 
     /// The steps of a class for the values of its reads, in order, each once.
-    fn answer(&self, class: u32, reads: &[u32], memo: &Memo, worker: &mut dyn Worker) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+    fn answer(
+        &self,
+        class: u32,
+        reads: &[u32],
+        memo: &Memo,
+        worker: &mut dyn Worker,
+    ) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         let Class { kind, members } = &self.classes[class as usize];
         let width = kind.writes.len();
         let (mut out, mut steps) = (Vec::new(), Steps::default());
         for &g in members {
             memo.steps(g, reads, worker, &mut steps)?;
             let Steps { labels, values } = &steps;
-            out.extend(labels.iter().enumerate().map(|(i, l)| (*l, values[i * width..(i + 1) * width].to_vec())));
+            out.extend(
+                labels
+                    .iter()
+                    .enumerate()
+                    .map(|(i, l)| (*l, values[i * width..(i + 1) * width].to_vec())),
+            );
         }
         out.sort_unstable();
         out.dedup();
@@ -466,10 +547,13 @@ impl Symmetries {
 
     /// Whether all images of a question are known to have the images of its answer.
     pub(crate) fn is_confirmed(&self, group: usize, reads: &[u32]) -> bool {
-        held!(self.confirmed.lock()).get(&self.class_of[group]).is_some_and(|known| known.contains(reads))
+        held!(self.confirmed.lock())
+            .get(&self.class_of[group])
+            .is_some_and(|known| known.contains(reads))
     }
 
-    /// Asks all images of a question; `Err` in the result if some answer is not the image of the answer, with what failed taken note of.
+    /// Asks all images of a question; `Err` in the result if some answer is not the image of the
+    /// answer, with what failed taken note of.
     pub(crate) fn confirm(
         &self,
         model: &dyn Model,
@@ -488,7 +572,15 @@ impl Symmetries {
             if failing.iter().any(|f| element.word.starts_with(f)) {
                 continue;
             }
-            match self.image_of_question(model, memo, worker, images, element, (class, reads), &own)? {
+            match self.image_of_question(
+                model,
+                memo,
+                worker,
+                images,
+                element,
+                (class, reads),
+                &own,
+            )? {
                 Some(image) => orbit.push(image),
                 None => failing.push(&element.word),
             }
@@ -519,14 +611,17 @@ impl Symmetries {
     ) -> Result<Option<(u32, Box<[u32]>)>, Diagnostic> {
         let target = element.classes[class as usize];
         let (from, to) = (&self.classes[class as usize].kind, &self.classes[target as usize].kind);
-        let (Some(read_places), Some(write_places)) =
-            (arrange(&from.reads, &element.slots, &to.reads), arrange(&from.writes, &element.slots, &to.writes))
-        else {
+        let (Some(read_places), Some(write_places)) = (
+            arrange(&from.reads, &element.slots, &to.reads),
+            arrange(&from.writes, &element.slots, &to.writes),
+        ) else {
             return Ok(None);
         };
         let mut question = vec![0; reads.len()];
         for ((&slot, &value), &place) in from.reads.iter().zip(reads).zip(&read_places) {
-            let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(None) };
+            let Some(image) = images.value(model, worker, &element.word, slot, value)? else {
+                return Ok(None);
+            };
             question[place] = image;
         }
         let mut expected = Vec::with_capacity(own.len());
@@ -534,7 +629,9 @@ impl Symmetries {
             let Some(label) = images.label(worker, &element.word, *label)? else { return Ok(None) };
             let mut step = vec![0; values.len()];
             for ((&slot, &value), &place) in from.writes.iter().zip(values).zip(&write_places) {
-                let Some(image) = images.value(model, worker, &element.word, slot, value)? else { return Ok(None) };
+                let Some(image) = images.value(model, worker, &element.word, slot, value)? else {
+                    return Ok(None);
+                };
                 step[place] = image;
             }
             expected.push((label, step));
@@ -544,13 +641,15 @@ impl Symmetries {
         match self.answer(target, &question, memo, worker) {
             Ok(answer) if answer == expected => Ok(Some((target, question.into()))),
             Err(limit) if limit.stop.is_some() => Err(limit),
-            // An image that cannot be evaluated need not be reachable: the model is fine, this is no symmetry of it.
+            // An image that cannot be evaluated need not be reachable: the model is fine, this is
+            // no symmetry of it.
             _ => Ok(None),
         }
     }
 }
 
-/// Weighs what one thread spends on verifying symmetries and on images against what the orbits save. Only how long a search takes depends on it.
+/// Weighs what one thread spends on verifying symmetries and on images against what the orbits
+/// save. Only how long a search takes depends on it.
 pub(crate) struct Thrift {
     since: Instant,
     /// States expanded.
@@ -562,8 +661,9 @@ pub(crate) struct Thrift {
 impl Thrift {
     /// Time before a search is judged: the first levels have few states and no answers yet.
     pub const PATIENCE: Duration = Duration::from_millis(250);
-    /// States between two looks at the clock: a look takes as long as a tenth of what a state does where symmetries are cheap. Where states branch widely
-    /// and each step is verified, these few take as long as all of the patience.
+    /// States between two looks at the clock: a look takes as long as a tenth of what a state does
+    /// where symmetries are cheap. Where states branch widely and each step is verified, these
+    /// few take as long as all of the patience.
     const STRIDE: u64 = 16;
     /// How many times longer than without symmetries a search may take: they save memory too.
     const BEARABLE: f64 = 2.5;
@@ -572,23 +672,34 @@ impl Thrift {
     pub fn new() -> Self {
         Thrift { since: Instant::now(), expanded: 0, covered: 0 }
     }
-    /// Takes note of a state that is expanded; the error to end the search with if it would be much shorter without symmetries.
+    /// Takes note of a state that is expanded; the error to end the search with if it would be much
+    /// shorter without symmetries.
     pub fn expand(&mut self, orbits: &Orbits, orbit: u64) -> Result<(), Halt> {
         self.expanded += 1;
         self.covered += orbit;
         if !self.expanded.is_multiple_of(Self::STRIDE) {
             return Ok(());
         }
-        if self.since.elapsed() < Self::PATIENCE || !self.suspects(orbits) { Ok(()) } else { Err(orbits.symmetries.give_up().into()) }
+        if self.since.elapsed() < Self::PATIENCE || !self.suspects(orbits) {
+            Ok(())
+        } else {
+            Err(orbits.symmetries.give_up().into())
+        }
     }
 
     /// Whether the search would be much shorter without symmetries, by what was seen so far.
     pub fn suspects(&self, orbits: &Orbits) -> bool {
-        too_much(self.since.elapsed().as_secs_f64(), orbits.spent.as_secs_f64(), self.expanded, self.covered)
+        too_much(
+            self.since.elapsed().as_secs_f64(),
+            orbits.spent.as_secs_f64(),
+            self.expanded,
+            self.covered,
+        )
     }
 }
 
-/// Whether a search would be much shorter without symmetries. It would take the time that is not spent on them for each state of the orbits.
+/// Whether a search would be much shorter without symmetries. It would take the time that is not
+/// spent on them for each state of the orbits.
 fn too_much(all: f64, spent: f64, expanded: u64, covered: u64) -> bool {
     let without = (all - spent) * covered as f64 / expanded.max(1) as f64;
     expanded > 0 && all > Thrift::BEARABLE * without
@@ -623,15 +734,30 @@ impl<'s> Orbits<'s> {
         let (mut sources, mut places) = (Vec::new(), Vec::new());
         for element in &symmetries.elements {
             let mut back = vec![0; element.slots.len()];
-            element.slots.iter().enumerate().for_each(|(from, &to)| back[to as usize] = from as u32);
+            element
+                .slots
+                .iter()
+                .enumerate()
+                .for_each(|(from, &to)| back[to as usize] = from as u32);
             for leaf in &store.leaves {
-                let from: Vec<(u32, u32)> = leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
+                let from: Vec<(u32, u32)> =
+                    leaf.slots.iter().map(|&s| store.homes[back[s as usize] as usize]).collect();
                 sources.push(from.first().map_or(0, |f| f.0));
                 places.push(from.iter().map(|f| f.1).collect());
             }
         }
         let tables = vec![Vec::new(); sources.len()];
-        Self { symmetries, images: Images::default(), leaves, sources, places, tables, spent: Duration::ZERO, filled: 0, least: Vec::new() }
+        Self {
+            symmetries,
+            images: Images::default(),
+            leaves,
+            sources,
+            places,
+            tables,
+            spent: Duration::ZERO,
+            filled: 0,
+            least: Vec::new(),
+        }
     }
 
     /// The time, of one image in [`SAMPLED`]: to look at the clock takes as long as a part of it.
@@ -648,7 +774,14 @@ impl<'s> Orbits<'s> {
     }
 
     #[inline]
-    fn image(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, state: &[u32]) -> Result<u32, Halt> {
+    fn image(
+        &mut self,
+        store: &Store,
+        ask: Ask,
+        element: usize,
+        leaf: usize,
+        state: &[u32],
+    ) -> Result<u32, Halt> {
         let at = element * self.leaves + leaf;
         let value = state[self.sources[at] as usize];
         match self.tables[at].get(value as usize).and_then(|image| image.get()) {
@@ -658,7 +791,14 @@ impl<'s> Orbits<'s> {
     }
 
     #[cold]
-    fn fill(&mut self, store: &Store, ask: Ask, element: usize, leaf: usize, value: u32) -> Result<u32, Halt> {
+    fn fill(
+        &mut self,
+        store: &Store,
+        ask: Ask,
+        element: usize,
+        leaf: usize,
+        value: u32,
+    ) -> Result<u32, Halt> {
         let from = self.sampled();
         let at = element * self.leaves + leaf;
         let source = &store.leaves[self.sources[at] as usize];
@@ -667,7 +807,13 @@ impl<'s> Orbits<'s> {
         let word = &self.symmetries.elements[element].word;
         let mut image = Vec::with_capacity(row.len());
         for &p in &self.places[at] {
-            match self.images.value(ask.0, ask.1, word, source.slots[p as usize], row[p as usize])? {
+            match self.images.value(
+                ask.0,
+                ask.1,
+                word,
+                source.slots[p as usize],
+                row[p as usize],
+            )? {
                 Some(v) => image.push(v),
                 None => return Err(self.symmetries.refuse_element(element).into()),
             }
@@ -683,7 +829,14 @@ impl<'s> Orbits<'s> {
     }
 
     /// Appends the images of a leaf's tuple under all elements: leaves and numbers.
-    pub fn images_of(&mut self, store: &Store, ask: Ask, leaf: usize, number: u32, out: &mut Vec<(usize, u32)>) -> Result<(), Halt> {
+    pub fn images_of(
+        &mut self,
+        store: &Store,
+        ask: Ask,
+        leaf: usize,
+        number: u32,
+        out: &mut Vec<(usize, u32)>,
+    ) -> Result<(), Halt> {
         for element in 0..self.symmetries.elements.len() {
             for to in 0..self.leaves {
                 let at = element * self.leaves + to;
@@ -710,9 +863,16 @@ impl<'s> Orbits<'s> {
         classes
     }
 
-    /// Puts the member of a state's orbit that is kept into `least`: the first one by the numbers of tuples, or by what all processes say of these. Returns the
-    /// number of the element that leads there, from 1; 0 if the state is kept itself.
-    pub fn reduce(&mut self, store: &Store, ask: Ask, state: &[u32], mut ranks: Option<&mut Ranks>) -> Result<u32, Halt> {
+    /// Puts the member of a state's orbit that is kept into `least`: the first one by the numbers
+    /// of tuples, or by what all processes say of these. Returns the number of the element that
+    /// leads there, from 1; 0 if the state is kept itself.
+    pub fn reduce(
+        &mut self,
+        store: &Store,
+        ask: Ask,
+        state: &[u32],
+        mut ranks: Option<&mut Ranks>,
+    ) -> Result<u32, Halt> {
         let (model, worker) = ask;
         self.least.clear();
         self.least.extend_from_slice(state);
@@ -730,7 +890,8 @@ impl<'s> Orbits<'s> {
                 if precedes {
                     self.least[leaf] = image;
                     for rest in leaf + 1..self.leaves {
-                        self.least[rest] = self.image(store, (model, &mut *worker), element, rest, state)?;
+                        self.least[rest] =
+                            self.image(store, (model, &mut *worker), element, rest, state)?;
                     }
                     which = element as u32 + 1;
                 }
@@ -778,7 +939,8 @@ mod tests {
 
     #[test]
     fn what_symmetries_cost_is_weighed_against_the_orbits() {
-        // Nineteen parts of twenty are verification, and the orbits are hardly larger than their representatives.
+        // Nineteen parts of twenty are verification, and the orbits are hardly larger than their
+        // representatives.
         assert!(too_much(1.0, 0.95, 1000, 1020));
         // The same with orbits of forty.
         assert!(!too_much(1.0, 0.95, 1000, 40_000));

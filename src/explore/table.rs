@@ -1,23 +1,29 @@
-//! The set of all states: an insert-only, lock-free hash table of packed state keys that grows in place.
+//! The set of all states: an insert-only, lock-free hash table of packed state keys that grows in
+//! place.
 //!
-//! In: keys of up to 63 bits (what [`super::store`] packs a state into). Out: whether a key is new, and its place. Linear probing over
-//! buckets of one cache line; a lookup is nearly always one line. Nothing is approximated: a key is permuted within its width, the upper
-//! part of the result is the bucket, and the entry holds the rest with the distance from its bucket, so that entries of 4 bytes do once
-//! there are many buckets (Cleary: "Compact Hash Tables Using Bidirectional Linear Probing", 1984; here the distance is stored). A table
-//! with few buckets or very wide keys holds whole keys in 8 bytes.
+//! In: keys of up to 63 bits (what [`super::store`] packs a state into). Out: whether a key is new,
+//! and its place. Linear probing over buckets of one cache line; a lookup is nearly always one
+//! line. Nothing is approximated: a key is permuted within its width, the upper part of the result
+//! is the bucket, and the entry holds the rest with the distance from its bucket, so that entries
+//! of 4 bytes do once there are many buckets (Cleary: "Compact Hash Tables Using Bidirectional
+//! Linear Probing", 1984; here the distance is stored). A table with few buckets or very wide keys
+//! holds whole keys in 8 bytes.
 //!
-//! The bucket is `hash * buckets / 2^bits`, which is *monotone in the hash*: the table is sorted by hash up to probing. So growth by any
-//! factor is one sequential sweep that needs no second table ([`growth`]). The table grows by a quarter in whole segments: 4.6 to 5.8 bytes
-//! a state with short entries, 9.1 to 11.4 with long ones.
+//! The bucket is `hash * buckets / 2^bits`, which is *monotone in the hash*: the table is sorted by
+//! hash up to probing. So growth by any factor is one sequential sweep that needs no second table
+//! ([`growth`]). The table grows by a quarter in whole segments: 4.6 to 5.8 bytes a state with
+//! short entries, 9.1 to 11.4 with long ones.
 //!
-//! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it are taken. Growth needs `&mut`,
-//! so it happens while no worker runs; in between, entries go from 0 to their value once and never change.
+//! Invariant: in every bucket from a key's home to the bucket where it lies, all entries before it
+//! are taken. Growth needs `&mut`, so it happens while no worker runs; in between, entries go from
+//! 0 to their value once and never change.
 
 pub(crate) use growth::Growth;
 use mu_base::atomics::{AtomicU32, AtomicU64, Ordering};
 
-/// Fill at which the table asks to grow, in 1/1024, and that of a small one: a key that is new is probed for until there is a gap, which is far in a full
-/// table, and what a small one takes is no matter.
+/// Fill at which the table asks to grow, in 1/1024, and that of a small one: a key that is new is
+/// probed for until there is a gap, which is far in a full table, and what a small one takes is no
+/// matter.
 const FILL: u64 = 900;
 const ROOMY_FILL: u64 = 720;
 /// Keys of a small table.
@@ -28,7 +34,8 @@ fn fill(keys: u64) -> u64 {
 }
 /// log2 of the buckets of a segment: 4 MiB of entries.
 const SEGMENT_BITS: u32 = 16;
-/// Buckets within which a long entry lies from its home: a table that is filled beyond its measure says so soon.
+/// Buckets within which a long entry lies from its home: a table that is filled beyond its measure
+/// says so soon.
 const LONG_REACH: u64 = 128;
 /// Bits of a short entry that tell the distance in buckets from its home.
 const DISTANCE_BITS: u32 = 5;
@@ -104,7 +111,8 @@ trait Cell: Send + Sync {
     fn take(&self) -> u64;
     /// From 0 to the value, or what is there instead.
     fn claim(&self, value: u64) -> Result<(), u64>;
-    /// What stands for a hash at a distance from its home; `None` if the distance is too long. Never 0.
+    /// What stands for a hash at a distance from its home; `None` if the distance is too long.
+    /// Never 0.
     fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64>;
     /// The distance that a value tells; 0 if it tells none.
     fn distance(value: u64) -> u64;
@@ -130,7 +138,8 @@ impl Cell for AtomicU64 {
     }
     #[inline]
     fn claim(&self, value: u64) -> Result<(), u64> {
-        // Relaxed: an entry publishes nothing but itself; what it refers to is read in a later round only.
+        // Relaxed: an entry publishes nothing but itself; what it refers to is read in a later
+        // round only.
         self.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed).map(|_| ())
     }
     #[inline]
@@ -165,7 +174,9 @@ impl Cell for AtomicU32 {
     }
     #[inline]
     fn claim(&self, value: u64) -> Result<(), u64> {
-        self.compare_exchange(0, value as u32, Ordering::Relaxed, Ordering::Relaxed).map(|_| ()).map_err(u64::from)
+        self.compare_exchange(0, value as u32, Ordering::Relaxed, Ordering::Relaxed)
+            .map(|_| ())
+            .map_err(u64::from)
     }
     #[inline]
     fn encode(geometry: &Geometry, hash: u64, distance: u64) -> Option<u64> {
@@ -226,7 +237,11 @@ impl<C: Cell> Cells<C> {
         let home = geometry.home(hash);
         let mut at = home;
         loop {
-            let (Some(bucket), Some(value)) = (self.bucket(at), C::encode(geometry, hash, at - home)) else { return Insert::Full };
+            let (Some(bucket), Some(value)) =
+                (self.bucket(at), C::encode(geometry, hash, at - home))
+            else {
+                return Insert::Full;
+            };
             for (i, cell) in bucket.iter().enumerate() {
                 let mut there = cell.get();
                 if there == 0 {
@@ -257,14 +272,20 @@ impl<C: Cell> Cells<C> {
             at += 1;
         }
     }
-    /// Gives all hashes in ascending order, some at a time. For states on disk, as what else is only there where files can be read at a place.
+    /// Gives all hashes in ascending order, some at a time. For states on disk, as what else is
+    /// only there where files can be read at a place.
     #[cfg(unix)]
-    fn in_order<E>(&self, geometry: &Geometry, each: &mut dyn FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
+    fn in_order<E>(
+        &self,
+        geometry: &Geometry,
+        each: &mut dyn FnMut(&[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut part = Vec::new();
         for at in 0..self.buckets() {
             let least = geometry.least(at);
             let before = part.len();
-            let taken = self.bucket(at).into_iter().flatten().map(C::get).take_while(|&value| value != 0);
+            let taken =
+                self.bucket(at).into_iter().flatten().map(C::get).take_while(|&value| value != 0);
             part.extend(taken.map(|value| Self::hash(geometry, value, at, least)));
             // Nothing is pushed past a bucket with room: what follows has its home there.
             if part.len() - before < C::COUNT && part.len() >= PART {
@@ -313,7 +334,8 @@ macro_rules! either {
 
 mod growth;
 
-/// A word on cache lines of its own: what it lies beside is read all the time, and it is written by all threads.
+/// A word on cache lines of its own: what it lies beside is read all the time, and it is written by
+/// all threads.
 #[repr(align(128))]
 struct Alone(AtomicU64);
 
@@ -341,7 +363,8 @@ const FACTORS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
 impl Permutation {
     fn new(bits: u32) -> Self {
         // Newton: each round doubles the number of right low bits.
-        let inverse = |a: u64| (0..6).fold(a, |x, _| x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x))));
+        let inverse =
+            |a: u64| (0..6).fold(a, |x, _| x.wrapping_mul(2u64.wrapping_sub(a.wrapping_mul(x))));
         Self { mask: (1 << bits) - 1, shift: bits.div_ceil(2), inverses: FACTORS.map(inverse) }
     }
     #[inline]
@@ -411,7 +434,8 @@ impl Payloads {
             Payloads::Number(c) => u128::from(c.at(place).load(Ordering::Relaxed)),
             Payloads::Pair(c) => u128::from(c.at(place).load(Ordering::Relaxed)),
             Payloads::Triple(c, n) => {
-                u128::from(c.at(place).load(Ordering::Relaxed)) | u128::from(n.at(place).load(Ordering::Relaxed)) << 64
+                u128::from(c.at(place).load(Ordering::Relaxed))
+                    | u128::from(n.at(place).load(Ordering::Relaxed)) << 64
             }
         }
     }
@@ -505,8 +529,8 @@ impl Table {
     pub fn key(&self, hash: u64) -> u64 {
         self.permutation.undo(hash)
     }
-    /// Loads the line that an insertion will need. Called for a batch of keys before their insertion, so that the misses of the batch
-    /// overlap.
+    /// Loads the line that an insertion will need. Called for a batch of keys before their
+    /// insertion, so that the misses of the batch overlap.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let home = self.geometry.home(hash);
@@ -541,7 +565,8 @@ impl Table {
     pub fn find(&self, key: u64) -> Option<u64> {
         either!(&self.form, c => c.find(&self.geometry, self.hash(key)))
     }
-    /// The number kept with an entry. The table was made with `Payload::Number` or `Payload::Triple`.
+    /// The number kept with an entry. The table was made with `Payload::Number` or
+    /// `Payload::Triple`.
     #[inline]
     pub fn number(&self, place: u64) -> &AtomicU32 {
         match &self.payloads {
@@ -549,7 +574,8 @@ impl Table {
             _ => unreachable!("a table without numbers"),
         }
     }
-    /// The two numbers kept with an entry. The table was made with `Payload::Pair` or `Payload::Triple`.
+    /// The two numbers kept with an entry. The table was made with `Payload::Pair` or
+    /// `Payload::Triple`.
     #[inline]
     pub fn pair(&self, place: u64) -> &AtomicU64 {
         match &self.payloads {
@@ -596,7 +622,10 @@ impl Table {
             Form::Long(c) => (Some(c.entries(&self.geometry)), None),
             Form::Short(c) => (None, Some(c.entries(&self.geometry))),
         };
-        long.into_iter().flatten().chain(short.into_iter().flatten()).map(|(place, hash)| (place, self.permutation.undo(hash)))
+        long.into_iter()
+            .flatten()
+            .chain(short.into_iter().flatten())
+            .map(|(place, hash)| (place, self.permutation.undo(hash)))
     }
 }
 
@@ -633,11 +662,15 @@ mod tests {
         for seed in 0..8u64 {
             let bits = BITS[seed as usize];
             let expected = if seed < 4 { 0 } else { 1 << 10 };
-            let mut table = Table::with_segments(bits, expected, Payload::Number, 3 + (seed % 4) as u32);
+            let mut table =
+                Table::with_segments(bits, expected, Payload::Number, 3 + (seed % 4) as u32);
             assert_eq!(table.is_short(), seed >= 4);
             let mut twin: HashMap<u64, u32> = HashMap::new();
             let mut random = Random::new(seed);
-            let growth = |step: u32| Growth { generous: step % 2 == 1, helpers: (seed + u64::from(step)) as usize % 3 };
+            let growth = |step: u32| Growth {
+                generous: step % 2 == 1,
+                helpers: (seed + u64::from(step)) as usize % 3,
+            };
             for step in 0..if cfg!(miri) { 300 } else { 6_000u32 } {
                 let k = key(&mut random, bits);
                 let place = loop {
@@ -655,11 +688,17 @@ mod tests {
                         Insert::Full => table.grow(growth(step)),
                     }
                 };
-                assert_eq!(table.number(place).load(Ordering::Relaxed), twin[&k], "seed {seed} step {step}");
+                assert_eq!(
+                    table.number(place).load(Ordering::Relaxed),
+                    twin[&k],
+                    "seed {seed} step {step}"
+                );
                 if table.crowded() {
                     table.grow(growth(step));
                     for (&k, &n) in &twin {
-                        let place = table.find(k).unwrap_or_else(|| panic!("seed {seed} step {step}: {k} lost"));
+                        let place = table
+                            .find(k)
+                            .unwrap_or_else(|| panic!("seed {seed} step {step}: {k} lost"));
                         assert_eq!(table.number(place).load(Ordering::Relaxed), n);
                     }
                 }
@@ -688,7 +727,10 @@ mod tests {
         let keys = if cfg!(miri) { 100 } else { 100_000 };
         let table = Table::new(30, 2 * keys, Payload::None);
         let new: u64 = std::thread::scope(|scope| {
-            let insert = || (0..keys).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count() as u64;
+            let insert = || {
+                (0..keys).filter(|&k| matches!(table.insert(k * 977), Insert::New(_))).count()
+                    as u64
+            };
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(insert)).collect();
             threads.into_iter().map(|t| t.join().unwrap()).sum()
         });

@@ -1,10 +1,14 @@
 //! Which parts of a state say whose it is in a search by several processes.
 //!
-//! A state belongs to a process by a hash ([`super::share`]). Of all its leaves, nearly each step leads to another process; of leaves that change seldom, most
-//! steps stay. But the states must be dealt evenly, so these leaves need many combinations of values, none of which many states have. In: a share, with which
-//! random walks are made, since the first levels of a search have few values. Out: leaves, chosen one by one: that which adds most combinations for each step
-//! that it sends away. With symmetries those that are mapped to one another go together, so that all members of an orbit keep one owner. Compare Lerda and Sisto (SPIN 1999), who deal states by the process of the
-//! model that moves. Cost: some thousand states and their steps, a few dozen times. Invariant: whatever is chosen changes no count, only who does what.
+//! A state belongs to a process by a hash ([`super::share`]). Of all its leaves, nearly each step
+//! leads to another process; of leaves that change seldom, most steps stay. But the states must be
+//! dealt evenly, so these leaves need many combinations of values, none of which many states have.
+//! In: a share, with which random walks are made, since the first levels of a search have few
+//! values. Out: leaves, chosen one by one: that which adds most combinations for each step
+//! that it sends away. With symmetries those that are mapped to one another go together, so that
+//! all members of an orbit keep one owner. Compare Lerda and Sisto (SPIN 1999), who deal states by
+//! the process of the model that moves. Cost: some thousand states and their steps, a few dozen
+//! times. Invariant: whatever is chosen changes no count, only who does what.
 
 use super::share::Share;
 use ahash::AHashMap;
@@ -19,12 +23,13 @@ const STATES: usize = 1 << 12;
 const TIME: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 50 });
 /// Steps of one of them.
 const STEPS: usize = 12;
-/// Of so many states of a walk one is looked at, which one is chance: those that follow one another have most values in common, and tell little more than one of
-/// them; and a walk may go in circles.
+/// Of so many states of a walk one is looked at, which one is chance: those that follow one another
+/// have most values in common, and tell little more than one of them; and a walk may go in circles.
 const EVERY: usize = 8;
 /// Lengths of walks, in turn: states that are near the initial one and far from it.
 const LENGTHS: [usize; 5] = [8, 32, 128, 512, 2048];
-/// Combinations, as many states each, for each process but one: then the largest share has about a thirtieth more than the mean, by the spread of random sums.
+/// Combinations, as many states each, for each process but one: then the largest share has about a
+/// thirtieth more than the mean, by the spread of random sums.
 const COMBINATIONS: f64 = 800.0;
 /// The choice is worth its while if at most this part of the steps changes it.
 const WORTH: f64 = 0.75;
@@ -40,7 +45,12 @@ struct Seen {
 
 impl Seen {
     /// A state and its steps, which were found.
-    fn note(&mut self, share: &mut Share<'_>, classes: &[usize], key: u64) -> Result<(), Diagnostic> {
+    fn note(
+        &mut self,
+        share: &mut Share<'_>,
+        classes: &[usize],
+        key: u64,
+    ) -> Result<(), Diagnostic> {
         let (mut before, mut after) = (vec![0; classes.len()], vec![0; classes.len()]);
         share.parts_of(key, classes, &mut before)?;
         for i in 0..share.found.len().min(STEPS) {
@@ -55,7 +65,8 @@ impl Seen {
         Ok(())
     }
 
-    /// How many combinations of values the states have, if all were alike frequent: the inverse of the chance that two states have the same.
+    /// How many combinations of values the states have, if all were alike frequent: the inverse of
+    /// the chance that two states have the same.
     fn combinations(&self, sums: impl Iterator<Item = u64>) -> f64 {
         let mut counts: AHashMap<u64, u64> = AHashMap::new();
         sums.for_each(|sum| *counts.entry(sum).or_default() += 1);
@@ -66,7 +77,11 @@ impl Seen {
 
     /// The part of the steps that change some of the classes.
     fn changing(&self, classes: &[u64]) -> f64 {
-        let changing = self.steps.iter().filter(|step| step.iter().zip(classes).any(|(a, b)| a & b != 0)).count();
+        let changing = self
+            .steps
+            .iter()
+            .filter(|step| step.iter().zip(classes).any(|(a, b)| a & b != 0))
+            .count();
         changing as f64 / self.steps.len().max(1) as f64
     }
 
@@ -82,9 +97,15 @@ impl Seen {
                 let mut with = bits.clone();
                 with[class / 64] |= 1 << (class % 64);
                 let sent = self.changing(&with);
-                let many = self.combinations(self.states.iter().zip(&sums).map(|(state, sum)| sum.wrapping_add(state[class])));
+                let many = self.combinations(
+                    self.states
+                        .iter()
+                        .zip(&sums)
+                        .map(|(state, sum)| sum.wrapping_add(state[class])),
+                );
                 // What is more than wanted is of no use.
-                let worth = (many.min(wanted).ln() - f64::ln(combinations)) / (sent - changing + 0.01);
+                let worth =
+                    (many.min(wanted).ln() - f64::ln(combinations)) / (sent - changing + 0.01);
                 if many > combinations && best.is_none_or(|b| worth > b.0) {
                     best = Some((worth, class, many, sent));
                 }
@@ -95,14 +116,18 @@ impl Seen {
             }
             chosen.push(class);
             bits[class / 64] |= 1 << (class % 64);
-            self.states.iter().zip(&mut sums).for_each(|(state, sum)| *sum = sum.wrapping_add(state[class]));
+            self.states
+                .iter()
+                .zip(&mut sums)
+                .for_each(|(state, sum)| *sum = sum.wrapping_add(state[class]));
             (combinations, changing) = (many, sent);
         }
         Some(chosen)
     }
 }
 
-/// The leaves that tell for so many processes, by what a share has met and what random walks meet; none if all should.
+/// The leaves that tell for so many processes, by what a share has met and what random walks meet;
+/// none if all should.
 ///
 /// # Errors
 /// Those of the model.
@@ -123,7 +148,8 @@ pub(super) fn telling(share: &mut Share<'_>, processes: usize) -> Result<Vec<u32
 
 /// Random walks from the initial state.
 fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Seen, Diagnostic> {
-    let (mut seen, mut random, start) = (Seen::default(), Random::new(processes as u64), Instant::now());
+    let (mut seen, mut random, start) =
+        (Seen::default(), Random::new(processes as u64), Instant::now());
     let vector = share.model.initial();
     let initial = share.settled(|share| Ok(share.store.encode(&vector)?))?;
     // Keys that are pending follow the layout: where walks begin, and where this one is.
@@ -134,7 +160,9 @@ fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Se
             if seen.states.len() >= STATES || start.elapsed() > TIME {
                 break 'walks;
             }
-            share.settled(|share| share.expander.successors(&share.store, share.pending[1], &mut share.found))?;
+            share.settled(|share| {
+                share.expander.successors(&share.store, share.pending[1], &mut share.found)
+            })?;
             if random.below(EVERY) == 0 {
                 seen.note(share, classes, share.pending[1])?;
             }
@@ -148,7 +176,8 @@ fn walk(share: &mut Share<'_>, classes: &[usize], processes: usize) -> Result<Se
     Ok(seen)
 }
 
-/// States that a search has met, with their steps. Their keys are asked for here: walks may have changed the layout.
+/// States that a search has met, with their steps. Their keys are asked for here: walks may have
+/// changed the layout.
 fn step(share: &mut Share<'_>, classes: &[usize]) -> Result<Seen, Diagnostic> {
     let (mut seen, start) = (Seen::default(), Instant::now());
     let stride = (share.store.table.len() as usize).div_ceil(STATES).max(1);
@@ -157,7 +186,9 @@ fn step(share: &mut Share<'_>, classes: &[usize]) -> Result<Seen, Diagnostic> {
         if start.elapsed() > TIME {
             break;
         }
-        share.settled(|share| share.expander.successors(&share.store, share.pending[i], &mut share.found))?;
+        share.settled(|share| {
+            share.expander.successors(&share.store, share.pending[i], &mut share.found)
+        })?;
         seen.note(share, classes, share.pending[i])?;
     }
     share.pending.clear();
@@ -177,7 +208,9 @@ mod tests {
         let mut model = HandModel::new();
         let slow: Vec<_> = (0..4).map(|i| model.slot(format!("slow{i}"), i, false, 0)).collect();
         let fast = model.slot("fast", 4, false, 0);
-        model.group("tick", &[], &[fast], &[fast], |read, emit| emit.step("tick", &[(read[0] + 1) % 64]));
+        model.group("tick", &[], &[fast], &[fast], |read, emit| {
+            emit.step("tick", &[(read[0] + 1) % 64])
+        });
         for slot in slow {
             model.group("up", &[], &[slot, fast], &[slot, fast], |read, emit| {
                 if read[1] % 8 == 0 {
@@ -204,7 +237,8 @@ mod tests {
         assert_eq!(told(&counters(2, 3), 2), [0u32; 0]);
     }
 
-    /// Walks go far beyond what was met, so that the layout changes, and find nothing that changes seldom.
+    /// Walks go far beyond what was met, so that the layout changes, and find nothing that changes
+    /// seldom.
     #[test]
     fn what_was_met_is_read_by_the_layout_that_walks_leave() {
         let mut model = HandModel::new();
@@ -227,7 +261,10 @@ mod tests {
 
     #[test]
     fn combinations_count_what_is_frequent_less() {
-        let seen = |states: &[u64]| Seen { states: states.iter().map(|s| vec![*s]).collect(), steps: Vec::new() };
+        let seen = |states: &[u64]| Seen {
+            states: states.iter().map(|s| vec![*s]).collect(),
+            steps: Vec::new(),
+        };
         let alike: Vec<u64> = (0..10_000).map(|i| i % 50).collect();
         let found = seen(&alike).combinations(alike.iter().copied());
         assert!((found - 50.0).abs() < 1.0, "{found}");

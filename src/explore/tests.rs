@@ -24,7 +24,12 @@ fn count(model: &dyn Model, options: &Options) -> (u64, u64, u64) {
 
 type Naive = HashMap<Vec<u32>, (u64, HashSet<(LabelId, Vec<u32>)>)>;
 
-fn naive_steps(model: &dyn Model, worker: &mut dyn Worker, state: &[u32], which: &dyn Fn(usize) -> bool) -> HashSet<(LabelId, Vec<u32>)> {
+fn naive_steps(
+    model: &dyn Model,
+    worker: &mut dyn Worker,
+    state: &[u32],
+    which: &dyn Fn(usize) -> bool,
+) -> HashSet<(LabelId, Vec<u32>)> {
     let mut found = HashSet::new();
     for (g, group) in model.groups().iter().enumerate() {
         if which(g) && group.requires.iter().all(|&(s, v)| state[s as usize] == v) {
@@ -102,7 +107,11 @@ fn random_models_equal_their_naive_twins() {
             let deadlocks = twin.values().filter(|s| s.1.is_empty()).count();
             let expected = (twin.len() as u64, transitions as u64, deadlocks as u64);
             for (threads, cache) in [(1, true), (1, false), (3, true)] {
-                assert_eq!(count(&model, &options(threads, cache)), expected, "shape {n} seed {seed} threads {threads} cache {cache}");
+                assert_eq!(
+                    count(&model, &options(threads, cache)),
+                    expected,
+                    "shape {n} seed {seed} threads {threads} cache {cache}"
+                );
             }
             let tight = Options { cache_bytes: 500, ..options(2, true) };
             assert_eq!(count(&model, &tight), expected, "shape {n} seed {seed} tight caches");
@@ -131,8 +140,10 @@ fn transition_systems_equal_their_naive_twins() {
     for (n, &shape) in SHAPES.iter().enumerate() {
         for seed in 0..20 {
             let model = random(seed, shape);
-            let (outcome, lts) = explore_lts(&model, &options(1, true), &Budget::default(), &Silent).unwrap();
-            let (_, parallel) = explore_lts(&model, &options(3, true), &Budget::default(), &Silent).unwrap();
+            let (outcome, lts) =
+                explore_lts(&model, &options(1, true), &Budget::default(), &Silent).unwrap();
+            let (_, parallel) =
+                explore_lts(&model, &options(3, true), &Budget::default(), &Silent).unwrap();
             assert_eq!(lts.offsets, parallel.offsets, "shape {n} seed {seed}");
             assert_eq!(lts.targets, parallel.targets, "shape {n} seed {seed}");
             assert_eq!(outcome.states as usize, lts.state_count());
@@ -142,9 +153,17 @@ fn transition_systems_equal_their_naive_twins() {
             let mut steps = Vec::new();
             for s in 0..lts.state_count() {
                 lazy.successors(StateId::new(s), &mut steps).unwrap();
-                assert_eq!(lts.successors(StateId::new(s)).collect::<Vec<_>>(), steps, "shape {n} seed {seed} state {s}");
+                assert_eq!(
+                    lts.successors(StateId::new(s)).collect::<Vec<_>>(),
+                    steps,
+                    "shape {n} seed {seed} state {s}"
+                );
                 let named: HashSet<_> = steps.iter().map(|&(l, t)| (l, lazy.vector(t))).collect();
-                assert_eq!(named, twin[&lazy.vector(StateId::new(s))].1, "shape {n} seed {seed} state {s}");
+                assert_eq!(
+                    named,
+                    twin[&lazy.vector(StateId::new(s))].1,
+                    "shape {n} seed {seed} state {s}"
+                );
                 assert_eq!(named.len(), steps.len());
             }
             assert_eq!(lazy.state_count(), twin.len());
@@ -158,7 +177,11 @@ fn replay(model: &dyn Model, from: Vec<u32>, path: &[PathStep]) -> Vec<u32> {
     let mut at = from;
     for step in path {
         let steps = naive_steps(model, worker.as_mut(), &at, &|g| g == step.group);
-        assert!(steps.contains(&(step.label, step.state.clone())), "{} from {at:?}", model.label_text(step.label));
+        assert!(
+            steps.contains(&(step.label, step.state.clone())),
+            "{} from {at:?}",
+            model.label_text(step.label)
+        );
         at = step.state.clone();
     }
     at
@@ -173,15 +196,29 @@ fn paths_are_shortest_and_replay() {
             for label in 0..model.label_count() {
                 let label = LabelId::new(label);
                 let test = |_: usize, l: LabelId| l == label;
-                let found = find(&model, &options(2, true), &Budget::default(), &Silent, Target::Step(&test)).unwrap();
-                let best = twin.values().filter(|s| s.1.iter().any(|t| t.0 == label)).map(|s| s.0).min();
-                assert_eq!(found.path.as_ref().map(|p| p.len() as u64), best.map(|d| d + 1), "shape {n} seed {seed}");
+                let found = find(
+                    &model,
+                    &options(2, true),
+                    &Budget::default(),
+                    &Silent,
+                    Target::Step(&test),
+                )
+                .unwrap();
+                let best =
+                    twin.values().filter(|s| s.1.iter().any(|t| t.0 == label)).map(|s| s.0).min();
+                assert_eq!(
+                    found.path.as_ref().map(|p| p.len() as u64),
+                    best.map(|d| d + 1),
+                    "shape {n} seed {seed}"
+                );
                 if let Some(path) = found.path {
                     replay(&model, model.initial(), &path);
                     assert_eq!(path.last().unwrap().label, label);
                 }
             }
-            let found = find(&model, &options(1, true), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found =
+                find(&model, &options(1, true), &Budget::default(), &Silent, Target::Deadlock)
+                    .unwrap();
             let best = twin.values().filter(|s| s.1.is_empty()).map(|s| s.0).min();
             assert_eq!(found.path.as_ref().map(|p| p.len() as u64), best);
             if let Some(path) = found.path {
@@ -205,7 +242,11 @@ fn paths_through_confluent_steps_replay() {
 
 #[test]
 fn cycles_are_found_and_lassos_replay() {
-    assert!(matches!(is_acyclic(&counters(3, 5), &options(1, true), &Budget::default(), &Silent, None, None).unwrap(), Cyclic::No(_)));
+    assert!(matches!(
+        is_acyclic(&counters(3, 5), &options(1, true), &Budget::default(), &Silent, None, None)
+            .unwrap(),
+        Cyclic::No(_)
+    ));
     let mut cyclic = 0;
     for (n, &shape) in SHAPES.iter().enumerate() {
         for seed in 0..12 {
@@ -216,7 +257,12 @@ fn cycles_are_found_and_lassos_replay() {
             // Naive: peel states without steps that count to states that are left.
             let mut left: HashSet<&Vec<u32>> = twin.keys().collect();
             loop {
-                let leaf = |s: &&&Vec<u32>| !twin[**s].1.iter().any(|(l, t)| only.is_none_or(|o| o == *l) && left.contains(t));
+                let leaf = |s: &&&Vec<u32>| {
+                    !twin[**s]
+                        .1
+                        .iter()
+                        .any(|(l, t)| only.is_none_or(|o| o == *l) && left.contains(t))
+                };
                 let gone: Vec<&Vec<u32>> = left.iter().filter(leaf).copied().collect();
                 if gone.is_empty() {
                     break;
@@ -225,15 +271,31 @@ fn cycles_are_found_and_lassos_replay() {
                     left.remove(g);
                 }
             }
-            match is_acyclic(&model, &options(1, true), &Budget::default(), &Silent, Some(&test), None).unwrap() {
+            match is_acyclic(
+                &model,
+                &options(1, true),
+                &Budget::default(),
+                &Silent,
+                Some(&test),
+                None,
+            )
+            .unwrap()
+            {
                 Cyclic::No(_) => assert!(left.is_empty(), "shape {n} seed {seed}"),
                 Cyclic::Yes(_, lasso) => {
                     cyclic += 1;
                     assert!(!left.is_empty(), "shape {n} seed {seed}");
                     let lasso = lasso.expect("there were no symmetries");
                     let start = replay(&model, model.initial(), &lasso.prefix);
-                    assert_eq!(replay(&model, start.clone(), &lasso.cycle), start, "shape {n} seed {seed}");
-                    assert!(!lasso.cycle.is_empty() && lasso.cycle.iter().all(|s| test(s.group, s.label)));
+                    assert_eq!(
+                        replay(&model, start.clone(), &lasso.cycle),
+                        start,
+                        "shape {n} seed {seed}"
+                    );
+                    assert!(
+                        !lasso.cycle.is_empty()
+                            && lasso.cycle.iter().all(|s| test(s.group, s.label))
+                    );
                 }
                 Cyclic::Unknown(_) => panic!("shape {n} seed {seed}: no limit was set"),
             }
@@ -249,29 +311,52 @@ fn a_step_that_several_groups_make_passes_a_test_if_one_of_them_does() {
         let mut model = HandModel::new();
         let a = model.slot("a", 0, false, 0);
         for name in ["first", "second"] {
-            model.group(name, &[], &[a], &[a], move |_, e| (0..width).for_each(|i| e.step("tau", &[i])));
+            model.group(name, &[], &[a], &[a], move |_, e| {
+                (0..width).for_each(|i| e.step("tau", &[i]))
+            });
         }
         for group in 0..2 {
             let test = |g: usize, _: LabelId| g == group;
-            let cyclic = is_acyclic(&model, &options(1, true), &Budget::default(), &Silent, Some(&test), None).unwrap();
-            let Cyclic::Yes(outcome, Some(lasso)) = cyclic else { panic!("group {group}: no cycle of {width}") };
+            let cyclic = is_acyclic(
+                &model,
+                &options(1, true),
+                &Budget::default(),
+                &Silent,
+                Some(&test),
+                None,
+            )
+            .unwrap();
+            let Cyclic::Yes(outcome, Some(lasso)) = cyclic else {
+                panic!("group {group}: no cycle of {width}")
+            };
             assert!(lasso.cycle.iter().all(|s| s.group == group));
-            assert_eq!((outcome.states, outcome.transitions), (u64::from(width), u64::from(width * width)));
-            let found = find(&model, &options(1, true), &Budget::default(), &Silent, Target::Step(&test)).unwrap();
+            assert_eq!(
+                (outcome.states, outcome.transitions),
+                (u64::from(width), u64::from(width * width))
+            );
+            let found =
+                find(&model, &options(1, true), &Budget::default(), &Silent, Target::Step(&test))
+                    .unwrap();
             assert_eq!(found.path.unwrap()[0].group, group);
         }
     }
 }
 
-/// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are in one. C(places, tokens) states.
+/// `tokens` tokens on a circle of places with room for one each; a place is a component, or all are
+/// in one. C(places, tokens) states.
 fn circle(places: u32, tokens: u32, one_component: bool) -> HandModel {
     let mut m = HandModel::new();
-    let slots: Vec<u32> =
-        (0..places).map(|p| m.slot(format!("p{p}"), if one_component { 0 } else { p }, true, u32::from(p < tokens))).collect();
+    let slots: Vec<u32> = (0..places)
+        .map(|p| {
+            m.slot(format!("p{p}"), if one_component { 0 } else { p }, true, u32::from(p < tokens))
+        })
+        .collect();
     for p in 0..places as usize {
         let (a, b) = (slots[p], slots[(p + 1) % places as usize]);
         let (low, high) = (a.min(b), a.max(b));
-        m.group("move", &[(a, 1), (b, 0)], &[], &[low, high], move |_, e| e.step("move", &[u32::from(low == b), u32::from(high == b)]));
+        m.group("move", &[(a, 1), (b, 0)], &[], &[low, high], move |_, e| {
+            e.step("move", &[u32::from(low == b), u32::from(high == b)])
+        });
     }
     m
 }
@@ -283,12 +368,28 @@ fn wide_roots_need_inner_nodes_and_split_leaves() {
     for one_component in [false, true] {
         for threads in [1, 3] {
             let model = circle(70, 2, one_component);
-            assert_eq!(count(&model, &options(threads, true)).0, 70 * 69 / 2, "one component: {one_component}");
+            assert_eq!(
+                count(&model, &options(threads, true)).0,
+                70 * 69 / 2,
+                "one component: {one_component}"
+            );
             let model = circle(24, 4, one_component);
-            assert_eq!(count(&model, &options(threads, true)).0, 10_626, "one component: {one_component}");
-            let (outcome, lts) = explore_lts(&model, &options(threads, true), &Budget::default(), &Silent).unwrap();
+            assert_eq!(
+                count(&model, &options(threads, true)).0,
+                10_626,
+                "one component: {one_component}"
+            );
+            let (outcome, lts) =
+                explore_lts(&model, &options(threads, true), &Budget::default(), &Silent).unwrap();
             assert_eq!((outcome.states, lts.state_count()), (10_626, 10_626));
-            let found = find(&model, &options(threads, true), &Budget::default(), &Silent, Target::Deadlock).unwrap();
+            let found = find(
+                &model,
+                &options(threads, true),
+                &Budget::default(),
+                &Silent,
+                Target::Deadlock,
+            )
+            .unwrap();
             assert!(!found.reached && found.path.is_none());
         }
     }
@@ -296,7 +397,11 @@ fn wide_roots_need_inner_nodes_and_split_leaves() {
 
 #[test]
 fn on_demand_goes_through_the_same_changes_of_layout() {
-    for (model, expected) in [(arcx(0), (6_052, 13_828)), (circle(24, 4, true), (10_626, 0)), (circle(70, 2, false), (2_415, 0))] {
+    for (model, expected) in [
+        (arcx(0), (6_052, 13_828)),
+        (circle(24, 4, true), (10_626, 0)),
+        (circle(70, 2, false), (2_415, 0)),
+    ] {
         let mut lazy = Lazy::new(&model, &options(1, true)).unwrap();
         let (mut at, mut transitions, mut steps) = (0, 0, Vec::new());
         while at < lazy.state_count() {
@@ -304,7 +409,11 @@ fn on_demand_goes_through_the_same_changes_of_layout() {
             transitions += steps.len();
             at += 1;
         }
-        let expected = if expected.1 == 0 { (expected.0, count(&model, &options(1, true)).1 as usize) } else { expected };
+        let expected = if expected.1 == 0 {
+            (expected.0, count(&model, &options(1, true)).1 as usize)
+        } else {
+            expected
+        };
         assert_eq!((at, transitions), expected);
         let distinct: HashSet<Vec<u32>> = (0..at).map(|s| lazy.vector(StateId::new(s))).collect();
         assert_eq!(distinct.len(), at);
@@ -317,7 +426,8 @@ fn steps_on_demand_are_the_same_when_asked_again_kept_or_not() {
         let model = random(7, shape);
         // All are kept; some; none.
         for bytes in [256 << 20, 100, 0] {
-            let mut lazy = Lazy::new(&model, &Options { cache_bytes: bytes, ..options(1, true) }).unwrap();
+            let mut lazy =
+                Lazy::new(&model, &Options { cache_bytes: bytes, ..options(1, true) }).unwrap();
             let (mut rows, mut steps) = (Vec::new(), Vec::new());
             while rows.len() < lazy.state_count() {
                 lazy.successors(StateId::new(rows.len()), &mut steps).unwrap();
@@ -345,7 +455,8 @@ fn confluent_cycles_have_one_representative() {
         }
     });
     assert_eq!(count(&model, &options(2, true)).0, 50);
-    let (states, transitions, deadlocks) = count(&model, &options(2, true).with_confluence_of(&model));
+    let (states, transitions, deadlocks) =
+        count(&model, &options(2, true).with_confluence_of(&model));
     // Each representative keeps its tau loop.
     assert_eq!((states, transitions, deadlocks), (10, 19, 0));
 }
@@ -354,16 +465,31 @@ fn confluent_cycles_have_one_representative() {
 fn limits_stop_and_say_so() {
     let model = arcx(1);
     let budget = |limits: Limits| Budget::new(limits);
-    let outcome = explore(&model, &options(2, true), &budget(Limits { max_states: Some(20_000), ..Limits::default() }), &Silent).unwrap();
+    let outcome = explore(
+        &model,
+        &options(2, true),
+        &budget(Limits { max_states: Some(20_000), ..Limits::default() }),
+        &Silent,
+    )
+    .unwrap();
     assert_eq!(outcome.stop, Stop::States);
     assert!(outcome.states > 20_000 && outcome.states < 275_528);
     let tiny = Limits { max_memory: Some(1), ..Limits::default() };
-    assert_eq!(explore(&model, &options(2, true), &budget(tiny), &Silent).unwrap().stop, Stop::Memory);
+    assert_eq!(
+        explore(&model, &options(2, true), &budget(tiny), &Silent).unwrap().stop,
+        Stop::Memory
+    );
     let short = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
-    assert_eq!(explore(&model, &options(2, true), &budget(short), &Silent).unwrap().stop, Stop::Time);
+    assert_eq!(
+        explore(&model, &options(2, true), &budget(short), &Silent).unwrap().stop,
+        Stop::Time
+    );
     let interrupted = Budget::default();
     interrupted.interrupt_flag().store(true, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(explore(&model, &options(2, true), &interrupted, &Silent).unwrap().stop, Stop::Interrupted);
+    assert_eq!(
+        explore(&model, &options(2, true), &interrupted, &Silent).unwrap().stop,
+        Stop::Interrupted
+    );
     let limits = Limits { max_states: Some(5_000), ..Limits::default() };
     let (outcome, lts) = explore_lts(&model, &options(2, true), &budget(limits), &Silent).unwrap();
     assert_eq!((outcome.stop, lts.state_count() as u64), (Stop::States, outcome.states));
@@ -374,7 +500,8 @@ fn errors_and_panics_of_workers_are_reported() {
     for panics in [false, true] {
         let model = Failing { inner: counters(2, 200), panics };
         for threads in [1, 3] {
-            let error = explore(&model, &options(threads, true), &Budget::default(), &Silent).unwrap_err();
+            let error =
+                explore(&model, &options(threads, true), &Budget::default(), &Silent).unwrap_err();
             assert_eq!(error.stage, if panics { Stage::Internal } else { Stage::Data });
             assert!(error.message.contains("at 150"), "{}", error.message);
         }
@@ -447,15 +574,21 @@ impl super::Keeper for InMemory {
 /// Whatever the limit at which a search ends, going on from its checkpoint comes to the same end.
 #[test]
 fn a_search_goes_on_from_its_checkpoint_to_the_same_end() {
-    let header = super::Header { fingerprint: "arcx".into(), values: vec![vec!["1".into()], vec![]], names: Vec::new() };
+    let header = super::Header {
+        fingerprint: "arcx".into(),
+        values: vec![vec!["1".into()], vec![]],
+        names: Vec::new(),
+    };
     for (max, limits) in [(0, [1, 500, 5_000]), (1, [3_000, 100_000, 275_000])] {
         let model = arcx(max);
         let whole = explore(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
         for (i, limit) in limits.into_iter().enumerate() {
-            let keeper = InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
+            let keeper =
+                InMemory { header: header.clone(), always: i == 1, kept: Default::default() };
             let options = Options { threads: 1 + i, ..Options::default() };
             let budget = Budget::new(Limits { max_states: Some(limit), ..Limits::default() });
-            let stopped = super::explore_with(&model, &options, &budget, &Silent, keeping(&keeper)).unwrap();
+            let stopped =
+                super::explore_with(&model, &options, &budget, &Silent, keeping(&keeper)).unwrap();
             assert_eq!(stopped.stop, Stop::States);
             let bytes = keeper.kept.into_inner().unwrap();
             let mut accept = |h: &super::Header| {
@@ -493,7 +626,8 @@ fn a_damaged_checkpoint_is_refused() {
     let budget = Budget::new(Limits { max_states: Some(1_000), ..Limits::default() });
     super::explore_with(&arcx(0), &Options::default(), &budget, &Silent, keeping(&keeper)).unwrap();
     let bytes = keeper.kept.into_inner().unwrap();
-    let read = |bytes: &[u8]| super::Restored::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states());
+    let read =
+        |bytes: &[u8]| super::Restored::read(&mut &bytes[..], &mut |_| Ok(())).map(|r| r.states());
     assert!(read(&bytes).is_ok());
     let stride = (bytes.len() / 400).max(1);
     for at in (0..bytes.len()).step_by(stride) {
@@ -505,19 +639,23 @@ fn a_damaged_checkpoint_is_refused() {
     assert!(read(&[&bytes[..], &[0]].concat()).is_err());
 }
 
-/// The table is emptied to disk every few hundred states. The search itself holds what is on disk against what it counted.
+/// The table is emptied to disk every few hundred states. The search itself holds what is on disk
+/// against what it counted.
 #[test]
 fn spilled_searches_count_what_those_in_memory_do() {
     let folder = std::env::temp_dir();
     let spilled = |model: &dyn Model, options: &Options| {
-        let extras = Extras { spill: Some(Spill { folder: &folder, most: Some(400) }), ..Extras::default() };
+        let extras =
+            Extras { spill: Some(Spill { folder: &folder, most: Some(400) }), ..Extras::default() };
         explore_with(model, options, &Budget::default(), &Silent, extras).unwrap()
     };
     let (mut flushes, mut repacked) = (0, 0);
     let mut equal = |model: &dyn Model, options: &Options, what: &str| {
         let plain = explore(model, options, &Budget::default(), &Silent).unwrap();
         let other = spilled(model, options);
-        let figures = |o: &Outcome| (o.states, o.stored, o.transitions, o.deadlocks, o.levels, o.stop.clone());
+        let figures = |o: &Outcome| {
+            (o.states, o.stored, o.transitions, o.deadlocks, o.levels, o.stop.clone())
+        };
         assert_eq!(figures(&plain), figures(&other), "{what}");
         flushes += other.spilled.flushes;
         repacked += other.spilled.repacked;
@@ -527,7 +665,11 @@ fn spilled_searches_count_what_those_in_memory_do() {
         for seed in 0..12 {
             let model = random(seed, shape);
             for threads in [1, 3] {
-                equal(&model, &options(threads, true), &format!("shape {n} seed {seed} threads {threads}"));
+                equal(
+                    &model,
+                    &options(threads, true),
+                    &format!("shape {n} seed {seed} threads {threads}"),
+                );
             }
         }
     }
@@ -535,12 +677,20 @@ fn spilled_searches_count_what_those_in_memory_do() {
         let small = arcx(0);
         let written = equal(&small, &options(threads, true), "arcx 0");
         assert!(written.flushes > 4 && written.read > 0 && written.bytes > 0, "{written:?}");
-        equal(&small, &Options { symmetry: false, ..options(threads, true) }, "arcx 0 without symmetry");
+        equal(
+            &small,
+            &Options { symmetry: false, ..options(threads, true) },
+            "arcx 0 without symmetry",
+        );
     }
     equal(&counters(4, 9), &options(2, true), "counters");
     for one_component in [false, true] {
         for (size, tokens) in [(24, 4), (70, 2), (40, 3)] {
-            equal(&circle(size, tokens, one_component), &options(2, true), &format!("circle {size} {tokens} {one_component}"));
+            equal(
+                &circle(size, tokens, one_component),
+                &options(2, true),
+                &format!("circle {size} {tokens} {one_component}"),
+            );
         }
     }
     assert!(flushes > 100 && repacked > 0, "{flushes} {repacked}");

@@ -1,9 +1,13 @@
-//! Whose a successor is, without a look at it: a cached step knows what it adds to the sum that says whose a state is.
+//! Whose a successor is, without a look at it: a cached step knows what it adds to the sum that
+//! says whose a state is.
 //!
-//! A state belongs to a process by a sum over those of its leaves that tell ([`super::share`], [`super::telling`]); a leaf's part is the sum of the hashes of its images
-//! under the symmetries, so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums of the successors found last, beside them. Steps
-//! that change leaves that tell have the differences behind them ([`super::cache`]); most have none. Cost: a load for each leaf that tells and state
-//! expanded, an addition for each step. Invariant: a sum is the one that its state's leaves have, by whatever way it was found.
+//! A state belongs to a process by a sum over those of its leaves that tell ([`super::share`],
+//! [`super::telling`]); a leaf's part is the sum of the hashes of its images under the symmetries,
+//! so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums
+//! of the successors found last, beside them. Steps that change leaves that tell have the
+//! differences behind them ([`super::cache`]); most have none. Cost: a load for each leaf that
+//! tells and state expanded, an addition for each step. Invariant: a sum is the one that its
+//! state's leaves have, by whatever way it was found.
 
 use super::cache::{Expander, Halt};
 use super::ranks::spread;
@@ -25,7 +29,8 @@ pub(super) struct Told {
 impl Told {
     /// What is told by these of so many leaves; by all if these are none.
     pub fn new(leaves: usize, telling: &[u32]) -> Self {
-        let telling: Vec<u32> = if telling.is_empty() { (0..leaves as u32).collect() } else { telling.to_vec() };
+        let telling: Vec<u32> =
+            if telling.is_empty() { (0..leaves as u32).collect() } else { telling.to_vec() };
         let mut tells = vec![false; leaves];
         telling.iter().for_each(|&leaf| tells[leaf as usize] = true);
         Self { telling, tells, parts: vec![Vec::new(); leaves], sums: Vec::new() }
@@ -100,20 +105,25 @@ mod tests {
     use mu_model::hand::HandModel;
     use std::sync::Arc;
 
-    /// Walks through a model with a layout that changes now and then, and compares the sums told with those of leaves that were looked at. How many steps changed
-    /// the sum, and how many did not.
+    /// Walks through a model with a layout that changes now and then, and compares the sums told
+    /// with those of leaves that were looked at. How many steps changed the sum, and how many
+    /// did not.
     fn walk(model: &HandModel, options: &Options, seed: u64) -> (u64, u64) {
         let mut random = Random::new(seed);
         let mut store = Store::in_parts(model, 0, Payload::None, 3);
         let leaves = store.leaves.len();
         let telling: Vec<u32> = (0..leaves as u32).filter(|_| random.below(2) == 0).collect();
         let memo = Arc::new(Memo::new(model.groups().len(), options.cache_bytes));
-        let mut expander = Expander::new(model, memo, options).among_processes(Told::new(leaves, &telling));
-        let (mut at, mut found, mut row) = (store.intern(&model.initial()), Vec::new(), vec![0; leaves]);
+        let mut expander =
+            Expander::new(model, memo, options).among_processes(Told::new(leaves, &telling));
+        let (mut at, mut found, mut row) =
+            (store.intern(&model.initial()), Vec::new(), vec![0; leaves]);
         let (mut changed, mut same) = (0, 0);
         for step in 0..600 {
             expander.follow(&store);
-            let expanded = store.pack(&at).is_ok_and(|key| expander.successors(&store, key, &mut found).is_ok());
+            let expanded = store
+                .pack(&at)
+                .is_ok_and(|key| expander.successors(&store, key, &mut found).is_ok());
             if !expanded || step % 97 == 96 {
                 store.replan(std::iter::empty(), None);
                 continue;
@@ -123,7 +133,10 @@ mod tests {
             for (i, successor) in found.iter().enumerate() {
                 store.unpack(successor.key, &mut row);
                 let looked = expander.sum_of(&store, &row).unwrap();
-                assert_eq!(expander.told.sums[i], looked, "seed {seed}, step {step}, successor {i}");
+                assert_eq!(
+                    expander.told.sums[i], looked,
+                    "seed {seed}, step {step}, successor {i}"
+                );
                 *(if looked == sum { &mut same } else { &mut changed }) += 1;
             }
             match found.len() {
@@ -144,9 +157,16 @@ mod tests {
                 1 => arcx(0),
                 _ => random(seed, shape),
             };
-            let found = walk(&model, &Options { threads: 1, cache: seed % 5 != 0, ..Options::default() }, seed);
+            let found = walk(
+                &model,
+                &Options { threads: 1, cache: seed % 5 != 0, ..Options::default() },
+                seed,
+            );
             (changed, same) = (changed + found.0, same + found.1);
         }
-        assert!(changed > 10_000 && same > 10_000, "{changed} steps changed the sum, {same} did not");
+        assert!(
+            changed > 10_000 && same > 10_000,
+            "{changed} steps changed the sum, {same} did not"
+        );
     }
 }

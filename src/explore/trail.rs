@@ -1,12 +1,16 @@
-//! Something that several processes look for: who meets it, and the way there, from what each process holds.
+//! Something that several processes look for: who meets it, and the way there, from what each
+//! process holds.
 //!
-//! In: a [`Share`] that was told what is sought, states as bytes that mean the same everywhere. Out: whether the level that was searched has
-//! it, the states of a level that step to a given one, and in the end a [`Way`] of this process's own model. With each state the share keeps its level, four
-//! bytes. The way is found backwards: a state's predecessor in the level before belongs to whatever process has it, so all look at theirs.
+//! In: a [`Share`] that was told what is sought, states as bytes that mean the same everywhere.
+//! Out: whether the level that was searched has it, the states of a level that step to a given one,
+//! and in the end a [`Way`] of this process's own model. With each state the share keeps its level,
+//! four bytes. The way is found backwards: a state's predecessor in the level before belongs to
+//! whatever process has it, so all look at theirs.
 //!
-//! Cost: of a step back, a pass over the table and the expansion of one level; of the whole way, one more exploration. Invariants: a way is as short as
-//! one can be, since levels are those of a breadth-first search; among equal ones it is the least by the bytes of its states, and so does not depend on the
-//! number of processes.
+//! Cost: of a step back, a pass over the table and the expansion of one level; of the whole way,
+//! one more exploration. Invariants: a way is as short as one can be, since levels are those of a
+//! breadth-first search; among equal ones it is the least by the bytes of its states, and so does
+//! not depend on the number of processes.
 
 use std::sync::atomic::Ordering;
 
@@ -45,11 +49,16 @@ pub(super) fn exported(portable: &dyn Portable, vector: &[u32]) -> Result<Vec<u8
 }
 
 /// The state of such bytes.
-pub(super) fn imported(portable: &dyn Portable, slots: usize, mut bytes: &[u8]) -> Result<Vec<u32>, Diagnostic> {
+pub(super) fn imported(
+    portable: &dyn Portable,
+    slots: usize,
+    mut bytes: &[u8],
+) -> Result<Vec<u32>, Diagnostic> {
     let malformed = || Diagnostic::new(Stage::File, "a malformed state of another process");
     let mut vector = Vec::with_capacity(slots);
     for slot in 0..slots {
-        let length = take(&mut bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
+        let length =
+            take(&mut bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
         let (value, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
         vector.push(portable.import(slot as u32, value)?);
         bytes = rest;
@@ -58,10 +67,12 @@ pub(super) fn imported(portable: &dyn Portable, slots: usize, mut bytes: &[u8]) 
 }
 
 impl<'m> Share<'m> {
-    /// The same share, still empty, of a search that looks for something and keeps the level of each state.
+    /// The same share, still empty, of a search that looks for something and keeps the level of
+    /// each state.
     #[must_use]
     pub fn seeking(mut self, sought: Sought<'m>, options: &Options) -> Self {
-        self.store = store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
+        self.store =
+            store(self.model, options, self.expander.symmetries.is_some(), Payload::Number);
         self.quest.sought = Some(sought);
         self
     }
@@ -102,7 +113,8 @@ impl<'m> Share<'m> {
         Ok(least)
     }
 
-    /// The least of the states here, of a level whose states were all expanded, that step to a given state; as bytes.
+    /// The least of the states here, of a level whose states were all expanded, that step to a
+    /// given state; as bytes.
     ///
     /// # Errors
     /// Those of the model; a limit; bytes that are no state.
@@ -116,16 +128,30 @@ impl<'m> Share<'m> {
         let target = self.settled(|share| Ok(share.store.encode(&vector)?))?;
         // Another layout gives what is queued and what was met other keys, and these with them.
         self.quest.hits = vec![target];
-        let here = |place: u64| u64::from(self.store.table.number(place).load(Ordering::Relaxed)) == level + 1;
-        self.now = self.store.table.entries().filter(|&(place, _)| here(place)).map(|(_, key)| key).collect();
+        let here = |place: u64| {
+            u64::from(self.store.table.number(place).load(Ordering::Relaxed)) == level + 1
+        };
+        self.now = self
+            .store
+            .table
+            .entries()
+            .filter(|&(place, _)| here(place))
+            .map(|(_, key)| key)
+            .collect();
         let mut least: Option<Vec<u8>> = None;
         while !self.now.is_empty() {
             if self.now.len().is_multiple_of(LOOK) {
-                self.budget.check(0).and_then(|()| self.budget.check_memory()).map_err(Diagnostic::stopped)?;
+                self.budget
+                    .check(0)
+                    .and_then(|()| self.budget.check_memory())
+                    .map_err(Diagnostic::stopped)?;
             }
             // A successor that other processes have may need a wider field here.
             let key = self.settled(|share| {
-                let key = *share.now.last().ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
+                let key = *share
+                    .now
+                    .last()
+                    .ok_or_else(|| Diagnostic::internal("the state to be expanded is gone"))?;
                 share.expander.successors(&share.store, key, &mut share.found)?;
                 Ok(key)
             })?;
@@ -141,12 +167,20 @@ impl<'m> Share<'m> {
     }
 }
 
-/// The way through states that other processes gave, from the initial one on, with the step that is sought, if one is, at its end.
+/// The way through states that other processes gave, from the initial one on, with the step that is
+/// sought, if one is, at its end.
 ///
 /// # Errors
 /// Those of the model; states that no steps join.
-pub fn way_through(model: &dyn Model, options: &Options, sought: Sought<'_>, states: &[Vec<u8>]) -> Result<Way, Diagnostic> {
-    let Some(portable) = model.portable() else { return Err(Diagnostic::internal("states came of a model whose values cannot travel")) };
+pub fn way_through(
+    model: &dyn Model,
+    options: &Options,
+    sought: Sought<'_>,
+    states: &[Vec<u8>],
+) -> Result<Way, Diagnostic> {
+    let Some(portable) = model.portable() else {
+        return Err(Diagnostic::internal("states came of a model whose values cannot travel"));
+    };
     let broken = || Diagnostic::internal("the states of a way are not joined by steps");
     let mut lazy = Lazy::new(model, &options.without_confluence())?;
     let (mut at, mut steps, mut found) = (StateId(0), Vec::new(), Vec::new());
@@ -159,7 +193,11 @@ pub fn way_through(model: &dyn Model, options: &Options, sought: Sought<'_>, sta
     for state in &states[1..] {
         let vector = imported(portable, model.slots().len(), state)?;
         lazy.steps(at, &mut found)?;
-        let step = found.iter().filter(|s| lazy.vector(s.2) == vector).min_by_key(|s| rank(s)).ok_or_else(broken)?;
+        let step = found
+            .iter()
+            .filter(|s| lazy.vector(s.2) == vector)
+            .min_by_key(|s| rank(s))
+            .ok_or_else(broken)?;
         steps.push(PathStep { label: step.1, group: step.0 as usize, state: vector });
         at = step.2;
     }
@@ -168,9 +206,14 @@ pub fn way_through(model: &dyn Model, options: &Options, sought: Sought<'_>, sta
         let mut last: Vec<(Vec<u8>, PathStep)> = Vec::new();
         for step in found.iter().filter(|s| test(s.0 as usize, s.1)) {
             let state = lazy.vector(step.2);
-            last.push((exported(portable, &state)?, PathStep { label: step.1, group: step.0 as usize, state }));
+            last.push((
+                exported(portable, &state)?,
+                PathStep { label: step.1, group: step.0 as usize, state },
+            ));
         }
-        let last = last.into_iter().min_by_key(|(bytes, s)| (model.label_text(s.label), s.group, bytes.clone()));
+        let last = last
+            .into_iter()
+            .min_by_key(|(bytes, s)| (model.label_text(s.label), s.group, bytes.clone()));
         steps.push(last.ok_or_else(broken)?.1);
     }
     Ok(Way { steps, back_to: None })

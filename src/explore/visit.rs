@@ -1,8 +1,10 @@
-//! Exploration with a visitor, which sees each state and step in breadth-first order and may end the exploration.
+//! Exploration with a visitor, which sees each state and step in breadth-first order and may end
+//! the exploration.
 //!
-//! In: a model, a [`Visitor`]. Out: how it ended. One thread, on the store and caches of [`Lazy`]; for counts alone [`super::explore`] is faster.
-//! Invariant: states are numbered from 0 in the order in which they are visited; each step is visited once, after its source and before the
-//! next state.
+//! In: a model, a [`Visitor`]. Out: how it ended. One thread, on the store and caches of [`Lazy`];
+//! for counts alone [`super::explore`] is faster. Invariant: states are numbered from 0 in the
+//! order in which they are visited; each step is visited once, after its source and before the next
+//! state.
 
 use std::ops::ControlFlow;
 
@@ -35,13 +37,19 @@ pub enum Visited {
 }
 
 /// Shows a model to a visitor.
-pub fn visit(model: &dyn Model, options: &Options, budget: &Budget, visitor: &mut dyn Visitor) -> Result<Visited, Diagnostic> {
+pub fn visit(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    visitor: &mut dyn Visitor,
+) -> Result<Visited, Diagnostic> {
     let mut lazy = Lazy::new(model, options)?;
     let mut steps = Vec::new();
     let mut next = 0;
     while next < lazy.state_count() {
-        if let Err(stop) =
-            budget.check(lazy.state_count() as u64).and_then(|()| if next % 4096 == 0 { budget.check_memory() } else { Ok(()) })
+        if let Err(stop) = budget
+            .check(lazy.state_count() as u64)
+            .and_then(|()| if next % 4096 == 0 { budget.check_memory() } else { Ok(()) })
         {
             return Ok(Visited::Stopped(stop));
         }
@@ -81,7 +89,11 @@ mod tests {
         fn state(&mut self, state: StateId, vector: &[u32]) -> ControlFlow<()> {
             assert_eq!(state.index(), self.vectors.len());
             self.vectors.push(vector.to_vec());
-            if self.vectors.len() == self.most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.vectors.len() == self.most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         }
         fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> ControlFlow<()> {
             assert_eq!(from.index() + 1, self.vectors.len());
@@ -100,9 +112,14 @@ mod tests {
             let (options, budget) = (Options::default(), Budget::default());
             assert_eq!(visit(&model, &options, &budget, &mut seen).unwrap(), Visited::All);
             let (outcome, lts) = explore_lts(&model, &options, &budget, &Silent).unwrap();
-            assert_eq!((seen.vectors.len() as u64, seen.steps.len() as u64), (outcome.states, outcome.transitions), "seed {seed}");
+            assert_eq!(
+                (seen.vectors.len() as u64, seen.steps.len() as u64),
+                (outcome.states, outcome.transitions),
+                "seed {seed}"
+            );
             let mut texts: Vec<String> = seen.steps.iter().map(|s| model.label_text(s.1)).collect();
-            let mut expected: Vec<String> = lts.labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
+            let mut expected: Vec<String> =
+                lts.labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
             texts.sort();
             expected.sort();
             assert_eq!(texts, expected, "seed {seed}");
@@ -124,7 +141,13 @@ mod tests {
         assert_eq!(seen.vectors.len(), 7);
         let few = Budget::new(Limits { max_states: Some(50), ..Limits::default() });
         let mut seen = Seen::default();
-        assert_eq!(visit(&model, &options, &few, &mut seen).unwrap(), Visited::Stopped(Stop::States));
-        assert!(seen.vectors.len() < 60 && explore(&model, &options, &budget, &Silent).unwrap().states == 1000);
+        assert_eq!(
+            visit(&model, &options, &few, &mut seen).unwrap(),
+            Visited::Stopped(Stop::States)
+        );
+        assert!(
+            seen.vectors.len() < 60
+                && explore(&model, &options, &budget, &Silent).unwrap().states == 1000
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! A walk through a model, one step at a time, back and forth: what a simulator does.
 //!
-//! In: a model. Out: the steps of the current state, and the path that led there; undone steps can be redone until
-//! another step is taken. Random steps come from a seeded generator: one seed, one walk.
-//! Cost: one evaluation of each enabled group a state; the path keeps its vectors. Invariant: each step of the path is a step of the model
-//! from the state before it; steps of a state are in the order of the groups, each label and target once.
+//! In: a model. Out: the steps of the current state, and the path that led there; undone steps can
+//! be redone until another step is taken. Random steps come from a seeded generator: one seed, one
+//! walk. Cost: one evaluation of each enabled group a state; the path keeps its vectors. Invariant:
+//! each step of the path is a step of the model from the state before it; steps of a state are in
+//! the order of the groups, each label and target once.
 
 use mu_base::ids::LabelId;
 use mu_base::random::Random;
@@ -40,7 +41,16 @@ impl<'m> Walk<'m> {
     pub fn new(model: &'m dyn Model, seed: u64) -> Result<Self, Diagnostic> {
         let initial = model.initial();
         let (worker, random) = (model.worker(), Random::new(seed));
-        let mut walk = Self { model, worker, initial, path: Vec::new(), at: 0, moves: Vec::new(), seed, random };
+        let mut walk = Self {
+            model,
+            worker,
+            initial,
+            path: Vec::new(),
+            at: 0,
+            moves: Vec::new(),
+            seed,
+            random,
+        };
         walk.moves = walk.steps_of(0)?;
         Ok(walk)
     }
@@ -76,7 +86,8 @@ impl<'m> Walk<'m> {
     pub fn reseed(&mut self, seed: u64) {
         (self.seed, self.random) = (seed, Random::new(seed));
     }
-    /// Takes a step of the present state by its index. The steps ahead are kept if it is the first of them. False: there is no such step.
+    /// Takes a step of the present state by its index. The steps ahead are kept if it is the first
+    /// of them. False: there is no such step.
     pub fn take(&mut self, index: usize) -> Result<bool, Diagnostic> {
         let Some(chosen) = self.moves.get(index) else { return Ok(false) };
         if self.path.get(self.at) != Some(chosen) {
@@ -113,8 +124,13 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// The steps of a state, in the order of the groups, each label and target once. Errors: an evaluation that fails.
-pub fn moves(model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Result<Vec<Move>, Diagnostic> {
+/// The steps of a state, in the order of the groups, each label and target once. Errors: an
+/// evaluation that fails.
+pub fn moves(
+    model: &dyn Model,
+    worker: &mut dyn Worker,
+    state: &[u32],
+) -> Result<Vec<Move>, Diagnostic> {
     let (mut moves, mut found) = (Vec::new(), Steps::default());
     let mut met = std::collections::HashSet::new();
     for (g, group) in model.groups().iter().enumerate() {
@@ -126,7 +142,10 @@ pub fn moves(model: &dyn Model, worker: &mut dyn Worker, state: &[u32]) -> Resul
         worker.steps(g, &reads, &mut found)?;
         let n = group.writes.len();
         if found.values.len() != found.labels.len() * n {
-            return Err(Diagnostic::new(Stage::Internal, format!("group `{}` does not give a value for each slot it writes", group.name)));
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                format!("group `{}` does not give a value for each slot it writes", group.name),
+            ));
         }
         for (i, label) in found.labels.iter().enumerate() {
             let mut target = state.to_vec();
@@ -192,12 +211,14 @@ mod tests {
         let mut followed = 0;
         for seed in 0..30 {
             let model = random(seed, shape);
-            let (_, lts) = explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
+            let (_, lts) =
+                explore_lts(&model, &Options::default(), &Budget::default(), &Silent).unwrap();
             let mut walk = Walk::new(&model, seed).unwrap();
             let mut at = lts.initial;
             // The numbers of vectors: learnt on the way, where a label leads to one state only.
             for _ in 0..50 {
-                let mut here: Vec<String> = lts.successors(at).map(|(l, _)| lts.table.texts[l.index()].clone()).collect();
+                let mut here: Vec<String> =
+                    lts.successors(at).map(|(l, _)| lts.table.texts[l.index()].clone()).collect();
                 let mut walked = texts(&walk);
                 here.sort();
                 walked.sort();
@@ -206,7 +227,10 @@ mod tests {
                     break;
                 }
                 let label = model.label_text(walk.path()[walk.position() - 1].label);
-                let next: Vec<_> = lts.successors(at).filter(|(l, _)| lts.table.texts[l.index()] == label).collect();
+                let next: Vec<_> = lts
+                    .successors(at)
+                    .filter(|(l, _)| lts.table.texts[l.index()] == label)
+                    .collect();
                 let [(_, target)] = next[..] else { break };
                 at = target;
                 followed += 1;

@@ -1,9 +1,10 @@
 //! A hash map from two numbers to a small value: what a thread's cache looks steps up in.
 //!
-//! Open addressing with linear probing (Knuth, vol. 3, 6.4), at most half full, multiplicative hashing. A hit is a multiplication, a load and a
-//! compare. As long as all numbers have 16 bits, a key is a word of 32 bits and a place takes 8 bytes with a value of 4: the caches of all threads
-//! lie beside each other in the last level of the machine's caches, so a thread is as fast as they are small. Invariant: nothing is removed, so a
-//! free place ends every probe.
+//! Open addressing with linear probing (Knuth, vol. 3, 6.4), at most half full, multiplicative
+//! hashing. A hit is a multiplication, a load and a compare. As long as all numbers have 16 bits, a
+//! key is a word of 32 bits and a place takes 8 bytes with a value of 4: the caches of all threads
+//! lie beside each other in the last level of the machine's caches, so a thread is as fast as they
+//! are small. Invariant: nothing is removed, so a free place ends every probe.
 
 /// Numbers below this make a narrow key.
 const NARROW: u32 = 1 << 16;
@@ -54,7 +55,11 @@ const FIRST: usize = 16;
 
 impl<V> Default for WordMap<V> {
     fn default() -> Self {
-        Self { narrow: Places { slots: Vec::new(), shift: 0 }, wide: Places { slots: Vec::new(), shift: 0 }, used: 0 }
+        Self {
+            narrow: Places { slots: Vec::new(), shift: 0 },
+            wide: Places { slots: Vec::new(), shift: 0 },
+            used: 0,
+        }
     }
 }
 
@@ -136,7 +141,11 @@ mod tests {
                 } else {
                     twin.insert((a, b), map.get(a, b).expect("a pair that was inserted"));
                 }
-                assert_eq!(map.get(a + 65_536, b), twin.get(&(a + 65_536, b)).copied(), "seed {seed} step {step}");
+                assert_eq!(
+                    map.get(a + 65_536, b),
+                    twin.get(&(a + 65_536, b)).copied(),
+                    "seed {seed} step {step}"
+                );
             }
             assert_eq!(map.used as usize, twin.len());
             assert!(twin.iter().all(|((a, b), v)| map.get(*a, *b) == Some(*v)), "seed {seed}");

@@ -1,9 +1,11 @@
 //! Corrections of formulas whose parentheses stand elsewhere than they are meant.
 //!
-//! Two slips of published formulas. As in mCRL2, the operand of a modality ends before a binary operator: `[R] forall x: S. a => b` is
-//! `([R] forall x: S. a) => b`, and `x` in `b` is not bound. And `val(c && a(x))` has an action where only data may stand; `val(c) && a(x)` is meant. In: the text of
-//! such a formula. Out: the changes that make it well typed; a pair of parentheses goes around a binder and all that follows in its group. A correction is
-//! given only if the corrected text was parsed and type checked. Cost: a few checks of the formula, after an error only.
+//! Two slips of published formulas. As in mCRL2, the operand of a modality ends before a binary
+//! operator: `[R] forall x: S. a => b` is `([R] forall x: S. a) => b`, and `x` in `b` is not bound.
+//! And `val(c && a(x))` has an action where only data may stand; `val(c) && a(x)` is meant. In: the
+//! text of such a formula. Out: the changes that make it well typed; a pair of parentheses goes
+//! around a binder and all that follows in its group. A correction is given only if the corrected
+//! text was parsed and type checked. Cost: a few checks of the formula, after an error only.
 
 use super::typecheck::check_formula;
 use mu_base::{Diagnostic, SourceId, Span};
@@ -37,13 +39,19 @@ impl Correction {
 }
 
 /// What a formula lacks, if its error is of this kind and the corrections make it well typed.
-pub fn corrections(text: &str, error: &Diagnostic, data: &DataSpec, actions: &[ActionDecl]) -> Option<Vec<Correction>> {
+pub fn corrections(
+    text: &str,
+    error: &Diagnostic,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Option<Vec<Correction>> {
     let mut error = error.clone();
     let (mut out, mut changes): (Vec<Correction>, Vec<Change>) = (Vec::new(), Vec::new());
     for _ in 0..MOST {
         let now = with(text, &changes);
         let file = parse_formula(SourceId(0), &now).ok()?;
-        let found = parentheses(&now, &file.formula, &error).or_else(|| outside_data(&now, &error, actions))?;
+        let found = parentheses(&now, &file.formula, &error)
+            .or_else(|| outside_data(&now, &error, actions))?;
         let place = |at| as_written(&changes, at);
         let found = match found {
             Correction::Pair(a, b) => Correction::Pair(place(a), place(b)),
@@ -103,10 +111,12 @@ fn with(text: &str, changes: &[Change]) -> String {
 fn as_written(changes: &[Change], place: usize) -> usize {
     changes
         .iter()
-        .fold((place, 0isize), |(now, shift), &(at, put)| match (put, at.checked_add_signed(shift)) {
-            (Some(_), Some(at)) if at < place => (now - 1, shift + 1),
-            (None, Some(at)) if at <= place => (now + 1, shift - 1),
-            _ => (now, shift),
+        .fold((place, 0isize), |(now, shift), &(at, put)| {
+            match (put, at.checked_add_signed(shift)) {
+                (Some(_), Some(at)) if at < place => (now - 1, shift + 1),
+                (None, Some(at)) if at <= place => (now + 1, shift - 1),
+                _ => (now, shift),
+            }
         })
         .0
 }
@@ -123,9 +133,10 @@ fn binder(formula: &StateFormula, end: u32) -> Option<u32> {
                 }
                 todo.push(body);
             }
-            StateFormulaKind::Not(g) | StateFormulaKind::Minus(g) | StateFormulaKind::Must(_, g) | StateFormulaKind::May(_, g) => {
-                todo.push(g)
-            }
+            StateFormulaKind::Not(g)
+            | StateFormulaKind::Minus(g)
+            | StateFormulaKind::Must(_, g)
+            | StateFormulaKind::May(_, g) => todo.push(g),
             StateFormulaKind::Binary(_, a, b) => todo.extend([&**a, &**b]),
             _ => {}
         }
@@ -133,7 +144,8 @@ fn binder(formula: &StateFormula, end: u32) -> Option<u32> {
     found.map(|s| s.start)
 }
 
-/// Where the group of brackets ends in which a place stands: behind its last character that is no blank and in no comment.
+/// Where the group of brackets ends in which a place stands: behind its last character that is no
+/// blank and in no comment.
 fn end_of_group(text: &str, from: usize) -> usize {
     let (mut depth, mut comment, mut last) = (0u32, false, from);
     for (i, c) in text[from..].char_indices() {
@@ -164,7 +176,9 @@ mod tests {
     fn corrected(text: &str) -> Option<String> {
         let model = "act a, b; c: Nat; init a;";
         let model = check_specification(&parse_specification(SourceId(0), model).unwrap()).unwrap();
-        let error = check_formula(&parse_formula(SourceId(0), text).unwrap(), &model.data, &model.actions).err()?;
+        let error =
+            check_formula(&parse_formula(SourceId(0), text).unwrap(), &model.data, &model.actions)
+                .err()?;
         let corrections = corrections(text, &error, &model.data, &model.actions)?;
         let mut changes: Vec<Change> = corrections.iter().flat_map(|c| c.changes()).collect();
         changes.sort_by_key(|c| c.0);
@@ -173,8 +187,13 @@ mod tests {
 
     #[test]
     fn parentheses_go_around_the_rest_of_the_group() {
-        let same = |text: &str, expected: &str| assert_eq!(corrected(text).as_deref(), Some(expected), "{text}");
-        same("[true*] forall n: Nat. val(n < 3) => [c(n)]false", "[true*] (forall n: Nat. val(n < 3) => [c(n)]false)");
+        let same = |text: &str, expected: &str| {
+            assert_eq!(corrected(text).as_deref(), Some(expected), "{text}")
+        };
+        same(
+            "[true*] forall n: Nat. val(n < 3) => [c(n)]false",
+            "[true*] (forall n: Nat. val(n < 3) => [c(n)]false)",
+        );
         same(
             "([a] forall n: Nat. val(n < 3) => [c(n)]false % so\n) && [b]false",
             "([a] (forall n: Nat. val(n < 3) => [c(n)]false) % so\n) && [b]false",
@@ -184,14 +203,20 @@ mod tests {
             "[a] forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false % end\n",
             "[a] (forall n: Nat. forall m: Nat. val(n < m) => [c(n)][c(m)]false) % end\n",
         );
-        same("[a] mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1)", "[a] (mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1))");
+        same(
+            "[a] mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1)",
+            "[a] (mu X(n: Nat = 0). val(n < 3) || <a>X(n + 1))",
+        );
         // One after the other.
         same(
             "[a] forall n: Nat. val(n < 3) => [b] exists m: Nat. val(m < n) && <c(m)>true",
             "[a] (forall n: Nat. val(n < 3) => [b] (exists m: Nat. val(m < n) && <c(m)>true))",
         );
         // An action among data, alone and with the other slip.
-        same("[true* . exists n: Nat. (val(n < 3 && c(n)))]false", "[true* . exists n: Nat. (val(n < 3) && c(n))]false");
+        same(
+            "[true* . exists n: Nat. (val(n < 3 && c(n)))]false",
+            "[true* . exists n: Nat. (val(n < 3) && c(n))]false",
+        );
         same(
             "[a] forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9 && c(m))))]false",
             "[a] (forall n: Nat. val((n < 3)) => [b . (exists m: Nat. (val(m != n && m < 9) && c(m)))]false)",

@@ -1,4 +1,5 @@
-//! Parameterised boolean equation systems as mCRL2 writes them: text -> a specification whose steps are the moves of the system's game.
+//! Parameterised boolean equation systems as mCRL2 writes them: text -> a specification whose steps
+//! are the moves of the system's game.
 //!
 //! ```text
 //! sort …  map …  eqn …
@@ -6,17 +7,21 @@
 //!      mu Y(n: Nat) = X(n + 1) && exists k: Nat. val(k < n);
 //! init X(0);
 //! ```
-//! As in the tool `pbes2lps` of the mCRL2 project each equation becomes a process. One that is a disjunction or `exists` offers its operands as
-//! steps `some_k`, one that is a conjunction or `forall` as steps `all_k`, where `k` counts the changes between least and greatest fixed points up
-//! to the equation. Parts of another connective become states of their own, of the last `k`. Conditions guard steps, quantified variables are
-//! summed; a part that is decided is a step `yes` or `no`; `each` marks states of conjunctions. The states and steps are the game
-//! (`game::moves`), so all that reads and explores specifications serves equation systems too.
+//! As in the tool `pbes2lps` of the mCRL2 project each equation becomes a process. One that is a
+//! disjunction or `exists` offers its operands as steps `some_k`, one that is a conjunction or
+//! `forall` as steps `all_k`, where `k` counts the changes between least and greatest fixed points
+//! up to the equation. Parts of another connective become states of their own, of the last `k`.
+//! Conditions guard steps, quantified variables are summed; a part that is decided is a step `yes`
+//! or `no`; `each` marks states of conjunctions. The states and steps are the game (`game::moves`),
+//! so all that reads and explores specifications serves equation systems too.
 //!
 //! Cost: one pass. Invariant: places of the tree lead into the text as it was written.
 
 use ahash::AHashSet;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
-use mu_syntax::ast::{self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section};
+use mu_syntax::ast::{
+    self, BinaryOp, Data, DataKind, Node, Process, ProcessKind, Quantifier, Section,
+};
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
@@ -84,7 +89,9 @@ impl<'a> Scan<'a> {
     fn word(&mut self) -> Option<&'a str> {
         self.skip();
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\'')).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''))
+            .unwrap_or(rest.len());
         (end > 0 && !rest.starts_with(|c: char| c.is_ascii_digit())).then(|| &rest[..end])
     }
     fn keyword(&mut self, keyword: &str) -> bool {
@@ -96,12 +103,28 @@ impl<'a> Scan<'a> {
     }
     fn refuse(&mut self, expected: &str) -> Diagnostic {
         self.skip();
-        let length = self.word().map_or_else(|| self.text[self.at..].chars().next().map_or(0, char::len_utf8), str::len);
+        let length = self.word().map_or_else(
+            || self.text[self.at..].chars().next().map_or(0, char::len_utf8),
+            str::len,
+        );
         // At the end of the text, the place is its last character.
-        let at = if length == 0 { self.text.trim_end().char_indices().last().map_or(0, |c| c.0) } else { self.at };
-        let length = if length == 0 { self.text[at..].chars().next().map_or(0, char::len_utf8) } else { length };
-        let found = &self.text[self.at.min(self.text.len())..][..if self.at == at { length } else { 0 }];
-        let found = if found.is_empty() { "the text ends here".to_string() } else { format!("unexpected `{found}`") };
+        let at = if length == 0 {
+            self.text.trim_end().char_indices().last().map_or(0, |c| c.0)
+        } else {
+            self.at
+        };
+        let length = if length == 0 {
+            self.text[at..].chars().next().map_or(0, char::len_utf8)
+        } else {
+            length
+        };
+        let found =
+            &self.text[self.at.min(self.text.len())..][..if self.at == at { length } else { 0 }];
+        let found = if found.is_empty() {
+            "the text ends here".to_string()
+        } else {
+            format!("unexpected `{found}`")
+        };
         let span = Span { source: self.source, start: at as u32, end: (at + length) as u32 };
         Diagnostic::at(Stage::Syntax, span, found).note(format!("expected {expected}"))
     }
@@ -132,7 +155,9 @@ fn start_of_equations(text: &str) -> Option<usize> {
     for line in text.split_inclusive('\n') {
         let code = line.split('%').next().unwrap_or("");
         let inside = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '\'';
-        let found = code.match_indices("pbes").find(|(i, _)| !code[..*i].ends_with(inside) && !code[i + 4..].starts_with(inside));
+        let found = code
+            .match_indices("pbes")
+            .find(|(i, _)| !code[..*i].ends_with(inside) && !code[i + 4..].starts_with(inside));
         if let Some((i, _)) = found {
             return Some(at + i);
         }
@@ -153,8 +178,13 @@ pub fn read(source: SourceId, text: &str) -> Result<System, Diagnostic> {
     read_unrolled(source, text, &Unrolled::default())
 }
 
-/// Reads a system in which some quantifiers over numbers become equations that try one number after another.
-pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Result<System, Diagnostic> {
+/// Reads a system in which some quantifiers over numbers become equations that try one number after
+/// another.
+pub fn read_unrolled(
+    source: SourceId,
+    text: &str,
+    unrolled: &Unrolled,
+) -> Result<System, Diagnostic> {
     let mut scan = Scan { text, source, at: 0 };
     let sections = declarations(&mut scan)?;
     let mut equations: Vec<Equation> = Vec::new();
@@ -168,7 +198,9 @@ pub fn read_unrolled(source: SourceId, text: &str, unrolled: &Unrolled) -> Resul
         equations.push(equation(&mut scan, least)?);
     }
     if equations.is_empty() || !scan.keyword("init") {
-        return Err(scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`"));
+        return Err(
+            scan.refuse("an equation `mu X = …;` or `nu X = …;`, or, after these, `init X;`")
+        );
     }
     let part = scan.until(';').ok_or_else(|| scan.refuse("`;` after the initial instance"))?;
     scan.at += 1;
@@ -192,7 +224,11 @@ fn declarations(scan: &mut Scan<'_>) -> Result<Vec<Section>, Diagnostic> {
             Section::Init(process) => Some(process.span),
             _ => continue,
         };
-        return Err(Diagnostic::at(Stage::Syntax, at.unwrap_or_default(), "an equation system has no processes and no actions"));
+        return Err(Diagnostic::at(
+            Stage::Syntax,
+            at.unwrap_or_default(),
+            "an equation system has no processes and no actions",
+        ));
     }
     scan.at = start + "pbes".len();
     Ok(sections)
@@ -208,13 +244,20 @@ fn system(
     let formula = parse_formula_in(source, text, part.clone())?.formula;
     let initial = text[part].trim().to_string();
     let StateFormulaKind::Var(name, args) = &formula.kind else {
-        return Err(
-            Diagnostic::at(Stage::Syntax, formula.span, "the initial instance is that of one variable").note("for example `init X(0);`")
-        );
+        return Err(Diagnostic::at(
+            Stage::Syntax,
+            formula.span,
+            "the initial instance is that of one variable",
+        )
+        .note("for example `init X(0);`"));
     };
     let mut names = AHashSet::new();
     if let Some(e) = equations.iter().find(|e| !names.insert(e.name.kind.as_str())) {
-        return Err(Diagnostic::at(Stage::Type, e.name.span, format!("the variable `{}` has two equations", e.name.kind)));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            e.name.span,
+            format!("the variable `{}` has two equations", e.name.kind),
+        ));
     }
     if !names.contains(name.kind.as_str()) {
         return Err(unknown(name, &in_order(&equations)));
@@ -234,16 +277,19 @@ fn system(
     let last = signs.len() - 1;
     // Names of actions that no equation has.
     let mut prefix = String::new();
-    while names
-        .iter()
-        .any(|n| n.strip_prefix(&prefix).is_some_and(|n| ["some", "all", "yes", "no", "each"].iter().any(|a| n.starts_with(a))))
-    {
+    while names.iter().any(|n| {
+        n.strip_prefix(&prefix)
+            .is_some_and(|n| ["some", "all", "yes", "no", "each"].iter().any(|a| n.starts_with(a)))
+    }) {
         prefix.push_str("m_");
     }
     let game = Game { prefix: &prefix, names: &names, known: &known, last };
     let mut actions: Vec<String> = ["yes", "no", "each"].map(|a| format!("{prefix}{a}")).to_vec();
-    actions.extend((0..=last).flat_map(|k| [format!("{prefix}some_{k}"), format!("{prefix}all_{k}")]));
-    sections.push(Section::Actions(actions.into_iter().map(|a| (Node::new(a, Span::default()), Vec::new())).collect()));
+    actions
+        .extend((0..=last).flat_map(|k| [format!("{prefix}some_{k}"), format!("{prefix}all_{k}")]));
+    sections.push(Section::Actions(
+        actions.into_iter().map(|a| (Node::new(a, Span::default()), Vec::new())).collect(),
+    ));
     let mut processes = Vec::new();
     let ranks_written = ranks[..written].to_vec();
     for (e, rank) in equations.into_iter().zip(ranks) {
@@ -294,7 +340,13 @@ fn stacked<T>(work: impl FnOnce() -> T) -> T {
 fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> {
     use StateFormulaKind as F;
     stacked(|| {
-        let refuse = |what: &str| Err(Diagnostic::at(Stage::Syntax, formula.span, format!("{what} cannot occur in an equation system")));
+        let refuse = |what: &str| {
+            Err(Diagnostic::at(
+                Stage::Syntax,
+                formula.span,
+                format!("{what} cannot occur in an equation system"),
+            ))
+        };
         Ok(match &formula.kind {
             F::True => Positive::Const(sign),
             F::False => Positive::Const(!sign),
@@ -305,9 +357,15 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
             F::Binary(op @ (StateOp::And | StateOp::Or), a, b) => {
                 junction((*op == StateOp::And) == sign, [positive(a, sign)?, positive(b, sign)?])
             }
-            F::Binary(StateOp::Implies, a, b) => junction(!sign, [positive(a, !sign)?, positive(b, sign)?]),
+            F::Binary(StateOp::Implies, a, b) => {
+                junction(!sign, [positive(a, !sign)?, positive(b, sign)?])
+            }
             F::Quantified(q @ (Quantifier::Forall | Quantifier::Exists), vars, body) => {
-                Positive::Quantifier((*q == Quantifier::Forall) == sign, vars.clone(), Box::new(positive(body, sign)?))
+                Positive::Quantifier(
+                    (*q == Quantifier::Forall) == sign,
+                    vars.clone(),
+                    Box::new(positive(body, sign)?),
+                )
             }
             F::Must(..) | F::May(..) => return refuse("a modality"),
             F::Fix { .. } => return refuse("a fixed point within an equation"),
@@ -317,7 +375,11 @@ fn positive(formula: &StateFormula, sign: bool) -> Result<Positive, Diagnostic> 
 }
 
 fn refuse_negated(name: &ast::Ident) -> Diagnostic {
-    Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` occurs under an odd number of negations", name.kind))
+    Diagnostic::at(
+        Stage::Type,
+        name.span,
+        format!("the variable `{}` occurs under an odd number of negations", name.kind),
+    )
 }
 
 fn negated(data: &Data) -> Data {
@@ -376,22 +438,38 @@ impl Game<'_> {
         }
     }
     /// The steps that a formula contributes to a state of a connective (`all`: conjunction).
-    fn steps(&self, formula: &Positive, all: bool, rank: usize, span: Span) -> Result<Process, Diagnostic> {
+    fn steps(
+        &self,
+        formula: &Positive,
+        all: bool,
+        rank: usize,
+        span: Span,
+    ) -> Result<Process, Diagnostic> {
         let step = format!("{}_{rank}", if all { "all" } else { "some" });
         let decided = if all { "no" } else { "yes" };
         stacked(|| {
             Ok(match formula {
                 Positive::Const(value) if *value == all => Node::new(ProcessKind::Delta, span),
                 Positive::Const(_) => self.end(decided, span),
-                Positive::Val(data) => guarded(vec![if all { negated(data) } else { data.clone() }], self.end(decided, data.span)),
-                Positive::Call(name, _) if !self.known.contains(name.kind.as_str()) => return Err(unknown(name, self.names)),
-                Positive::Call(name, args) => self.then(&step, call(name.clone(), args.clone(), name.span)),
-                Positive::Quantifier(a, vars, body) if *a == all => {
-                    Node::new(ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)), span)
+                Positive::Val(data) => guarded(
+                    vec![if all { negated(data) } else { data.clone() }],
+                    self.end(decided, data.span),
+                ),
+                Positive::Call(name, _) if !self.known.contains(name.kind.as_str()) => {
+                    return Err(unknown(name, self.names));
                 }
+                Positive::Call(name, args) => {
+                    self.then(&step, call(name.clone(), args.clone(), name.span))
+                }
+                Positive::Quantifier(a, vars, body) if *a == all => Node::new(
+                    ProcessKind::Sum(vars.clone(), Box::new(self.steps(body, all, rank, span)?)),
+                    span,
+                ),
                 Positive::Junction(a, parts) if *a == all => {
-                    // Where a condition decides, nothing else is looked at: what lies behind may have no end.
-                    let (mut conditions, mut decides, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+                    // Where a condition decides, nothing else is looked at: what lies behind may
+                    // have no end.
+                    let (mut conditions, mut decides, mut rest) =
+                        (Vec::new(), Vec::new(), Vec::new());
                     for part in parts {
                         let steps = self.steps(part, all, rank, span)?;
                         match part {
@@ -402,18 +480,21 @@ impl Game<'_> {
                             _ => rest.push(steps),
                         }
                     }
-                    let rest = rest.into_iter().reduce(choice).map(|steps| guarded(conditions, steps));
+                    let rest =
+                        rest.into_iter().reduce(choice).map(|steps| guarded(conditions, steps));
                     let all = decides.into_iter().chain(rest).reduce(choice);
                     all.unwrap_or_else(|| Node::new(ProcessKind::Delta, span))
                 }
-                // Conditions decide here; the rest is a part of this state if it is a single one, else a state of its own.
+                // Conditions decide here; the rest is a part of this state if it is a single one,
+                // else a state of its own.
                 Positive::Junction(_, parts) => {
                     let condition = |p: &Positive| match p {
                         Positive::Val(data) => Some(if all { negated(data) } else { data.clone() }),
                         _ => None,
                     };
                     let conditions: Vec<Data> = parts.iter().filter_map(condition).collect();
-                    let rest: Vec<&Positive> = parts.iter().filter(|p| !matches!(p, Positive::Val(_))).collect();
+                    let rest: Vec<&Positive> =
+                        parts.iter().filter(|p| !matches!(p, Positive::Val(_))).collect();
                     let behind = match rest[..] {
                         [] => self.end(decided, span),
                         [one] => self.steps(one, all, rank, span)?,
@@ -452,6 +533,8 @@ fn guarded(conditions: Vec<Data>, process: Process) -> Process {
     let span = process.span;
     match conditions.into_iter().reduce(and) {
         None => process,
-        Some(condition) => Node::new(ProcessKind::If(Box::new(condition), Box::new(process), None), span),
+        Some(condition) => {
+            Node::new(ProcessKind::If(Box::new(condition), Box::new(process), None), span)
+        }
     }
 }

@@ -1,12 +1,17 @@
-//! Quantifiers of state formulas, moved inwards while they are brought into normal form: each stands before the part that uses its variables.
+//! Quantifiers of state formulas, moved inwards while they are brought into normal form: each
+//! stands before the part that uses its variables.
 //!
-//! `exists` goes into both sides of `||`, past the sides of `&&` that do not use its variables, past `<R>` where `R` does not use them, and
-//! into tests, where it becomes a quantifier of data; dually `forall`. A test that it guards goes with it: `val(c) && <R>f` is
-//! `<R>(val(c) && f)`. So in `forall n: Nat. val(n < 9) => [true*.a(n)]f` values of `n` are asked for only where an action of the model
-//! gives one, and there is one fixed point for `true*`, not one for each `n`. Variables part where labels give them, or where no test that goes
-//! with them holds them together. Miniscoping, as for first-order logic; past modalities and `R*` because quantifiers commute with those of their own kind.
+//! `exists` goes into both sides of `||`, past the sides of `&&` that do not use its variables,
+//! past `<R>` where `R` does not use them, and into tests, where it becomes a quantifier of data;
+//! dually `forall`. A test that it guards goes with it: `val(c) && <R>f` is `<R>(val(c) && f)`. So
+//! in `forall n: Nat. val(n < 9) => [true*.a(n)]f` values of `n` are asked for only where an action
+//! of the model gives one, and there is one fixed point for `true*`, not one for each `n`.
+//! Variables part where labels give them, or where no test that goes with them holds them together.
+//! Miniscoping, as for first-order logic; past modalities and `R*` because quantifiers commute with
+//! those of their own kind.
 //!
-//! Cost: linear in the formula, times the variables in scope. Invariant: the formula's value is that of the quantified one; sorts are not empty.
+//! Cost: linear in the formula, times the variables in scope. Invariant: the formula's value is
+//! that of the quantified one; sorts are not empty.
 
 use super::normal::{Node, NodeId, Normaliser, action_free_vars};
 use super::typed::{Action, Regular, State, StateKind};
@@ -26,7 +31,8 @@ pub(super) struct Scope {
     /// `forall` or `exists`.
     all: bool,
     vars: Vec<VarId>,
-    /// With `exists` a part of it has to be true together with these, with `forall` if none of these is.
+    /// With `exists` a part of it has to be true together with these, with `forall` if none of
+    /// these is.
     tests: Vec<Expr>,
     /// Where they were written.
     span: Span,
@@ -44,7 +50,10 @@ impl Scope {
     /// Just these variables, and the tests on them that have no other variable that stays.
     fn alone(&mut self, vars: Vec<VarId>) -> Scope {
         self.vars.retain(|v| !vars.contains(v));
-        let (there, here) = self.tests.drain(..).partition(|test| of_expr(test).iter().any(|v| self.vars.contains(v)));
+        let (there, here) = self
+            .tests
+            .drain(..)
+            .partition(|test| of_expr(test).iter().any(|v| self.vars.contains(v)));
         self.tests = there;
         Scope { vars, tests: here, ..*self }
     }
@@ -96,7 +105,9 @@ fn of_regular(r: &Regular) -> Vec<VarId> {
 fn given(r: &Regular, v: VarId) -> bool {
     fn by(action: &Action, v: VarId) -> bool {
         match action {
-            Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v)),
+            Action::Multi(acts) => {
+                acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v))
+            }
             Action::And(a, b) => by(a, v) || by(b, v),
             Action::Or(a, b) => by(a, v) && by(b, v),
             Action::Exists(bound, a) => !bound.contains(&v) && by(a, v),
@@ -120,7 +131,12 @@ fn elements(r: &Regular) -> Vec<&Regular> {
 
 impl Normaliser<'_> {
     /// The formula under quantifiers.
-    pub(super) fn quantified(&mut self, mut scope: Scope, f: &State, positive: bool) -> Result<NodeId, Diagnostic> {
+    pub(super) fn quantified(
+        &mut self,
+        mut scope: Scope,
+        f: &State,
+        positive: bool,
+    ) -> Result<NodeId, Diagnostic> {
         if scope.is_empty() {
             return self.state(f, positive);
         }
@@ -139,11 +155,15 @@ impl Normaliser<'_> {
                 if all != scope.all {
                     return self.split(scope, &operands, f.span);
                 }
-                let parts: Result<Vec<_>, _> =
-                    operands.into_iter().map(|(g, positive)| self.quantified(scope.clone(), g, positive)).collect();
+                let parts: Result<Vec<_>, _> = operands
+                    .into_iter()
+                    .map(|(g, positive)| self.quantified(scope.clone(), g, positive))
+                    .collect();
                 Ok(self.junction(all, parts?, f.span))
             }
-            StateKind::Must(r, body) | StateKind::May(r, body) if matches!(f.kind, StateKind::Must(..)) == (positive == scope.all) => {
+            StateKind::Must(r, body) | StateKind::May(r, body)
+                if matches!(f.kind, StateKind::Must(..)) == (positive == scope.all) =>
+            {
                 self.past(scope, &elements(r), body, positive, f.span)
             }
             _ => self.split(scope, &[(f, positive)], f.span),
@@ -151,42 +171,64 @@ impl Normaliser<'_> {
     }
 
     /// Operands of the connective that the quantifiers do not distribute over.
-    fn split(&mut self, mut scope: Scope, operands: &[(&State, bool)], span: Span) -> Result<NodeId, Diagnostic> {
+    fn split(
+        &mut self,
+        mut scope: Scope,
+        operands: &[(&State, bool)],
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
         let mut parts = Vec::new();
         let mut rest = Vec::new();
         for &(g, positive) in operands {
             if let StateKind::Val(e) = &g.kind {
-                scope.tests.push(if positive { e.clone() } else { Expr::negate(self.signature, e.clone()) });
+                scope.tests.push(if positive {
+                    e.clone()
+                } else {
+                    Expr::negate(self.signature, e.clone())
+                });
             } else {
                 rest.push((g, positive, self.uses(g)));
             }
         }
         while let Some((_, _, first)) = rest.first() {
             // The operands and tests that share variables with the first operand, directly or not.
-            let mut linked: Vec<VarId> = first.iter().copied().filter(|v| scope.vars.contains(v)).collect();
+            let mut linked: Vec<VarId> =
+                first.iter().copied().filter(|v| scope.vars.contains(v)).collect();
             let mut here = scope.part(linked.clone());
             let mut group = vec![rest.remove(0)];
             loop {
                 linked.extend(&here.vars);
-                let Some(i) = rest.iter().position(|r| r.2.iter().any(|v| linked.contains(v))) else { break };
-                let more: Vec<VarId> = rest[i].2.iter().copied().filter(|v| scope.vars.contains(v)).collect();
+                let Some(i) = rest.iter().position(|r| r.2.iter().any(|v| linked.contains(v)))
+                else {
+                    break;
+                };
+                let more: Vec<VarId> =
+                    rest[i].2.iter().copied().filter(|v| scope.vars.contains(v)).collect();
                 let more = scope.part(more);
                 here.vars.extend(more.vars);
                 here.tests.extend(more.tests);
                 group.push(rest.remove(i));
             }
             parts.push(match group[..] {
-                [(g, positive, _)] if self.may_enter(&here, g, positive) => self.quantified(here, g, positive)?,
+                [(g, positive, _)] if self.may_enter(&here, g, positive) => {
+                    self.quantified(here, g, positive)?
+                }
                 _ => {
-                    let nodes: Result<Vec<_>, _> = group.iter().map(|(g, positive, _)| self.state(g, *positive)).collect();
+                    let nodes: Result<Vec<_>, _> =
+                        group.iter().map(|(g, positive, _)| self.state(g, *positive)).collect();
                     self.bound(here, nodes?, span)
                 }
             });
         }
         // Tests alone.
         while let Some(test) = scope.tests.first() {
-            let vars: Vec<VarId> = of_expr(test).into_iter().filter(|v| scope.vars.contains(v)).collect();
-            let here = if vars.is_empty() { Scope { vars, tests: vec![scope.tests.remove(0)], ..scope } } else { scope.part(vars) };
+            let vars: Vec<VarId> =
+                of_expr(test).into_iter().filter(|v| scope.vars.contains(v)).collect();
+            let here = if vars.is_empty() {
+                Scope { vars, tests: vec![scope.tests.remove(0)], ..scope }
+            } else {
+                scope.part(vars)
+            };
             parts.push(self.test(here, span));
         }
         Ok(self.junction(!scope.all, parts, span))
@@ -198,16 +240,28 @@ impl Normaliser<'_> {
         match &f.kind {
             StateKind::Forall(..) | StateKind::Must(..) => own,
             StateKind::Exists(..) | StateKind::May(..) => !own,
-            StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) | StateKind::Not(_) => true,
+            StateKind::And(..) | StateKind::Or(..) | StateKind::Implies(..) | StateKind::Not(_) => {
+                true
+            }
             _ => false,
         }
     }
 
     /// A modality of the quantifiers' kind: they go past what does not use their variables.
-    fn past(&mut self, mut scope: Scope, elements: &[&Regular], body: &State, positive: bool, span: Span) -> Result<NodeId, Diagnostic> {
+    fn past(
+        &mut self,
+        mut scope: Scope,
+        elements: &[&Regular],
+        body: &State,
+        positive: bool,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
         let all = scope.all;
-        let Some((first, rest)) = elements.split_first() else { return self.quantified(scope, body, positive) };
-        let used: Vec<VarId> = of_regular(first).into_iter().filter(|v| scope.vars.contains(v)).collect();
+        let Some((first, rest)) = elements.split_first() else {
+            return self.quantified(scope, body, positive);
+        };
+        let used: Vec<VarId> =
+            of_regular(first).into_iter().filter(|v| scope.vars.contains(v)).collect();
         let here = if used.is_empty() {
             Scope { vars: used, tests: Vec::new(), ..scope }
         } else if used.iter().all(|v| given(first, *v)) {
@@ -215,7 +269,9 @@ impl Normaliser<'_> {
         } else {
             scope.part(used)
         };
-        let inner = stacker::maybe_grow(128 << 10, 4 << 20, || self.past(scope, rest, body, positive, span))?;
+        let inner = stacker::maybe_grow(128 << 10, 4 << 20, || {
+            self.past(scope, rest, body, positive, span)
+        })?;
         let node = self.modality(first, all, inner, span);
         Ok(if here.is_empty() { node } else { self.bound(here, vec![node], span) })
     }
@@ -283,7 +339,9 @@ impl Normaliser<'_> {
                     add(&self.uses(g), &[]);
                     add(&self.uses(h), &[]);
                 }
-                StateKind::Forall(bound, g) | StateKind::Exists(bound, g) => add(&self.uses(g), bound),
+                StateKind::Forall(bound, g) | StateKind::Exists(bound, g) => {
+                    add(&self.uses(g), bound)
+                }
                 StateKind::Must(r, g) | StateKind::May(r, g) => {
                     add(&of_regular(r), &[]);
                     add(&self.uses(g), &[]);

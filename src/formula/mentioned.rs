@@ -1,7 +1,9 @@
-//! Which multi-actions a formula names, and where: the ground of warnings about actions that never happen.
+//! Which multi-actions a formula names, and where: the ground of warnings about actions that never
+//! happen.
 //!
-//! In: a typed formula. Out: each multi-action of each modality, with the modality's place, whether it is asked for or excluded, and whether the
-//! modality is `[..]` after negations are counted. Cost: linear in the formula.
+//! In: a typed formula. Out: each multi-action of each modality, with the modality's place, whether
+//! it is asked for or excluded, and whether the modality is `[..]` after negations are counted.
+//! Cost: linear in the formula.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_base::Span;
@@ -40,7 +42,9 @@ fn state(s: &State, positive: bool, out: &mut Vec<Mentioned>) {
             state(a, !positive, out);
             state(b, positive, out);
         }
-        StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => state(a, positive, out),
+        StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => {
+            state(a, positive, out)
+        }
         StateKind::Must(r, a) | StateKind::May(r, a) => {
             let must = matches!(s.kind, StateKind::Must(..)) == positive;
             regular(r, s.span, must, out);
@@ -78,8 +82,8 @@ fn action(a: &Action, span: Span, must: bool, positive: bool, out: &mut Vec<Ment
     });
 }
 
-/// The innermost part of a formula behind `[..]`, `forall` and conditions on data alone: where a path that shows it false ends, that part fails,
-/// unless the path goes on in it ([`goes_on`]).
+/// The innermost part of a formula behind `[..]`, `forall` and conditions on data alone: where a
+/// path that shows it false ends, that part fails, unless the path goes on in it ([`goes_on`]).
 pub fn innermost(formula: &TypedFormula) -> &State {
     let mut at = &formula.formula;
     loop {
@@ -97,20 +101,27 @@ fn is_data(s: &State) -> bool {
     match &s.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => true,
         StateKind::Not(a) => is_data(a),
-        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => is_data(a) && is_data(b),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+            is_data(a) && is_data(b)
+        }
         _ => false,
     }
 }
 
-/// Whether a path that shows a part of a formula false may lead on from where the part is asked: it has `[..]` where negations are pushed inwards.
+/// Whether a path that shows a part of a formula false may lead on from where the part is asked: it
+/// has `[..]` where negations are pushed inwards.
 pub fn goes_on(part: &State) -> bool {
     fn box_in(s: &State, positive: bool) -> bool {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &s.kind {
             StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
             StateKind::Not(a) => box_in(a, !positive),
-            StateKind::And(a, b) | StateKind::Or(a, b) => box_in(a, positive) || box_in(b, positive),
+            StateKind::And(a, b) | StateKind::Or(a, b) => {
+                box_in(a, positive) || box_in(b, positive)
+            }
             StateKind::Implies(a, b) => box_in(a, !positive) || box_in(b, positive),
-            StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => box_in(a, positive),
+            StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => {
+                box_in(a, positive)
+            }
             StateKind::Must(_, a) => positive || box_in(a, positive),
             StateKind::May(_, a) => !positive || box_in(a, positive),
         })

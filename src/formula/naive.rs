@@ -1,11 +1,14 @@
-//! A direct evaluator of typed formulas on a small explicit transition system: the textbook semantics, by sets of states. It is the
-//! oracle of the engines and the checker of evidence, and shares with them the data engine only: no normal form, no automaton, no game.
+//! A direct evaluator of typed formulas on a small explicit transition system: the textbook
+//! semantics, by sets of states. It is the oracle of the engines and the checker of evidence, and
+//! shares with them the data engine only: no normal form, no automaton, no game.
 //!
-//! Input: typed formula, transition system, multi-actions of its labels. Output: the set of states that satisfy the formula.
-//! Fixed points are iterated from bottom or top for each valuation of their parameters that is asked for; nested ones are iterated anew
-//! each time. Quantifiers range over the finite sorts completely. Over an infinite sort they range over the values that occur in the
-//! labels (with their parts), the numbers next to them, and some small ones: exact if no other value can be told apart from these,
-//! as is the case for variables that are guarded by an action's arguments.
+//! Input: typed formula, transition system, multi-actions of its labels. Output: the set of states
+//! that satisfy the formula. Fixed points are iterated from bottom or top for each valuation of
+//! their parameters that is asked for; nested ones are iterated anew each time. Quantifiers range
+//! over the finite sorts completely. Over an infinite sort they range over the values that occur in
+//! the labels (with their parts), the numbers next to them, and some small ones: exact if no other
+//! value can be told apart from these, as is the case for variables that are guarded by an action's
+//! arguments.
 //!
 //! Cost: exponential in the nesting of fixed points; for small systems only.
 
@@ -32,13 +35,23 @@ type Table = AHashMap<Vec<Value>, FixedBitSet>;
 const MOST_VALUES: usize = 100_000;
 
 /// The states of `lts` that satisfy the formula.
-pub fn satisfying(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels) -> Result<FixedBitSet, Diagnostic> {
+pub fn satisfying(
+    formula: &TypedFormula,
+    lts: &Lts,
+    labels: &dyn ActionLabels,
+) -> Result<FixedBitSet, Diagnostic> {
     let mut naive = Naive::new(formula, lts, labels)?;
     naive.state(&formula.formula, &Environment::new())
 }
 
-/// Whether the initial state satisfies the formula; none if more than `fuel` elementary steps would be needed.
-pub fn holds_within(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels, fuel: u64) -> Result<Option<bool>, Diagnostic> {
+/// Whether the initial state satisfies the formula; none if more than `fuel` elementary steps would
+/// be needed.
+pub fn holds_within(
+    formula: &TypedFormula,
+    lts: &Lts,
+    labels: &dyn ActionLabels,
+    fuel: u64,
+) -> Result<Option<bool>, Diagnostic> {
     let mut naive = Naive::new(formula, lts, labels)?;
     naive.fuel = fuel;
     match naive.state(&formula.formula, &Environment::new()) {
@@ -48,7 +61,8 @@ pub fn holds_within(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels
     }
 }
 
-/// The same, and whether it rests on values of an infinite sort that a quantifier over states did not range over; numbers below `also` are ranged over too.
+/// The same, and whether it rests on values of an infinite sort that a quantifier over states did
+/// not range over; numbers below `also` are ranged over too.
 pub fn holds_for(
     formula: &TypedFormula,
     lts: &Lts,
@@ -66,7 +80,11 @@ pub fn holds_for(
 }
 
 /// Whether the initial state satisfies the formula.
-pub fn holds(formula: &TypedFormula, lts: &Lts, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
+pub fn holds(
+    formula: &TypedFormula,
+    lts: &Lts,
+    labels: &dyn ActionLabels,
+) -> Result<bool, Diagnostic> {
     Ok(satisfying(formula, lts, labels)?.contains(lts.initial.index()))
 }
 
@@ -95,7 +113,9 @@ pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
             SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => false,
             SortKind::List(_) | SortKind::Bag(_) | SortKind::FBag(_) => false,
             SortKind::Set(s) | SortKind::FSet(s) => go(data, *s, open),
-            SortKind::Function(domain, range) => go(data, *range, open) && domain.iter().all(|d| go(data, *d, open)),
+            SortKind::Function(domain, range) => {
+                go(data, *range, open) && domain.iter().all(|d| go(data, *d, open))
+            }
             SortKind::Named(_) => {
                 if open.contains(&sort) {
                     return false;
@@ -116,11 +136,20 @@ pub fn is_finite(data: &DataSpec, sort: SortId) -> bool {
 }
 
 impl<'a> Naive<'a> {
-    fn new(formula: &'a TypedFormula, lts: &'a Lts, labels: &dyn ActionLabels) -> Result<Self, Diagnostic> {
+    fn new(
+        formula: &'a TypedFormula,
+        lts: &'a Lts,
+        labels: &dyn ActionLabels,
+    ) -> Result<Self, Diagnostic> {
         Self::with_numbers(formula, lts, labels, 3)
     }
 
-    fn with_numbers(formula: &'a TypedFormula, lts: &'a Lts, labels: &dyn ActionLabels, least: u32) -> Result<Self, Diagnostic> {
+    fn with_numbers(
+        formula: &'a TypedFormula,
+        lts: &'a Lts,
+        labels: &dyn ActionLabels,
+        least: u32,
+    ) -> Result<Self, Diagnostic> {
         let engine = Engine::new(Program::compile(&formula.data)?);
         let mut naive = Self {
             lts,
@@ -139,7 +168,8 @@ impl<'a> Naive<'a> {
         let used: AHashSet<LabelId> = lts.labels.iter().copied().collect();
         for i in 0..lts.table.texts.len() {
             let label = LabelId::new(i);
-            let multi = if used.contains(&label) { labels.multi_action(label) } else { Arc::default() };
+            let multi =
+                if used.contains(&label) { labels.multi_action(label) } else { Arc::default() };
             let mut values = Vec::new();
             for (_, args) in multi.iter() {
                 let mut row = Vec::new();
@@ -155,7 +185,9 @@ impl<'a> Naive<'a> {
         let mut all: Vec<BigInt> = numbers.iter().flat_map(|n| [n - 1, n.clone(), n + 1]).collect();
         all.sort();
         all.dedup();
-        for (sort, least) in [(basic::POS, Some(1)), (basic::NAT, Some(0)), (basic::INT, None), (basic::REAL, None)] {
+        for (sort, least) in
+            [(basic::POS, Some(1)), (basic::NAT, Some(0)), (basic::INT, None), (basic::REAL, None)]
+        {
             for n in &all {
                 if least.is_none_or(|l| *n >= BigInt::from(l)) {
                     let v = naive.engine.from_expr(&Expr::number(n.clone(), sort))?;
@@ -189,7 +221,9 @@ impl<'a> Naive<'a> {
                 ExprKind::Op(_) | ExprKind::Bind(..) => {}
                 ExprKind::Var(_) | ExprKind::Where(..) => continue,
             }
-            if !matches!(e.sort, basic::POS | basic::NAT | basic::INT) && !is_finite(self.data, e.sort) {
+            if !matches!(e.sort, basic::POS | basic::NAT | basic::INT)
+                && !is_finite(self.data, e.sort)
+            {
                 let v = self.engine.from_expr(&e)?;
                 self.occurring.entry(e.sort).or_default().push(v);
             }
@@ -209,11 +243,18 @@ impl<'a> Naive<'a> {
             let mut all = Vec::new();
             self.engine.solve(&problem, &[], &mut |_, solution| {
                 all.push(solution[0].clone());
-                Ok(if all.len() > MOST_VALUES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(if all.len() > MOST_VALUES {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                })
             })?;
             if all.len() > MOST_VALUES {
                 let name = &self.data.signature.var(var).name;
-                return Err(Diagnostic::new(Stage::Unsupported, format!("the sort of {name} has too many elements for direct evaluation")));
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    format!("the sort of {name} has too many elements for direct evaluation"),
+                ));
             }
             all
         } else {
@@ -234,7 +275,9 @@ impl<'a> Naive<'a> {
         let (code, free) = &self.codes[e];
         let mut values = Vec::with_capacity(free.len());
         for v in free {
-            let value = env.get(v).ok_or_else(|| Diagnostic::new(Stage::Internal, "a data variable is out of scope in a formula"))?;
+            let value = env.get(v).ok_or_else(|| {
+                Diagnostic::new(Stage::Internal, "a data variable is out of scope in a formula")
+            })?;
             values.push(value.clone());
         }
         self.engine.eval(code, &values)
@@ -247,13 +290,21 @@ impl<'a> Naive<'a> {
         } else if value.is_false() {
             Ok(false)
         } else {
-            Err(Diagnostic::at(Stage::Data, e.span, "a condition of the formula rewrites to neither true nor false"))
+            Err(Diagnostic::at(
+                Stage::Data,
+                e.span,
+                "a condition of the formula rewrites to neither true nor false",
+            ))
         }
     }
 
     fn burn(&mut self, steps: u64) -> Result<(), Diagnostic> {
         self.fuel = self.fuel.saturating_sub(steps);
-        if self.fuel == 0 { Err(Diagnostic::new(Stage::Unsupported, "the direct evaluation takes too long")) } else { Ok(()) }
+        if self.fuel == 0 {
+            Err(Diagnostic::new(Stage::Unsupported, "the direct evaluation takes too long"))
+        } else {
+            Ok(())
+        }
     }
 
     fn full(&self, value: bool) -> FixedBitSet {
@@ -300,7 +351,9 @@ impl<'a> Naive<'a> {
                 }
                 StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
                     let all = matches!(f.kind, StateKind::Forall(..));
-                    self.sampled |= vars.iter().any(|v| !is_finite(self.data, self.data.signature.var(*v).sort));
+                    self.sampled |= vars
+                        .iter()
+                        .any(|v| !is_finite(self.data, self.data.signature.var(*v).sort));
                     let mut result = self.full(all);
                     let mut env = env.clone();
                     self.quantify(vars, g, all, &mut env, &mut result)?;
@@ -333,8 +386,13 @@ impl<'a> Naive<'a> {
                         key.push(self.value(e, env)?);
                     }
                     let states = self.lts.state_count();
-                    let Some((least, table)) = self.tables.get_mut(var).and_then(|t| t.last_mut()) else {
-                        return Err(Diagnostic::at(Stage::Formula, f.span, "a fixed-point variable is not bound here"));
+                    let Some((least, table)) = self.tables.get_mut(var).and_then(|t| t.last_mut())
+                    else {
+                        return Err(Diagnostic::at(
+                            Stage::Formula,
+                            f.span,
+                            "a fixed-point variable is not bound here",
+                        ));
                     };
                     let least = *least;
                     table
@@ -350,7 +408,13 @@ impl<'a> Naive<'a> {
         })
     }
 
-    fn iterate(&mut self, var: FixId, params: &[(VarId, Expr)], body: &State, env: &Environment) -> Result<(), Diagnostic> {
+    fn iterate(
+        &mut self,
+        var: FixId,
+        params: &[(VarId, Expr)],
+        body: &State,
+        env: &Environment,
+    ) -> Result<(), Diagnostic> {
         loop {
             let table = &self.tables[&var].last().expect("pushed by the caller").1;
             let keys: Vec<Vec<Value>> = table.keys().cloned().collect();
@@ -360,13 +424,19 @@ impl<'a> Naive<'a> {
                 let mut env = env.clone();
                 env.extend(params.iter().map(|p| p.0).zip(key.iter().cloned()));
                 let new = self.state(body, &env)?;
-                let table = &mut self.tables.get_mut(&var).and_then(|t| t.last_mut()).expect("pushed by the caller").1;
+                let table = &mut self
+                    .tables
+                    .get_mut(&var)
+                    .and_then(|t| t.last_mut())
+                    .expect("pushed by the caller")
+                    .1;
                 if table[&key] != new {
                     table.insert(key, new);
                     changed = true;
                 }
             }
-            if !changed && self.tables[&var].last().expect("pushed by the caller").1.len() == before {
+            if !changed && self.tables[&var].last().expect("pushed by the caller").1.len() == before
+            {
                 return Ok(());
             }
         }
@@ -397,14 +467,23 @@ impl<'a> Naive<'a> {
     }
 
     /// States with an `r`-path into the target.
-    fn before(&mut self, r: &Regular, target: FixedBitSet, env: &Environment) -> Result<FixedBitSet, Diagnostic> {
+    fn before(
+        &mut self,
+        r: &Regular,
+        target: FixedBitSet,
+        env: &Environment,
+    ) -> Result<FixedBitSet, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || match r {
             Regular::Action(a) => {
                 let fits = self.fitting(a, env)?;
                 let mut out = self.full(false);
                 for s in 0..self.lts.state_count() {
                     let state = mu_base::ids::StateId::new(s);
-                    if self.lts.successors(state).any(|(l, t)| fits.contains(l.index()) && target.contains(t.index())) {
+                    if self
+                        .lts
+                        .successors(state)
+                        .any(|(l, t)| fits.contains(l.index()) && target.contains(t.index()))
+                    {
                         out.insert(s);
                     }
                 }
@@ -451,7 +530,12 @@ impl<'a> Naive<'a> {
         Ok(out)
     }
 
-    fn fits(&mut self, a: &Action, label: usize, env: &mut Environment) -> Result<bool, Diagnostic> {
+    fn fits(
+        &mut self,
+        a: &Action,
+        label: usize,
+        env: &mut Environment,
+    ) -> Result<bool, Diagnostic> {
         self.burn(1)?;
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match a {
@@ -460,7 +544,8 @@ impl<'a> Naive<'a> {
                 Action::Val(e) => self.test(e, env)?,
                 Action::Multi(acts) => {
                     let multi = self.actions[label].clone();
-                    if multi.len() != acts.len() || multi.iter().zip(acts).any(|(m, a)| m.0 != a.0) {
+                    if multi.len() != acts.len() || multi.iter().zip(acts).any(|(m, a)| m.0 != a.0)
+                    {
                         return Ok(false);
                     }
                     let mut wanted = Vec::new();
@@ -472,8 +557,11 @@ impl<'a> Naive<'a> {
                         wanted.push((*act, row));
                     }
                     // Equal as multisets.
-                    let mut given: Vec<_> = multi.iter().map(|m| m.0).zip(self.values[label].iter().cloned()).collect();
-                    wanted.into_iter().all(|w| given.iter().position(|g| *g == w).map(|i| given.swap_remove(i)).is_some())
+                    let mut given: Vec<_> =
+                        multi.iter().map(|m| m.0).zip(self.values[label].iter().cloned()).collect();
+                    wanted.into_iter().all(|w| {
+                        given.iter().position(|g| *g == w).map(|i| given.swap_remove(i)).is_some()
+                    })
                 }
                 Action::Not(a) => !self.fits(a, label, env)?,
                 Action::And(a, b) => self.fits(a, label, env)? && self.fits(b, label, env)?,
@@ -485,7 +573,14 @@ impl<'a> Naive<'a> {
         })
     }
 
-    fn fits_quantified(&mut self, vars: &[VarId], a: &Action, all: bool, label: usize, env: &mut Environment) -> Result<bool, Diagnostic> {
+    fn fits_quantified(
+        &mut self,
+        vars: &[VarId],
+        a: &Action,
+        all: bool,
+        label: usize,
+        env: &mut Environment,
+    ) -> Result<bool, Diagnostic> {
         let Some((first, rest)) = vars.split_first() else { return self.fits(a, label, env) };
         for value in self.domain(*first)?.iter() {
             env.insert(*first, value.clone());

@@ -1,18 +1,26 @@
-//! Normal form of state formulas: typed formula -> directed acyclic graph of nodes without negation and without regular operators.
+//! Normal form of state formulas: typed formula -> directed acyclic graph of nodes without negation
+//! and without regular operators.
 //!
-//! * Negation normal form: negations are pushed to `val(..)` and into action formulas; `!mu X. f(X)` is `nu X. !f(!X)`. A fixed-point
-//!   variable that stands under an odd number of negations within its own binder is refused.
-//! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular alternation-free mu-calculus", 2003):
-//!   `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables
-//!   in scope need not be passed to the new variable as parameters: a formula state is a node with the values of its live variables.
+//! * Negation normal form: negations are pushed to `val(..)` and into action formulas; `!mu X.
+//!   f(X)` is `nu X. !f(!X)`. A fixed-point variable that stands under an odd number of negations
+//!   within its own binder is refused.
+//! * Regular formulas (Mateescu & Sighireanu, "Efficient on-the-fly model-checking for regular
+//!   alternation-free mu-calculus", 2003): `[R.S]f = [R][S]f`, `[R+S]f = [R]f && [S]f`, `[R*]f = nu
+//!   X. (f && [R]X)`, `[R+]f = [R][R*]f`, and dually for `<R>f`. Data variables in scope need not
+//!   be passed to the new variable as parameters: a formula state is a node with the values of its
+//!   live variables.
 //! * Quantifiers move inwards, see `inward.rs`.
-//! * *Live* variables of a node: the data variables that the rest of the formula can still test; a least fixed point over the graph.
-//! * Ranks: the rank of a fixed-point variable is even for `nu`, odd for `mu`, and at least that of each variable in its scope with which
-//!   it lies on a cycle of dependence inside that scope. So a cycle of the product satisfies its formula iff the *highest* rank on it is
-//!   even, and an alternation-free formula has ranks 0 and 1 only (cf. Emerson & Lei 1986; dependence as in Niwinski 1986).
+//! * *Live* variables of a node: the data variables that the rest of the formula can still test; a
+//!   least fixed point over the graph.
+//! * Ranks: the rank of a fixed-point variable is even for `nu`, odd for `mu`, and at least that of
+//!   each variable in its scope with which it lies on a cycle of dependence inside that scope. So a
+//!   cycle of the product satisfies its formula iff the *highest* rank on it is even, and an
+//!   alternation-free formula has ranks 0 and 1 only (cf. Emerson & Lei 1986; dependence as in
+//!   Niwinski 1986).
 //!
-//! Cost: linear in the formula for the graph (operands of `+` and `*` are shared, never copied); quadratic in the number of nested fixed
-//! points for ranks. Invariant: children of a node have smaller ids, except through calls of fixed-point variables.
+//! Cost: linear in the formula for the graph (operands of `+` and `*` are shared, never copied);
+//! quadratic in the number of nested fixed points for ranks. Invariant: children of a node have
+//! smaller ids, except through calls of fixed-point variables.
 
 use super::inward::{Scope, Uses};
 use super::scope::narrow;
@@ -53,9 +61,11 @@ pub enum Node {
     Must(Arc<Action>, NodeId),
     /// `<a>f`
     May(Arc<Action>, NodeId),
-    /// A fixed-point variable with its arguments: an occurrence of the variable, or its binder (then the arguments are the initial values).
+    /// A fixed-point variable with its arguments: an occurrence of the variable, or its binder
+    /// (then the arguments are the initial values).
     Call(FixId, Vec<Expr>),
-    /// The variable itself, its parameters being part of the valuation: what a call leads to. Its content is `Fix::body`.
+    /// The variable itself, its parameters being part of the valuation: what a call leads to. Its
+    /// content is `Fix::body`.
     Head(FixId),
 }
 
@@ -131,7 +141,8 @@ pub fn action_free_vars(action: &Action, out: &mut Vec<VarId>) {
     go(action, &mut Vec::new(), out);
 }
 
-/// Brings a formula into normal form. New terms (negations of tests) are made in `signature`, which is the formula's own.
+/// Brings a formula into normal form. New terms (negations of tests) are made in `signature`, which
+/// is the formula's own.
 pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<Normal, Diagnostic> {
     let mut n = Normaliser {
         signature,
@@ -159,7 +170,8 @@ pub fn normalise(formula: &TypedFormula, signature: &mut Signature) -> Result<No
         uses: Uses::new(),
     };
     let root = n.state(&formula.formula, true)?;
-    let mut normal = Normal { nodes: n.nodes, spans: n.spans, live: Vec::new(), fixes: n.fixes, root };
+    let mut normal =
+        Normal { nodes: n.nodes, spans: n.spans, live: Vec::new(), fixes: n.fixes, root };
     normal.compute_live();
     normal.prune_quantifiers();
     normal.compute_ranks();
@@ -174,7 +186,8 @@ pub(super) struct Normaliser<'a> {
     /// Polarity at the binder, while in its scope.
     polarity: Vec<Option<bool>>,
     scope: Vec<FixId>,
-    /// The data variables in scope, if instances are to differ by all of them; then no quantifier moves.
+    /// The data variables in scope, if instances are to differ by all of them; then no quantifier
+    /// moves.
     bound: Option<Vec<VarId>>,
     pub(super) uses: Uses,
 }
@@ -226,14 +239,26 @@ impl Normaliser<'_> {
         }
     }
 
-    /// Collects the operands of a chain of one connective without recursing along the chain's left spine.
-    pub(super) fn chain<'f>(f: &'f State, positive: bool, all: bool, out: &mut Vec<(&'f State, bool)>) {
+    /// Collects the operands of a chain of one connective without recursing along the chain's left
+    /// spine.
+    pub(super) fn chain<'f>(
+        f: &'f State,
+        positive: bool,
+        all: bool,
+        out: &mut Vec<(&'f State, bool)>,
+    ) {
         let mut stack = vec![(f, positive)];
         while let Some((f, positive)) = stack.pop() {
             match &f.kind {
-                StateKind::And(a, b) if positive == all => stack.extend([(&**b, positive), (&**a, positive)]),
-                StateKind::Or(a, b) if positive != all => stack.extend([(&**b, positive), (&**a, positive)]),
-                StateKind::Implies(a, b) if positive != all => stack.extend([(&**b, positive), (&**a, !positive)]),
+                StateKind::And(a, b) if positive == all => {
+                    stack.extend([(&**b, positive), (&**a, positive)])
+                }
+                StateKind::Or(a, b) if positive != all => {
+                    stack.extend([(&**b, positive), (&**a, positive)])
+                }
+                StateKind::Implies(a, b) if positive != all => {
+                    stack.extend([(&**b, positive), (&**a, !positive)])
+                }
                 StateKind::Not(a) => stack.push((a, !positive)),
                 _ => out.push((f, positive)),
             }
@@ -278,7 +303,14 @@ impl Normaliser<'_> {
                 let inner = self.with_bound(vars, |n| n.state(body, positive))?;
                 match self.as_const(inner) {
                     Some(_) => inner,
-                    None => self.add(if all { Node::Forall(vars.clone(), inner) } else { Node::Exists(vars.clone(), inner) }, span),
+                    None => self.add(
+                        if all {
+                            Node::Forall(vars.clone(), inner)
+                        } else {
+                            Node::Exists(vars.clone(), inner)
+                        },
+                        span,
+                    ),
                 }
             }
             StateKind::Must(r, body) | StateKind::May(r, body) => {
@@ -293,11 +325,14 @@ impl Normaliser<'_> {
                 let parent = self.scope.last().copied();
                 self.scope.push(id);
                 let own: Vec<VarId> = params.iter().map(|p| p.0).collect();
-                let (inner, kept) = self.with_bound(&own, |n| Ok((n.state(body, positive)?, n.bound.clone().unwrap_or_default())))?;
+                let (inner, kept) = self.with_bound(&own, |n| {
+                    Ok((n.state(body, positive)?, n.bound.clone().unwrap_or_default()))
+                })?;
                 self.scope.pop();
                 let head = self.add(Node::Head(id), span);
                 let fix = &mut self.fixes[id.index()];
-                (fix.least, fix.parent, fix.body, fix.head, fix.span) = (least, parent, inner, head, span);
+                (fix.least, fix.parent, fix.body, fix.head, fix.span) =
+                    (least, parent, inner, head, span);
                 (fix.params, fix.kept) = (own, kept);
                 if self.as_const(inner).is_some() {
                     return Ok(inner);
@@ -317,14 +352,24 @@ impl Normaliser<'_> {
                         .note("the formula is not monotonic in this variable, so its fixed point need not exist")
                         .note("`a => b` counts as a negation of `a`"));
                     }
-                    None => return Err(Diagnostic::at(Stage::Formula, span, format!("the fixed-point variable {name} is not bound here"))),
+                    None => {
+                        return Err(Diagnostic::at(
+                            Stage::Formula,
+                            span,
+                            format!("the fixed-point variable {name} is not bound here"),
+                        ));
+                    }
                 }
             }
         })
     }
 
     /// What is made while variables are in scope.
-    fn with_bound<T>(&mut self, vars: &[VarId], make: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    fn with_bound<T>(
+        &mut self,
+        vars: &[VarId],
+        make: impl FnOnce(&mut Self) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
         let before = self.bound.as_ref().map_or(0, Vec::len);
         self.bound.iter_mut().for_each(|b| b.extend(vars));
         let made = make(self);
@@ -436,12 +481,16 @@ impl Normal {
                 let keep = vars.clone();
                 match node {
                     Node::Const(_) | Node::Val(_) => {}
-                    Node::All(list) | Node::Any(list) => list.iter().for_each(|n| union(&mut vars, &live[n.index()])),
+                    Node::All(list) | Node::Any(list) => {
+                        list.iter().for_each(|n| union(&mut vars, &live[n.index()]))
+                    }
                     Node::Forall(bound, body) | Node::Exists(bound, body) => {
                         vars = live[body.index()].clone();
                         vars.retain(|v| !bound.contains(v));
                     }
-                    Node::Must(_, body) | Node::May(_, body) => union(&mut vars, &live[body.index()]),
+                    Node::Must(_, body) | Node::May(_, body) => {
+                        union(&mut vars, &live[body.index()])
+                    }
                     Node::Call(fix, args) => {
                         let params = &self.fixes[fix.index()].params;
                         for v in &of_fix[fix.index()] {
@@ -501,7 +550,10 @@ impl Normal {
                     match self.node(n) {
                         Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
                         Node::All(list) | Node::Any(list) => stack.extend(list),
-                        Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => stack.push(*b),
+                        Node::Forall(_, b)
+                        | Node::Exists(_, b)
+                        | Node::Must(_, b)
+                        | Node::May(_, b) => stack.push(*b),
                         Node::Call(y, _) => out.push(*y),
                     }
                 }
@@ -570,7 +622,8 @@ impl Normal {
             }
             self.fixes[x].recursive = true;
             let least = u32::from(self.fixes[x].least);
-            let below = cycle.iter().filter(|&&y| y != x).map(|&y| self.fixes[y].rank).max().unwrap_or(0);
+            let below =
+                cycle.iter().filter(|&&y| y != x).map(|&y| self.fixes[y].rank).max().unwrap_or(0);
             self.fixes[x].rank = if below % 2 == least { below } else { below + 1 };
         }
     }
@@ -584,8 +637,16 @@ mod tests {
     use mu_syntax::{parse_formula, parse_specification};
 
     fn normal(text: &str) -> Result<Normal, Diagnostic> {
-        let model = check_specification(&parse_specification(Default::default(), "act a, b; c: Nat; init a;").unwrap()).unwrap();
-        let formula = check_formula(&parse_formula(Default::default(), text).unwrap(), &model.data, &model.actions).unwrap();
+        let model = check_specification(
+            &parse_specification(Default::default(), "act a, b; c: Nat; init a;").unwrap(),
+        )
+        .unwrap();
+        let formula = check_formula(
+            &parse_formula(Default::default(), text).unwrap(),
+            &model.data,
+            &model.actions,
+        )
+        .unwrap();
         let mut data = formula.data.clone();
         normalise(&formula, &mut data.signature)
     }
@@ -600,23 +661,36 @@ mod tests {
         assert_eq!(ranks("nu X. mu Y. ([a]X && [!a]Y)"), [rank("X", 2), rank("Y", 1)]);
         assert_eq!(ranks("mu X. nu Y. (<a>X || <b>Y)"), [rank("X", 1), rank("Y", 0)]);
         // No alternation: Y does not depend on X.
-        assert_eq!(ranks("nu X. ([true]X && mu Y. ([!a]Y && <true>true))"), [rank("X", 0), rank("Y", 1)]);
+        assert_eq!(
+            ranks("nu X. ([true]X && mu Y. ([!a]Y && <true>true))"),
+            [rank("X", 0), rank("Y", 1)]
+        );
         // Y depends on X, but X's cycle through Y is what makes it so; Z is apart.
-        assert_eq!(ranks("nu X. (mu Y. ([a]X && [b]Y) && mu Z. <b>Z)"), [rank("X", 2), rank("Y", 1), rank("Z", 1)]);
+        assert_eq!(
+            ranks("nu X. (mu Y. ([a]X && [b]Y) && mu Z. <b>Z)"),
+            [rank("X", 2), rank("Y", 1), rank("Z", 1)]
+        );
         // A variable that is not used recursively is neither.
         assert_eq!(ranks("mu X. <a>true"), [rank("X", 0)]);
         // A negated fixed point is its dual.
         assert_eq!(ranks("!mu X. <a>X"), [rank("X", 0)]);
         assert_eq!(ranks("!nu X. mu Y. (<a>X || <b>Y)"), [rank("X", 1), rank("Y", 0)]);
-        assert_eq!(ranks("nu X. mu Y. nu Z. ([a]X && ([a]false || [b]Y) && [b]Z)"), [rank("X", 2), rank("Y", 1), rank("Z", 0)]);
+        assert_eq!(
+            ranks("nu X. mu Y. nu Z. ([a]X && ([a]false || [b]Y) && [b]Z)"),
+            [rank("X", 2), rank("Y", 1), rank("Z", 0)]
+        );
     }
 
     #[test]
     fn negated_variables_are_refused() {
-        for text in ["nu X. !X", "mu X. ([a]X => <b>true)", "nu X. mu Y. ([a]Y && !(<b>(X || !X)))"] {
+        for text in ["nu X. !X", "mu X. ([a]X => <b>true)", "nu X. mu Y. ([a]Y && !(<b>(X || !X)))"]
+        {
             let error = normal(text).unwrap_err();
             assert_eq!(error.stage, Stage::Formula, "{text}");
-            assert!(error.message.contains("fixed-point variable X") && error.span.is_some(), "{text}: {error:?}");
+            assert!(
+                error.message.contains("fixed-point variable X") && error.span.is_some(),
+                "{text}: {error:?}"
+            );
         }
         for text in ["nu X. !!X", "mu X. !([a]!X)", "nu X. (!X => false)"] {
             assert!(normal(text).is_ok(), "{text}");
@@ -632,7 +706,8 @@ mod tests {
         assert!(n.live(n.root).is_empty());
     }
 
-    /// Fixed-point variables with the number of their live variables; what quantifiers stand before.
+    /// Fixed-point variables with the number of their live variables; what quantifiers stand
+    /// before.
     fn shape(text: &str) -> (Vec<usize>, Vec<String>) {
         let n = normal(text).unwrap();
         let fixes = n.fixes.iter().map(|f| n.live(f.head).len()).collect();
@@ -650,7 +725,11 @@ mod tests {
     #[test]
     fn quantifiers_move_inwards() {
         let same = |text: &str, fixes: &[usize], quantifiers: &[&str]| {
-            assert_eq!(shape(text), (fixes.to_vec(), quantifiers.iter().map(ToString::to_string).collect()), "{text}");
+            assert_eq!(
+                shape(text),
+                (fixes.to_vec(), quantifiers.iter().map(ToString::to_string).collect()),
+                "{text}"
+            );
         };
         same("exists n: Nat. <true*.c(n)>true", &[0], &["1 May"]);
         same("forall n: Nat. [true*.c(n)]<a>true", &[0], &["1 Must"]);
@@ -658,10 +737,19 @@ mod tests {
         // Of the other kind: it stays, and the fixed point is one for each value.
         same("exists n: Nat. [true*.c(n)]false", &[1], &["1 Call"]);
         same("forall n: Nat. nu X. ([c(n)]false && [true]X)", &[1], &["1 Call"]);
-        // Tests go along; where they hold variables together, these stay together unless labels give them.
+        // Tests go along; where they hold variables together, these stay together unless labels
+        // give them.
         same("forall n: Nat. val(n < 3) => [true*.c(n)]<a>true", &[0], &["1 Any"]);
-        same("forall n, m: Nat. val(n < m) => [true*.c(n).b*.c(m)]<a>true", &[1, 0], &["1 Any", "1 Must"]);
-        same("forall n, m: Nat. val(n < m && m < 9) => [true*.(!c(n))*.c(m)]<a>true", &[2, 0], &["2 Any"]);
+        same(
+            "forall n, m: Nat. val(n < m) => [true*.c(n).b*.c(m)]<a>true",
+            &[1, 0],
+            &["1 Any", "1 Must"],
+        );
+        same(
+            "forall n, m: Nat. val(n < m && m < 9) => [true*.(!c(n))*.c(m)]<a>true",
+            &[2, 0],
+            &["2 Any"],
+        );
         // What does not use the variables stays outside, and tests alone are data.
         same("exists n: Nat. val(n > 1) && <true>true", &[], &[]);
         same("forall n: Nat. [c(n)]<a>true && [b]<a>true", &[], &["1 Must"]);
@@ -676,7 +764,11 @@ mod tests {
             format!("{}true", "[a]".repeat(10_000)),
             format!("{}true", "!".repeat(9_999)),
             format!("true{}", " && <a>true".repeat(20_000)),
-            format!("exists n: Nat. {}<c(n)>true{}", "<a>(<b>true && (<a>true || ".repeat(4_000), "))".repeat(4_000)),
+            format!(
+                "exists n: Nat. {}<c(n)>true{}",
+                "<a>(<b>true && (<a>true || ".repeat(4_000),
+                "))".repeat(4_000)
+            ),
             format!("{}<c(n)>true", "exists n: Nat. forall m: Nat. ".repeat(4_000)),
         ] {
             assert!(normal(&text).is_ok());

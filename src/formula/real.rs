@@ -1,9 +1,13 @@
-//! Real-valued formulas: the value of a formula in a state is a number or an infinity. `true` is above all numbers and `false` below them.
+//! Real-valued formulas: the value of a formula in a state is a number or an infinity. `true` is
+//! above all numbers and `false` below them.
 //!
-//! In: the syntax tree of a formula file. Out: [`RealFormula`], over the data and actions of a model. `&&`, `inf` and `[..]` are greatest lower bounds, `||`,
-//! `sup` and `<..>` least upper bounds; a modality takes the mean over the distribution that a step leads to. After Groote and Willemse, "Real equation systems
-//! with alternating fixed-points" (CONCUR 2023), whose operators the reference reads. Regular modalities are taken apart here: `<R*>F` is `mu X. F || <R>X`.
-//! Cost: linear in the formula; a regular formula's target is copied for each alternative. Invariant: a fixed point occurs below an even number of negations.
+//! In: the syntax tree of a formula file. Out: [`RealFormula`], over the data and actions of a
+//! model. `&&`, `inf` and `[..]` are greatest lower bounds, `||`, `sup` and `<..>` least upper
+//! bounds; a modality takes the mean over the distribution that a step leads to. After Groote and
+//! Willemse, "Real equation systems with alternating fixed-points" (CONCUR 2023), whose operators
+//! the reference reads. Regular modalities are taken apart here: `<R*>F` is `mu X. F || <R>X`.
+//! Cost: linear in the formula; a regular formula's target is copied for each alternative.
+//! Invariant: a fixed point occurs below an even number of negations.
 
 use super::typecheck::{Formulas, opened};
 use super::typed::{Action, Regular};
@@ -65,19 +69,27 @@ pub struct RealFormula {
 }
 
 /// Type checks a formula file as a real-valued formula.
-pub fn check_real(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<RealFormula, Diagnostic> {
+pub fn check_real(
+    file: &ast::FormulaFile,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Result<RealFormula, Diagnostic> {
     let checker = opened(file, data, actions)?;
     let mut reals = Reals { all: checker, negated: false, fixes: Vec::new() };
     let formula = reals.formula(&file.formula)?;
     Ok(RealFormula { data: reals.all.data.data, actions: reals.all.actions.decls, formula })
 }
 
-/// Whether a formula has an operator that only real-valued formulas have; `val` of a number is one as well, which only types tell.
+/// Whether a formula has an operator that only real-valued formulas have; `val` of a number is one
+/// as well, which only types tell.
 pub fn has_real_operator(formula: &ast::StateFormula) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &formula.kind {
         StateFormulaKind::Minus(_) => true,
         StateFormulaKind::Binary(StateOp::Add | StateOp::Multiply, ..) => true,
-        StateFormulaKind::Quantified(Quantifier::Infimum | Quantifier::Supremum | Quantifier::Sum, ..) => true,
+        StateFormulaKind::Quantified(
+            Quantifier::Infimum | Quantifier::Supremum | Quantifier::Sum,
+            ..,
+        ) => true,
         StateFormulaKind::Binary(_, a, b) => has_real_operator(a) || has_real_operator(b),
         StateFormulaKind::Not(a)
         | StateFormulaKind::Quantified(_, _, a)
@@ -132,8 +144,12 @@ impl Reals {
                 StateOp::And => RealKind::And(self.boxed(f)?, self.boxed(g)?),
                 StateOp::Add => RealKind::Add(self.boxed(f)?, self.boxed(g)?),
                 StateOp::Multiply => match (&f.kind, &g.kind) {
-                    (StateFormulaKind::Val(c), _) => RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(g)?),
-                    (_, StateFormulaKind::Val(c)) => RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(f)?),
+                    (StateFormulaKind::Val(c), _) => {
+                        RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(g)?)
+                    }
+                    (_, StateFormulaKind::Val(c)) => {
+                        RealKind::Scale(self.all.data.check(c, Some(basic::REAL))?, self.boxed(f)?)
+                    }
                     _ => return Err(error(span, "`*` needs a number on one side: `val(c) * F`")),
                 },
             },
@@ -145,7 +161,10 @@ impl Reals {
                 };
                 let vars = self.all.data.declare_vars(decls)?;
                 let mark = self.all.data.open_scope();
-                decls.iter().zip(&vars).for_each(|(decl, var)| self.all.data.bind(&decl.name.kind, *var));
+                decls
+                    .iter()
+                    .zip(&vars)
+                    .for_each(|(decl, var)| self.all.data.bind(&decl.name.kind, *var));
                 let body = self.boxed(f)?;
                 self.all.data.close_scope(mark, "quantifier", span);
                 make(vars, body)
@@ -163,14 +182,23 @@ impl Reals {
             StateFormulaKind::Var(name, args) => match self.all.variable(name, args, span)? {
                 crate::typed::StateKind::Var(fix, args) => {
                     if self.fixes[fix.index()] != self.negated {
-                        let message = format!("fixed-point variable `{}` stands below an odd number of negations", name.kind);
+                        let message = format!(
+                            "fixed-point variable `{}` stands below an odd number of negations",
+                            name.kind
+                        );
                         return Err(error(name.span, message));
                     }
                     RealKind::Var(fix, args)
                 }
-                _ => return Err(Diagnostic::internal("a fixed-point variable became something else")),
+                _ => {
+                    return Err(Diagnostic::internal(
+                        "a fixed-point variable became something else",
+                    ));
+                }
             },
-            StateFormulaKind::Fix { least, name, params, body } => self.fixed_point(*least, name, params, body, span)?,
+            StateFormulaKind::Fix { least, name, params, body } => {
+                self.fixed_point(*least, name, params, body, span)?
+            }
             StateFormulaKind::Delay(_) | StateFormulaKind::Yaled(_) => {
                 return Err(Diagnostic::at(
                     Stage::Unsupported,
@@ -183,7 +211,10 @@ impl Reals {
 
     /// A Bool or a number in `val`.
     fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
-        self.all.data.check(data, Some(basic::BOOL)).or_else(|_| self.all.data.check(data, Some(basic::REAL)))
+        self.all
+            .data
+            .check(data, Some(basic::BOOL))
+            .or_else(|_| self.all.data.check(data, Some(basic::REAL)))
     }
 
     fn fixed_point(
@@ -196,7 +227,8 @@ impl Reals {
     ) -> Result<RealKind, Diagnostic> {
         let decls: Vec<ast::VarDecl> = params.iter().map(|p| p.0.clone()).collect();
         let vars = self.all.data.declare_vars(&decls)?;
-        let sorts: Vec<SortId> = vars.iter().map(|v| self.all.data.data.signature.var(*v).sort).collect();
+        let sorts: Vec<SortId> =
+            vars.iter().map(|v| self.all.data.data.signature.var(*v).sort).collect();
         let mut typed = Vec::with_capacity(params.len());
         for (((_, value), var), sort) in params.iter().zip(&vars).zip(&sorts) {
             typed.push((*var, self.all.data.check(value, Some(*sort))?));
@@ -235,7 +267,12 @@ impl Reals {
                 self.fixes.push(self.negated);
                 self.all.scope.pop();
                 let again = self.steps(r, may, real(RealKind::Var(var, Vec::new()), span));
-                RealKind::Fix { least: may, var, params: Vec::new(), body: real(either(body, Box::new(again)), span) }
+                RealKind::Fix {
+                    least: may,
+                    var,
+                    params: Vec::new(),
+                    body: real(either(body, Box::new(again)), span),
+                }
             }
         };
         Real { kind, span }
@@ -251,7 +288,8 @@ mod tests {
     #[test]
     fn accepted_and_refused() {
         let text = "act a; b: Nat; init a;";
-        let model = check_specification(&parse_specification(Default::default(), text).unwrap()).unwrap();
+        let model =
+            check_specification(&parse_specification(Default::default(), text).unwrap()).unwrap();
         let cases = [
             ("val(3)", ""),
             ("val(1/2) * <a>val(1) + -val(2)", ""),
@@ -270,10 +308,15 @@ mod tests {
             ("delay", "timed"),
         ];
         for (text, expected) in cases {
-            let file = parse_formula(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            let file =
+                parse_formula(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
             match check_real(&file, &model.data, &model.actions) {
                 Ok(_) => assert!(expected.is_empty(), "{text}: no error, expected {expected}"),
-                Err(e) => assert!(!expected.is_empty() && e.message.contains(expected), "{text}: expected {expected}, found {}", e.message),
+                Err(e) => assert!(
+                    !expected.is_empty() && e.message.contains(expected),
+                    "{text}: expected {expected}, found {}",
+                    e.message
+                ),
             }
         }
     }

@@ -1,9 +1,10 @@
-//! Quantifiers of action formulas, moved inwards: action formula -> the same set of multi-actions, each quantifier standing before parts
-//! that use its variables and cannot be taken apart.
+//! Quantifiers of action formulas, moved inwards: action formula -> the same set of multi-actions,
+//! each quantifier standing before parts that use its variables and cannot be taken apart.
 //!
-//! `exists` goes into both sides of `||`, past the side of `&&` that does not use its variables, and into tests, where it becomes a
-//! quantifier of data; dually `forall`. So in `exists n: Nat. val(n > 3) || a(n)` values of `n` are asked for only where an action of
-//! the model gives one, and the test is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
+//! `exists` goes into both sides of `||`, past the side of `&&` that does not use its variables,
+//! and into tests, where it becomes a quantifier of data; dually `forall`. So in `exists n: Nat.
+//! val(n > 3) || a(n)` values of `n` are asked for only where an action of the model gives one, and
+//! the test is decided by itself. Cost: linear in the formula, times the depth of quantifiers.
 
 use super::normal::action_free_vars;
 use super::typed::Action;
@@ -17,9 +18,15 @@ pub(super) fn narrow(signature: &mut Signature, action: &Action) -> Action {
     stacker::maybe_grow(64 << 10, 1 << 20, || match action {
         Action::True | Action::False | Action::Val(_) | Action::Multi(_) => action.clone(),
         Action::Not(a) => Action::Not(Box::new(narrow(signature, a))),
-        Action::And(a, b) => Action::And(Box::new(narrow(signature, a)), Box::new(narrow(signature, b))),
-        Action::Or(a, b) => Action::Or(Box::new(narrow(signature, a)), Box::new(narrow(signature, b))),
-        Action::Implies(a, b) => Action::Implies(Box::new(narrow(signature, a)), Box::new(narrow(signature, b))),
+        Action::And(a, b) => {
+            Action::And(Box::new(narrow(signature, a)), Box::new(narrow(signature, b)))
+        }
+        Action::Or(a, b) => {
+            Action::Or(Box::new(narrow(signature, a)), Box::new(narrow(signature, b)))
+        }
+        Action::Implies(a, b) => {
+            Action::Implies(Box::new(narrow(signature, a)), Box::new(narrow(signature, b)))
+        }
         Action::Forall(vars, a) => {
             let a = narrow(signature, a);
             quantify(signature, true, vars, a)
@@ -39,7 +46,11 @@ fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> 
             return a;
         }
         let join = |all: bool, a: Action, b: Action| {
-            if all { Action::And(Box::new(a), Box::new(b)) } else { Action::Or(Box::new(a), Box::new(b)) }
+            if all {
+                Action::And(Box::new(a), Box::new(b))
+            } else {
+                Action::Or(Box::new(a), Box::new(b))
+            }
         };
         match a {
             Action::Val(e) => {
@@ -52,17 +63,25 @@ fn quantify(signature: &mut Signature, all: bool, vars: &[VarId], a: Action) -> 
                     quantify(signature, all, &vars, Action::Val(e))
                 }
                 Action::Not(a) => quantify(signature, all, &vars, *a),
-                Action::And(a, b) => quantify(signature, all, &vars, Action::Or(negated(a), negated(b))),
-                Action::Or(a, b) => quantify(signature, all, &vars, Action::And(negated(a), negated(b))),
-                Action::Implies(a, b) => quantify(signature, all, &vars, Action::And(a, negated(b))),
+                Action::And(a, b) => {
+                    quantify(signature, all, &vars, Action::Or(negated(a), negated(b)))
+                }
+                Action::Or(a, b) => {
+                    quantify(signature, all, &vars, Action::And(negated(a), negated(b)))
+                }
+                Action::Implies(a, b) => {
+                    quantify(signature, all, &vars, Action::And(a, negated(b)))
+                }
                 a => bind(all, vars, Action::Not(Box::new(a))),
             },
             Action::Implies(a, b) => quantify(signature, all, &vars, Action::Or(negated(a), b)),
-            // A conjunction under `exists`, a disjunction under `forall`: only a side without the variables leaves.
+            // A conjunction under `exists`, a disjunction under `forall`: only a side without the
+            // variables leaves.
             Action::And(a, b) if !all => split(signature, all, vars, *a, *b, &join),
             Action::Or(a, b) if all => split(signature, all, vars, *a, *b, &join),
             Action::And(a, b) | Action::Or(a, b) => {
-                let (a, b) = (quantify(signature, all, &vars, *a), quantify(signature, all, &vars, *b));
+                let (a, b) =
+                    (quantify(signature, all, &vars, *a), quantify(signature, all, &vars, *b));
                 join(all, a, b)
             }
             a => bind(all, vars, a),

@@ -1,8 +1,11 @@
-//! Type checking of formulas: syntax tree -> [`TypedFormula`], over the data and the actions of a model and what the formula file
-//! declares itself. Names become actions, data variables and fixed-point variables; every binder makes fresh variables.
+//! Type checking of formulas: syntax tree -> [`TypedFormula`], over the data and the actions of a
+//! model and what the formula file declares itself. Names become actions, data variables and
+//! fixed-point variables; every binder makes fresh variables.
 //!
-//! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) belong to [`crate::real`], and are refused by name here, as is time (`delay`,
-//! `yaled`, `@`). Cost: linear in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and actions are kept.
+//! Quantitative operators (`inf`, `sup`, `sum`, `+`, `*`, `-`, numbers in `val`) belong to
+//! [`crate::real`], and are refused by name here, as is time (`delay`, `yaled`, `@`). Cost: linear
+//! in the formula, as for data expressions. Invariant: ids of the model's sorts, operations and
+//! actions are kept.
 
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use ahash::AHashMap;
@@ -14,18 +17,33 @@ use mu_data::sort::basic;
 use mu_data::typecheck::{Checker, error, expecting};
 use mu_labels::ActionDecl;
 use mu_process::typecheck::Actions;
-use mu_syntax::ast::{self, ActionFormulaKind, DataKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp, UnaryOp};
+use mu_syntax::ast::{
+    self, ActionFormulaKind, DataKind, Quantifier, RegularKind, Section, StateFormulaKind, StateOp,
+    UnaryOp,
+};
 
-/// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of them.
-pub fn check_formula(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<TypedFormula, Diagnostic> {
+/// Type checks a formula file. `data` and `actions` are the model's; the result extends copies of
+/// them.
+pub fn check_formula(
+    file: &ast::FormulaFile,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Result<TypedFormula, Diagnostic> {
     let mut checker = opened(file, data, actions)?;
     let formula = checker.state(&file.formula)?;
     let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
-    Ok(TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false })
+    Ok(TypedFormula {
+        data: checker.data.data,
+        actions: checker.actions.decls,
+        fix_names,
+        formula,
+        as_written: false,
+    })
 }
 
-/// Type checks a formula file over labels without declarations, whose data and actions are inferred from their texts. A multi-action that
-/// no label can be is `false`, and a warning with its place; other errors stay errors.
+/// Type checks a formula file over labels without declarations, whose data and actions are inferred
+/// from their texts. A multi-action that no label can be is `false`, and a warning with its place;
+/// other errors stay errors.
 pub fn check_over_labels(
     file: &ast::FormulaFile,
     data: &DataSpec,
@@ -36,11 +54,24 @@ pub fn check_over_labels(
     let formula = checker.state(&file.formula)?;
     let warnings = checker.unmatched.take().unwrap_or_default();
     let fix_names = checker.fixes.into_iter().map(|f| f.name).collect();
-    Ok((TypedFormula { data: checker.data.data, actions: checker.actions.decls, fix_names, formula, as_written: false }, warnings))
+    Ok((
+        TypedFormula {
+            data: checker.data.data,
+            actions: checker.actions.decls,
+            fix_names,
+            formula,
+            as_written: false,
+        },
+        warnings,
+    ))
 }
 
 /// A checker that knows the declarations of a formula file besides the model's.
-pub(crate) fn opened(file: &ast::FormulaFile, data: &DataSpec, actions: &[ActionDecl]) -> Result<Formulas, Diagnostic> {
+pub(crate) fn opened(
+    file: &ast::FormulaFile,
+    data: &DataSpec,
+    actions: &[ActionDecl],
+) -> Result<Formulas, Diagnostic> {
     let mut data = Checker::new(data.clone());
     let mut actions = Actions::new(actions);
     data.extend();
@@ -53,10 +84,20 @@ pub(crate) fn opened(file: &ast::FormulaFile, data: &DataSpec, actions: &[Action
             Section::Init(process) => ("init", Some(process.span)),
             _ => continue,
         };
-        return Err(error(span.unwrap_or_default(), format!("a formula file cannot have a section `{word}`")));
+        return Err(error(
+            span.unwrap_or_default(),
+            format!("a formula file cannot have a section `{word}`"),
+        ));
     }
     data.check_equations(&file.sections)?;
-    Ok(Formulas { data, actions, fixes: Vec::new(), scope: Vec::new(), closed: AHashMap::new(), unmatched: None })
+    Ok(Formulas {
+        data,
+        actions,
+        fixes: Vec::new(),
+        scope: Vec::new(),
+        closed: AHashMap::new(),
+        unmatched: None,
+    })
 }
 
 /// A fixed-point variable.
@@ -74,7 +115,8 @@ pub(crate) struct Formulas {
     pub(crate) scope: Vec<FixId>,
     /// Where the scope of a fixed-point variable ended, by name.
     closed: AHashMap<String, Span>,
-    /// Multi-actions that no label can be, where actions are inferred from labels; `None` where they are declared.
+    /// Multi-actions that no label can be, where actions are inferred from labels; `None` where
+    /// they are declared.
     unmatched: Option<Vec<(Span, String)>>,
 }
 
@@ -113,15 +155,25 @@ impl Formulas {
                 match test(&body, &mut self.data.data.signature) {
                     Some(e) => {
                         let binder = if forall { Binder::Forall } else { Binder::Exists };
-                        StateKind::Val(Expr::new(ExprKind::Bind(binder, vars, e), basic::BOOL, span))
+                        StateKind::Val(Expr::new(
+                            ExprKind::Bind(binder, vars, e),
+                            basic::BOOL,
+                            span,
+                        ))
                     }
                     None if forall => StateKind::Forall(vars, body),
                     None => StateKind::Exists(vars, body),
                 }
             }
-            StateFormulaKind::Must(r, f) => StateKind::Must(Box::new(self.regular(r)?), self.boxed(f)?),
-            StateFormulaKind::May(r, f) => StateKind::May(Box::new(self.regular(r)?), self.boxed(f)?),
-            StateFormulaKind::Fix { least, name, params, body } => self.fixed_point(*least, name, params, body, span)?,
+            StateFormulaKind::Must(r, f) => {
+                StateKind::Must(Box::new(self.regular(r)?), self.boxed(f)?)
+            }
+            StateFormulaKind::May(r, f) => {
+                StateKind::May(Box::new(self.regular(r)?), self.boxed(f)?)
+            }
+            StateFormulaKind::Fix { least, name, params, body } => {
+                self.fixed_point(*least, name, params, body, span)?
+            }
             StateFormulaKind::Delay(_) => return Err(timed("delay", span)),
             StateFormulaKind::Yaled(_) => return Err(timed("yaled", span)),
         })
@@ -129,9 +181,15 @@ impl Formulas {
 
     /// A Bool in `val`; a number there belongs to quantitative formulas.
     fn value(&mut self, data: &ast::Data) -> Result<Expr, Diagnostic> {
-        self.data.check(data, Some(basic::BOOL)).map_err(|e| match self.data.check(data, Some(basic::REAL)) {
-            Ok(_) => unsupported(data.span, "`val` of a number belongs to quantitative formulas, which are not supported".into()),
-            Err(_) => e,
+        self.data.check(data, Some(basic::BOOL)).map_err(|e| {
+            match self.data.check(data, Some(basic::REAL)) {
+                Ok(_) => unsupported(
+                    data.span,
+                    "`val` of a number belongs to quantitative formulas, which are not supported"
+                        .into(),
+                ),
+                Err(_) => e,
+            }
         })
     }
 
@@ -148,14 +206,22 @@ impl Formulas {
         self.closed.insert(name, span);
     }
 
-    pub(crate) fn variable(&mut self, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<StateKind, Diagnostic> {
-        let found = self.scope.iter().rev().copied().find(|f| self.fixes[f.index()].name == name.kind);
+    pub(crate) fn variable(
+        &mut self,
+        name: &ast::Ident,
+        args: &[ast::Data],
+        span: Span,
+    ) -> Result<StateKind, Diagnostic> {
+        let found =
+            self.scope.iter().rev().copied().find(|f| self.fixes[f.index()].name == name.kind);
         if let Some(fix) = found {
             let sorts = self.fixes[fix.index()].sorts.clone();
-            let (_, args) = self.data.check_call("fixed-point variable", &name.kind, span, args, &[sorts])?;
+            let (_, args) =
+                self.data.check_call("fixed-point variable", &name.kind, span, args, &[sorts])?;
             return Ok(StateKind::Var(fix, args));
         }
-        let mut diagnostic = error(name.span, format!("fixed-point variable `{}` is not declared", name.kind));
+        let mut diagnostic =
+            error(name.span, format!("fixed-point variable `{}` is not declared", name.kind));
         if let Some(closed) = self.closed.get(&name.kind) {
             diagnostic = scope_ended(diagnostic, &name.kind, "fixed point", *closed, name.span);
         }
@@ -163,7 +229,10 @@ impl Formulas {
             diagnostic = diagnostic
                 .note(format!("`{0}` is an action: `<{0}>true` says that it is possible, `[{0}]false` that it is not", name.kind));
         } else if self.data.is_name(&name.kind) {
-            diagnostic = diagnostic.note(format!("`{0}` is data: a Bool is written `val({0})` in a formula", name.kind));
+            diagnostic = diagnostic.note(format!(
+                "`{0}` is data: a Bool is written `val({0})` in a formula",
+                name.kind
+            ));
         }
         let names = self.scope.iter().map(|f| self.fixes[f.index()].name.as_str());
         Err(expecting(diagnostic, &name.kind, names, "fixed-point variables"))
@@ -179,7 +248,8 @@ impl Formulas {
     ) -> Result<StateKind, Diagnostic> {
         let decls: Vec<ast::VarDecl> = params.iter().map(|p| p.0.clone()).collect();
         let vars = self.data.declare_vars(&decls)?;
-        let sorts: Vec<SortId> = vars.iter().map(|v| self.data.data.signature.var(*v).sort).collect();
+        let sorts: Vec<SortId> =
+            vars.iter().map(|v| self.data.data.signature.var(*v).sort).collect();
         let mut typed = Vec::with_capacity(params.len());
         for (((_, value), var), sort) in params.iter().zip(&vars).zip(&sorts) {
             typed.push((*var, self.data.check(value, Some(*sort))?));
@@ -217,8 +287,12 @@ impl Formulas {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
             Ok(match &formula.kind {
                 RegularKind::Action(a) => Regular::Action(self.action(a)?),
-                RegularKind::Seq(r, s) => Regular::Seq(Box::new(self.regular(r)?), Box::new(self.regular(s)?)),
-                RegularKind::Alt(r, s) => Regular::Alt(Box::new(self.regular(r)?), Box::new(self.regular(s)?)),
+                RegularKind::Seq(r, s) => {
+                    Regular::Seq(Box::new(self.regular(r)?), Box::new(self.regular(s)?))
+                }
+                RegularKind::Alt(r, s) => {
+                    Regular::Alt(Box::new(self.regular(r)?), Box::new(self.regular(s)?))
+                }
                 RegularKind::Star(r) => Regular::Star(Box::new(self.regular(r)?)),
                 RegularKind::Plus(r) => Regular::Plus(Box::new(self.regular(r)?)),
             })
@@ -236,7 +310,9 @@ impl Formulas {
                     Ok(typed) => Action::Multi(typed),
                     Err(error) => {
                         let reason = self.without_label(actions, &error);
-                        let (Some(unmatched), Some(reason)) = (&mut self.unmatched, reason) else { return Err(error) };
+                        let (Some(unmatched), Some(reason)) = (&mut self.unmatched, reason) else {
+                            return Err(error);
+                        };
                         unmatched.push((span, reason));
                         Action::False
                     }
@@ -254,24 +330,46 @@ impl Formulas {
                 }
                 ActionFormulaKind::Quantified(quantifier, decls, a) => {
                     let word = quantifier_word(*quantifier, span)?;
-                    let (vars, body) = self.below(decls, word, span, |checker| checker.action(a).map(Box::new))?;
-                    if *quantifier == Quantifier::Forall { Action::Forall(vars, body) } else { Action::Exists(vars, body) }
+                    let (vars, body) =
+                        self.below(decls, word, span, |checker| checker.action(a).map(Box::new))?;
+                    if *quantifier == Quantifier::Forall {
+                        Action::Forall(vars, body)
+                    } else {
+                        Action::Exists(vars, body)
+                    }
                 }
                 ActionFormulaKind::At(..) => return Err(timed("@", span)),
             })
         })
     }
 
-    /// Returns why no label is a multi-action that is not well typed over inferred actions; `None` if its arguments may be at fault.
-    fn without_label(&self, actions: &[(ast::Ident, Vec<ast::Data>)], error: &Diagnostic) -> Option<String> {
+    /// Returns why no label is a multi-action that is not well typed over inferred actions; `None`
+    /// if its arguments may be at fault.
+    fn without_label(
+        &self,
+        actions: &[(ast::Ident, Vec<ast::Data>)],
+        error: &Diagnostic,
+    ) -> Option<String> {
         for (name, args) in actions {
-            let mut overloads = self.actions.overloads(&name.kind).iter().map(|a| self.actions.decls[a.index()].sorts.len()).peekable();
+            let mut overloads = self
+                .actions
+                .overloads(&name.kind)
+                .iter()
+                .map(|a| self.actions.decls[a.index()].sorts.len())
+                .peekable();
             if overloads.peek().is_none() {
-                return Some(format!("no label of the transition system has an action `{}`", name.kind));
+                return Some(format!(
+                    "no label of the transition system has an action `{}`",
+                    name.kind
+                ));
             }
             if overloads.all(|n| n != args.len()) {
                 let arguments = if args.len() == 1 { "argument" } else { "arguments" };
-                return Some(format!("no label of the transition system has an action `{}` with {} {arguments}", name.kind, args.len()));
+                return Some(format!(
+                    "no label of the transition system has an action `{}` with {} {arguments}",
+                    name.kind,
+                    args.len()
+                ));
             }
         }
         let plain = |a: &ast::Data| match &a.kind {
@@ -283,14 +381,20 @@ impl Formulas {
         values.then(|| format!("no label of the transition system matches: {}", error.message))
     }
 
-    fn multi_action(&mut self, actions: &[(ast::Ident, Vec<ast::Data>)]) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
+    fn multi_action(
+        &mut self,
+        actions: &[(ast::Ident, Vec<ast::Data>)],
+    ) -> Result<Vec<(ActId, Vec<Expr>)>, Diagnostic> {
         let mut typed = Vec::with_capacity(actions.len());
         for (name, args) in actions {
             let span = args.last().map_or(name.span, |a| name.span.to(a.span));
             let is_data = args.is_empty() && self.data.is_name(&name.kind);
             let action = self.actions.call(&mut self.data, name, args, span).map_err(|e| {
                 if is_data && self.actions.overloads(&name.kind).is_empty() {
-                    e.note(format!("`{0}` is data: a Bool is written `val({0})` in a formula", name.kind))
+                    e.note(format!(
+                        "`{0}` is data: a Bool is written `val({0})` in a formula",
+                        name.kind
+                    ))
                 } else {
                     e
                 }
@@ -323,7 +427,13 @@ pub fn check_multi_action(
 }
 
 /// Adds to an error on an unknown name where the scope of a binder of this name ended.
-fn scope_ended(diagnostic: Diagnostic, name: &str, word: &str, scope: Span, at: Span) -> Diagnostic {
+fn scope_ended(
+    diagnostic: Diagnostic,
+    name: &str,
+    word: &str,
+    scope: Span,
+    at: Span,
+) -> Diagnostic {
     if scope.source != at.source || scope.end > at.start {
         return diagnostic;
     }
@@ -333,14 +443,16 @@ fn scope_ended(diagnostic: Diagnostic, name: &str, word: &str, scope: Span, at: 
         .note(format!("put parentheses around all that the {word} of `{name}` is to cover"))
 }
 
-/// The condition that a formula is, if it speaks of data only: a quantifier over it is one of data, of which the data engine knows more
-/// than where the values of its variables are enumerated.
+/// The condition that a formula is, if it speaks of data only: a quantifier over it is one of data,
+/// of which the data engine knows more than where the values of its variables are enumerated.
 fn test(formula: &State, signature: &mut Signature) -> Option<Expr> {
     stacker::maybe_grow(128 << 10, 2 << 20, || {
         let mut both = |a, b| Some((test(a, signature)?, test(b, signature)?));
         let (builtin, args) = match &formula.kind {
             StateKind::Val(e) => return Some(e.clone()),
-            StateKind::True | StateKind::False => return Some(Expr::boolean(signature, matches!(formula.kind, StateKind::True))),
+            StateKind::True | StateKind::False => {
+                return Some(Expr::boolean(signature, matches!(formula.kind, StateKind::True)));
+            }
             StateKind::Not(f) => {
                 let inner = test(f, signature)?;
                 return Some(Expr::negate(signature, inner));
@@ -388,8 +500,10 @@ mod tests {
         init a;";
 
     fn check(text: &str) -> Result<TypedFormula, Diagnostic> {
-        let model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
-        let file = parse_formula(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let model =
+            check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let file =
+            parse_formula(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
         check_formula(&file, &model.data, &model.actions)
     }
 
@@ -408,10 +522,16 @@ mod tests {
             ("forall x: N, l: List(N). [c(d1, l)]val(x in l)", ""),
             ("[exists x: D. c(x, []) || val(x == d1)]false", ""),
             ("nu X(n: Nat = 0). val(n < 3) && [b(n)]X(n + 1)", ""),
-            ("nu X(n: Nat = 0). val(n < 3) && [b(n)]X", "fixed-point variable `X` has 1 parameter, but none is given"),
+            (
+                "nu X(n: Nat = 0). val(n < 3) && [b(n)]X",
+                "fixed-point variable `X` has 1 parameter, but none is given",
+            ),
             ("nu X(n: Nat = n). X(n)", "`n` is not declared"),
             ("nu X(n: Nat = -1). X(n)", "expression of sort Int, where Nat is expected"),
-            ("nu X(n: Pos = 1). X(n - 1)", "argument 1 of fixed-point variable `X` has sort Int, where Pos is expected"),
+            (
+                "nu X(n: Pos = 1). X(n - 1)",
+                "argument 1 of fixed-point variable `X` has sort Int, where Pos is expected",
+            ),
             ("nu X. mu Y. [a]X || [true]Y", ""),
             ("nu X. mu X. [a]X", ""),
             ("nu X. [a]Y", "fixed-point variable `Y` is not declared"),
@@ -425,7 +545,10 @@ mod tests {
             ("[a @ 3]false", "`@` belongs to timed formulas"),
             ("forall s: T. true", "sort `T` is not declared"),
             ("sort T; map g: T -> Bool; act e: T; form forall t: T. [e(t)]val(g(t));", ""),
-            ("sort D = struct d1 | d2(num: Nat)?is_d2; act a; act b: Nat; map f: D -> Nat; form [b(f(d1))]false;", ""),
+            (
+                "sort D = struct d1 | d2(num: Nat)?is_d2; act a; act b: Nat; map f: D -> Nat; form [b(f(d1))]false;",
+                "",
+            ),
             ("sort D = struct d1; form true;", "`d1` is declared twice"),
             ("sort N = Pos; form true;", "sort `N` is declared twice, differently"),
             ("map f: Nat; f: Nat -> D; eqn f = 3; form val(f == 3);", ""),
@@ -433,14 +556,19 @@ mod tests {
         for (text, expected) in cases {
             match check(text) {
                 Ok(_) => assert!(expected.is_empty(), "{text}: no error, expected {expected}"),
-                Err(e) => assert!(!expected.is_empty() && e.message.contains(expected), "{text}: expected {expected}, found {}", e.message),
+                Err(e) => assert!(
+                    !expected.is_empty() && e.message.contains(expected),
+                    "{text}: expected {expected}, found {}",
+                    e.message
+                ),
             }
         }
     }
 
     #[test]
     fn says_where_a_scope_ended() {
-        // Reference precedence: the box binds tighter, so this is `([true] forall x: D. [c(x, [])]false) => …`.
+        // Reference precedence: the box binds tighter, so this is `([true] forall x: D. [c(x,
+        // [])]false) => …`.
         let text = "[true] forall x: D. [c(x, [])]false => val(x == d1)";
         let e = check(text).unwrap_err();
         assert_eq!(e.message, "`x` is not declared");
@@ -453,15 +581,19 @@ mod tests {
 
     #[test]
     fn notes_for_mixed_up_names() {
-        assert!(check("nu X. a && X").unwrap_err().notes.iter().any(|n| n.contains("`a` is an action")));
+        assert!(
+            check("nu X. a && X").unwrap_err().notes.iter().any(|n| n.contains("`a` is an action"))
+        );
         assert!(check("ready").unwrap_err().notes.iter().any(|n| n.contains("val(ready)")));
         assert!(check("[ready]false").unwrap_err().notes.iter().any(|n| n.contains("val(ready)")));
     }
 
     #[test]
     fn ids_of_the_model_are_kept() {
-        let model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
-        let typed = check("act z; map g: Nat; form forall x: D. <b(g) + z>val(f(x) == 1);").unwrap();
+        let model =
+            check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let typed =
+            check("act z; map g: Nat; form forall x: D. <b(g) + z>val(f(x) == 1);").unwrap();
         for (id, op) in model.data.signature.ops() {
             assert_eq!(typed.data.signature.op(id), op);
         }
@@ -477,8 +609,10 @@ mod tests {
 
     #[test]
     fn labels() {
-        let mut model = check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
-        let label = mu_syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
+        let mut model =
+            check_specification(&parse_specification(Default::default(), MODEL).unwrap()).unwrap();
+        let label =
+            mu_syntax::parse_multi_action(Default::default(), "c(d2(3), [0, 1])|a").unwrap();
         let typed = check_multi_action(&label, &mut model.data, &model.actions).unwrap();
         assert_eq!(typed.iter().map(|a| a.0).collect::<Vec<_>>(), [ActId(0), ActId(3)]);
     }

@@ -67,8 +67,9 @@ pub enum Action {
     Exists(Vec<VarId>, Box<Action>),
 }
 
-/// A typed formula with the data it speaks of: the model's data specification, extended by the formula file's declarations and
-/// variables. Sort, operation and action ids of the model keep their meaning.
+/// A typed formula with the data it speaks of: the model's data specification, extended by the
+/// formula file's declarations and variables. Sort, operation and action ids of the model keep
+/// their meaning.
 #[derive(Clone, Debug)]
 pub struct TypedFormula {
     /// Data specification.
@@ -79,8 +80,9 @@ pub struct TypedFormula {
     pub fix_names: Vec<String>,
     /// The formula.
     pub formula: State,
-    /// Whether instances of a fixed point differ by all data variables in its scope, as written: also by those that the rest of the formula
-    /// cannot test. The verdict is the same, the number of equations that of a translation that merges none.
+    /// Whether instances of a fixed point differ by all data variables in its scope, as written:
+    /// also by those that the rest of the formula cannot test. The verdict is the same, the
+    /// number of equations that of a translation that merges none.
     pub as_written: bool,
 }
 
@@ -104,8 +106,12 @@ impl TypedFormula {
                 StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {}
                 StateKind::Not(a) => open.push((a, !positive)),
                 StateKind::Implies(a, b) => open.extend([(&**a, !positive), (&**b, positive)]),
-                StateKind::And(a, b) | StateKind::Or(a, b) => open.extend([(&**a, positive), (&**b, positive)]),
-                StateKind::Forall(_, a) | StateKind::Exists(_, a) | StateKind::Fix { body: a, .. } => open.push((a, positive)),
+                StateKind::And(a, b) | StateKind::Or(a, b) => {
+                    open.extend([(&**a, positive), (&**b, positive)])
+                }
+                StateKind::Forall(_, a)
+                | StateKind::Exists(_, a)
+                | StateKind::Fix { body: a, .. } => open.push((a, positive)),
                 StateKind::Must(_, a) | StateKind::May(_, a) => {
                     let must = matches!(state.kind, StateKind::Must(..)) == positive;
                     found.must |= must;
@@ -116,8 +122,9 @@ impl TypedFormula {
         }
         found
     }
-    /// Whether the outer operator, beneath fixed points, asks for something that there is: `<..>`, `||`, `exists`, so that one who is told
-    /// *true* wants to see it. Of `[..]` and the like, that hold everywhere, the witness would be the whole system.
+    /// Whether the outer operator, beneath fixed points, asks for something that there is: `<..>`,
+    /// `||`, `exists`, so that one who is told *true* wants to see it. Of `[..]` and the like,
+    /// that hold everywhere, the witness would be the whole system.
     pub fn asks_for_witness(&self) -> bool {
         let (mut state, mut dual) = (&self.formula, false);
         loop {
@@ -130,9 +137,14 @@ impl TypedFormula {
                     state = body;
                     continue;
                 }
-                StateKind::May(..) | StateKind::Or(..) | StateKind::Implies(..) | StateKind::Exists(..) => !dual,
+                StateKind::May(..)
+                | StateKind::Or(..)
+                | StateKind::Implies(..)
+                | StateKind::Exists(..) => !dual,
                 StateKind::Must(..) | StateKind::And(..) | StateKind::Forall(..) => dual,
-                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
+                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {
+                    false
+                }
             };
         }
     }

@@ -6,12 +6,13 @@
 //!     mu Z = !false => Y;
 //! init X;
 //! ```
-//! Operators from loosest: `=>` (to the right), `||`, `&&`, `!`; comments start with `%`. Negations are pushed inwards; a negated
-//! variable is refused.
+//! Operators from loosest: `=>` (to the right), `||`, `&&`, `!`; comments start with `%`. Negations
+//! are pushed inwards; a negated variable is refused.
 //!
-//! A vertex for each variable and one for each operator below the top of a right-hand side. A solution is: Even wins exactly from the
-//! variables that are true. Priorities fall by one with each change of the fixed point, so the first equations have the highest; vertices
-//! of operators have priority 0 (every cycle passes a variable). Cost: O(bytes); parsed without recursion.
+//! A vertex for each variable and one for each operator below the top of a right-hand side. A
+//! solution is: Even wins exactly from the variables that are true. Priorities fall by one with
+//! each change of the fixed point, so the first equations have the highest; vertices of operators
+//! have priority 0 (every cycle passes a variable). Cost: O(bytes); parsed without recursion.
 
 use ahash::AHashMap;
 
@@ -45,7 +46,8 @@ struct Equation<'a> {
     root: u32,
 }
 
-/// The game of a system. Vertex `i` is the variable of equation `i`, and the only ones with names are these.
+/// The game of a system. Vertex `i` is the variable of equation `i`, and the only ones with names
+/// are these.
 pub fn read(text: &str) -> Result<Game, Diagnostic> {
     let mut scan = Scanner::new(text, Some('%'));
     let _ = scan.keyword("bes") || scan.keyword("pbes");
@@ -89,10 +91,16 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     }
     let mut vertex_of = Vec::with_capacity(used.len());
     for &(name, place) in &used {
-        vertex_of.push(*of_name.get(name).ok_or_else(|| scan.error(place, format!("the variable '{name}' has no equation")))?);
+        vertex_of.push(
+            *of_name.get(name).ok_or_else(|| {
+                scan.error(place, format!("the variable '{name}' has no equation"))
+            })?,
+        );
     }
     let Some(&start) = of_name.get(initial) else {
-        return Err(scan.error(initial_place, format!("the initial variable '{initial}' has no equation")));
+        return Err(
+            scan.error(initial_place, format!("the initial variable '{initial}' has no equation"))
+        );
     };
     build(&scan, &equations, &arena, &vertex_of, VertexId(start))
 }
@@ -130,7 +138,10 @@ fn expression<'a>(
                 }
                 Node::Variable(id, place)
             }
-            Some(word) => return Err(scan.error(place, format!("expected an expression, found the keyword '{word}'"))),
+            Some(word) => {
+                return Err(scan
+                    .error(place, format!("expected an expression, found the keyword '{word}'")));
+            }
             None => return Err(scan.refuse("an expression")),
         };
         arena.push(node);
@@ -158,7 +169,9 @@ fn expression<'a>(
                     apply(top, arena, &mut operands);
                 }
                 if !closed {
-                    return operands.pop().ok_or_else(|| Diagnostic::internal("an expression without operands"));
+                    return operands
+                        .pop()
+                        .ok_or_else(|| Diagnostic::internal("an expression without operands"));
                 }
                 continue;
             };
@@ -213,7 +226,13 @@ enum Shape {
     Any(Vec<(u32, bool)>),
 }
 
-fn build(scan: &Scanner, equations: &[Equation], arena: &[Node], vertex_of: &[u32], initial: VertexId) -> Result<Game, Diagnostic> {
+fn build(
+    scan: &Scanner,
+    equations: &[Equation],
+    arena: &[Node],
+    vertex_of: &[u32],
+    initial: VertexId,
+) -> Result<Game, Diagnostic> {
     // `negated` counts negations around the node, modulo two.
     let shape = |mut node: u32, mut negated: bool| -> Result<Shape, Diagnostic> {
         loop {
@@ -225,7 +244,8 @@ fn build(scan: &Scanner, equations: &[Equation], arena: &[Node], vertex_of: &[u3
                 Node::Constant(value) => return Ok(Shape::Constant(*value != negated)),
                 Node::Variable(id, place) if negated => {
                     let name = equations[vertex_of[*id as usize] as usize].name;
-                    return Err(scan.error(*place, format!("the variable '{name}' occurs under a negation")));
+                    return Err(scan
+                        .error(*place, format!("the variable '{name}' occurs under a negation")));
                 }
                 Node::Variable(id, _) => return Ok(Shape::Move(vertex_of[*id as usize])),
                 Node::And(items) => (items, true),
@@ -258,7 +278,8 @@ fn build(scan: &Scanner, equations: &[Equation], arena: &[Node], vertex_of: &[u3
             })
         };
         match shape(node, negated)? {
-            // A constant that has its own vertex loops there, with its priority; one that is a right-hand side moves there.
+            // A constant that has its own vertex loops there, with its priority; one that is a
+            // right-hand side moves there.
             Shape::Constant(value) if next > equations.len() => {
                 game.push(Player::Even, u32::from(!value), [VertexId::new(next - 1)]);
             }
@@ -270,7 +291,11 @@ fn build(scan: &Scanner, equations: &[Equation], arena: &[Node], vertex_of: &[u3
                 game.push(Player::Even, own_priority, [VertexId(to)]);
             }
             Shape::All(ref items) | Shape::Any(ref items) => {
-                let owner = if matches!(shape(node, negated)?, Shape::All(_)) { Player::Odd } else { Player::Even };
+                let owner = if matches!(shape(node, negated)?, Shape::All(_)) {
+                    Player::Odd
+                } else {
+                    Player::Even
+                };
                 let mut targets = Vec::with_capacity(items.len());
                 for &(item, negated) in items {
                     targets.push(VertexId(match shape(item, negated)? {

@@ -1,14 +1,22 @@
-//! Generated games: random ones, and families on which known algorithms are slow. For tests and measurements.
+//! Generated games: random ones, and families on which known algorithms are slow. For tests and
+//! measurements.
 //!
-//! Random games are made as in PGSolver's `randomgame` (owners, priorities and successors uniform). The families are our own
-//! constructions after the ideas of the papers named at each.
+//! Random games are made as in PGSolver's `randomgame` (owners, priorities and successors uniform).
+//! The families are our own constructions after the ideas of the papers named at each.
 
 use super::{Game, Player};
 use mu_base::ids::VertexId;
 use mu_base::random::Random;
 
-/// A game with priorities below `priorities` and `least..=most` different successors a vertex (0: its owner loses there).
-pub fn random_game(random: &mut Random, vertices: usize, priorities: usize, least: usize, most: usize) -> Game {
+/// A game with priorities below `priorities` and `least..=most` different successors a vertex (0:
+/// its owner loses there).
+pub fn random_game(
+    random: &mut Random,
+    vertices: usize,
+    priorities: usize,
+    least: usize,
+    most: usize,
+) -> Game {
     let mut game = Game::default();
     let mut moves = Vec::new();
     for _ in 0..vertices {
@@ -25,8 +33,9 @@ pub fn random_game(random: &mut Random, vertices: usize, priorities: usize, leas
     game
 }
 
-/// A ladder: level `i` has a vertex of each player with priorities `2i` and `2i + 1`, each of which moves to both vertices of the next
-/// level; the last level leads back to the first. Quick for all, with two priorities a level.
+/// A ladder: level `i` has a vertex of each player with priorities `2i` and `2i + 1`, each of which
+/// moves to both vertices of the next level; the last level leads back to the first. Quick for all,
+/// with two priorities a level.
 pub fn ladder(levels: usize) -> Game {
     let mut game = Game::default();
     for i in 0..levels as u32 {
@@ -37,15 +46,19 @@ pub fn ladder(levels: usize) -> Game {
     game
 }
 
-/// The recursive ladder of Friedmann ("Recursive algorithm for parity games requires exponential time", 2011), simplified: what Zielonka's
-/// algorithm takes away at the top of a level has to be done again below it.
+/// The recursive ladder of Friedmann ("Recursive algorithm for parity games requires exponential
+/// time", 2011), simplified: what Zielonka's algorithm takes away at the top of a level has to be
+/// done again below it.
 pub fn recursive_ladder(levels: usize) -> Game {
     // Level i: a (Odd, low), b (Even), c (Odd), d (Even, high), e (Odd/Even by level).
     let mut game = Game::default();
     let v = |level: usize, k: usize| VertexId::new(level * 5 + k);
     for i in 0..levels {
-        let (p, mine, other) =
-            if i % 2 == 0 { (2 * i as u32, Player::Even, Player::Odd) } else { (2 * i as u32 + 1, Player::Odd, Player::Even) };
+        let (p, mine, other) = if i % 2 == 0 {
+            (2 * i as u32, Player::Even, Player::Odd)
+        } else {
+            (2 * i as u32 + 1, Player::Odd, Player::Even)
+        };
         let up = (i + 1).min(levels - 1);
         let down = i.saturating_sub(1);
         game.push(mine, p + 4, [v(i, 1)]);
@@ -57,20 +70,29 @@ pub fn recursive_ladder(levels: usize) -> Game {
     game
 }
 
-/// The model checker ladder of Friedmann and Lange (PGSolver's `recursiveladder`-like tower of mutual attractions): vertex `i` moves down
-/// by one or up by two, owners alternate by pairs and priorities rise.
+/// The model checker ladder of Friedmann and Lange (PGSolver's `recursiveladder`-like tower of
+/// mutual attractions): vertex `i` moves down by one or up by two, owners alternate by pairs and
+/// priorities rise.
 pub fn tower(vertices: usize) -> Game {
     let mut game = Game::default();
     let n = vertices as u32;
     for i in 0..n {
         let owner = if i / 2 % 2 == 0 { Player::Even } else { Player::Odd };
-        game.push(owner, i, [VertexId(i.saturating_sub(1)), VertexId((i + 2).min(n - 1)), VertexId((i * 7 + 3) % n)]);
+        game.push(
+            owner,
+            i,
+            [
+                VertexId(i.saturating_sub(1)),
+                VertexId((i + 2).min(n - 1)),
+                VertexId((i * 7 + 3) % n),
+            ],
+        );
     }
     game
 }
 
-/// The game of Jurdziński ("Small progress measures for solving parity games", 2000): `depth` rows of priorities, `width` columns; the
-/// lifting algorithm needs about `width^depth` steps.
+/// The game of Jurdziński ("Small progress measures for solving parity games", 2000): `depth` rows
+/// of priorities, `width` columns; the lifting algorithm needs about `width^depth` steps.
 pub fn jurdzinski(depth: usize, width: usize) -> Game {
     // Rows 0..depth of Even/Odd alternating pairs, above one row that both players pass through.
     let mut game = Game::default();
@@ -78,7 +100,8 @@ pub fn jurdzinski(depth: usize, width: usize) -> Game {
     let v = |row: usize, column: usize| VertexId::new(row * row_len + column);
     let top = depth;
     for row in 0..depth {
-        // Columns: odd positions belong to Odd with the row's odd priority, even ones to Even with the even one above.
+        // Columns: odd positions belong to Odd with the row's odd priority, even ones to Even with
+        // the even one above.
         for column in 0..row_len {
             let mut moves = vec![v(top, column)];
             if column > 0 {
@@ -87,7 +110,11 @@ pub fn jurdzinski(depth: usize, width: usize) -> Game {
             if column + 1 < row_len {
                 moves.push(v(row, column + 1));
             }
-            let (owner, priority) = if column % 2 == 0 { (Player::Even, 2 * row as u32 + 2) } else { (Player::Odd, 2 * row as u32 + 1) };
+            let (owner, priority) = if column % 2 == 0 {
+                (Player::Even, 2 * row as u32 + 2)
+            } else {
+                (Player::Odd, 2 * row as u32 + 1)
+            };
             game.push(owner, priority, moves);
         }
     }
@@ -98,7 +125,8 @@ pub fn jurdzinski(depth: usize, width: usize) -> Game {
     game
 }
 
-/// A long cycle of vertices of one priority with a way out for each player: deep for recursive programs.
+/// A long cycle of vertices of one priority with a way out for each player: deep for recursive
+/// programs.
 pub fn deep(vertices: usize) -> Game {
     let mut game = Game::default();
     let n = vertices as u32;

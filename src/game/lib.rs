@@ -1,9 +1,10 @@
 //! Parity games in flat arrays.
 //!
-//! Convention, as in PGSolver and Oink: two players, Even (0) and Odd (1); the owner of a vertex moves. An infinite play is won by Even if
-//! the **highest** priority that occurs infinitely often is even, else by Odd. A player who cannot move loses.
-//! So in the game of an equation system: Even proves, Odd refutes; `nu` has even priorities, `mu` odd ones, and the equations
-//! written first have the highest.
+//! Convention, as in PGSolver and Oink: two players, Even (0) and Odd (1); the owner of a vertex
+//! moves. An infinite play is won by Even if the **highest** priority that occurs infinitely often
+//! is even, else by Odd. A player who cannot move loses. So in the game of an equation system: Even
+//! proves, Odd refutes; `nu` has even priorities, `mu` odd ones, and the equations written first
+//! have the highest.
 #![warn(missing_docs)]
 
 pub mod bes;
@@ -83,10 +84,16 @@ impl Game {
     /// The moves at a vertex.
     #[inline]
     pub fn successors(&self, vertex: VertexId) -> &[VertexId] {
-        &self.successors[self.offsets[vertex.index()] as usize..self.offsets[vertex.index() + 1] as usize]
+        &self.successors
+            [self.offsets[vertex.index()] as usize..self.offsets[vertex.index() + 1] as usize]
     }
     /// Adds a vertex; its moves may lead to vertices that are yet to come.
-    pub fn push(&mut self, owner: Player, priority: u32, successors: impl IntoIterator<Item = VertexId>) -> VertexId {
+    pub fn push(
+        &mut self,
+        owner: Player,
+        priority: u32,
+        successors: impl IntoIterator<Item = VertexId>,
+    ) -> VertexId {
         let id = VertexId::new(self.owners.len());
         self.owners.push(owner);
         self.priorities.push(priority);

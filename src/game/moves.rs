@@ -1,9 +1,11 @@
 //! The game that a transition system plays: [`Lts`] whose steps are moves -> [`Game`].
 //!
-//! A step `some_k` or `all_k` is a move from a state of rank `k`; `yes` and `no` are moves to where the first player has won or lost; a state
-//! with a step `each` is Odd's, any other one Even's. Rank 0 is the most significant; `least` says of each rank whether its fixed points are
-//! least, so that ranks become the smallest priorities that keep their order and have those parities. Vertices are the states that moves
-//! reach, in the order of a breadth-first search. Cost: O(states + transitions).
+//! A step `some_k` or `all_k` is a move from a state of rank `k`; `yes` and `no` are moves to where
+//! the first player has won or lost; a state with a step `each` is Odd's, any other one Even's.
+//! Rank 0 is the most significant; `least` says of each rank whether its fixed points are least, so
+//! that ranks become the smallest priorities that keep their order and have those parities.
+//! Vertices are the states that moves reach, in the order of a breadth-first search. Cost: O(states
+//! + transitions).
 
 use std::collections::VecDeque;
 
@@ -39,7 +41,8 @@ impl Move {
     }
 }
 
-/// The priorities of ranks, whose fixed points are least or not: the last rank has priority 0 or 1; each change of sign before it adds one.
+/// The priorities of ranks, whose fixed points are least or not: the last rank has priority 0 or 1;
+/// each change of sign before it adds one.
 pub fn priorities(least: &[bool]) -> Vec<u32> {
     let mut priority_of = vec![0; least.len()];
     let mut priority = 0;
@@ -55,9 +58,11 @@ pub fn no_move(text: &str) -> Diagnostic {
     Diagnostic::new(Stage::Internal, format!("a step `{text}` is not a move of a game"))
 }
 
-/// The game; `prefix`: what the names of all steps start with; `name`: what the initial vertex means.
+/// The game; `prefix`: what the names of all steps start with; `name`: what the initial vertex
+/// means.
 pub fn game(lts: &Lts, prefix: &str, least: &[bool], name: &str) -> Result<Game, Diagnostic> {
-    let moves: Vec<Option<Move>> = lts.table.texts.iter().map(|t| Move::of(t, prefix, least.len())).collect();
+    let moves: Vec<Option<Move>> =
+        lts.table.texts.iter().map(|t| Move::of(t, prefix, least.len())).collect();
     let priority_of = priorities(least);
     let mut game = Game::default();
     let mut vertex_of: Vec<Option<VertexId>> = vec![None; lts.state_count()];

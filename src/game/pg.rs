@@ -7,9 +7,10 @@
 //! 1 0 0 0;
 //! 2 2 0 2;
 //! ```
-//! A row is: identifier, priority, owner (0 or 1), successors, name. Header, `start` and names are optional; without `start`, vertex 0 is
-//! the initial one. Rows may come in any order but must give each identifier from 0 to the highest exactly once. A row without
-//! successors, which PGSolver forbids, is read and written: its owner loses there. The highest priority wins.
+//! A row is: identifier, priority, owner (0 or 1), successors, name. Header, `start` and names are
+//! optional; without `start`, vertex 0 is the initial one. Rows may come in any order but must give
+//! each identifier from 0 to the highest exactly once. A row without successors, which PGSolver
+//! forbids, is read and written: its owner loses there. The highest priority wins.
 //!
 //! Cost: O(bytes). Memory is asked for by rows, never by what the header says.
 
@@ -62,7 +63,8 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
         }
         let mut name = "";
         if scan.take("\"") {
-            name = scan.until('"').ok_or_else(|| scan.error(place, "the name has no closing '\"'"))?;
+            name =
+                scan.until('"').ok_or_else(|| scan.error(place, "the name has no closing '\"'"))?;
         }
         scan.expect(";")?;
         rows.push(Row { place, id, priority, owner, from, name });
@@ -74,8 +76,15 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
     let mut row_of: Vec<Option<usize>> = vec![None; n];
     for (i, row) in rows.iter().enumerate() {
         match row_of.get_mut(row.id as usize) {
-            None => return Err(scan.error(row.place, format!("vertex {} is given, but some vertex below it is not", row.id))),
-            Some(Some(_)) => return Err(scan.error(row.place, format!("vertex {} is given twice", row.id))),
+            None => {
+                return Err(scan.error(
+                    row.place,
+                    format!("vertex {} is given, but some vertex below it is not", row.id),
+                ));
+            }
+            Some(Some(_)) => {
+                return Err(scan.error(row.place, format!("vertex {} is given twice", row.id)));
+            }
             Some(r @ None) => *r = Some(i),
         }
     }
@@ -106,7 +115,9 @@ pub fn read(text: &str) -> Result<Game, Diagnostic> {
 /// Writes a game. A quote in a name, which the format cannot hold, becomes an apostrophe.
 pub fn write(game: &Game, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::with_capacity(1 << 16, output);
-    write_rows(game, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    write_rows(game, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 fn write_rows(game: &Game, out: &mut impl Write) -> std::io::Result<()> {
@@ -127,7 +138,8 @@ fn write_rows(game: &Game, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a solution in PGSolver's format: `paritysol`, then identifier, winner and the winner's move a row.
+/// Writes a solution in PGSolver's format: `paritysol`, then identifier, winner and the winner's
+/// move a row.
 pub fn write_solution(solution: &Solution, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::new(output);
     let mut rows = || {
@@ -157,7 +169,10 @@ mod tests {
         .unwrap();
         assert_eq!(game.initial, VertexId(2));
         assert_eq!(game.priorities, [6, 8, 7, 6, 5]);
-        assert_eq!(game.successors(VertexId(2)), [VertexId(3), VertexId(1), VertexId(0), VertexId(4)]);
+        assert_eq!(
+            game.successors(VertexId(2)),
+            [VertexId(3), VertexId(1), VertexId(0), VertexId(4)]
+        );
         assert_eq!(game.names[4], "Antarctica");
         assert_eq!(read("0 0 0;").unwrap().edge_count(), 0);
     }
@@ -170,7 +185,9 @@ mod tests {
             let mut game = random_game(&mut random, n, 5, 0, 3);
             game.initial = VertexId::new(random.below(n));
             if seed % 2 == 0 {
-                game.names = (0..n).map(|i| if i == 0 { String::from("x y;") } else { String::new() }).collect();
+                game.names = (0..n)
+                    .map(|i| if i == 0 { String::from("x y;") } else { String::new() })
+                    .collect();
             }
             let mut bytes = Vec::new();
             write(&game, &mut bytes).unwrap();
@@ -189,7 +206,10 @@ mod tests {
             ("5 1 0 5;", "vertex 5 is given, but some vertex below it is not"),
             ("start 4; 0 0 0 0;", "line 1, column 7: the initial vertex 4 is not given"),
             ("0 1 0 0 \"abc;", "no closing"),
-            ("0 99999999999 0 0;", "expected a priority below 2^32 - 1, found \"99999999999 0 0;\""),
+            (
+                "0 99999999999 0 0;",
+                "expected a priority below 2^32 - 1, found \"99999999999 0 0;\"",
+            ),
             ("0 1 0 0,;", "expected the identifier of a successor, found \";\""),
             ("hello", "expected the identifier of a vertex, found \"hello\""),
         ] {

@@ -1,4 +1,5 @@
-//! A scanner for the text formats of games: tokens with places, comments skipped, refusals with their line.
+//! A scanner for the text formats of games: tokens with places, comments skipped, refusals with
+//! their line.
 
 use mu_base::{Diagnostic, Stage};
 
@@ -44,7 +45,8 @@ impl<'a> Scanner<'a> {
     pub fn expect(&mut self, mark: &str) -> Result<(), Diagnostic> {
         if self.take(mark) { Ok(()) } else { Err(self.refuse(format!("'{mark}'"))) }
     }
-    /// Takes a word of letters, digits, `_`, `'`, `.` and `@` that does not start with a digit, if one comes next.
+    /// Takes a word of letters, digits, `_`, `'`, `.` and `@` that does not start with a digit, if
+    /// one comes next.
     pub fn word(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '.' | '@');
@@ -91,8 +93,10 @@ impl<'a> Scanner<'a> {
     /// An error at the next token.
     pub fn refuse(&mut self, expected: impl AsRef<str>) -> Diagnostic {
         let place = self.place();
-        let rest: String = self.text[place..].lines().next().unwrap_or("").chars().take(40).collect();
-        let found = if rest.is_empty() { "the end of the text".into() } else { format!("{rest:?}") };
+        let rest: String =
+            self.text[place..].lines().next().unwrap_or("").chars().take(40).collect();
+        let found =
+            if rest.is_empty() { "the end of the text".into() } else { format!("{rest:?}") };
         self.error(place, format!("expected {}, found {found}", expected.as_ref()))
     }
     /// An error at a place.
@@ -100,7 +104,8 @@ impl<'a> Scanner<'a> {
         let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        let text: String = self.text.lines().nth(line - 1).unwrap_or("").chars().take(column + 200).collect();
+        let text: String =
+            self.text.lines().nth(line - 1).unwrap_or("").chars().take(column + 200).collect();
         Diagnostic::in_line(Stage::File, line as u64, column, text, message.as_ref())
     }
 }

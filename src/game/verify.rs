@@ -1,10 +1,13 @@
-//! Verification of solutions: [`Game`] + [`Solution`] -> nothing, or what is wrong. Shares no code with the solvers.
+//! Verification of solutions: [`Game`] + [`Solution`] -> nothing, or what is wrong. Shares no code
+//! with the solvers.
 //!
-//! A player wins from a set `W` of vertices by a strategy if (1) at own vertices the strategy is a move into `W`; (2) the opponent's moves
-//! all stay in `W`; (3) no cycle that is left has a highest priority of the opponent's parity. If both regions verify, every winner is right.
-//! (3) is checked by strongly connected components: the highest priority of a component must be the player's; then the vertices
-//! with it are removed and what remains is looked at again (King, Kupferman, Vardi, "On the complexity of parity word automata", 2001).
-//! Cost: O(priorities * moves) at most, usually a few passes. No recursion.
+//! A player wins from a set `W` of vertices by a strategy if (1) at own vertices the strategy is a
+//! move into `W`; (2) the opponent's moves all stay in `W`; (3) no cycle that is left has a highest
+//! priority of the opponent's parity. If both regions verify, every winner is right. (3) is checked
+//! by strongly connected components: the highest priority of a component must be the player's; then
+//! the vertices with it are removed and what remains is looked at again (King, Kupferman, Vardi,
+//! "On the complexity of parity word automata", 2001). Cost: O(priorities * moves) at most, usually
+//! a few passes. No recursion.
 
 use super::{Game, Player, Solution};
 use mu_base::ids::VertexId;
@@ -20,7 +23,8 @@ pub enum Flaw {
     NotASuccessor(VertexId, VertexId),
     /// A move, of the strategy or of the opponent, leaves the region of the vertex's winner.
     Leaves(VertexId, VertexId),
-    /// A cycle through this vertex, whose priority is the highest on it and the opponent's, remains.
+    /// A cycle through this vertex, whose priority is the highest on it and the opponent's,
+    /// remains.
     LosingCycle(VertexId),
 }
 
@@ -29,9 +33,17 @@ impl std::fmt::Display for Flaw {
         match self {
             Flaw::Size => write!(f, "winners or strategy do not have one entry for each vertex"),
             Flaw::NoMove(v) => write!(f, "vertex {}: its owner wins but has no move", v.0),
-            Flaw::NotASuccessor(v, t) => write!(f, "vertex {}: the strategy moves to {}, which is no successor", v.0, t.0),
-            Flaw::Leaves(v, t) => write!(f, "vertex {}: the move to {} leaves the winner's region", v.0, t.0),
-            Flaw::LosingCycle(v) => write!(f, "vertex {}: its priority is the highest on a cycle that the loser can force", v.0),
+            Flaw::NotASuccessor(v, t) => {
+                write!(f, "vertex {}: the strategy moves to {}, which is no successor", v.0, t.0)
+            }
+            Flaw::Leaves(v, t) => {
+                write!(f, "vertex {}: the move to {} leaves the winner's region", v.0, t.0)
+            }
+            Flaw::LosingCycle(v) => write!(
+                f,
+                "vertex {}: its priority is the highest on a cycle that the loser can force",
+                v.0
+            ),
         }
     }
 }
@@ -52,7 +64,8 @@ pub fn verify(game: &Game, solution: &Solution) -> Result<(), Flaw> {
             if solution.winner(t) != winner {
                 return Err(Flaw::Leaves(v, t));
             }
-        } else if let Some(&t) = game.successors(v).iter().find(|&&t| solution.winner(t) != winner) {
+        } else if let Some(&t) = game.successors(v).iter().find(|&&t| solution.winner(t) != winner)
+        {
             return Err(Flaw::Leaves(v, t));
         }
     }
@@ -70,7 +83,8 @@ enum Visit {
     Done,
 }
 
-/// The search for losing cycles in the game that the strategies leave. No move there leads from one winner's region to the other's.
+/// The search for losing cycles in the game that the strategies leave. No move there leads from one
+/// winner's region to the other's.
 struct Cycles<'a> {
     game: &'a Game,
     solution: &'a Solution,
@@ -82,7 +96,9 @@ struct Cycles<'a> {
 impl Cycles<'_> {
     fn moves(&self, v: u32) -> &[VertexId] {
         match &self.solution.strategy[v as usize] {
-            Some(t) if self.solution.winners[v as usize] == self.game.owners[v as usize] => std::slice::from_ref(t),
+            Some(t) if self.solution.winners[v as usize] == self.game.owners[v as usize] => {
+                std::slice::from_ref(t)
+            }
             _ => self.game.successors(VertexId(v)),
         }
     }
@@ -99,7 +115,12 @@ impl Cycles<'_> {
             for mut component in self.components(&set, names) {
                 let priority = |v: &u32| self.game.priorities[*v as usize];
                 // The first one of those with the highest priority.
-                let highest = component.iter().rev().copied().max_by_key(priority).expect("a component has a vertex");
+                let highest = component
+                    .iter()
+                    .rev()
+                    .copied()
+                    .max_by_key(priority)
+                    .expect("a component has a vertex");
                 let top = priority(&highest);
                 if self.solution.winners[highest as usize] != Player::of_priority(top) {
                     return Err(Flaw::LosingCycle(VertexId(highest)));
@@ -154,7 +175,10 @@ impl Cycles<'_> {
                     }
                 } else if path.last().is_some_and(|&p| self.visit[v as usize] == Visit::Open(p)) {
                     path.pop();
-                    let from = open.iter().rposition(|&w| w == v).expect("the root of a component is open");
+                    let from = open
+                        .iter()
+                        .rposition(|&w| w == v)
+                        .expect("the root of a component is open");
                     let component = open.split_off(from);
                     let cyclic = component.len() > 1 || self.moves(v).contains(&VertexId(v));
                     for &w in &component {

@@ -1,7 +1,9 @@
-//! Labels that are texts, typed by declarations: those of a file that brings its data, or of a model named beside it.
+//! Labels that are texts, typed by declarations: those of a file that brings its data, or of a
+//! model named beside it.
 //!
-//! In: the texts of a label table, the declarations of data and actions. Out: typed multi-actions over that data.
-//! Cost: each argument is parsed, type checked and evaluated once. Invariant: a label that fits no declaration is an error, never a guess.
+//! In: the texts of a label table, the declarations of data and actions. Out: typed multi-actions
+//! over that data. Cost: each argument is parsed, type checked and evaluated once. Invariant: a
+//! label that fits no declaration is an error, never a guess.
 
 use crate::{ActionDecl, ActionLabels, MultiAction};
 use mu_base::ids::{ActId, LabelId};
@@ -21,16 +23,25 @@ pub struct DeclaredLabels {
 }
 
 impl DeclaredLabels {
-    /// Types the texts of a label table, in which the first is tau. Errors: a label that is no multi-action, an action that is not
-    /// declared with arguments of such sorts, an argument that does not evaluate.
-    pub fn new(texts: &[String], mut data: DataSpec, actions: Vec<ActionDecl>) -> Result<Self, Diagnostic> {
+    /// Types the texts of a label table, in which the first is tau. Errors: a label that is no
+    /// multi-action, an action that is not declared with arguments of such sorts, an argument
+    /// that does not evaluate.
+    pub fn new(
+        texts: &[String],
+        mut data: DataSpec,
+        actions: Vec<ActionDecl>,
+    ) -> Result<Self, Diagnostic> {
         let mut typed: Vec<MultiAction> = vec![MultiAction::new()];
         for text in texts.iter().skip(1) {
-            let acts = mu_syntax::parse_multi_action(SourceId::default(), text)
-                .map_err(|_| Diagnostic::new(Stage::Type, format!("the label `{text}` is no multi-action")))?;
+            let acts = mu_syntax::parse_multi_action(SourceId::default(), text).map_err(|_| {
+                Diagnostic::new(Stage::Type, format!("the label `{text}` is no multi-action"))
+            })?;
             let mut multi = MultiAction::new();
             for (name, args) in &acts {
-                multi.push(act(&name.kind, args, &mut data, &actions).map_err(|why| why.note(format!("in the label `{text}`")))?);
+                multi.push(
+                    act(&name.kind, args, &mut data, &actions)
+                        .map_err(|why| why.note(format!("in the label `{text}`")))?,
+                );
             }
             typed.push(multi);
         }
@@ -43,11 +54,16 @@ impl DeclaredLabels {
             let mut values = MultiAction::new();
             for (action, args) in multi {
                 let sorts = &actions[action.index()].sorts;
-                let args: Result<Vec<Expr>, Diagnostic> =
-                    args.iter().zip(sorts).map(|(a, sort)| engine.from_expr(a).map(|v| engine.to_expr_at(&v, *sort))).collect();
+                let args: Result<Vec<Expr>, Diagnostic> = args
+                    .iter()
+                    .zip(sorts)
+                    .map(|(a, sort)| engine.from_expr(a).map(|v| engine.to_expr_at(&v, *sort)))
+                    .collect();
                 values.push((action, args?));
             }
-            let order = |args: &[Expr]| args.iter().map(|a| print::expression(&data.signature, a)).collect::<Vec<_>>();
+            let order = |args: &[Expr]| {
+                args.iter().map(|a| print::expression(&data.signature, a)).collect::<Vec<_>>()
+            };
             values.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1).cmp(&order(&b.1))));
             labels.push(Arc::new(values));
         }
@@ -65,19 +81,35 @@ impl DeclaredLabels {
 }
 
 /// An action that fits: its arguments at the declared sorts.
-fn act(name: &str, args: &[Data], data: &mut DataSpec, actions: &[ActionDecl]) -> Result<(ActId, Vec<Expr>), Diagnostic> {
+fn act(
+    name: &str,
+    args: &[Data],
+    data: &mut DataSpec,
+    actions: &[ActionDecl],
+) -> Result<(ActId, Vec<Expr>), Diagnostic> {
     let mut refusal = None;
-    for (i, declared) in actions.iter().enumerate().filter(|(_, a)| a.name == name && a.sorts.len() == args.len()) {
-        let checked: Result<Vec<Expr>, Diagnostic> =
-            args.iter().zip(&declared.sorts).map(|(arg, sort)| check_expression(arg, data, Some(*sort))).collect();
+    for (i, declared) in
+        actions.iter().enumerate().filter(|(_, a)| a.name == name && a.sorts.len() == args.len())
+    {
+        let checked: Result<Vec<Expr>, Diagnostic> = args
+            .iter()
+            .zip(&declared.sorts)
+            .map(|(arg, sort)| check_expression(arg, data, Some(*sort)))
+            .collect();
         match checked {
             Ok(args) => return Ok((ActId::new(i), args)),
             Err(why) => refusal = Some(why),
         }
     }
     Err(match refusal {
-        Some(why) => Diagnostic::new(Stage::Type, format!("an argument of `{name}` does not have its declared sort: {}", why.message)),
-        None => Diagnostic::new(Stage::Type, format!("no action `{name}` with {} arguments is declared", args.len())),
+        Some(why) => Diagnostic::new(
+            Stage::Type,
+            format!("an argument of `{name}` does not have its declared sort: {}", why.message),
+        ),
+        None => Diagnostic::new(
+            Stage::Type,
+            format!("no action `{name}` with {} arguments is declared", args.len()),
+        ),
     })
 }
 

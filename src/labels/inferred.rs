@@ -1,9 +1,10 @@
 //! Labels of a transition system file as typed multi-actions, so that formulas can speak of them.
 //!
-//! A file gives texts only. Arguments are typed by what is seen: `true`/`false` are Bool; numbers are Nat, or Int where a negative one
-//! occurs at that place; any other argument is a value of one enumerated sort `Value` whose elements are the texts that occur, so that a
-//! formula may name those that are identifiers. A label that is no multi-action is an action of its own by its whole text.
-//! Cost: linear in the label table.
+//! A file gives texts only. Arguments are typed by what is seen: `true`/`false` are Bool; numbers
+//! are Nat, or Int where a negative one occurs at that place; any other argument is a value of one
+//! enumerated sort `Value` whose elements are the texts that occur, so that a formula may name
+//! those that are identifiers. A label that is no multi-action is an action of its own by its whole
+//! text. Cost: linear in the label table.
 
 use crate::{ActionDecl, ActionLabels, MultiAction};
 use ahash::AHashMap;
@@ -30,13 +31,19 @@ enum Argument {
 }
 
 fn argument(text: &str, data: &Data) -> Argument {
-    let source = || text.get(data.span.start as usize..data.span.end as usize).unwrap_or_default().to_string();
+    let source = || {
+        text.get(data.span.start as usize..data.span.end as usize).unwrap_or_default().to_string()
+    };
     match &data.kind {
         DataKind::Name(n) if n == "true" => Argument::Bool(true),
         DataKind::Name(n) if n == "false" => Argument::Bool(false),
-        DataKind::Number(n) => n.parse().map_or_else(|_| Argument::Other(n.clone()), Argument::Number),
+        DataKind::Number(n) => {
+            n.parse().map_or_else(|_| Argument::Other(n.clone()), Argument::Number)
+        }
         DataKind::Unary(UnaryOp::Minus, inner) => match &inner.kind {
-            DataKind::Number(n) => n.parse::<BigInt>().map_or_else(|_| Argument::Other(source()), |n| Argument::Number(-n)),
+            DataKind::Number(n) => n
+                .parse::<BigInt>()
+                .map_or_else(|_| Argument::Other(source()), |n| Argument::Number(-n)),
             _ => Argument::Other(source()),
         },
         _ => Argument::Other(source()),
@@ -91,8 +98,12 @@ impl InferredLabels {
                 }
             }
         }
-        let actions: Vec<ActionDecl> = order.iter().map(|k| ActionDecl { name: k.0.clone(), sorts: places[k].clone() }).collect();
-        let ids: AHashMap<&(String, usize), ActId> = order.iter().enumerate().map(|(i, k)| (k, ActId::new(i))).collect();
+        let actions: Vec<ActionDecl> = order
+            .iter()
+            .map(|k| ActionDecl { name: k.0.clone(), sorts: places[k].clone() })
+            .collect();
+        let ids: AHashMap<&(String, usize), ActId> =
+            order.iter().enumerate().map(|(i, k)| (k, ActId::new(i))).collect();
         let mut constants: AHashMap<String, OpId> = AHashMap::new();
         let mut labels = Vec::new();
         for acts in &parsed {
@@ -102,8 +113,12 @@ impl InferredLabels {
                 let mut typed = Vec::new();
                 for (arg, sort) in args.iter().zip(&places[&key]) {
                     typed.push(match arg {
-                        Argument::Bool(b) if *sort == basic::BOOL => Expr::boolean(&mut data.signature, *b),
-                        Argument::Number(n) if *sort == basic::NAT || *sort == basic::INT => Expr::number(n.clone(), *sort),
+                        Argument::Bool(b) if *sort == basic::BOOL => {
+                            Expr::boolean(&mut data.signature, *b)
+                        }
+                        Argument::Number(n) if *sort == basic::NAT || *sort == basic::INT => {
+                            Expr::number(n.clone(), *sort)
+                        }
                         other => {
                             let text = match other {
                                 Argument::Bool(b) => b.to_string(),
@@ -112,7 +127,11 @@ impl InferredLabels {
                             };
                             let next = constants.len() as u32;
                             let op = *constants.entry(text.clone()).or_insert_with(|| {
-                                let op = data.signature.add_op(Op { name: text, sort: values, kind: OpKind::Constructor(next) });
+                                let op = data.signature.add_op(Op {
+                                    name: text,
+                                    sort: values,
+                                    kind: OpKind::Constructor(next),
+                                });
                                 if let SortKind::Named(n) = *data.signature.sorts.kind(values) {
                                     data.signature.sorts.named[n as usize].constructors.push(op);
                                 }

@@ -29,9 +29,18 @@ impl Error {
     pub(super) fn new(diagnostic: Diagnostic, sources: &SourceMap) -> Self {
         let place = diagnostic.span.map(|span| {
             let (line, column) = sources.line_column(span);
-            Place { name: sources.get(span.source).name.clone(), line, column, text: sources.text(span).to_string() }
+            Place {
+                name: sources.get(span.source).name.clone(),
+                line,
+                column,
+                text: sources.text(span).to_string(),
+            }
         });
-        Self { text: diagnostic.render(sources).trim_end().to_string(), place, diagnostic: Box::new(diagnostic) }
+        Self {
+            text: diagnostic.render(sources).trim_end().to_string(),
+            place,
+            diagnostic: Box::new(diagnostic),
+        }
     }
 
     pub(super) fn plain(stage: Stage, message: String) -> Self {

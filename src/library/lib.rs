@@ -1,9 +1,11 @@
-//! What programs call: a specification with its parameters becomes a model, which counts its states and checks formulas.
+//! What programs call: a specification with its parameters becomes a model, which counts its states
+//! and checks formulas.
 //!
-//! In: texts and files. Out: values of this module, with no number of ours in them. The stages between (parse, type check, linearise, compile, search) are the
-//! ones that the command line uses; whoever needs one of them alone calls its layer. Invariants: a verdict's evidence has been replayed on the model before it
-//! is given; an error says where it is, in the words of the command line; a limit is never an error but an answer that is not known.
-//!
+//! In: texts and files. Out: values of this module, with no number of ours in them. The stages
+//! between (parse, type check, linearise, compile, search) are the ones that the command line uses;
+//! whoever needs one of them alone calls its layer. Invariants: a verdict's evidence has been
+//! replayed on the model before it is given; an error says where it is, in the words of the command
+//! line; a limit is never an error but an answer that is not known.
 #![warn(missing_docs)]
 
 mod error;
@@ -72,9 +74,15 @@ pub struct Specification {
 }
 
 impl Specification {
-    /// A specification by its text: mCRL2, with or without a parameter layer. The name stands in messages.
+    /// A specification by its text: mCRL2, with or without a parameter layer. The name stands in
+    /// messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), defines: Vec::new(), priority: Priority::default() }
+        Self {
+            name: name.into(),
+            text: text.into(),
+            defines: Vec::new(),
+            priority: Priority::default(),
+        }
     }
 
     /// The specification in a file.
@@ -109,7 +117,8 @@ impl Specification {
         let build = |sources: &mut SourceMap| {
             let expanded = template::expand(&self.name, &self.text, &self.defines, sources)?;
             let tree = mu_syntax::parse_specification(expanded.source, &expanded.text)?;
-            let process = linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
+            let process =
+                linearise::linearise(&check_specification(&tree)?, &linearise::Options::default())?;
             if process.is_probabilistic() {
                 let message = "chance decides in this specification (`dist`), and the library knows no probabilities";
                 return Err(Diagnostic::new(Stage::Unsupported, message));
@@ -123,7 +132,8 @@ impl Specification {
         };
         match build(&mut sources) {
             Ok((parameters, compiled)) => {
-                let wishes = if self.priority == Priority::None { Vec::new() } else { vec![Wish::Priority] };
+                let wishes =
+                    if self.priority == Priority::None { Vec::new() } else { vec![Wish::Priority] };
                 Ok(Model { compiled: Arc::new(compiled), parameters, sources, wishes })
             }
             Err(diagnostic) => Err(Error::new(diagnostic, &sources)),
@@ -161,7 +171,8 @@ impl Default for Run {
 }
 
 impl Run {
-    /// No limits, all processors, symmetry, the explicit engine. The clock of a time limit starts here.
+    /// No limits, all processors, symmetry, the explicit engine. The clock of a time limit starts
+    /// here.
     pub fn new() -> Self {
         Self::limited(Limits::default())
     }
@@ -190,8 +201,9 @@ impl Run {
         Self { symmetry, ..self }
     }
 
-    /// With or without partial-order reduction of checks, which leaves out steps on which the verdict does not rest: verdicts are the same, a check may meet
-    /// fewer states and equations. Counts of a model are of all states either way.
+    /// With or without partial-order reduction of checks, which leaves out steps on which the
+    /// verdict does not rest: verdicts are the same, a check may meet fewer states and
+    /// equations. Counts of a model are of all states either way.
     #[must_use]
     pub fn partial_order(self, partial_order: bool) -> Self {
         Self { partial_order, ..self }
@@ -204,12 +216,16 @@ impl Run {
     pub fn engine(self, name: &str) -> Result<Self, Error> {
         let engine = mu_engines::by_name(name).ok_or_else(|| {
             let known: Vec<&str> = mu_engines::engines().iter().map(|e| e.name()).collect();
-            Error::plain(Stage::Usage, format!("there is no engine `{name}`, expected one of {}", known.join(", ")))
+            Error::plain(
+                Stage::Usage,
+                format!("there is no engine `{name}`, expected one of {}", known.join(", ")),
+            )
         })?;
         Ok(Self { engine, ..self })
     }
 
-    /// Tells somebody how far the search is. Called from the thread that searches; it should return soon.
+    /// Tells somebody how far the search is. Called from the thread that searches; it should return
+    /// soon.
     #[must_use]
     pub fn watched(self, watcher: impl Fn(&Snapshot) + Send + Sync + 'static) -> Self {
         Self { watcher: Some(Arc::new(watcher)), ..self }
@@ -221,9 +237,17 @@ impl Run {
     }
 
     fn explore(&self, model: &Compiled) -> mu_explore::Options {
-        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let threads = self
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let symmetry = self.symmetry && model.is_priority_proven();
-        mu_explore::Options { threads, symmetry, partial_order: self.partial_order, ..Default::default() }.with_confluence_of(model)
+        mu_explore::Options {
+            threads,
+            symmetry,
+            partial_order: self.partial_order,
+            ..Default::default()
+        }
+        .with_confluence_of(model)
     }
 }
 
@@ -286,7 +310,8 @@ impl Evidence {
 
     /// As a picture: a chart of a path, a tree of what branches.
     pub fn svg(&self) -> String {
-        chart(&self.story, &self.title, self.verdict).unwrap_or_else(|| branches(&self.story, &self.title, self.verdict))
+        chart(&self.story, &self.title, self.verdict)
+            .unwrap_or_else(|| branches(&self.story, &self.title, self.verdict))
     }
 }
 
@@ -318,7 +343,12 @@ impl Model {
     /// A value cannot be evaluated, or an invariant of the program is broken.
     pub fn explore(&self, run: &Run) -> Result<Counts, Error> {
         let counted = self.counted(run, &[])?;
-        Ok(Counts { states: counted.states, transitions: counted.transitions, deadlocks: counted.deadlocks, stop: counted.stop })
+        Ok(Counts {
+            states: counted.states,
+            transitions: counted.transitions,
+            deadlocks: counted.deadlocks,
+            stop: counted.stop,
+        })
     }
 
     /// The transition system, without symmetry; as much of it as the limits allow.
@@ -328,7 +358,12 @@ impl Model {
     pub fn transition_system(&self, run: &Run) -> Result<Lts, Error> {
         let run = run.clone().symmetry(false);
         let counted = self.counted(&run, &[Wish::TransitionSystem])?;
-        counted.lts.ok_or_else(|| Error::plain(Stage::Internal, "an engine that gives transition systems gave none".into()))
+        counted.lts.ok_or_else(|| {
+            Error::plain(
+                Stage::Internal,
+                "an engine that gives transition systems gave none".into(),
+            )
+        })
     }
 
     fn counted(&self, run: &Run, wishes: &[Wish]) -> Result<mu_engines::Counted, Error> {
@@ -337,12 +372,17 @@ impl Model {
         let watched = Watched(&run.watcher);
         let options = Options { progress: &watched, ..Options::new(run.explore(&self.compiled)) };
         let task = Task { wishes, options: &options, budget: &run.budget };
-        run.engine.count(&*self.compiled, task, Extras::default()).map_err(|d| Error::new(d, &self.sources))
+        run.engine
+            .count(&*self.compiled, task, Extras::default())
+            .map_err(|d| Error::new(d, &self.sources))
     }
 
     fn expect(&self, run: &Run, wishes: &[Wish]) -> Result<(), Error> {
         match run.engine.declines(wishes) {
-            Some(wish) => Err(Error::plain(Stage::Unsupported, format!("the engine `{}` has no {}", run.engine.name(), wish.words()))),
+            Some(wish) => Err(Error::plain(
+                Stage::Unsupported,
+                format!("the engine `{}` has no {}", run.engine.name(), wish.words()),
+            )),
             None => Ok(()),
         }
     }
@@ -350,29 +390,44 @@ impl Model {
     /// Checks a formula of the first-order modal mu-calculus.
     ///
     /// # Errors
-    /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken invariant.
+    /// What is wrong with the formula, with its place; a value that cannot be evaluated; a broken
+    /// invariant.
     pub fn check(&self, formula: &str, run: &Run) -> Result<Judgement, Error> {
         self.expect(run, &self.wishes)?;
         let mut sources = self.sources.clone();
         self.judged(formula, run, &mut sources).map_err(|d| Error::new(d, &sources))
     }
 
-    fn judged(&self, text: &str, run: &Run, sources: &mut SourceMap) -> Result<Judgement, mu_base::Diagnostic> {
+    fn judged(
+        &self,
+        text: &str,
+        run: &Run,
+        sources: &mut SourceMap,
+    ) -> Result<Judgement, mu_base::Diagnostic> {
         let process = self.compiled.process();
         let tree = mu_syntax::parse_formula(sources.add("formula", text), text)?;
         let formula = check_formula(&tree, &process.data, &process.actions)?;
         let watched = Watched(&run.watcher);
-        let options = Options { witnesses: true, progress: &watched, ..Options::new(run.explore(&self.compiled)) };
+        let options = Options {
+            witnesses: true,
+            progress: &watched,
+            ..Options::new(run.explore(&self.compiled))
+        };
         let task = Task { wishes: &self.wishes, options: &options, budget: &run.budget };
         let subject = Subject { model: &*self.compiled, labels: &*self.compiled };
-        let Answer { verdict, states, equations, evidence, .. } = run.engine.check(subject, &formula, task)?.answer;
+        let Answer { verdict, states, equations, evidence, .. } =
+            run.engine.check(subject, &formula, task)?.answer;
         let evidence = match evidence {
             None => None,
             Some(evidence) => {
                 checker::check(&evidence, &*self.compiled, &*self.compiled, &formula)?;
                 let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let verdict = if evidence.verdict { "true" } else { "false" };
-                Some(Evidence { story: story(&evidence, &*self.compiled, false, usize::MAX)?, title, verdict })
+                Some(Evidence {
+                    story: story(&evidence, &*self.compiled, false, usize::MAX)?,
+                    title,
+                    verdict,
+                })
             }
         };
         Ok(Judgement { verdict, states, equations, evidence })

@@ -22,29 +22,46 @@ pub struct Walk<'m> {
 
 impl<'m> Walk<'m> {
     pub(super) fn start(model: &'m Model, seed: u64) -> Result<Self, Error> {
-        let walk = mu_explore::walk::Walk::new(&*model.compiled, seed).map_err(|d| Error::new(d, &model.sources))?;
+        let walk = mu_explore::walk::Walk::new(&*model.compiled, seed)
+            .map_err(|d| Error::new(d, &model.sources))?;
         Ok(Self { model, walk })
     }
 
     /// The present state: parameters with their values; none for those that mean nothing here.
     pub fn state(&self) -> Vec<(String, Option<String>)> {
         let model = &*self.model.compiled;
-        model.slots().iter().map(|s| s.name.clone()).zip(story::values(model, self.walk.state())).collect()
+        model
+            .slots()
+            .iter()
+            .map(|s| s.name.clone())
+            .zip(story::values(model, self.walk.state()))
+            .collect()
     }
 
     /// The steps of the present state.
     pub fn enabled(&self) -> Vec<Enabled> {
         let (model, here) = (&*self.model.compiled, self.walk.state());
         let changed = |after: &[u32]| {
-            let slots = model.slots().iter().enumerate().filter(|(i, _)| here[*i] != after[*i] && model.is_live(*i as u32, after));
+            let slots = model
+                .slots()
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| here[*i] != after[*i] && model.is_live(*i as u32, after));
             slots.map(|(i, s)| (s.name.clone(), model.value_text(i as u32, after[i]))).collect()
         };
-        self.walk.moves().iter().map(|m| Enabled { action: model.label_text(m.label), changed: changed(&m.state) }).collect()
+        self.walk
+            .moves()
+            .iter()
+            .map(|m| Enabled { action: model.label_text(m.label), changed: changed(&m.state) })
+            .collect()
     }
 
     /// The labels of the steps that led here.
     pub fn taken(&self) -> Vec<String> {
-        self.walk.path()[..self.walk.position()].iter().map(|m| self.model.compiled.label_text(m.label)).collect()
+        self.walk.path()[..self.walk.position()]
+            .iter()
+            .map(|m| self.model.compiled.label_text(m.label))
+            .collect()
     }
 
     /// Takes a step by its place in [`Walk::enabled`]. False: there is no such step.

@@ -1,7 +1,9 @@
-//! AArch64 instructions: loads and stores of all widths and orders, exclusives, atomics of Armv8.1, barriers, branches, integer arithmetic.
+//! AArch64 instructions: loads and stores of all widths and orders, exclusives, atomics of Armv8.1,
+//! barriers, branches, integer arithmetic.
 //!
-//! In: tokens of an instruction. Out: operations. `Wn` is the lower half of `Xn`; a write to it clears the upper half. An atomic instruction is a read and a write,
-//! related by `amo`; exclusives are related by `lxsx`. A pair (`LDP`, `STP`) is two accesses that no order relates.
+//! In: tokens of an instruction. Out: operations. `Wn` is the lower half of `Xn`; a write to it
+//! clears the upper half. An atomic instruction is a read and a write, related by `amo`; exclusives
+//! are related by `lxsx`. A pair (`LDP`, `STP`) is two accesses that no order relates.
 
 use crate::asm::{Assembler, unknown};
 use crate::code::{Arch, Atomicity, Binary, Expr, Flow, Op, Register, Unary};
@@ -42,8 +44,12 @@ impl Operand {
 fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Operand, Diagnostic> {
     let name = cursor.name("a register")?;
     let Some((full, width)) = parse_register(name.text) else {
-        return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text))
-            .note("registers: X0 to X30, W0 to W30, XZR, WZR"));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            name.span,
+            format!("`{}` is no register", name.text),
+        )
+        .note("registers: X0 to X30, W0 to W30, XZR, WZR"));
     };
     Ok(Operand { register: full.map(|f| a.register(&f)), width })
 }
@@ -70,8 +76,12 @@ fn flexible(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diag
             "UXTW" => Some(Unary::Zero(32)),
             "SXTX" | "UXTX" | "LSL" => None,
             _ => {
-                return Err(Diagnostic::at(Stage::Unsupported, word.span, format!("the operand `{}` is not supported", word.text))
-                    .note("supported: SXTW, UXTW, SXTX, UXTX, LSL"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    word.span,
+                    format!("the operand `{}` is not supported", word.text),
+                )
+                .note("supported: SXTW, UXTW, SXTX, UXTX, LSL"));
             }
         };
         cursor.take();
@@ -93,7 +103,11 @@ fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagn
     let base = cursor.peek();
     let operand = register(a, cursor)?;
     if operand.width != 8 || operand.register.is_none() {
-        return Err(Diagnostic::at(Stage::Type, base.span, format!("`{}` as an address: expected a register X0 to X30", base.text)));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            base.span,
+            format!("`{}` as an address: expected a register X0 to X30", base.text),
+        ));
     }
     let mut value = operand.value();
     if cursor.eat(",") {
@@ -102,8 +116,12 @@ fn address(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Expr, Diagn
     }
     cursor.expect("]")?;
     if cursor.is("!") || cursor.is(",") {
-        return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "an address that changes its register is not supported")
-            .note("supported: `[X1]`, `[X1,#8]`, `[X1,X2]`, `[X1,W2,SXTW]`"));
+        return Err(Diagnostic::at(
+            Stage::Unsupported,
+            cursor.peek().span,
+            "an address that changes its register is not supported",
+        )
+        .note("supported: `[X1]`, `[X1,#8]`, `[X1,X2]`, `[X1,W2,SXTW]`"));
     }
     Ok(value)
 }
@@ -128,7 +146,10 @@ pub const SUPPORTED: &str = "LDR* LDUR* LDAR* LDAPR* LDAPUR* LDXR* LDAXR* STR* S
 pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(), Diagnostic> {
     let token = cursor.name("an instruction")?;
     let name = token.text.to_ascii_uppercase();
-    if memory(a, cursor, &name, token)? || atomic(a, cursor, &name)? || control(a, cursor, &name, token)? || computation(a, cursor, &name)?
+    if memory(a, cursor, &name, token)?
+        || atomic(a, cursor, &name)?
+        || control(a, cursor, &name, token)?
+        || computation(a, cursor, &name)?
     {
         return Ok(());
     }
@@ -136,7 +157,12 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
 }
 
 /// Loads, stores, pairs, exclusives.
-fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Token<'_>) -> Result<bool, Diagnostic> {
+fn memory(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+    token: Token<'_>,
+) -> Result<bool, Diagnostic> {
     // What is left of the mnemonic once its width is known.
     let (stem, narrow) = match name {
         _ if name.ends_with('B') => (&name[..name.len() - 1], Some(1)),
@@ -157,7 +183,15 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             let exclusive = stem.contains('X');
             let tags = order | if exclusive { ARCH.tag("EX") } else { 0 };
             let value = Expr::Loaded.extended(width, false);
-            a.push(Op::Load { into: into.register, value, address, width, tags, reserve: exclusive, joined: false });
+            a.push(Op::Load {
+                into: into.register,
+                value,
+                address,
+                width,
+                tags,
+                reserve: exclusive,
+                joined: false,
+            });
         }
         "STR" | "STUR" | "STLR" | "STLUR" => {
             let from = register(a, cursor)?;
@@ -176,14 +210,25 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             let order = if stem == "STLXR" { tags(&["L"]) } else { 0 };
             let width = narrow.unwrap_or(from.width);
             let tags = order | ARCH.tag("EX");
-            a.push(Op::StoreConditional { status: status.register, address, width, value: from.value(), tags, carries: false });
+            a.push(Op::StoreConditional {
+                status: status.register,
+                address,
+                width,
+                value: from.value(),
+                tags,
+                carries: false,
+            });
         }
         "LDP" | "STP" if narrow.is_none() => {
             let first = register(a, cursor)?;
             cursor.expect(",")?;
             let second = register(a, cursor)?;
             if first.width != second.width {
-                return Err(Diagnostic::at(Stage::Type, token.span, "the registers of a pair have one width"));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    token.span,
+                    "the registers of a pair have one width",
+                ));
             }
             cursor.expect(",")?;
             let base = address(a, cursor)?;
@@ -192,10 +237,20 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
             // The base may be a register that is loaded: it is read before.
             let held = a.register("pair.address");
             a.push(Op::Let(held, next));
-            for (operand, address, joined) in [(first, base, false), (second, Expr::Register(held), true)] {
+            for (operand, address, joined) in
+                [(first, base, false), (second, Expr::Register(held), true)]
+            {
                 a.push(if stem == "LDP" {
                     let value = Expr::Loaded.extended(width, false);
-                    Op::Load { into: operand.register, value, address, width, tags: 0, reserve: false, joined }
+                    Op::Load {
+                        into: operand.register,
+                        value,
+                        address,
+                        width,
+                        tags: 0,
+                        reserve: false,
+                        joined,
+                    }
                 } else {
                     Op::Store { address, width, value: operand.value(), tags: 0, joined }
                 });
@@ -206,7 +261,8 @@ fn memory(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Tok
     Ok(true)
 }
 
-/// Atomic instructions: `SWP`, `LDADD` and its like, `STADD` and its like, `CAS`, with `A`, `L`, `AL`, and `B`, `H`.
+/// Atomic instructions: `SWP`, `LDADD` and its like, `STADD` and its like, `CAS`, with `A`, `L`,
+/// `AL`, and `B`, `H`.
 fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
     const OPERATORS: [(&str, Option<Binary>); 8] = [
         ("ADD", Some(Binary::Add)),
@@ -240,7 +296,11 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
         cursor.expect(",")?;
         let address = address(a, cursor)?;
         let width = narrow.unwrap_or(new.width);
-        let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(width, false), expected.value().extended(width, false));
+        let when = Expr::binary(
+            Binary::Eq,
+            Expr::Loaded.extended(width, false),
+            expected.value().extended(width, false),
+        );
         let silent = expected.register.is_none();
         let read = if silent { tags(&["NoRet"]) } else { read };
         a.push(Op::Update {
@@ -262,7 +322,11 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
     } else {
         let store = name.starts_with("ST");
         let rest = name.strip_prefix("LD").or(name.strip_prefix("ST"));
-        rest.and_then(|rest| OPERATORS.iter().find_map(|(n, op)| Some((*op, store, false, split(rest.strip_prefix(n)?)?))))
+        rest.and_then(|rest| {
+            OPERATORS
+                .iter()
+                .find_map(|(n, op)| Some((*op, store, false, split(rest.strip_prefix(n)?)?)))
+        })
     };
     let Some((op, store, swap, (read, write, narrow))) = found else { return Ok(false) };
     let operand = register(a, cursor)?;
@@ -277,7 +341,8 @@ fn atomic(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<
     let address = address(a, cursor)?;
     let width = narrow.unwrap_or(operand.width);
     let signed = matches!(op, Some(Binary::Min | Binary::Max));
-    let (old, given) = (Expr::Loaded.extended(width, signed), operand.value().extended(width, signed));
+    let (old, given) =
+        (Expr::Loaded.extended(width, signed), operand.value().extended(width, signed));
     let value = match op {
         _ if swap => operand.value(),
         Some(op) => Expr::binary(op, old, given),
@@ -322,7 +387,12 @@ fn condition(a: &mut Assembler, name: &str) -> Option<Expr> {
 }
 
 /// Branches, comparisons and barriers.
-fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: Token<'_>) -> Result<bool, Diagnostic> {
+fn control(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+    token: Token<'_>,
+) -> Result<bool, Diagnostic> {
     match name {
         "NOP" => a.push(Op::Fence(0)),
         "ISB" => {
@@ -355,23 +425,39 @@ fn control(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str, token: To
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
             let op = if name == "CBZ" { Binary::Eq } else { Binary::Ne };
-            a.jump(Some(Expr::binary(op, of.value(), Expr::Const(0))), label.text.to_string(), label.span);
+            a.jump(
+                Some(Expr::binary(op, of.value(), Expr::Const(0))),
+                label.text.to_string(),
+                label.span,
+            );
         }
         "CMP" => {
             let left = register(a, cursor)?;
             cursor.expect(",")?;
             let right = flexible(a, cursor)?;
-            compare(a, left.value().extended(left.width, true), right.extended(left.width, true), true);
+            compare(
+                a,
+                left.value().extended(left.width, true),
+                right.extended(left.width, true),
+                true,
+            );
         }
         _ => {
             let Some(kind) = name.strip_prefix("B.") else { return Ok(false) };
             let Some(when) = condition(a, kind) else {
-                return Err(Diagnostic::at(Stage::Unsupported, token.span, format!("the condition `{kind}` is not supported"))
-                    .note("supported: EQ NE LT LE GT GE LO LS HI HS CC CS"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    token.span,
+                    format!("the condition `{kind}` is not supported"),
+                )
+                .note("supported: EQ NE LT LE GT GE LO LS HI HS CC CS"));
             };
             if matches!(kind, "LO" | "CC" | "LS" | "HI" | "HS" | "CS") && !a.ordered {
-                let error =
-                    Diagnostic::at(Stage::Unsupported, token.span, format!("`{}` stands without a comparison before it", token.text));
+                let error = Diagnostic::at(
+                    Stage::Unsupported,
+                    token.span,
+                    format!("`{}` stands without a comparison before it", token.text),
+                );
                 return Err(error.note("the carry flag is known after `CMP` and `SUBS`"));
             }
             let label = cursor.name("a label")?;
@@ -389,7 +475,11 @@ fn compare(a: &mut Assembler, left: Expr, right: Expr, carry: bool) {
 }
 
 /// Arithmetic.
-fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Result<bool, Diagnostic> {
+fn computation(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+) -> Result<bool, Diagnostic> {
     let op = match name {
         "ADD" => Binary::Add,
         "SUB" | "SUBS" => Binary::Sub,
@@ -417,9 +507,15 @@ fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Re
         right = Expr::binary(Binary::And, right, Expr::Const(u64::from(into.width) * 8 - 1));
     }
     match name {
-        "SUBS" => compare(a, left.clone().extended(into.width, true), right.clone().extended(into.width, true), true),
+        "SUBS" => compare(
+            a,
+            left.clone().extended(into.width, true),
+            right.clone().extended(into.width, true),
+            true,
+        ),
         "ANDS" => {
-            let both = Expr::binary(Binary::And, left.clone(), right.clone()).extended(into.width, true);
+            let both =
+                Expr::binary(Binary::And, left.clone(), right.clone()).extended(into.width, true);
             compare(a, both, Expr::Const(0), false);
         }
         _ => {}

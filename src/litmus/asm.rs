@@ -1,6 +1,7 @@
 //! Code in columns: `P0 | P1 ; …`, with labels, each cell an instruction of some architecture.
 //!
-//! In: tokens, an [`Assembler`] for each thread. Out: threads of [`crate::code`]. Jumps go to labels of their own thread.
+//! In: tokens, an [`Assembler`] for each thread. Out: threads of [`crate::code`]. Jumps go to
+//! labels of their own thread.
 
 use crate::code::{Arch, Expr, Op, Register, Thread};
 use mu_base::words::{Cursor, Kind};
@@ -26,7 +27,14 @@ pub struct Assembler {
 impl Assembler {
     /// No code.
     pub fn new(arch: Arch, pairs: bool) -> Self {
-        Self { arch, pairs, thread: Thread::default(), labels: HashMap::new(), jumps: Vec::new(), ordered: arch != Arch::AArch64 }
+        Self {
+            arch,
+            pairs,
+            thread: Thread::default(),
+            labels: HashMap::new(),
+            jumps: Vec::new(),
+            ordered: arch != Arch::AArch64,
+        }
     }
     /// Adds an operation to the instruction that is being read.
     pub fn push(&mut self, op: Op) {
@@ -42,7 +50,8 @@ impl Assembler {
     pub fn register(&mut self, name: &str) -> Register {
         self.thread.register(name)
     }
-    /// The registers whose values a comparison leaves for conditions. At first they say that nothing was equal, as flags that are 0 do.
+    /// The registers whose values a comparison leaves for conditions. At first they say that
+    /// nothing was equal, as flags that are 0 do.
     pub fn flags(&mut self) -> (Register, Register) {
         let known = self.thread.registers.len();
         let left = self.thread.register("flags.left");
@@ -54,13 +63,18 @@ impl Assembler {
     /// Names the place that comes next.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), Diagnostic> {
         if self.labels.insert(name.to_string(), self.thread.ops.len() as u32).is_some() {
-            return Err(Diagnostic::at(Stage::Type, span, format!("the label `{name}` stands twice")));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("the label `{name}` stands twice"),
+            ));
         }
         Ok(())
     }
     /// Reads a cell: labels, and an instruction if there is one.
     fn cell(&mut self, cursor: &mut Cursor<'_, '_>, text: &str) -> Result<(), Diagnostic> {
-        while matches!(cursor.peek().kind, Kind::Name | Kind::Number) && cursor.ahead(1).text == ":" {
+        while matches!(cursor.peek().kind, Kind::Name | Kind::Number) && cursor.ahead(1).text == ":"
+        {
             let label = cursor.take();
             cursor.take();
             self.label(label.text, label.span)?;
@@ -76,7 +90,12 @@ impl Assembler {
             arch => return Err(unknown(start, cursor.peek().text, arch)),
         }
         let end = cursor.before().span.end;
-        let written = text.get(start.start as usize..end as usize).unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ");
+        let written = text
+            .get(start.start as usize..end as usize)
+            .unwrap_or("")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         self.thread.texts.push((written, Span { end, ..start }));
         Ok(())
     }
@@ -84,7 +103,11 @@ impl Assembler {
     pub fn finish(mut self) -> Result<Thread, Diagnostic> {
         for (at, label, span) in self.jumps {
             let Some(&place) = self.labels.get(&label) else {
-                return Err(Diagnostic::at(Stage::Type, span, format!("there is no label `{label}` in this thread")));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    span,
+                    format!("there is no label `{label}` in this thread"),
+                ));
             };
             if let Op::Branch { to, .. } = &mut self.thread.ops[at] {
                 *to = place;
@@ -101,13 +124,23 @@ pub fn unknown(span: Span, text: &str, arch: Arch) -> Diagnostic {
         Arch::AArch64 => crate::aarch64::SUPPORTED,
         _ => "",
     };
-    Diagnostic::at(Stage::Unsupported, span, format!("the {} instruction `{text}` is not supported", arch.name()))
-        .note(format!("supported: {known}"))
+    Diagnostic::at(
+        Stage::Unsupported,
+        span,
+        format!("the {} instruction `{text}` is not supported", arch.name()),
+    )
+    .note(format!("supported: {known}"))
 }
 
 /// Takes the code: the heads of the columns and all rows.
-pub fn code(cursor: &mut Cursor<'_, '_>, arch: Arch, pairs: bool, text: &str) -> Result<Vec<Assembler>, Diagnostic> {
-    let mut threads: Vec<Assembler> = (0..table::columns(cursor)?).map(|_| Assembler::new(arch, pairs)).collect();
+pub fn code(
+    cursor: &mut Cursor<'_, '_>,
+    arch: Arch,
+    pairs: bool,
+    text: &str,
+) -> Result<Vec<Assembler>, Diagnostic> {
+    let mut threads: Vec<Assembler> =
+        (0..table::columns(cursor)?).map(|_| Assembler::new(arch, pairs)).collect();
     table::rows(cursor, threads.len(), |i, cursor| threads[i].cell(cursor, text))?;
     Ok(threads)
 }

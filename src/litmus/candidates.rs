@@ -1,13 +1,18 @@
-//! Candidate executions: paths of all threads put together, with choices of reads-from and coherence that fit.
+//! Candidate executions: paths of all threads put together, with choices of reads-from and
+//! coherence that fit.
 //!
-//! In: a test, its paths ([`crate::paths`]), a model. Out: the outcomes of the executions that the model allows.
+//! In: a test, its paths ([`crate::paths`]), a model. Out: the outcomes of the executions that the
+//! model allows.
 //!
-//! For each combination of shapes there is one skeleton, made when the first combination of values needs it. For each combination of values the reads choose among the writes
-//! of their value. If the model keeps coherence, each choice adds the order of writes that it forces (Alglave, Maranget, Tautschnig 2014: the five shapes that coherence
-//! forbids), and a cycle ends it. The model sees `rf` first, then each coherence order that is left, location by location. An outcome that was allowed is
-//! not asked again, unless some flag is still to be found.
+//! For each combination of shapes there is one skeleton, made when the first combination of values
+//! needs it. For each combination of values the reads choose among the writes of their value. If
+//! the model keeps coherence, each choice adds the order of writes that it forces (Alglave,
+//! Maranget, Tautschnig 2014: the five shapes that coherence forbids), and a cycle ends it. The
+//! model sees `rf` first, then each coherence order that is left, location by location. An outcome
+//! that was allowed is not asked again, unless some flag is still to be found.
 //!
-//! Cost: exponential in the number of reads and of unordered writes, as the question is; what is shared or dropped makes it small for tests.
+//! Cost: exponential in the number of reads and of unordered writes, as the question is; what is
+//! shared or dropped makes it small for tests.
 
 use crate::condition::Place;
 use crate::file::Test;
@@ -70,21 +75,49 @@ impl From<Diagnostic> for End {
 }
 
 /// Searches candidate executions: as many as outcomes and flags need.
-pub fn search(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget) -> Result<(Found, Stop), Diagnostic> {
+pub fn search(
+    test: &Test,
+    runs: &Runs,
+    judge: &Judge,
+    budget: &Budget,
+) -> Result<(Found, Stop), Diagnostic> {
     search_with(test, runs, judge, budget, None)
 }
 
 /// Searches all candidate executions, coherent or not, and shows them to a visitor.
-pub fn search_all(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget, visit: Visit<'_>) -> Result<(Found, Stop), Diagnostic> {
+pub fn search_all(
+    test: &Test,
+    runs: &Runs,
+    judge: &Judge,
+    budget: &Budget,
+    visit: Visit<'_>,
+) -> Result<(Found, Stop), Diagnostic> {
     search_with(test, runs, judge, budget, Some(visit))
 }
 
-fn search_with(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget, visit: Option<Visit<'_>>) -> Result<(Found, Stop), Diagnostic> {
-    let init = test.layout.cells().iter().enumerate().fold(0, |m, (c, cell)| m | key(c as u32, cell.initial));
+fn search_with(
+    test: &Test,
+    runs: &Runs,
+    judge: &Judge,
+    budget: &Budget,
+    visit: Option<Visit<'_>>,
+) -> Result<(Found, Stop), Diagnostic> {
+    let init = test
+        .layout
+        .cells()
+        .iter()
+        .enumerate()
+        .fold(0, |m, (c, cell)| m | key(c as u32, cell.initial));
     let masks: Vec<Vec<Vec<(u128, u128)>>> = (runs.threads.iter())
-        .map(|p| p.shapes.iter().map(|(shape, traces)| traces.iter().map(|t| trace_masks(shape, t)).collect()).collect())
+        .map(|p| {
+            p.shapes
+                .iter()
+                .map(|(shape, traces)| traces.iter().map(|t| trace_masks(shape, t)).collect())
+                .collect()
+        })
         .collect();
-    let all_written: Vec<u128> = masks.iter().map(|shapes| shapes.iter().flatten().fold(0, |m, k| m | k.1)).collect();
+    let all_written: Vec<u128> =
+        masks.iter().map(|shapes| shapes.iter().flatten().fold(0, |m, k| m | k.1)).collect();
     let mut search = Search {
         test,
         judge,
@@ -110,7 +143,8 @@ fn search_with(test: &Test, runs: &Runs, judge: &Judge, budget: &Budget, visit: 
 
 /// A bit for a value in a cell. Two may share one: the bits only say what cannot be.
 fn key(cell: u32, value: u64) -> u128 {
-    let mixed = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (value ^ u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9);
     1 << (mixed >> 57)
 }
 
@@ -128,7 +162,8 @@ fn trace_masks(shape: &Shape, trace: &Trace) -> (u128, u128) {
     masks
 }
 
-/// Calls `visit` for the combinations of traces in which each value read may be written, until it says that it is enough; says whether it did.
+/// Calls `visit` for the combinations of traces in which each value read may be written, until it
+/// says that it is enough; says whether it did.
 fn fit(
     masks: &[Vec<(u128, u128)>],
     coming: &[u128],
@@ -234,7 +269,9 @@ impl<'a> Search<'a, '_> {
         session: &mut Session<'a>,
         chosen: &mut Vec<(usize, &'r Shape, &'r [Trace])>,
     ) -> Result<(), End> {
-        let Some(paths) = runs.threads.get(chosen.len()) else { return self.combine(session, chosen) };
+        let Some(paths) = runs.threads.get(chosen.len()) else {
+            return self.combine(session, chosen);
+        };
         for (i, (shape, traces)) in paths.shapes.iter().enumerate() {
             chosen.push((i, shape, traces));
             self.shapes(runs, session, chosen)?;
@@ -243,10 +280,17 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
     /// Goes through the combinations of values of a combination of shapes.
-    fn combine(&mut self, session: &mut Session<'a>, chosen: &[(usize, &Shape, &[Trace])]) -> Result<(), End> {
+    fn combine(
+        &mut self,
+        session: &mut Session<'a>,
+        chosen: &[(usize, &Shape, &[Trace])],
+    ) -> Result<(), End> {
         // Which combinations can be, before a skeleton is made.
-        let masks: Vec<Vec<(u128, u128)>> = chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
-        let coming: Vec<u128> = (0..masks.len()).map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k)).collect();
+        let masks: Vec<Vec<(u128, u128)>> =
+            chosen.iter().zip(&self.masks).map(|(c, shapes)| shapes[c.0].clone()).collect();
+        let coming: Vec<u128> = (0..masks.len())
+            .map(|t| self.all_written[t + 1..].iter().fold(0, |m, k| m | k))
+            .collect();
         let sofar = (0, self.init);
         if !fit(&masks, &coming, &mut Vec::new(), sofar, self.budget, &mut |_| Ok(true))? {
             return Ok(());
@@ -280,7 +324,11 @@ impl<'a> Search<'a, '_> {
     fn joint(&self, shapes: &[&Shape]) -> Result<Joint, End> {
         let cells = self.test.layout.cells();
         let mut touched = vec![false; cells.len()];
-        shapes.iter().flat_map(|s| &s.events).filter_map(|e| e.cell).for_each(|c| touched[c as usize] = true);
+        shapes
+            .iter()
+            .flat_map(|s| &s.events)
+            .filter_map(|e| e.cell)
+            .for_each(|c| touched[c as usize] = true);
         let mut events = Vec::new();
         let mut instructions = Vec::new();
         let mut origin = Vec::new();
@@ -294,7 +342,14 @@ impl<'a> Search<'a, '_> {
             first.push(events.len());
             for (i, e) in shape.events.iter().enumerate() {
                 let width = e.cell.map_or(0, |c| cells[c as usize].width);
-                events.push(Event { thread: Some(t as u32), index: e.index, kind: e.kind, location: e.cell, width, value: 0 });
+                events.push(Event {
+                    thread: Some(t as u32),
+                    index: e.index,
+                    kind: e.kind,
+                    location: e.cell,
+                    width,
+                    value: 0,
+                });
                 instructions.push(Some((t as u32, e.instruction)));
                 origin.push(Ok((t, i)));
             }
@@ -308,12 +363,20 @@ impl<'a> Search<'a, '_> {
         let events = skeleton.events();
         let writes: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.writes()).collect();
         if writes.len() > MOST {
-            let error = Diagnostic::new(Stage::Unsupported, format!("an execution has {} writes, which are too many", writes.len()));
-            return Err(End::Refused(error.note(format!("at most {MOST}; fewer with a lower bound of loops"))));
+            let error = Diagnostic::new(
+                Stage::Unsupported,
+                format!("an execution has {} writes, which are too many", writes.len()),
+            );
+            return Err(End::Refused(
+                error.note(format!("at most {MOST}; fewer with a lower bound of loops")),
+            ));
         }
         let number = |e: usize| writes.partition_point(|&w| w < e);
-        let before =
-            |a: usize, b: usize| events[a].thread.is_some() && events[a].thread == events[b].thread && events[a].index < events[b].index;
+        let before = |a: usize, b: usize| {
+            events[a].thread.is_some()
+                && events[a].thread == events[b].thread
+                && events[a].index < events[b].index
+        };
         let same = |a: usize, b: usize| events[a].location == events[b].location;
         let mut forced: Vec<Writes> = vec![0; writes.len()];
         for (i, &a) in writes.iter().enumerate() {
@@ -324,20 +387,29 @@ impl<'a> Search<'a, '_> {
                 }
             }
         }
-        let read_events: Vec<usize> = (0..events.len()).filter(|&e| events[e].kind.reads()).collect();
+        let read_events: Vec<usize> =
+            (0..events.len()).filter(|&e| events[e].kind.reads()).collect();
         let reads = (read_events.iter().enumerate())
             .map(|(k, &r)| {
                 let of = |holds: &dyn Fn(usize) -> bool| {
-                    writes.iter().filter(|&&w| w != r && same(w, r) && holds(w)).fold(0, |m, &w| m | 1 << number(w))
+                    writes
+                        .iter()
+                        .filter(|&&w| w != r && same(w, r) && holds(w))
+                        .fold(0, |m, &w| m | 1 << number(w))
                 };
-                let sources = writes.iter().filter(|&&w| w != r && same(w, r) && !(self.coherent && before(r, w)));
+                let sources = writes
+                    .iter()
+                    .filter(|&&w| w != r && same(w, r) && !(self.coherent && before(r, w)));
                 Read {
                     event: r,
                     sources: sources.map(|&w| number(w)).collect(),
                     before: of(&|w| before(w, r)),
                     // What an update writes comes after what it reads.
-                    after: of(&|w| before(r, w)) | if events[r].kind == Kind::Update { 1 << number(r) } else { 0 },
-                    earlier: (0..k).filter(|&j| same(read_events[j], r) && before(read_events[j], r)).collect(),
+                    after: of(&|w| before(r, w))
+                        | if events[r].kind == Kind::Update { 1 << number(r) } else { 0 },
+                    earlier: (0..k)
+                        .filter(|&j| same(read_events[j], r) && before(read_events[j], r))
+                        .collect(),
                 }
             })
             .collect();
@@ -369,8 +441,10 @@ impl<'a> Search<'a, '_> {
             (own("amo-data"), |e| e.within[0]),
             (own("amo-ctrl"), |e| e.within[1]),
         ];
-        let dependencies: Vec<(RelationId, From)> =
-            all.into_iter().filter_map(|(id, from)| id.filter(|id| model.reads_relation(*id)).map(|id| (id, from))).collect();
+        let dependencies: Vec<(RelationId, From)> = all
+            .into_iter()
+            .filter_map(|(id, from)| id.filter(|id| model.reads_relation(*id)).map(|id| (id, from)))
+            .collect();
         for (i, e) in shape.events.iter().enumerate() {
             let at = first + i;
             self.judge.sets(e.tags).for_each(|set| skeleton.tag(set, at));
@@ -397,7 +471,9 @@ impl<'a> Search<'a, '_> {
             skeleton.tag(SetId::UPDATES, first + r as usize);
             skeleton.tag(SetId::UPDATES, first + w as usize);
         }
-        shape.lxsx.iter().for_each(|&(r, w)| skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize));
+        shape.lxsx.iter().for_each(|&(r, w)| {
+            skeleton.relate(RelationId::LXSX, first + r as usize, first + w as usize)
+        });
     }
     /// In C, initial writes say whether their location holds atomics.
     fn tag_locations(&self, skeleton: &mut Skeleton) {
@@ -409,8 +485,13 @@ impl<'a> Search<'a, '_> {
             let cell = &self.test.layout.cells()[e.location.unwrap_or(0) as usize];
             !self.test.layout.variables()[cell.variable as usize].atomic
         };
-        let list: Vec<usize> =
-            skeleton.events().iter().enumerate().filter(|(_, e)| e.thread.is_none() && plain(e)).map(|(i, _)| i).collect();
+        let list: Vec<usize> = skeleton
+            .events()
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| e.thread.is_none() && plain(e))
+            .map(|(i, _)| i)
+            .collect();
         for event in list {
             self.judge.sets(nal).for_each(|set| skeleton.tag(set, event));
         }
@@ -424,7 +505,13 @@ impl<'a> Search<'a, '_> {
         self.visit.is_none() && self.found.outcomes.contains(outcome) && self.all_flags()
     }
     /// Goes through the choices of `rf` and `co` for a combination of values.
-    fn values(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice, traces: &[&Trace]) -> Result<(), End> {
+    fn values(
+        &mut self,
+        joint: &Joint,
+        run: &mut Run<'_, '_>,
+        choice: &mut Choice,
+        traces: &[&Trace],
+    ) -> Result<(), End> {
         for (e, origin) in joint.origin.iter().enumerate() {
             choice.values[e] = match origin {
                 Ok((t, i)) => (traces[*t].reads[*i], traces[*t].writes[*i]),
@@ -433,7 +520,10 @@ impl<'a> Search<'a, '_> {
         }
         for (k, o) in self.test.question.observed.iter().enumerate() {
             if let Place::Register(t, _) = o.place {
-                let before = self.test.question.observed[..k].iter().filter(|p| matches!(p.place, Place::Register(u, _) if u == t)).count();
+                let before = self.test.question.observed[..k]
+                    .iter()
+                    .filter(|p| matches!(p.place, Place::Register(u, _) if u == t))
+                    .count();
                 choice.outcome[k] = traces[t as usize].registers[before];
             }
         }
@@ -443,7 +533,14 @@ impl<'a> Search<'a, '_> {
         self.choose_reads(joint, run, choice, 0, &joint.forced)
     }
     /// Chooses the source of a read.
-    fn choose_reads(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice, k: usize, forced: &[Writes]) -> Result<(), End> {
+    fn choose_reads(
+        &mut self,
+        joint: &Joint,
+        run: &mut Run<'_, '_>,
+        choice: &mut Choice,
+        k: usize,
+        forced: &[Writes],
+    ) -> Result<(), End> {
         let Some(read) = joint.reads.get(k) else {
             self.poll()?;
             choice.fine = run.reads(&choice.rf)?;
@@ -462,9 +559,11 @@ impl<'a> Search<'a, '_> {
             let mut next;
             let after = if self.coherent {
                 next = forced.to_vec();
-                let mut fine = order(&mut next, read.before & !(1 << w), 1 << w) && order(&mut next, 1 << w, read.after & !(1 << w));
+                let mut fine = order(&mut next, read.before & !(1 << w), 1 << w)
+                    && order(&mut next, 1 << w, read.after & !(1 << w));
                 for &e in &read.earlier {
-                    fine = fine && (choice.taken[e] == w || order(&mut next, 1 << choice.taken[e], 1 << w));
+                    fine = fine
+                        && (choice.taken[e] == w || order(&mut next, 1 << choice.taken[e], 1 << w));
                 }
                 if !fine {
                     continue;
@@ -539,7 +638,12 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
     /// Asks the model about a complete choice.
-    fn judge(&mut self, joint: &Joint, run: &mut Run<'_, '_>, choice: &mut Choice) -> Result<(), End> {
+    fn judge(
+        &mut self,
+        joint: &Joint,
+        run: &mut Run<'_, '_>,
+        choice: &mut Choice,
+    ) -> Result<(), End> {
         self.poll()?;
         if self.asked_memory {
             self.observe(joint, choice)?;
@@ -561,10 +665,20 @@ impl<'a> Search<'a, '_> {
         if let Some(visit) = &mut self.visit {
             let mut skeleton = joint.skeleton.clone();
             skeleton.set_values(
-                choice.values.iter().enumerate().map(|(e, v)| if joint.skeleton.events()[e].kind.writes() { v.1 } else { v.0 }),
+                choice
+                    .values
+                    .iter()
+                    .enumerate()
+                    .map(|(e, v)| if joint.skeleton.events()[e].kind.writes() { v.1 } else { v.0 }),
             );
-            let execution = Execution { skeleton: &skeleton, rf: choice.rf.clone(), co: choice.co.clone() };
-            let met = Met { execution: &execution, instructions: &joint.instructions, outcome: &choice.outcome, allowed };
+            let execution =
+                Execution { skeleton: &skeleton, rf: choice.rf.clone(), co: choice.co.clone() };
+            let met = Met {
+                execution: &execution,
+                instructions: &joint.instructions,
+                outcome: &choice.outcome,
+                allowed,
+            };
             if visit(&met) {
                 return Err(End::Enough);
             }
@@ -588,7 +702,11 @@ impl<'a> Search<'a, '_> {
                     [one] => choice.values[joint.writes[*one]].1,
                     several => {
                         let at = joint.cells.iter().position(|w| w.first() == several.first());
-                        let at = at.ok_or_else(|| Diagnostic::internal("a cell with several writes has no coherence order"))?;
+                        let at = at.ok_or_else(|| {
+                            Diagnostic::internal(
+                                "a cell with several writes has no coherence order",
+                            )
+                        })?;
                         choice.values[joint.writes[choice.last[at]]].1
                     }
                 };

@@ -1,7 +1,9 @@
 //! The small code that threads of every architecture are lowered to.
 //!
-//! A thread is a list of operations over registers of 64 bits. An operation reads or writes memory at most once, or reads and writes it at once. Registers carry
-//! dependencies: which events their values come from, by syntax, so that `xor x,x` depends on `x`. Branches carry them on to all that follows.
+//! A thread is a list of operations over registers of 64 bits. An operation reads or writes memory
+//! at most once, or reads and writes it at once. Registers carry dependencies: which events their
+//! values come from, by syntax, so that `xor x,x` depends on `x`. Branches carry them on to all
+//! that follows.
 //!
 //! Tags of events are bits; which names they have is the architecture's business ([`Arch::tags`]).
 
@@ -35,7 +37,9 @@ impl Arch {
     }
     /// The architecture of a name, in any case.
     pub fn by_name(name: &str) -> Option<Self> {
-        [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::C].into_iter().find(|a| a.name().eq_ignore_ascii_case(name))
+        [Arch::X86, Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::C]
+            .into_iter()
+            .find(|a| a.name().eq_ignore_ascii_case(name))
     }
     /// Bytes of a pointer.
     pub fn pointer(self) -> u32 {
@@ -187,7 +191,8 @@ pub enum Expr {
     Unary(Unary, Box<Expr>),
     /// An operator on two.
     Binary(Binary, Box<Expr>, Box<Expr>),
-    /// A value of x86 code over the same registers, with what was loaded in a register if that is given.
+    /// A value of x86 code over the same registers, with what was loaded in a register if that is
+    /// given.
     X86(Box<mu_program::expr::Expr>, Option<Register>),
 }
 
@@ -216,8 +221,12 @@ impl Expr {
             Expr::Register(r) => registers[*r as usize],
             Expr::Loaded => loaded,
             Expr::Unary(op, a) => apply(*op, a.value(registers, loaded)),
-            Expr::Binary(op, a, b) => combine(*op, a.value(registers, loaded), b.value(registers, loaded)),
-            Expr::X86(e, from) => e.eval(&|r| registers[r as usize], from.map_or(loaded, |r| registers[r as usize])),
+            Expr::Binary(op, a, b) => {
+                combine(*op, a.value(registers, loaded), b.value(registers, loaded))
+            }
+            Expr::X86(e, from) => {
+                e.eval(&|r| registers[r as usize], from.map_or(loaded, |r| registers[r as usize]))
+            }
         }
     }
     /// Calls `visit` for each register in it; says whether it uses what was loaded.
@@ -361,7 +370,8 @@ pub enum Op {
         /// Whether it belongs to the operation before: not ordered with it.
         joined: bool,
     },
-    /// Writes memory if the reservation is there and holds, which may fail at will; `status` becomes 0, else 1.
+    /// Writes memory if the reservation is there and holds, which may fail at will; `status`
+    /// becomes 0, else 1.
     StoreConditional {
         /// Where it says how it went.
         status: Option<Register>,
@@ -408,7 +418,8 @@ pub enum Op {
     },
     /// Nothing comes of a path on which this is zero.
     Assume(Expr),
-    /// The behaviour of a path on which this is zero is undefined: the path is left out and reported.
+    /// The behaviour of a path on which this is zero is undefined: the path is left out and
+    /// reported.
     Defined(Expr),
     /// Goes on elsewhere, unless `when` is zero.
     Branch {

@@ -1,4 +1,5 @@
-//! What litmus tests observe, and who knows its names: registers of threads and places in memory, for the questions of the layer `outcome`.
+//! What litmus tests observe, and who knows its names: registers of threads and places in memory,
+//! for the questions of the layer `outcome`.
 
 use crate::code::Register;
 use crate::init::{self, Value};
@@ -65,7 +66,11 @@ impl Addresses for Layout {
 /// Who knows the registers of a condition.
 pub trait Registers {
     /// The register of a name, with its type and its name as shown.
-    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Type, String), Diagnostic>;
+    fn register(
+        &mut self,
+        thread: u32,
+        name: &Token<'_>,
+    ) -> Result<(Register, Type, String), Diagnostic>;
 }
 
 /// Knows the names of a condition.
@@ -93,11 +98,19 @@ impl Names for Known<'_> {
             cursor.eat("%");
             let name = cursor.name("a register")?;
             let (register, shown, text) = self.registers.register(thread, &name)?;
-            return Ok(Observed { place: Place::Register(thread, register), shown, text: format!("{thread}:{text}") });
+            return Ok(Observed {
+                place: Place::Register(thread, register),
+                shown,
+                text: format!("{thread}:{text}"),
+            });
         }
         if cursor.is_word("fault") && cursor.ahead(1).text == "(" {
-            return Err(Diagnostic::at(Stage::Unsupported, cursor.peek().span, "conditions on faults are not supported")
-                .note("supported: values of registers and variables"));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                cursor.peek().span,
+                "conditions on faults are not supported",
+            )
+            .note("supported: values of registers and variables"));
         }
         let bracketed = cursor.eat("[") || {
             cursor.eat("*");
@@ -126,7 +139,8 @@ impl Names for Known<'_> {
             )
             .note(format!("expected an element, such as `{}[0]`", name.text)));
         }
-        let text = index.map_or_else(|| format!("[{}]", name.text), |i| format!("{}[{i}]", name.text));
+        let text =
+            index.map_or_else(|| format!("[{}]", name.text), |i| format!("{}[{i}]", name.text));
         let offset = index.unwrap_or(0) as u32 * variable.element();
         let shown = variable.declared.unwrap_or(DEFAULT);
         Ok(Observed { place: Place::Memory(v, offset), shown, text })
@@ -134,7 +148,9 @@ impl Names for Known<'_> {
     fn value(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<u64, Diagnostic> {
         let value = init::value(cursor)?;
         match value {
-            Value::Address(name, _) if self.layout.find(name.text).is_none() => Err(no_variable(&name)),
+            Value::Address(name, _) if self.layout.find(name.text).is_none() => {
+                Err(no_variable(&name))
+            }
             _ => value.resolve(self.layout),
         }
     }

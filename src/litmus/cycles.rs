@@ -1,8 +1,11 @@
-//! Random tests made from cycles of relations, as diy makes them (Alglave, Maranget, Sarkar, Sewell, "Fences in weak memory models", CAV 2010), in each language.
+//! Random tests made from cycles of relations, as diy makes them (Alglave, Maranget, Sarkar,
+//! Sewell, "Fences in weak memory models", CAV 2010), in each language.
 //!
-//! In: a seed, an architecture. Out: the text of a test that observes all registers and variables. The same seed gives the same text. A cycle alternates steps within a thread
-//! (program order, fences, dependencies) with communication between threads (reads-from, from-reads, coherence); its accesses become
-//! the test. The outcomes of such tests are where models differ; whoever compares two tools compares the sets of them.
+//! In: a seed, an architecture. Out: the text of a test that observes all registers and variables.
+//! The same seed gives the same text. A cycle alternates steps within a thread (program order,
+//! fences, dependencies) with communication between threads (reads-from, from-reads, coherence);
+//! its accesses become the test. The outcomes of such tests are where models differ; whoever
+//! compares two tools compares the sets of them.
 
 use crate::code::Arch;
 use mu_base::random::Random;
@@ -51,7 +54,8 @@ fn cycle(random: &mut Random, arch: Arch) -> Vec<Vec<Step>> {
         let count = 2 + random.below(3);
         let mut threads: Vec<Vec<(Access, usize)>> = Vec::new();
         let mut variable = 0;
-        // A thread's first access has the variable of the last one before it; communication joins a write and anything.
+        // A thread's first access has the variable of the last one before it; communication joins a
+        // write and anything.
         let mut last = Access::Write;
         for t in 0..count {
             let first = match (t, last) {
@@ -92,9 +96,19 @@ fn cycle(random: &mut Random, arch: Arch) -> Vec<Vec<Step>> {
                         } else {
                             0
                         };
-                        let link = if i == 0 { Link::Order } else { link(random, arch, read_before, access) };
+                        let link = if i == 0 {
+                            Link::Order
+                        } else {
+                            link(random, arch, read_before, access)
+                        };
                         read_before = access == Access::Read;
-                        Step { access, variable, value, flavour: [0, 0, 0, 0, 0, 0, 1, 1, 2, 3][random.below(10)], link }
+                        Step {
+                            access,
+                            variable,
+                            value,
+                            flavour: [0, 0, 0, 0, 0, 0, 1, 1, 2, 3][random.below(10)],
+                            link,
+                        }
                     })
                     .collect()
             })
@@ -123,8 +137,16 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
     let mut init = String::new();
     let (mut observed, mut own) = (Vec::new(), Vec::new());
     for (t, steps) in threads.iter().enumerate() {
-        let mut writer =
-            Writer { t, lines: Vec::new(), init: String::new(), observed: Vec::new(), registers: 0, labels: 0, last: None, expects: false };
+        let mut writer = Writer {
+            t,
+            lines: Vec::new(),
+            init: String::new(),
+            observed: Vec::new(),
+            registers: 0,
+            labels: 0,
+            last: None,
+            expects: false,
+        };
         for step in steps {
             match arch {
                 Arch::RiscV => writer.riscv(step, &mut random),
@@ -139,21 +161,27 @@ pub fn litmus(seed: u64, arch: Arch) -> String {
         columns.push(writer.lines);
         own.push(writer.expects.then(|| format!("int* e{t}")));
     }
-    let used: Vec<&str> =
-        VARIABLES.into_iter().enumerate().filter(|(v, _)| threads.iter().flatten().any(|s| s.variable == *v)).map(|v| v.1).collect();
+    let used: Vec<&str> = VARIABLES
+        .into_iter()
+        .enumerate()
+        .filter(|(v, _)| threads.iter().flatten().any(|s| s.variable == *v))
+        .map(|v| v.1)
+        .collect();
     observed.extend(used.iter().map(|v| (*v).to_string()));
     let name = format!("cycle{seed}");
     let mut text = format!("{} {name}\n{{ {init}}}\n", arch.name());
     if arch == Arch::C {
         for (t, lines) in columns.iter().enumerate() {
-            let parameters: Vec<String> = used.iter().map(|v| format!("atomic_int* {v}")).chain(own[t].clone()).collect();
+            let parameters: Vec<String> =
+                used.iter().map(|v| format!("atomic_int* {v}")).chain(own[t].clone()).collect();
             let _ = writeln!(text, "P{t} ({}) {{\n{}\n}}", parameters.join(", "), lines.join("\n"));
         }
     } else {
         let heads: Vec<String> = (0..columns.len()).map(|t| format!("P{t}")).collect();
         let _ = writeln!(text, "{} ;", heads.join(" | "));
         for row in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
-            let cells: Vec<&str> = columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
+            let cells: Vec<&str> =
+                columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
             let _ = writeln!(text, "{} ;", cells.join(" | "));
         }
     }
@@ -189,7 +217,8 @@ impl Writer {
     }
 
     fn riscv(&mut self, step: &Step, random: &mut Random) {
-        const FENCES: [&str; 9] = ["rw,rw", "r,r", "r,w", "r,rw", "w,r", "w,w", "w,rw", "rw,r", "rw,w"];
+        const FENCES: [&str; 9] =
+            ["rw,rw", "r,r", "r,w", "r,rw", "w,r", "w,w", "w,rw", "rw,r", "rw,w"];
         let x = |n: usize| format!("x{}", 4 + n);
         let base = x(self.fresh());
         let mut address = base.clone();
@@ -360,10 +389,15 @@ impl Writer {
             let r = self.fresh();
             match step.flavour {
                 3 => self.line(format!("  int r{r} = *{v};")),
-                2 => self.line(format!("  int r{r} = atomic_fetch_add_explicit({v}, 8, memory_order_{});", random.choose(&ORDERS))),
+                2 => self.line(format!(
+                    "  int r{r} = atomic_fetch_add_explicit({v}, 8, memory_order_{});",
+                    random.choose(&ORDERS)
+                )),
                 _ => {
                     let order = *random.choose(&["relaxed", "relaxed", "acquire", "seq_cst"]);
-                    self.line(format!("  int r{r} = atomic_load_explicit({v}, memory_order_{order});"));
+                    self.line(format!(
+                        "  int r{r} = atomic_load_explicit({v}, memory_order_{order});"
+                    ));
                 }
             }
             self.observed.push(format!("{}:r{r}", self.t));
@@ -371,7 +405,8 @@ impl Writer {
             match step.flavour {
                 3 => self.line(format!("  *{v} = {};", step.value)),
                 2 if random.chance(1, 2) => {
-                    // The expected value is what is there at first, in a variable of the thread's own.
+                    // The expected value is what is there at first, in a variable of the thread's
+                    // own.
                     let (r, t) = (self.fresh(), self.t);
                     let strength = random.choose(&["strong", "weak"]);
                     let order = random.choose(&ORDERS);
@@ -396,7 +431,10 @@ impl Writer {
                 }
                 _ => {
                     let order = *random.choose(&["relaxed", "relaxed", "release", "seq_cst"]);
-                    self.line(format!("  atomic_store_explicit({v}, {}, memory_order_{order});", step.value));
+                    self.line(format!(
+                        "  atomic_store_explicit({v}, {}, memory_order_{order});",
+                        step.value
+                    ));
                 }
             }
         }

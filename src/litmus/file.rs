@@ -1,6 +1,7 @@
 //! A litmus file: architecture, name, information, initial state, code, question.
 //!
-//! In: the text. Out: a [`Test`]. What is not understood is refused with its place; what other tools keep in the head (`Generator=…`, a text in quotes) is kept as it is.
+//! In: the text. Out: a [`Test`]. What is not understood is refused with its place; what other
+//! tools keep in the head (`Generator=…`, a text in quotes) is kept as it is.
 
 use crate::aarch64;
 use crate::asm;
@@ -18,7 +19,8 @@ use std::collections::HashMap;
 /// How to read a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether read-modify-writes of C and RISC-V are two events, related by `rmw`, as some models have it; else they are one.
+    /// Whether read-modify-writes of C and RISC-V are two events, related by `rmw`, as some models
+    /// have it; else they are one.
     pub pairs: bool,
 }
 
@@ -45,7 +47,12 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
     if let Arch::X86 | Arch::X86_64 = header.arch {
         return x86::test(source, text, header.arch);
     }
-    let list = words::tokens(source, text, header.body, if header.arch == Arch::C { Form::C } else { Form::Free })?;
+    let list = words::tokens(
+        source,
+        text,
+        header.body,
+        if header.arch == Arch::C { Form::C } else { Form::Free },
+    )?;
     let mut cursor = Cursor::new(&list);
     let arch = header.arch;
     let mut layout = Layout::default();
@@ -68,13 +75,17 @@ pub fn parse(source: SourceId, text: &str, options: Options) -> Result<Test, Dia
         if let Some((Some(full), _)) = register_of(arch, r.token.text)
             && let Some(first) = set.insert((r.thread, full), r.token.span)
         {
-            let message = format!("the register `{}:{}` is initialised twice", r.thread, r.token.text);
-            return Err(Diagnostic::at(Stage::Type, r.token.span, message).related(first, "the first time"));
+            let message =
+                format!("the register `{}:{}` is initialised twice", r.thread, r.token.text);
+            return Err(
+                Diagnostic::at(Stage::Type, r.token.span, message).related(first, "the first time")
+            );
         }
         set_register(arch, &mut threads, &mut locals, r)?;
     }
     let mut names = Names { arch, threads: &mut threads, locals: &locals };
-    let question = Question::parse(&mut cursor, &mut Known { registers: &mut names, layout: &mut layout })?;
+    let question =
+        Question::parse(&mut cursor, &mut Known { registers: &mut names, layout: &mut layout })?;
     Ok(Test { arch, name: header.name, info: header.info, threads, layout, question })
 }
 
@@ -87,7 +98,8 @@ fn header(source: SourceId, text: &str) -> Result<Head<Arch>, Diagnostic> {
     head(source, text, Arch::by_name, "X86, X86_64, RISCV, AArch64, C")
 }
 
-/// The full name of a register, and how many bytes a name means. The register that is always zero has no full name.
+/// The full name of a register, and how many bytes a name means. The register that is always zero
+/// has no full name.
 fn register_of(arch: Arch, name: &str) -> Option<(Option<String>, u8)> {
     match arch {
         Arch::RiscV => riscv::number(name).map(|n| ((n > 0).then(|| format!("x{n}")), 8)),
@@ -99,7 +111,11 @@ fn register_of(arch: Arch, name: &str) -> Option<(Option<String>, u8)> {
 }
 
 fn no_register(arch: Arch, token: &Token<'_>) -> Diagnostic {
-    Diagnostic::at(Stage::Type, token.span, format!("`{}` is no register of {}", token.text, arch.name()))
+    Diagnostic::at(
+        Stage::Type,
+        token.span,
+        format!("`{}` is no register of {}", token.text, arch.name()),
+    )
 }
 
 fn no_thread(token: &Token<'_>, thread: u32, count: usize) -> Diagnostic {
@@ -107,15 +123,27 @@ fn no_thread(token: &Token<'_>, thread: u32, count: usize) -> Diagnostic {
     Diagnostic::at(Stage::Type, token.span, error)
 }
 
-fn set_register(arch: Arch, threads: &mut [Thread], locals: &mut [c::Locals], r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
+fn set_register(
+    arch: Arch,
+    threads: &mut [Thread],
+    locals: &mut [c::Locals],
+    r: &InitialRegister<'_>,
+) -> Result<(), Diagnostic> {
     let count = threads.len();
-    let Some(thread) = threads.get_mut(r.thread as usize) else { return Err(no_thread(&r.token, r.thread, count)) };
-    let (full, width) = register_of(arch, r.token.text).ok_or_else(|| no_register(arch, &r.token))?;
+    let Some(thread) = threads.get_mut(r.thread as usize) else {
+        return Err(no_thread(&r.token, r.thread, count));
+    };
+    let (full, width) =
+        register_of(arch, r.token.text).ok_or_else(|| no_register(arch, &r.token))?;
     let Some(full) = full else {
         return if r.value.unwrap_or(0) == 0 {
             Ok(())
         } else {
-            Err(Diagnostic::at(Stage::Type, r.token.span, format!("`{}` is always 0", r.token.text)))
+            Err(Diagnostic::at(
+                Stage::Type,
+                r.token.span,
+                format!("`{}` is always 0", r.token.text),
+            ))
         };
     };
     let at = thread.register(&full);
@@ -141,23 +169,40 @@ struct Names<'t> {
 }
 
 impl Registers for Names<'_> {
-    fn register(&mut self, thread: u32, name: &Token<'_>) -> Result<(Register, Type, String), Diagnostic> {
+    fn register(
+        &mut self,
+        thread: u32,
+        name: &Token<'_>,
+    ) -> Result<(Register, Type, String), Diagnostic> {
         let count = self.threads.len();
-        let Some(code) = self.threads.get_mut(thread as usize) else { return Err(no_thread(name, thread, count)) };
-        let (full, width) = register_of(self.arch, name.text).ok_or_else(|| no_register(self.arch, name))?;
+        let Some(code) = self.threads.get_mut(thread as usize) else {
+            return Err(no_thread(name, thread, count));
+        };
+        let (full, width) =
+            register_of(self.arch, name.text).ok_or_else(|| no_register(self.arch, name))?;
         if self.arch == Arch::C && !code.registers.iter().any(|r| r.0 == name.text) {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no variable of P{thread}", name.text)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("`{}` is no variable of P{thread}", name.text),
+            ));
         }
         let register = code.register(full.as_deref().unwrap_or("x0"));
         let locals = &self.locals[thread as usize];
         if locals.several.contains(&register) {
-            let message = format!("`{}` is declared in several blocks of P{thread}, with different types", name.text);
-            return Err(Diagnostic::at(Stage::Type, name.span, message).note("expected a variable of one type"));
+            let message = format!(
+                "`{}` is declared in several blocks of P{thread}, with different types",
+                name.text
+            );
+            return Err(Diagnostic::at(Stage::Type, name.span, message)
+                .note("expected a variable of one type"));
         }
         let declared = locals.types.get(&register).copied();
         // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
         let width = if self.arch == Arch::X86 { width.min(4) } else { width };
-        let shown = declared.filter(|t| t.width <= width).unwrap_or(Type::integer(width.min(DEFAULT.width), DEFAULT.signed));
+        let shown = declared
+            .filter(|t| t.width <= width)
+            .unwrap_or(Type::integer(width.min(DEFAULT.width), DEFAULT.signed));
         Ok((register, shown, name.text.to_string()))
     }
 }

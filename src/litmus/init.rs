@@ -1,6 +1,7 @@
 //! Initial states: `{ uint64_t x; int y[2] = {1, 2}; 0:X1=x; 1:X3=0x10; p=&y; }`.
 //!
-//! In: tokens. Out: variables in a [`Layout`], and what registers hold at first. Numbers, and addresses of variables and of their elements, are values.
+//! In: tokens. Out: variables in a [`Layout`], and what registers hold at first. Numbers, and
+//! addresses of variables and of their elements, are values.
 
 use crate::code::Arch;
 use crate::layout::{Layout, Type};
@@ -21,14 +22,19 @@ pub struct InitialRegister<'a> {
     pub value: Option<u64>,
 }
 
-/// The type that words stand for: `unsigned int`, `atomic_int`, `uint64_t`. None if they are no type.
+/// The type that words stand for: `unsigned int`, `atomic_int`, `uint64_t`. None if they are no
+/// type.
 pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
     let mut atomic = false;
     let mut found: Option<Type> = None;
     let mut sign = None;
     let mut longs = 0;
     for word in words {
-        let w = word.strip_prefix("atomic_").filter(|w| *w != "t").inspect(|_| atomic = true).unwrap_or(word);
+        let w = word
+            .strip_prefix("atomic_")
+            .filter(|w| *w != "t")
+            .inspect(|_| atomic = true)
+            .unwrap_or(word);
         let of = |width: u8, signed: bool| Some(Type::integer(width, signed));
         match w {
             "*" => found = of(arch.pointer() as u8, false),
@@ -48,7 +54,9 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
             "uint8_t" | "uchar" => found = of(1, false),
             "bool" | "_Bool" => found = Some(Type::BOOL),
             "int64_t" | "intptr_t" | "ptrdiff_t" | "intmax_t" | "llong" => found = of(8, true),
-            "uint64_t" | "uintptr_t" | "uintmax_t" | "size_t" | "ulong" | "ullong" => found = of(8, false),
+            "uint64_t" | "uintptr_t" | "uintmax_t" | "size_t" | "ulong" | "ullong" => {
+                found = of(8, false)
+            }
             _ => return None,
         }
     }
@@ -60,7 +68,11 @@ pub fn type_of(words: &[&str], arch: Arch) -> Option<(Type, bool)> {
 }
 
 /// Takes an initial state with its braces.
-pub fn initial_state<'a>(cursor: &mut Cursor<'a, '_>, arch: Arch, layout: &mut Layout) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
+pub fn initial_state<'a>(
+    cursor: &mut Cursor<'a, '_>,
+    arch: Arch,
+    layout: &mut Layout,
+) -> Result<Vec<InitialRegister<'a>>, Diagnostic> {
     cursor.expect("{")?;
     let mut registers = Vec::new();
     // Addresses are known when all variables are.
@@ -102,13 +114,20 @@ struct Seen {
 
 impl Seen {
     /// Adds an item. A variable without a value may get one, without a type: `int *q; q=x;`.
-    fn add(&mut self, v: u32, name: &Token<'_>, typed: bool, element: Option<usize>) -> Result<(), Diagnostic> {
+    fn add(
+        &mut self,
+        v: u32,
+        name: &Token<'_>,
+        typed: bool,
+        element: Option<usize>,
+    ) -> Result<(), Diagnostic> {
         let new = element.is_some_and(|i| self.elements.insert((v, i)));
         let first = self.variables.insert(v, (name.span, element.is_none()));
         match first {
             Some((first, bare)) if typed || !new || element == Some(0) && !bare => {
                 let message = format!("the variable `{}` is initialised twice", name.text);
-                Err(Diagnostic::at(Stage::Type, name.span, message).related(first, "the first time"))
+                Err(Diagnostic::at(Stage::Type, name.span, message)
+                    .related(first, "the first time"))
             }
             _ => Ok(()),
         }
@@ -142,8 +161,14 @@ impl Value<'_> {
             Value::Address(name, index) => {
                 let v = layout.variable(name.text);
                 let variable = &layout.variables()[v as usize];
-                if index != 0 && variable.elements.is_none_or(|n| index < 0 || index >= i64::from(n)) {
-                    return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` has no element {index}", name.text)));
+                if index != 0
+                    && variable.elements.is_none_or(|n| index < 0 || index >= i64::from(n))
+                {
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        name.span,
+                        format!("`{}` has no element {index}", name.text),
+                    ));
                 }
                 Ok(variable.address + index as u64 * u64::from(variable.element()))
             }
@@ -186,7 +211,9 @@ fn item<'a>(
     // A type: words that are followed by a word, a star or a number.
     let mut words = Vec::new();
     let start = cursor.peek();
-    while cursor.peek().kind == Kind::Name && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number) || cursor.ahead(1).text == "*")
+    while cursor.peek().kind == Kind::Name
+        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
+            || cursor.ahead(1).text == "*")
         || cursor.is("*") && !words.is_empty()
     {
         words.push(cursor.take().text);
@@ -194,8 +221,12 @@ fn item<'a>(
     let declared = match words.as_slice() {
         [] => None,
         list => Some(type_of(list, arch).ok_or_else(|| {
-            Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}` is not supported", list.join(" ")))
-                .note("supported: integers, `_Bool` and pointers")
+            Diagnostic::at(
+                Stage::Unsupported,
+                start.span,
+                format!("the type `{}` is not supported", list.join(" ")),
+            )
+            .note("supported: integers, `_Bool` and pointers")
         })?),
     };
     let ty = declared.map(|d| d.0);
@@ -206,7 +237,10 @@ fn item<'a>(
         let token = cursor.name("a register")?;
         registers.push(InitialRegister { thread, token, declared: ty, value: None });
         if cursor.eat("=") {
-            later.push(Pending { target: Target::Register(registers.len() - 1), value: value(cursor)? });
+            later.push(Pending {
+                target: Target::Register(registers.len() - 1),
+                value: value(cursor)?,
+            });
         }
         return Ok(());
     }
@@ -220,8 +254,12 @@ fn item<'a>(
     if cursor.eat("[") {
         let n = cursor.number()?;
         if !(0..4096).contains(&n) {
-            return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("an array of {n} elements is not supported"))
-                .note("supported: at most 4096"));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                name.span,
+                format!("an array of {n} elements is not supported"),
+            )
+            .note("supported: at most 4096"));
         }
         cursor.expect("]")?;
         let variable = layout.variable_mut(v);

@@ -1,6 +1,8 @@
-//! A memory model as litmus tests need it: compiled for an architecture, with the tags of events as sets of its vocabulary.
+//! A memory model as litmus tests need it: compiled for an architecture, with the tags of events as
+//! sets of its vocabulary.
 //!
-//! In: a model's text and the files that it includes. Out: a [`Judge`], shared by all threads; each makes its own sessions.
+//! In: a model's text and the files that it includes. Out: a [`Judge`], shared by all threads; each
+//! makes its own sessions.
 
 use crate::code::Arch;
 use mu_axioms::cat::{Model, Resolver, Session};
@@ -41,12 +43,22 @@ pub fn family(arch: Arch) -> Architecture {
 
 impl Judge {
     /// Compiles a model for an architecture.
-    pub fn compile(sources: &mut SourceMap, arch: Arch, name: &str, text: &str, resolver: Resolver<'_>) -> Result<Self, Diagnostic> {
+    pub fn compile(
+        sources: &mut SourceMap,
+        arch: Arch,
+        name: &str,
+        text: &str,
+        resolver: Resolver<'_>,
+    ) -> Result<Self, Diagnostic> {
         let vocabulary = family(arch).vocabulary();
-        let model = Model::compile(sources, name, text, resolver, &vocabulary, &[])
-            .map_err(|d| d.note(format!("the model is read for a test that is written for {}", arch.name())))?;
+        let model =
+            Model::compile(sources, name, text, resolver, &vocabulary, &[]).map_err(|d| {
+                d.note(format!("the model is read for a test that is written for {}", arch.name()))
+            })?;
         if model.head().iter().any(|word| word == "catdep") {
-            let message = format!("`{name}` computes dependencies itself (`catdep`), from events of registers, and tests have none here");
+            let message = format!(
+                "`{name}` computes dependencies itself (`catdep`), from events of registers, and tests have none here"
+            );
             return Err(Diagnostic::new(Stage::Unsupported, message).note(
                 "models that take `addr`, `data` and `ctrl` as given are understood, as `armv8` is, and older versions of this one",
             ));
@@ -67,7 +79,15 @@ impl Judge {
             .collect();
         let flags = model.flags_of_choices().into_iter().map(str::to_string).collect();
         let mixed = model.reads_relation(RelationId::SI) || model.reads_relation(RelationId::SM);
-        let mut judge = Self { coherent: model.is_coherent(), pairs: false, mixed, flags, tags, model, family: family(arch) };
+        let mut judge = Self {
+            coherent: model.is_coherent(),
+            pairs: false,
+            mixed,
+            flags,
+            tags,
+            model,
+            family: family(arch),
+        };
         judge.pairs = judge.needs_pairs(arch)?;
         Ok(judge)
     }
@@ -75,7 +95,8 @@ impl Judge {
     pub fn is_for(&self, arch: Arch) -> bool {
         self.family == family(arch)
     }
-    /// Whether updates must be two events: judged by one update alone, which must be allowed, and two of the same value, which must not.
+    /// Whether updates must be two events: judged by one update alone, which must be allowed, and
+    /// two of the same value, which must not.
     fn needs_pairs(&self, arch: Arch) -> Result<bool, Diagnostic> {
         if arch != Arch::C {
             return Ok(false);
@@ -98,6 +119,10 @@ impl Judge {
     }
     /// The sets that the tags of an event put it in.
     pub fn sets(&self, tags: u64) -> impl Iterator<Item = SetId> + '_ {
-        self.tags.iter().enumerate().filter(move |(i, _)| tags >> i & 1 == 1).flat_map(|(_, sets)| sets.iter().copied())
+        self.tags
+            .iter()
+            .enumerate()
+            .filter(move |(i, _)| tags >> i & 1 == 1)
+            .flat_map(|(_, sets)| sets.iter().copied())
     }
 }

@@ -157,7 +157,14 @@ impl Layout {
         (self.variables.len() - 1) as u32
     }
     /// Adds a variable at an address beyond those of all others.
-    pub fn declare(&mut self, name: &str, address: u64, declared: Option<Type>, elements: Option<u32>, initial: Vec<u64>) {
+    pub fn declare(
+        &mut self,
+        name: &str,
+        address: u64,
+        declared: Option<Type>,
+        elements: Option<u32>,
+        initial: Vec<u64>,
+    ) {
         let name = name.to_string();
         self.variables.push(Variable {
             name,
@@ -211,7 +218,13 @@ impl Layout {
                     let width = (to - from).min(8);
                     let initial = variable.bytes(from, width);
                     let element = from / variable.element();
-                    self.cells.push(Cell { variable: v as u32, element, offset: from, width: width as u8, initial });
+                    self.cells.push(Cell {
+                        variable: v as u32,
+                        element,
+                        offset: from,
+                        width: width as u8,
+                        initial,
+                    });
                     from += width;
                 }
             }
@@ -239,7 +252,9 @@ impl Layout {
         let first = cells.iter().position(|c| c.offset == offset as u32);
         let last = cells.iter().position(|c| c.offset + u32::from(c.width) == end);
         match (first, last) {
-            (Some(a), Some(b)) if a <= b => Found::Cells(range.start + a as u32, (b - a + 1) as u32),
+            (Some(a), Some(b)) if a <= b => {
+                Found::Cells(range.start + a as u32, (b - a + 1) as u32)
+            }
             _ => Found::Cut,
         }
     }
@@ -256,7 +271,9 @@ impl Layout {
         let element = u64::from(variable.element());
         match variable.elements {
             _ if offset == 0 => Some(variable.name.clone()),
-            Some(n) if offset % element == 0 && offset / element < u64::from(n) => Some(format!("{}[{}]", variable.name, offset / element)),
+            Some(n) if offset % element == 0 && offset / element < u64::from(n) => {
+                Some(format!("{}[{}]", variable.name, offset / element))
+            }
             _ if offset < u64::from(variable.size()) => Some(format!("{}+{offset}", variable.name)),
             _ => None,
         }

@@ -1,8 +1,11 @@
-//! What the names of a litmus test mean, for editors: variables, registers and local variables of threads, labels.
+//! What the names of a litmus test mean, for editors: variables, registers and local variables of
+//! threads, labels.
 //!
-//! In: a text, of whatever architecture; it need not be a test that is understood. Out: a [`Naming`]. The words are cut as the reader cuts them ([`mu_base::words`]),
-//! and a word is what the reader takes it for at such a place. Registers that an architecture has keep their names; local variables of C, symbolic registers
-//! (`%a`), variables and labels have names that may change. Cost: linear.
+//! In: a text, of whatever architecture; it need not be a test that is understood. Out: a
+//! [`Naming`]. The words are cut as the reader cuts them ([`mu_base::words`]), and a word is what
+//! the reader takes it for at such a place. Registers that an architecture has keep their names;
+//! local variables of C, symbolic registers (`%a`), variables and labels have names that may
+//! change. Cost: linear.
 
 use crate::code::Arch;
 use crate::init::type_of;
@@ -14,10 +17,25 @@ use mu_outcome::head;
 use std::collections::HashMap;
 
 /// Words of questions that are no names.
-const QUESTION: [&str; 14] =
-    ["locations", "filter", "exists", "forall", "final", "observed", "cases", "not", "and", "or", "true", "false", "with", "fault"];
+const QUESTION: [&str; 14] = [
+    "locations",
+    "filter",
+    "exists",
+    "forall",
+    "final",
+    "observed",
+    "cases",
+    "not",
+    "and",
+    "or",
+    "true",
+    "false",
+    "with",
+    "fault",
+];
 /// Words of C that are no names.
-const STATEMENTS: [&str; 10] = ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
+const STATEMENTS: [&str; 10] =
+    ["if", "else", "while", "do", "for", "static", "switch", "return", "break", "continue"];
 /// Most characters that begin no word and are taken as blanks.
 const MOST_ERRORS: usize = 50;
 
@@ -32,7 +50,15 @@ pub fn names(source: SourceId, text: &str) -> Naming {
         blanked.replace_range(start as usize..end as usize, &" ".repeat((end - start) as usize));
     }
     let list = tokens(source, &blanked, found.body, form).unwrap_or_default();
-    let mut walk = Walk { arch: found.arch, out: Naming::default(), text, list: &list, at: 0, known: HashMap::new(), pending: Vec::new() };
+    let mut walk = Walk {
+        arch: found.arch,
+        out: Naming::default(),
+        text,
+        list: &list,
+        at: 0,
+        known: HashMap::new(),
+        pending: Vec::new(),
+    };
     walk.initial();
     if found.arch == Arch::C {
         walk.functions();
@@ -90,7 +116,8 @@ impl<'t> Walk<'t> {
                 *of
             }
             None => {
-                let (Thing::Variable(name) | Thing::Register(_, name) | Thing::Label(_, name)) = &thing;
+                let (Thing::Variable(name) | Thing::Register(_, name) | Thing::Label(_, name)) =
+                    &thing;
                 let of = self.out.declare(role, name, place, place, says);
                 self.known.insert(thing, of);
                 of
@@ -98,13 +125,20 @@ impl<'t> Walk<'t> {
         }
     }
     fn variable(&mut self, token: Token<'t>) -> usize {
-        self.mention(Thing::Variable(token.text.into()), Role::Storage, token.span, token.text.into())
+        self.mention(
+            Thing::Variable(token.text.into()),
+            Role::Storage,
+            token.span,
+            token.text.into(),
+        )
     }
     /// The full name of a register of the architecture.
     fn machine(&self, name: &str) -> Option<String> {
         match self.arch {
             Arch::RiscV => riscv::number(name).map(|n| format!("x{n}")),
-            Arch::AArch64 => aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into())),
+            Arch::AArch64 => {
+                aarch64::parse_register(name).map(|(full, _)| full.unwrap_or_else(|| "xzr".into()))
+            }
             Arch::X86 | Arch::X86_64 => mu_program::registers::parse(name).map(|view| view.full),
             Arch::C => None,
         }
@@ -114,13 +148,19 @@ impl<'t> Walk<'t> {
         match self.machine(token.text) {
             Some(full) => {
                 let says = format!("{thread}:{full}");
-                let of = self.mention(Thing::Register(thread, full), Role::Register, token.span, says);
+                let of =
+                    self.mention(Thing::Register(thread, full), Role::Register, token.span, says);
                 self.out.bindings[of].note = format!("a register of P{thread}");
                 self.out.bindings[of].fixed = Some("the architecture has this register");
             }
             None => {
                 let says = format!("{thread}:{}", token.text);
-                let of = self.mention(Thing::Register(thread, token.text.into()), Role::Local, token.span, says);
+                let of = self.mention(
+                    Thing::Register(thread, token.text.into()),
+                    Role::Local,
+                    token.span,
+                    says,
+                );
                 self.out.bindings[of].note = format!("of P{thread}");
             }
         }
@@ -132,7 +172,9 @@ impl<'t> Walk<'t> {
             Kind::Name => t.text.strip_prefix('P')?.parse().ok(),
             _ => None,
         };
-        let Some(thread) = self.peek(0).and_then(thread).filter(|_| self.is(1, ":")) else { return false };
+        let Some(thread) = self.peek(0).and_then(thread).filter(|_| self.is(1, ":")) else {
+            return false;
+        };
         self.at += 2;
         if self.is(0, "%") {
             self.at += 1;
@@ -159,10 +201,14 @@ impl<'t> Walk<'t> {
                 _ if token.kind == Kind::Name => {
                     let next = self.peek(1);
                     // A type is followed by a name, a number or a star.
-                    let is_type = next.is_some_and(|n| matches!(n.kind, Kind::Name | Kind::Number) || n.text == "*");
+                    let is_type = next.is_some_and(|n| {
+                        matches!(n.kind, Kind::Name | Kind::Number) || n.text == "*"
+                    });
                     if !is_type {
-                        let value = self.at > 0 && matches!(self.list[self.at - 1].text, "=" | "&" | "{" | ",");
-                        let new = !value && !self.known.contains_key(&Thing::Variable(token.text.into()));
+                        let value = self.at > 0
+                            && matches!(self.list[self.at - 1].text, "=" | "&" | "{" | ",");
+                        let new =
+                            !value && !self.known.contains_key(&Thing::Variable(token.text.into()));
                         let of = self.variable(token);
                         declared.extend(item.filter(|_| new).map(|i| (of, i.span)));
                     }
@@ -202,15 +248,20 @@ impl<'t> Walk<'t> {
         let mut starts = true;
         while let Some(token) = self.peek(0) {
             // A question begins where a row would.
-            let question = QUESTION[..7].iter().any(|w| token.text.eq_ignore_ascii_case(w)) && !self.is(1, ":");
-            let negated = self.is(0, "~") || token.text.eq_ignore_ascii_case("not") && self.is(1, "exists");
+            let question = QUESTION[..7].iter().any(|w| token.text.eq_ignore_ascii_case(w))
+                && !self.is(1, ":");
+            let negated =
+                self.is(0, "~") || token.text.eq_ignore_ascii_case("not") && self.is(1, "exists");
             if starts && column == 0 && (question || negated || token.text == "(") {
                 return;
             }
             match token.text {
                 "|" => (column, starts) = (column + 1, true),
                 ";" => (column, starts) = (0, true),
-                _ if starts && matches!(token.kind, Kind::Name | Kind::Number) && self.is(1, ":") => {
+                _ if starts
+                    && matches!(token.kind, Kind::Name | Kind::Number)
+                    && self.is(1, ":") =>
+                {
                     self.label(column, token);
                     self.at += 1;
                 }
@@ -247,7 +298,9 @@ impl<'t> Walk<'t> {
             if token.kind != Kind::Name {
                 continue;
             }
-            if self.machine(token.text).is_some() || symbolic && !token.text.eq_ignore_ascii_case("rip") {
+            if self.machine(token.text).is_some()
+                || symbolic && !token.text.eq_ignore_ascii_case("rip")
+            {
                 self.register(thread, token);
             } else if intel && !jumps && !symbolic {
                 self.variable(token);
@@ -256,7 +309,8 @@ impl<'t> Walk<'t> {
             }
         }
     }
-    /// Finds the labels that instructions name: they may come later. Other words belong to the instruction, as `SY` does.
+    /// Finds the labels that instructions name: they may come later. Other words belong to the
+    /// instruction, as `SY` does.
     fn jumps(&mut self) {
         for (thread, token) in std::mem::take(&mut self.pending) {
             if let Some(of) = self.known.get(&Thing::Label(thread, token.text.into())) {
@@ -268,14 +322,18 @@ impl<'t> Walk<'t> {
     /// `P0 (atomic_int* x) { int r0 = … }`.
     fn functions(&mut self) {
         let mut thread = 0;
-        while let Some(token) = self.name(0).filter(|t| self.is(1, "(") && t.text == format!("P{thread}")) {
+        while let Some(token) =
+            self.name(0).filter(|t| self.is(1, "(") && t.text == format!("P{thread}"))
+        {
             self.at += 2;
             while let Some(parameter) = self.peek(0) {
                 self.at += 1;
                 if parameter.text == ")" {
                     break;
                 }
-                if parameter.kind == Kind::Name && (self.is(0, ",") || self.is(0, ")") || self.is(0, "[")) {
+                if parameter.kind == Kind::Name
+                    && (self.is(0, ",") || self.is(0, ")") || self.is(0, "["))
+                {
                     let of = self.variable(parameter);
                     self.known.insert(Thing::Register(thread, parameter.text.into()), of);
                 }
@@ -288,7 +346,8 @@ impl<'t> Walk<'t> {
     }
     fn block(&mut self, thread: u32) {
         let mut depth = 0usize;
-        // Whether a statement begins, and the depth of brackets of a declaration whose next name is declared.
+        // Whether a statement begins, and the depth of brackets of a declaration whose next name is
+        // declared.
         let (mut begins, mut declares, mut brackets) = (true, None, 0usize);
         while let Some(token) = self.peek(0) {
             self.at += 1;
@@ -326,7 +385,8 @@ impl<'t> Walk<'t> {
                         self.register(thread, token);
                         declares = Some((brackets, false));
                     } else if !self.is(0, "(") && !order {
-                        // A word that is declared nowhere is an error, or the name of a memory order.
+                        // A word that is declared nowhere is an error, or the name of a memory
+                        // order.
                         if let Some(of) = self.known.get(&local) {
                             self.out.mention(token.span, *of);
                         }
@@ -337,7 +397,9 @@ impl<'t> Walk<'t> {
     }
 
     fn question(&mut self) {
-        if let (Some(first), Some(last)) = (self.peek(0), self.list.iter().rev().find(|t| t.kind != Kind::End)) {
+        if let (Some(first), Some(last)) =
+            (self.peek(0), self.list.iter().rev().find(|t| t.kind != Kind::End))
+        {
             self.out.parts.push((first.text.into(), first.span.to(last.span)));
         }
         // How deep in the brackets of a list of places.
@@ -367,5 +429,6 @@ impl<'t> Walk<'t> {
 
 /// Whether a word is part of a type of C.
 fn is_type(word: &str) -> bool {
-    matches!(word, "unsigned" | "long" | "volatile" | "const" | "signed") || type_of(&[word], Arch::C).is_some()
+    matches!(word, "unsigned" | "long" | "volatile" | "const" | "signed")
+        || type_of(&[word], Arch::C).is_some()
 }

@@ -1,11 +1,16 @@
-//! The paths of a thread: its events, dependencies and last registers, for all values that its reads may take.
+//! The paths of a thread: its events, dependencies and last registers, for all values that its
+//! reads may take.
 //!
-//! In: a thread, the values that each cell may hold. Out: [`Shape`]s, which say what happens but for values, each with its [`Trace`]s, which say the values. The values that
-//! cells may hold are found by repetition: what stores have written in one round, loads of other threads may read in the next. What a thread reads of itself is known on its path, if the
-//! model keeps coherence: the last value that it wrote to the cell. A value that takes more rounds
-//! than there are reads depends on itself, and no execution has it. So does a value of which every derivation needs the very store that is to write it (`Origins`).
+//! In: a thread, the values that each cell may hold. Out: [`Shape`]s, which say what happens but
+//! for values, each with its [`Trace`]s, which say the values. The values that cells may hold are
+//! found by repetition: what stores have written in one round, loads of other threads may read in
+//! the next. What a thread reads of itself is known on its path, if the model keeps coherence: the
+//! last value that it wrote to the cell. A value that takes more rounds than there are reads
+//! depends on itself, and no execution has it. So does a value of which every derivation needs the
+//! very store that is to write it (`Origins`).
 //!
-//! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times; longer paths are dropped and said.
+//! Dependencies are those of syntax. Loops run until they have jumped back [`Bounds::loops`] times;
+//! longer paths are dropped and said.
 
 use crate::code::{Atomicity, Expr, Flow, Op, Register, Thread};
 use crate::layout::{Found, GRANULE, Layout};
@@ -133,7 +138,8 @@ fn writer(thread: u32) -> Writers {
 /// The values that stores may write to each cell, sorted, with the threads that write them.
 type Values = Vec<Vec<(u64, Writers)>>;
 
-/// For each cell and value the stores that every derivation of the value needs, as bits: without loops each store happens once, so none can need itself.
+/// For each cell and value the stores that every derivation of the value needs, as bits: without
+/// loops each store happens once, so none can need itself.
 #[derive(Default)]
 struct Origins {
     /// The number of the first store of each thread; none if the thread has loops.
@@ -145,14 +151,26 @@ impl Origins {
     fn new(threads: &[Thread], layout: &Layout) -> Self {
         let mut next = 0;
         let first = threads.iter().map(|t| {
-            let loops = t.ops.iter().enumerate().any(|(i, op)| matches!(op, Op::Branch { to, .. } if *to as usize <= i));
+            let loops = t
+                .ops
+                .iter()
+                .enumerate()
+                .any(|(i, op)| matches!(op, Op::Branch { to, .. } if *to as usize <= i));
             let start = next;
             next += t.ops.len() as u32;
             (!loops && next <= u128::BITS).then_some(start)
         });
         let first = first.collect();
         // What is there at first needs nothing.
-        Self { first, needs: layout.cells().iter().enumerate().map(|(c, cell)| ((c as u32, cell.initial), 0)).collect() }
+        Self {
+            first,
+            needs: layout
+                .cells()
+                .iter()
+                .enumerate()
+                .map(|(c, cell)| ((c as u32, cell.initial), 0))
+                .collect(),
+        }
     }
     /// What a write of a path needs; none if it needs itself.
     fn of(&self, t: usize, shape: &Shape, trace: &Trace, e: usize) -> Option<u128> {
@@ -169,7 +187,8 @@ impl Origins {
         }
         (needs & own == 0).then_some(needs | own)
     }
-    /// Adds the constants that stores write on paths whose reads take any value. True if one is new.
+    /// Adds the constants that stores write on paths whose reads take any value. True if one is
+    /// new.
     fn speculate(&mut self, threads: &[Thread], layout: &Layout, values: &mut Values) -> bool {
         let mut grown = false;
         for (t, thread) in threads.iter().enumerate() {
@@ -191,8 +210,11 @@ impl Origins {
             for (shape, traces) in &mut paths.shapes {
                 traces.retain(|trace| {
                     let before = found.len();
-                    for (e, event) in shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes()) {
-                        let (Some(needs), Some(cell)) = (self.of(t, shape, trace, e), event.cell) else {
+                    for (e, event) in
+                        shape.events.iter().enumerate().filter(|(_, e)| e.kind.writes())
+                    {
+                        let (Some(needs), Some(cell)) = (self.of(t, shape, trace, e), event.cell)
+                        else {
                             found.truncate(before);
                             return false;
                         };
@@ -289,7 +311,9 @@ pub fn run(
                 continue;
             }
             // Reads may justify each other through branches: no path stores their values so far.
-            if std::mem::replace(&mut speculated, true) || !origins.speculate(threads, layout, &mut values) {
+            if std::mem::replace(&mut speculated, true)
+                || !origins.speculate(threads, layout, &mut values)
+            {
                 return Ok(runs);
             }
             rounds = 0;
@@ -312,7 +336,8 @@ struct State {
     instance: u32,
     running: Option<u32>,
     jumps: u32,
-    /// The first event and the number of events of the access that a store-conditional may pair with, with its address.
+    /// The first event and the number of events of the access that a store-conditional may pair
+    /// with, with its address.
     reservation: Option<(u32, u32, u64)>,
     shape: Shape,
     reads: Vec<u64>,
@@ -403,7 +428,13 @@ impl Runner<'_> {
                 Op::Fence(0) => {}
                 Op::Fence(tags) => {
                     s.index += 1;
-                    let event = EventShape::new(Kind::Fence, None, *tags, &s, thread.instruction[here as usize]);
+                    let event = EventShape::new(
+                        Kind::Fence,
+                        None,
+                        *tags,
+                        &s,
+                        thread.instruction[here as usize],
+                    );
                     s.push(event, 0, 0);
                 }
                 Op::Either { to } => todo.push(State { at: *to, running: None, ..s.clone() }),
@@ -454,7 +485,14 @@ impl Runner<'_> {
                         s.index += 1;
                     }
                     let first = s.shape.events.len() as u32;
-                    let event = EventShape::new(Kind::Read, None, *tags, &s, thread.instruction[here as usize]).at(&access);
+                    let event = EventShape::new(
+                        Kind::Read,
+                        None,
+                        *tags,
+                        &s,
+                        thread.instruction[here as usize],
+                    )
+                    .at(&access);
                     if *reserve {
                         s.reservation = Some((first, access.count, access.address));
                     }
@@ -467,7 +505,9 @@ impl Runner<'_> {
                     return Ok(());
                 }
                 Op::StoreConditional { .. } => {
-                    let Some(next) = self.store_conditional(s, op, here, todo) else { return Ok(()) };
+                    let Some(next) = self.store_conditional(s, op, here, todo) else {
+                        return Ok(());
+                    };
                     s = next;
                 }
                 Op::Update { .. } => return self.update(s, op, here, todo),
@@ -476,9 +516,18 @@ impl Runner<'_> {
         self.end(s);
         Ok(())
     }
-    /// A store-conditional: that it fails goes to the list; the path on which it succeeds, if it may.
-    fn store_conditional(&mut self, mut s: State, op: &Op, here: u32, todo: &mut Vec<State>) -> Option<State> {
-        let Op::StoreConditional { status, address, width, value, tags, carries } = op else { return None };
+    /// A store-conditional: that it fails goes to the list; the path on which it succeeds, if it
+    /// may.
+    fn store_conditional(
+        &mut self,
+        mut s: State,
+        op: &Op,
+        here: u32,
+        todo: &mut Vec<State>,
+    ) -> Option<State> {
+        let Op::StoreConditional { status, address, width, value, tags, carries } = op else {
+            return None;
+        };
 
         let reserved = s.reservation.take();
         let mut failed = s.clone();
@@ -502,7 +551,13 @@ impl Runner<'_> {
         }
         Some(s)
     }
-    fn update(&mut self, mut s: State, op: &Op, here: u32, todo: &mut Vec<State>) -> Result<(), Stop> {
+    fn update(
+        &mut self,
+        mut s: State,
+        op: &Op,
+        here: u32,
+        todo: &mut Vec<State>,
+    ) -> Result<(), Stop> {
         let Op::Update { address, width, when, atomicity, flow, .. } = op else { return Ok(()) };
         let Some(access) = self.access(&s, address, *width) else { return Ok(()) };
         s.index += 1;
@@ -512,9 +567,20 @@ impl Runner<'_> {
                 Flow::Plain if *atomicity == Atomicity::One && writes => {
                     todo.push(self.update_at_once(s.clone(), op, here, &access, loaded))
                 }
-                Flow::Plain => todo.push(self.update_with(s.clone(), op, here, &access, loaded, Outcome::of(writes))),
+                Flow::Plain => todo.push(self.update_with(
+                    s.clone(),
+                    op,
+                    here,
+                    &access,
+                    loaded,
+                    Outcome::of(writes),
+                )),
                 Flow::Pick => {
-                    let ways = if writes { [Outcome::Written, Outcome::Expected] } else { [Outcome::Unwritten, Outcome::Back] };
+                    let ways = if writes {
+                        [Outcome::Written, Outcome::Expected]
+                    } else {
+                        [Outcome::Unwritten, Outcome::Back]
+                    };
                     for way in ways {
                         todo.push(self.update_with(s.clone(), op, here, &access, loaded, way));
                     }
@@ -524,12 +590,22 @@ impl Runner<'_> {
         Ok(())
     }
     /// A read-modify-write as one event.
-    fn update_at_once(&self, mut s: State, op: &Op, here: u32, access: &Access, loaded: u64) -> State {
+    fn update_at_once(
+        &self,
+        mut s: State,
+        op: &Op,
+        here: u32,
+        access: &Access,
+        loaded: u64,
+    ) -> State {
         let Op::Update { into, value, when, read, .. } = op else { return s };
         let first = s.shape.events.len() as u32;
-        let event = EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize]).at(access);
+        let event =
+            EventShape::new(Kind::Update, None, *read, &s, self.thread.instruction[here as usize])
+                .at(access);
         let source = self.read(&mut s, access, loaded, &event);
-        let data = sources(value, &s.sources, 0) | when.as_ref().map_or(0, |w| sources(w, &s.sources, 0));
+        let data =
+            sources(value, &s.sources, 0) | when.as_ref().map_or(0, |w| sources(w, &s.sources, 0));
         let new = value.value(&s.registers, loaded);
         let uses = value.sources(&mut |_| ()) || when.is_some();
         for i in 0..access.count {
@@ -544,18 +620,31 @@ impl Runner<'_> {
         s
     }
     /// A read-modify-write as a read and a write.
-    fn update_with(&self, mut s: State, op: &Op, here: u32, access: &Access, loaded: u64, way: Outcome) -> State {
-        let Op::Update { into, value, when, read, write, failed, atomicity, flow, .. } = op else { return s };
+    fn update_with(
+        &self,
+        mut s: State,
+        op: &Op,
+        here: u32,
+        access: &Access,
+        loaded: u64,
+        way: Outcome,
+    ) -> State {
+        let Op::Update { into, value, when, read, write, failed, atomicity, flow, .. } = op else {
+            return s;
+        };
         let first = s.shape.events.len() as u32;
         let tags = if way == Outcome::Unwritten { *failed } else { *read };
-        let event = EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize]).at(access);
+        let event =
+            EventShape::new(Kind::Read, None, tags, &s, self.thread.instruction[here as usize])
+                .at(access);
         let source = self.read(&mut s, access, loaded, &event);
         let decides = |of: &[Events]| when.as_ref().map_or(0, |w| sources(w, of, 0));
         let (expected, picked) = (decides(&s.sources), decides(&s.picks));
         if way != Outcome::Unwritten {
             let from_loaded = way == Outcome::Back || value.sources(&mut |_| ());
             let mut data = if way == Outcome::Back { Data::default() } else { Data::of(value, &s) };
-            data.within = [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
+            data.within =
+                [if from_loaded { source } else { 0 }, if when.is_some() { source } else { 0 }];
             match flow {
                 Flow::Plain => data.sources |= expected,
                 Flow::Pick => data.picks |= picked,
@@ -630,7 +719,8 @@ impl Runner<'_> {
     /// All values that a read of a cell may take. Under coherence these are what the thread wrote
     /// there last, or the initial value if it wrote nothing, and what other threads write.
     fn cell_choices(&self, s: &State, cell: u32) -> Vec<u64> {
-        let (values, initial) = (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
+        let (values, initial) =
+            (&self.values[cell as usize], self.layout.cells()[cell as usize].initial);
         let last = s.shape.events.iter().rposition(|e| e.kind.writes() && e.cell == Some(cell));
         let ordered = last.is_none_or(|e| s.shape.events[e].index < s.index);
         let coherent = self.take == Reads::Coherent && ordered;
@@ -649,14 +739,28 @@ impl Runner<'_> {
         for i in 0..access.count {
             all |= 1 << s.shape.events.len();
             let part = self.part(access, i, loaded);
-            s.push(EventShape { cell: Some(access.first + i), access: first, ..event.clone() }, part, 0);
+            s.push(
+                EventShape { cell: Some(access.first + i), access: first, ..event.clone() },
+                part,
+                0,
+            );
         }
         all
     }
     /// Adds the events of a write; which they are.
-    fn write(&self, s: &mut State, access: &Access, value: u64, data: Data, tags: u64, here: u32) -> Events {
+    fn write(
+        &self,
+        s: &mut State,
+        access: &Access,
+        value: u64,
+        data: Data,
+        tags: u64,
+        here: u32,
+    ) -> Events {
         let first = s.shape.events.len() as u32;
-        let mut event = EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize]).at(access);
+        let mut event =
+            EventShape::new(Kind::Write, None, tags, s, self.thread.instruction[here as usize])
+                .at(access);
         event.data = data.sources;
         event.pick[1] |= data.picks;
         event.within = data.within;
@@ -724,7 +828,11 @@ struct Data {
 
 impl Data {
     fn of(value: &Expr, s: &State) -> Self {
-        Self { sources: sources(value, &s.sources, 0), picks: sources(value, &s.picks, 0), within: [0, 0] }
+        Self {
+            sources: sources(value, &s.sources, 0),
+            picks: sources(value, &s.picks, 0),
+            within: [0, 0],
+        }
     }
 }
 
@@ -755,7 +863,8 @@ impl State {
     }
     fn assign(&mut self, into: Option<Register>, value: &Expr, loaded: u64, source: Events) {
         let Some(r) = into else { return };
-        let (from, picks) = (sources(value, &self.sources, source), sources(value, &self.picks, source));
+        let (from, picks) =
+            (sources(value, &self.sources, source), sources(value, &self.picks, source));
         self.registers[r as usize] = value.value(&self.registers, loaded);
         self.sources[r as usize] = from;
         self.picks[r as usize] = picks;

@@ -55,16 +55,31 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
     };
     if let Some((t, i, v, width)) = runs.beyond {
         let variable = &test.layout.variables()[v as usize];
-        let message = format!("an access of {width} bytes goes beyond `{}`, which has {}", variable.name, variable.size());
-        return Err(at((t, i), message).note("declare its type, such as `int64_t`, or the number of its elements"));
+        let message = format!(
+            "an access of {width} bytes goes beyond `{}`, which has {}",
+            variable.name,
+            variable.size()
+        );
+        return Err(at((t, i), message)
+            .note("declare its type, such as `int64_t`, or the number of its elements"));
     }
     match (test.arch, runs.unaligned) {
-        (_, [_, Some(place)]) => Err(at(place, "an access crosses a border of 16 bytes, so it is not atomic".to_string())),
-        (Arch::RiscV | Arch::C, [Some(place), _]) => Err(at(place, "an access is not aligned".to_string())),
+        (_, [_, Some(place)]) => Err(at(
+            place,
+            "an access crosses a border of 16 bytes, so it is not atomic".to_string(),
+        )),
+        (Arch::RiscV | Arch::C, [Some(place), _]) => {
+            Err(at(place, "an access is not aligned".to_string()))
+        }
         _ => match runs.split {
             Some(place) if !judge.mixed => {
-                let message = format!("accesses have several sizes, which the model `{}` does not define", judge.model.name());
-                Err(at(place, message).note("the model does not say that the parts of an access are one (`si`, `sm`)"))
+                let message = format!(
+                    "accesses have several sizes, which the model `{}` does not define",
+                    judge.model.name()
+                );
+                Err(at(place, message).note(
+                    "the model does not say that the parts of an access are one (`si`, `sm`)",
+                ))
             }
             _ => Ok(()),
         },
@@ -72,7 +87,12 @@ fn supported(test: &Test, runs: &Runs, judge: &Judge) -> Result<(), Diagnostic> 
 }
 
 /// Runs a test.
-pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Result<Report, Diagnostic> {
+pub fn run(
+    mut test: Test,
+    judge: &Judge,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<Report, Diagnostic> {
     applies(&test, judge)?;
     let (runs, found, stop) = match prepare(&mut test, bounds, reads(judge), budget) {
         Ok(runs) => {
@@ -83,7 +103,14 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
         Err(stop) => (Runs::default(), candidates::Found::default(), stop),
     };
     let complete = stop == Stop::Complete && !runs.cut && !runs.drops_paths();
-    let mut answer = Answer::new(&test.name, judge.model.name(), &test.question, &test.layout, &found.outcomes, complete);
+    let mut answer = Answer::new(
+        &test.name,
+        judge.model.name(),
+        &test.question,
+        &test.layout,
+        &found.outcomes,
+        complete,
+    );
     answer.flags = found.flags.into_iter().collect();
     Ok(Report {
         answer,
@@ -96,7 +123,8 @@ pub fn run(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Re
     })
 }
 
-/// Shows all candidate executions of a test to a visitor, coherent or not; the test is then ready to tell its outcomes. Also says whether a path was left out.
+/// Shows all candidate executions of a test to a visitor, coherent or not; the test is then ready
+/// to tell its outcomes. Also says whether a path was left out.
 pub fn each(
     test: &mut Test,
     judge: &Judge,
@@ -117,7 +145,11 @@ pub fn each(
 
 /// An instruction as text, with its thread.
 fn instruction(test: &Test, (t, i): (u32, u32)) -> String {
-    let text = test.threads.get(t as usize).and_then(|t| t.texts.get(i as usize)).map_or("", |t| t.0.as_str());
+    let text = test
+        .threads
+        .get(t as usize)
+        .and_then(|t| t.texts.get(i as usize))
+        .map_or("", |t| t.0.as_str());
     format!("`{text}` of P{t}")
 }
 
@@ -125,7 +157,10 @@ fn applies(test: &Test, judge: &Judge) -> Result<(), Diagnostic> {
     if judge.is_for(test.arch) {
         return Ok(());
     }
-    Err(Diagnostic::new(Stage::Usage, format!("the model was compiled for another architecture than {}", test.arch.name())))
+    Err(Diagnostic::new(
+        Stage::Usage,
+        format!("the model was compiled for another architecture than {}", test.arch.name()),
+    ))
 }
 
 /// An execution that decides a test, with all that a drawing needs.
@@ -139,8 +174,9 @@ pub struct Drawn {
     pub locations: Vec<String>,
     /// Named relations, as pairs of events.
     pub relations: Vec<(String, Vec<(usize, usize)>)>,
-    /// What else is told of it, but not drawn: `fence`, accesses of a thread with a fence between them (the last before and the first after it), and `ghb`, global
-    /// happens before, where the model defines a relation of that name.
+    /// What else is told of it, but not drawn: `fence`, accesses of a thread with a fence between
+    /// them (the last before and the first after it), and `ghb`, global happens before, where
+    /// the model defines a relation of that name.
     pub told: Vec<(String, Vec<(usize, usize)>)>,
     /// Whether the model allows it.
     pub allowed: bool,
@@ -150,9 +186,15 @@ pub struct Drawn {
     pub outcome: String,
 }
 
-/// Finds an execution that decides a test: an allowed one that satisfies the proposition (for `forall`, that does not), or if there is none the one with such an
-/// outcome that breaks the fewest axioms' cycle, which shows why it is forbidden.
-pub fn deciding(mut test: Test, judge: &Judge, bounds: Bounds, budget: &Budget) -> Result<(Option<Drawn>, Stop), Diagnostic> {
+/// Finds an execution that decides a test: an allowed one that satisfies the proposition (for
+/// `forall`, that does not), or if there is none the one with such an outcome that breaks the
+/// fewest axioms' cycle, which shows why it is forbidden.
+pub fn deciding(
+    mut test: Test,
+    judge: &Judge,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<(Option<Drawn>, Stop), Diagnostic> {
     applies(&test, judge)?;
     let (mut found, stop) = best_of(&mut test, judge, bounds, reads(judge), budget)?;
     if judge.coherent && stop == Stop::Complete && found.as_ref().is_none_or(|d| !d.allowed) {
@@ -176,7 +218,13 @@ fn reads(judge: &Judge) -> Reads {
 const DRAWN: u64 = 1 << 18;
 
 /// Finds the best execution among those of some paths.
-fn best_of(test: &mut Test, judge: &Judge, bounds: Bounds, take: Reads, budget: &Budget) -> Result<(Option<Drawn>, Stop), Diagnostic> {
+fn best_of(
+    test: &mut Test,
+    judge: &Judge,
+    bounds: Bounds,
+    take: Reads,
+    budget: &Budget,
+) -> Result<(Option<Drawn>, Stop), Diagnostic> {
     let runs = match prepare(test, bounds, take, budget) {
         Ok(runs) => runs,
         Err(stop) => return Ok((None, stop)),
@@ -219,10 +267,14 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     let verdict = run.verdict(rf, co)?;
     let mut fr = Relation::empty(skeleton.len());
     Execution::from_reads(skeleton, rf, co, &mut fr);
-    let mut relations =
-        vec![("rf".to_string(), rf.pairs().collect()), ("co".to_string(), steps(co)), ("fr".to_string(), fr.pairs().collect())];
+    let mut relations = vec![
+        ("rf".to_string(), rf.pairs().collect()),
+        ("co".to_string(), steps(co)),
+        ("fr".to_string(), fr.pairs().collect()),
+    ];
     use mu_axioms::RelationId as Id;
-    for (name, id) in [("addr", Id::ADDR), ("data", Id::DATA), ("ctrl", Id::CTRL), ("rmw", Id::RMW)] {
+    for (name, id) in [("addr", Id::ADDR), ("data", Id::DATA), ("ctrl", Id::CTRL), ("rmw", Id::RMW)]
+    {
         relations.push((name.to_string(), skeleton.relation(id).pairs().collect()));
     }
     let mut told = vec![("fence".to_string(), fences(skeleton.events()))];
@@ -234,12 +286,16 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
         Some(c) => {
             let cell = &layout.cells()[c as usize];
             let variable = &layout.variables()[cell.variable as usize];
-            layout.address_text(variable.address + u64::from(cell.offset)).unwrap_or_else(|| variable.name.clone())
+            layout
+                .address_text(variable.address + u64::from(cell.offset))
+                .unwrap_or_else(|| variable.name.clone())
         }
         None => String::new(),
     };
     let text = |i: &Option<(u32, u32)>| {
-        i.and_then(|(t, n)| test.threads[t as usize].texts.get(n as usize)).map(|t| t.0.clone()).unwrap_or_default()
+        i.and_then(|(t, n)| test.threads[t as usize].texts.get(n as usize))
+            .map(|t| t.0.clone())
+            .unwrap_or_default()
     };
     Ok(Drawn {
         events: skeleton.events().to_vec(),
@@ -253,19 +309,25 @@ fn drawn(test: &Test, judge: &Judge, met: &Met<'_>) -> Result<Drawn, Diagnostic>
     })
 }
 
-/// The accesses around each fence: the last one before it in its thread, and the first one after it.
+/// The accesses around each fence: the last one before it in its thread, and the first one after
+/// it.
 fn fences(events: &[mu_axioms::Event]) -> Vec<(usize, usize)> {
     use mu_axioms::Kind;
     let accesses = |t: Option<u32>| {
-        let of = move |e: &usize| events[*e].thread == t && matches!(events[*e].kind, Kind::Read | Kind::Write | Kind::Update);
+        let of = move |e: &usize| {
+            events[*e].thread == t
+                && matches!(events[*e].kind, Kind::Read | Kind::Write | Kind::Update)
+        };
         (0..events.len()).filter(of)
     };
     let fences = (0..events.len()).filter(|f| events[*f].kind == Kind::Fence);
     let mut found: Vec<(usize, usize)> = fences
         .filter_map(|f| {
             let (t, at) = (events[f].thread, events[f].index);
-            let before = accesses(t).filter(|e| events[*e].index < at).max_by_key(|e| events[*e].index)?;
-            let after = accesses(t).filter(|e| events[*e].index > at).min_by_key(|e| events[*e].index)?;
+            let before =
+                accesses(t).filter(|e| events[*e].index < at).max_by_key(|e| events[*e].index)?;
+            let after =
+                accesses(t).filter(|e| events[*e].index > at).min_by_key(|e| events[*e].index)?;
             Some((before, after))
         })
         .collect();
@@ -282,11 +344,16 @@ fn steps(order: &Relation) -> Vec<(usize, usize)> {
 impl Report {
     /// What was left out, a line each.
     pub fn left_out(&self) -> Vec<String> {
-        let loops = self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
+        let loops =
+            self.unrolled.map(|bound| format!("Loops unrolled {bound}: longer paths are left out"));
         let long = self.long.then(|| "Paths left out: they are too long".to_string());
-        let strayed = self.strayed.as_ref().map(|at| format!("Paths left out: {at} accesses no variable"));
-        let undefined =
-            self.undefined.as_ref().map(|at| format!("Paths left out: {at} divides by zero or shifts by too much, which is undefined"));
+        let strayed =
+            self.strayed.as_ref().map(|at| format!("Paths left out: {at} accesses no variable"));
+        let undefined = self.undefined.as_ref().map(|at| {
+            format!(
+                "Paths left out: {at} divides by zero or shifts by too much, which is undefined"
+            )
+        });
         loops.into_iter().chain(long).chain(strayed).chain(undefined).collect()
     }
 }

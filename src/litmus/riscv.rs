@@ -1,4 +1,5 @@
-//! RISC-V instructions of the base sets RV32I, RV64I and the extension A, with the common pseudo-instructions.
+//! RISC-V instructions of the base sets RV32I, RV64I and the extension A, with the common
+//! pseudo-instructions.
 //!
 //! In: tokens of an instruction. Out: operations. Loads and stores take `.aq` and `.rl` as the
 //! litmus tests of the memory model write them. An `amo` is a read and a write, related by `amo`;
@@ -13,7 +14,9 @@ const ARCH: Arch = Arch::RiscV;
 
 /// The number of a register by its name or its name in the calling convention.
 pub fn number(name: &str) -> Option<u8> {
-    let of = |s: &str, least: u8, most: u8| s.parse::<u8>().ok().filter(|n| (least..=most).contains(n) && s == n.to_string());
+    let of = |s: &str, least: u8, most: u8| {
+        s.parse::<u8>().ok().filter(|n| (least..=most).contains(n) && s == n.to_string())
+    };
     match name {
         "zero" => Some(0),
         "ra" => Some(1),
@@ -31,13 +34,18 @@ pub fn number(name: &str) -> Option<u8> {
     }
 }
 
-fn register(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<Option<Register>, Diagnostic> {
+fn register(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+) -> Result<Option<Register>, Diagnostic> {
     let name = cursor.name("a register")?;
     match number(name.text) {
         Some(0) => Ok(None),
         Some(n) => Ok(Some(a.register(&format!("x{n}")))),
-        None => Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text))
-            .note("registers: x0 to x31, and their names a0, t0, …")),
+        None => {
+            Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is no register", name.text))
+                .note("registers: x0 to x31, and their names a0, t0, …"))
+        }
     }
 }
 
@@ -157,12 +165,27 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             if parts[0] == "lr" {
                 let value = Expr::Loaded.extended(bytes, true);
                 let address = address(a, cursor)?;
-                a.push(Op::Load { into, value, address, width: bytes, tags, reserve: true, joined: false });
+                a.push(Op::Load {
+                    into,
+                    value,
+                    address,
+                    width: bytes,
+                    tags,
+                    reserve: true,
+                    joined: false,
+                });
             } else {
                 let value = source(a, cursor)?;
                 cursor.expect(",")?;
                 let address = address(a, cursor)?;
-                a.push(Op::StoreConditional { status: into, address, width: bytes, value, tags, carries: true });
+                a.push(Op::StoreConditional {
+                    status: into,
+                    address,
+                    width: bytes,
+                    value,
+                    tags,
+                    carries: true,
+                });
             }
         }
         name if amo(name).is_some() => {
@@ -178,7 +201,11 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             let unsigned = matches!(op, Some(Binary::MinU | Binary::MaxU));
             let value = match op {
                 None => operand,
-                Some(op) => Expr::binary(op, Expr::Loaded.extended(bytes, !unsigned), operand.extended(bytes, !unsigned)),
+                Some(op) => Expr::binary(
+                    op,
+                    Expr::Loaded.extended(bytes, !unsigned),
+                    operand.extended(bytes, !unsigned),
+                ),
             };
             a.push(Op::Update {
                 into: into.map(|r| (r, Expr::Loaded.extended(bytes, true))),
@@ -200,7 +227,15 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
             cursor.expect(",")?;
             let address = address(a, cursor)?;
             let value = Expr::Loaded.extended(bytes, signed);
-            a.push(Op::Load { into, value, address, width: bytes, tags, reserve: false, joined: false });
+            a.push(Op::Load {
+                into,
+                value,
+                address,
+                width: bytes,
+                tags,
+                reserve: false,
+                joined: false,
+            });
         }
         name if name.len() == 2 && name.starts_with('s') && width(&name[1..]).is_some() => {
             let (bytes, _) = width(&name[1..]).ok_or_else(wrong)?;
@@ -218,14 +253,24 @@ pub fn instruction(a: &mut Assembler, cursor: &mut Cursor<'_, '_>) -> Result<(),
 }
 
 /// A fence; none if it is not one.
-fn fence(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, parts: &[&str]) -> Option<Result<(), Diagnostic>> {
+fn fence(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    parts: &[&str],
+) -> Option<Result<(), Diagnostic>> {
     match parts {
         ["tso"] => a.push(Op::Fence(ARCH.tag("Fence.tso"))),
         ["i"] => a.push(Op::Fence(ARCH.tag("Fence.i"))),
         [] => {
             let mut kinds = Vec::new();
             while cursor.peek().kind == mu_base::words::Kind::Name {
-                let kind: String = cursor.take().text.to_ascii_lowercase().chars().filter(|c| !matches!(c, 'i' | 'o')).collect();
+                let kind: String = cursor
+                    .take()
+                    .text
+                    .to_ascii_lowercase()
+                    .chars()
+                    .filter(|c| !matches!(c, 'i' | 'o'))
+                    .collect();
                 kinds.push(kind);
                 if !cursor.eat(",") {
                     break;
@@ -248,7 +293,11 @@ fn fence(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, parts: &[&str]) -> Opti
 }
 
 /// An instruction that does not touch memory; none if it is not one.
-fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Option<Result<(), Diagnostic>> {
+fn computation(
+    a: &mut Assembler,
+    cursor: &mut Cursor<'_, '_>,
+    name: &str,
+) -> Option<Result<(), Diagnostic>> {
     let unary = |name: &str| {
         Some(match name {
             "mv" => None,
@@ -259,8 +308,10 @@ fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Op
             _ => return None,
         })
     };
-    let of = |stem: Option<&str>, all: &[&str]| stem.filter(|s| all.contains(s)).and_then(arithmetic);
-    let immediate = of(name.strip_suffix('i'), &["add", "and", "or", "xor", "sll", "srl", "sra", "slt"]);
+    let of =
+        |stem: Option<&str>, all: &[&str]| stem.filter(|s| all.contains(s)).and_then(arithmetic);
+    let immediate =
+        of(name.strip_suffix('i'), &["add", "and", "or", "xor", "sll", "srl", "sra", "slt"]);
     let immediate = immediate.or((name == "sltiu").then_some(Binary::Below));
     let word_immediate = of(name.strip_suffix("iw"), &["add", "sll", "srl", "sra"]);
     let word = of(name.strip_suffix('w'), &["add", "sub", "mul", "sll", "srl", "sra"]);
@@ -300,14 +351,16 @@ fn computation(a: &mut Assembler, cursor: &mut Cursor<'_, '_>, name: &str) -> Op
             let right = source(a, cursor)?;
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
-            let when = if swapped { Expr::binary(op, right, left) } else { Expr::binary(op, left, right) };
+            let when =
+                if swapped { Expr::binary(op, right, left) } else { Expr::binary(op, left, right) };
             a.jump(Some(when), label.text.to_string(), label.span);
         } else if let Some((op, swapped)) = name.strip_suffix('z').and_then(comparison) {
             let left = source(a, cursor)?;
             cursor.expect(",")?;
             let label = cursor.name("a label")?;
             let zero = Expr::Const(0);
-            let when = if swapped { Expr::binary(op, zero, left) } else { Expr::binary(op, left, zero) };
+            let when =
+                if swapped { Expr::binary(op, zero, left) } else { Expr::binary(op, left, zero) };
             a.jump(Some(when), label.text.to_string(), label.span);
         } else if name == "j" {
             let label = cursor.name("a label")?;

@@ -1,8 +1,10 @@
 //! Constants that a thread may store, whatever its reads take.
 //!
-//! In: a thread. Out: cells and values. Reads that justify each other through branches (`if (x) y = 1 || if (y) x = 1`) have values that no path stores until one of
-//! the reads takes such a value. So all paths are followed with unknown values: what depends on a read is unknown, and a branch on it goes both ways. A store counts if
-//! its address and its value are known. A value that is computed from a read follows from these in later rounds ([`crate::paths`]).
+//! In: a thread. Out: cells and values. Reads that justify each other through branches (`if (x) y =
+//! 1 || if (y) x = 1`) have values that no path stores until one of the reads takes such a value.
+//! So all paths are followed with unknown values: what depends on a read is unknown, and a branch
+//! on it goes both ways. A store counts if its address and its value are known. A value that is
+//! computed from a read follows from these in later rounds ([`crate::paths`]).
 //!
 //! Cost: bounded by [`MOST`] steps. Beyond them the constants that were found so far count.
 
@@ -26,7 +28,12 @@ fn value(e: &Expr, registers: &[Option<u64>]) -> Option<u64> {
 /// Finds the cells and values of stores whose address and value depend on no read.
 pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
     let mut found = BTreeSet::new();
-    let branches = |op: &Op| matches!(op, Op::Branch { when: Some(_), .. } | Op::Update { when: Some(_), .. } | Op::Assume(_));
+    let branches = |op: &Op| {
+        matches!(
+            op,
+            Op::Branch { when: Some(_), .. } | Op::Update { when: Some(_), .. } | Op::Assume(_)
+        )
+    };
     if !thread.ops.iter().any(branches) {
         // Each store is on a path already.
         return found;
@@ -39,7 +46,11 @@ pub fn stores(thread: &Thread, layout: &Layout) -> BTreeSet<(u32, u64)> {
             continue;
         }
         let mut store = |address: &Expr, width: u8, stored: &Expr, registers: &[Option<u64>]| {
-            let (Some(address), Some(stored)) = (value(address, registers), value(stored, registers)) else { return };
+            let (Some(address), Some(stored)) =
+                (value(address, registers), value(stored, registers))
+            else {
+                return;
+            };
             if let Found::Cells(first, count) = layout.access(address, width) {
                 let cells = &layout.cells()[first as usize..(first + count) as usize];
                 for (i, cell) in (first..).zip(cells) {

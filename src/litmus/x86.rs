@@ -1,7 +1,9 @@
-//! x86 tests, read by the layer `program`: the same instruction table, initial states and conditions as for the machines.
+//! x86 tests, read by the layer `program`: the same instruction table, initial states and
+//! conditions as for the machines.
 //!
-//! In: the text of a test. Out: a [`Test`]. Each step of an instruction becomes operations: a load, a store, a locked update (a read and a write,
-//! tagged `X` and `A` and related by `amo`), a fence. An instruction that reads and writes memory without `lock` is two plain accesses. What steps
+//! In: the text of a test. Out: a [`Test`]. Each step of an instruction becomes operations: a load,
+//! a store, a locked update (a read and a write, tagged `X` and `A` and related by `amo`), a fence.
+//! An instruction that reads and writes memory without `lock` is two plain accesses. What steps
 //! compute stays as the layer `program` has it ([`Expr::X86`]).
 
 use crate::code::{Arch, Atomicity, Expr, Flow, Op, Register, Thread, Unary};
@@ -24,8 +26,14 @@ use mu_program::{Access, Fence, Next, Step};
 pub fn test(source: SourceId, text: &str, arch: Arch) -> Result<Test, Diagnostic> {
     let Read { name, info, threads, variables, question, .. } = litmus::read(source, text)?;
     let mut threads: Vec<Thread> = threads.iter().map(|t| thread(t, arch)).collect();
-    let observed = question.observed.iter().map(|o| observed(o, &variables, &mut threads)).collect();
-    let question = Question { observed, filter: question.filter, quantifier: question.quantifier, prop: question.prop };
+    let observed =
+        question.observed.iter().map(|o| observed(o, &variables, &mut threads)).collect();
+    let question = Question {
+        observed,
+        filter: question.filter,
+        quantifier: question.quantifier,
+        prop: question.prop,
+    };
     Ok(Test { arch, name, info, threads, layout: layout(&variables), question })
 }
 
@@ -44,8 +52,13 @@ fn layout(variables: &Variables) -> Layout {
     layout
 }
 
-/// What is observed. Bits of a register that do not begin at the lowest one are copied to a register of their own at the end.
-fn observed(o: &mu_program::condition::Observed, variables: &Variables, threads: &mut [Thread]) -> Observed {
+/// What is observed. Bits of a register that do not begin at the lowest one are copied to a
+/// register of their own at the end.
+fn observed(
+    o: &mu_program::condition::Observed,
+    variables: &Variables,
+    threads: &mut [Thread],
+) -> Observed {
     let place = match o.what {
         Observable::Register(thread, register) if o.shift == 0 => Place::Register(thread, register),
         Observable::Register(number, register) => {
@@ -90,7 +103,11 @@ fn bytes(width: Width) -> u8 {
 fn thread(code: &mu_program::Thread, arch: Arch) -> Thread {
     let registers = code.registers.iter().map(|r| (r.name.clone(), r.initial)).collect();
     let texts = code.instructions.iter().map(|i| (i.text.clone(), i.span)).collect();
-    let mut lowering = Lowering { arch, thread: Thread { registers, texts, ..Thread::default() }, jumps: Vec::new() };
+    let mut lowering = Lowering {
+        arch,
+        thread: Thread { registers, texts, ..Thread::default() },
+        jumps: Vec::new(),
+    };
     let mut first = Vec::with_capacity(code.steps.len() + 1);
     for step in &code.steps {
         first.push(lowering.thread.ops.len() as u32);
@@ -151,8 +168,13 @@ impl Lowering {
                     self.push(Op::Branch { when: Some(not), to: 0 }, step);
                     self.thread.ops.len() - 1
                 });
-                let store =
-                    Op::Store { address: value(address, None), width: bytes(*width), value: value(stored, None), tags: 0, joined: false };
+                let store = Op::Store {
+                    address: value(address, None),
+                    width: bytes(*width),
+                    value: value(stored, None),
+                    tags: 0,
+                    joined: false,
+                };
                 self.push(store, step);
                 let after = self.thread.ops.len() as u32;
                 if let Some(Op::Branch { to, .. }) = skip.map(|at| &mut self.thread.ops[at]) {

@@ -1,12 +1,15 @@
 //! What the server knows of a text: its errors, its names, its declarations, its typed form.
 //!
-//! In: the text of a file, and for a formula what is known of its model. Out: an [`Analysis`]. The stages are those of the command line, with default
-//! parameters, so that a file without errors there has none here. After an error the declaration around it is left out (`recovery`), and the stage
-//! runs again; an error that only repeats that something was left out is dropped.
+//! In: the text of a file, and for a formula what is known of its model. Out: an [`Analysis`]. The
+//! stages are those of the command line, with default parameters, so that a file without errors
+//! there has none here. After an error the declaration around it is left out (`recovery`), and the
+//! stage runs again; an error that only repeats that something was left out is dropped.
 //!
-//! Names come from the tree of the expanded text, so that they mean what they mean to the type checker, and are put back to where they are written.
-//! What a directive leaves out by default is read with other values of the parameters ([`Analysis::complete`]); words that no reading covers mean
-//! what is declared under their name. Cost: that of the command line, for each error that is shown.
+//! Names come from the tree of the expanded text, so that they mean what they mean to the type
+//! checker, and are put back to where they are written. What a directive leaves out by default is
+//! read with other values of the parameters ([`Analysis::complete`]); words that no reading covers
+//! mean what is declared under their name. Cost: that of the command line, for each error that is
+//! shown.
 
 use crate::foreign::{Lexicon, Thing};
 use crate::names::{Declared, Found, Key, Kind, Walk};
@@ -85,7 +88,8 @@ pub(crate) struct Analysis {
     pub(crate) lexicon: Option<&'static Lexicon>,
     /// The reserved words of another front end.
     pub(crate) keywords: Vec<&'static str>,
-    /// What has a name, as another front end tells it, and the parts of the text that an outline shows without.
+    /// What has a name, as another front end tells it, and the parts of the text that an outline
+    /// shows without.
     pub(crate) things: Vec<Thing>,
     pub(crate) parts: Vec<(String, Range<usize>)>,
     /// The texts that it includes.
@@ -111,18 +115,24 @@ impl Analysis {
         for _ in 0..=MOST_ERRORS {
             let mut sources = SourceMap::new();
             let read = template::expand("", &rest, &[], &mut sources);
-            let read = read.and_then(|e| mu_syntax::parse_specification(e.source, &e.text).map(|tree| (e, tree)));
+            let read = read.and_then(|e| {
+                mu_syntax::parse_specification(e.source, &e.text).map(|tree| (e, tree))
+            });
             match read {
                 Ok((expanded, parsed)) => {
-                    (analysis.sources, analysis.source, analysis.params) = (sources, expanded.source, expanded.params);
+                    (analysis.sources, analysis.source, analysis.params) =
+                        (sources, expanded.source, expanded.params);
                     tree = Some(parsed);
                     break;
                 }
                 Err(error) => {
-                    let place = error.span.map(|s| sources.original_offset(s.source, s.start) as usize);
+                    let place =
+                        error.span.map(|s| sources.original_offset(s.source, s.start) as usize);
                     analysis.report(&error, &sources);
                     let Some(place) = place else { break };
-                    if start.elapsed() > ENOUGH * 2 || !leave_out(&mut rest, place, &mut analysis.lost) {
+                    if start.elapsed() > ENOUGH * 2
+                        || !leave_out(&mut rest, place, &mut analysis.lost)
+                    {
                         break;
                     }
                 }
@@ -162,7 +172,12 @@ impl Analysis {
         }
         (analysis.sources, analysis.source) = (sources, source);
         analysis.order();
-        let known: Vec<Key> = model.into_iter().flat_map(|m| &m.declarations).map(|d| d.key.clone()).filter(Key::is_shared).collect();
+        let known: Vec<Key> = model
+            .into_iter()
+            .flat_map(|m| &m.declarations)
+            .map(|d| d.key.clone())
+            .filter(Key::is_shared)
+            .collect();
         analysis.add_words(&known);
         analysis
     }
@@ -177,7 +192,8 @@ impl Analysis {
                 }
                 Err(error) => {
                     let sources = std::mem::take(&mut self.sources);
-                    let follows = mentions(&error.message, &self.lost.names) || error.span.is_none() && self.lost.init;
+                    let follows = mentions(&error.message, &self.lost.names)
+                        || error.span.is_none() && self.lost.init;
                     if !follows {
                         self.report(&error, &sources);
                     }
@@ -193,8 +209,18 @@ impl Analysis {
 
     pub(crate) fn report(&mut self, error: &Diagnostic, sources: &SourceMap) {
         let range = error.span.map_or_else(|| self.last_token(), |s| self.place(sources, s));
-        let related = error.related.iter().map(|(span, text)| (self.place(sources, *span), text.clone())).collect();
-        let problem = Problem { range, stage: error.stage, message: error.message.clone(), notes: error.notes.clone(), related };
+        let related = error
+            .related
+            .iter()
+            .map(|(span, text)| (self.place(sources, *span), text.clone()))
+            .collect();
+        let problem = Problem {
+            range,
+            stage: error.stage,
+            message: error.message.clone(),
+            notes: error.notes.clone(),
+            related,
+        };
         // Copies of a loop have the same error.
         if !self.problems.iter().any(|p| p.range == problem.range && p.message == problem.message) {
             self.problems.push(problem);
@@ -208,26 +234,38 @@ impl Analysis {
     /// The place in the file of a place in the parsed text.
     pub(crate) fn place(&self, sources: &SourceMap, span: Span) -> Range<usize> {
         let start = sources.original_offset(span.source, span.start) as usize;
-        let end = sources.original_offset(span.source, span.end.max(span.start + 1) - 1) as usize + 1;
+        let end =
+            sources.original_offset(span.source, span.end.max(span.start + 1) - 1) as usize + 1;
         if span.end <= span.start {
             return start.min(self.text.len())..start.min(self.text.len());
         }
         let end = end.min(self.text.len());
         // What comes from a directive is shown at the directive.
-        if end <= start || !self.text.is_char_boundary(start) { self.cluster(start) } else { start..ceil(&self.text, end) }
+        if end <= start || !self.text.is_char_boundary(start) {
+            self.cluster(start)
+        } else {
+            start..ceil(&self.text, end)
+        }
     }
 
     /// The words, numbers and values without white space between them that an offset is in.
     fn cluster(&self, offset: usize) -> Range<usize> {
         let at = self.tokens.partition_point(|t| t.range.end <= offset);
         let Some(token) = self.tokens.get(at) else { return self.last_token() };
-        let part = |t: &Token| matches!(t.kind, TokenKind::Word | TokenKind::Number | TokenKind::Value);
+        let part =
+            |t: &Token| matches!(t.kind, TokenKind::Word | TokenKind::Number | TokenKind::Value);
         let (mut from, mut to) = (at, at);
         if part(token) {
-            while from > 0 && part(&self.tokens[from - 1]) && self.tokens[from - 1].range.end == self.tokens[from].range.start {
+            while from > 0
+                && part(&self.tokens[from - 1])
+                && self.tokens[from - 1].range.end == self.tokens[from].range.start
+            {
                 from -= 1;
             }
-            while to + 1 < self.tokens.len() && part(&self.tokens[to + 1]) && self.tokens[to].range.end == self.tokens[to + 1].range.start {
+            while to + 1 < self.tokens.len()
+                && part(&self.tokens[to + 1])
+                && self.tokens[to].range.end == self.tokens[to + 1].range.start
+            {
                 to += 1;
             }
         }
@@ -251,7 +289,8 @@ impl Analysis {
                 key => key,
             }
         };
-        let known: HashSet<(usize, usize)> = self.names.iter().map(|n| (n.range.start, n.range.end)).collect();
+        let known: HashSet<(usize, usize)> =
+            self.names.iter().map(|n| (n.range.start, n.range.end)).collect();
         let mut seen: HashSet<(usize, usize, Key)> = HashSet::new();
         for Found { span, key: raw, declares } in found {
             let name = source.text.get(span.start as usize..span.end as usize).unwrap_or("");
@@ -259,15 +298,20 @@ impl Analysis {
             let whole = self.text.get(start..end) == Some(name);
             let range = if whole { start..end } else { self.cluster(start) };
             let key = key(raw);
-            if !known.contains(&(range.start, range.end)) && seen.insert((range.start, range.end, key.clone())) {
+            if !known.contains(&(range.start, range.end))
+                && seen.insert((range.start, range.end, key.clone()))
+            {
                 self.names.push(Name { range, key, declares, whole });
             }
         }
         for Declared { key: raw, kind, name, span, whole, signature } in declared {
             let span = Span { source: id, ..span };
-            let (range, whole) = (self.place(&sources, span), self.place(&sources, Span { source: id, ..whole }));
+            let (range, whole) =
+                (self.place(&sources, span), self.place(&sources, Span { source: id, ..whole }));
             let declaration = Declaration { key: key(raw), kind, name, range, whole, signature };
-            if !known.contains(&(declaration.range.start, declaration.range.end)) && !self.declarations.contains(&declaration) {
+            if !known.contains(&(declaration.range.start, declaration.range.end))
+                && !self.declarations.contains(&declaration)
+            {
                 self.declarations.push(declaration);
             }
         }
@@ -276,8 +320,10 @@ impl Analysis {
     /// The names of the parameter layer.
     fn add_directives(&mut self) {
         let text = self.text.clone();
-        // Loop variables in scope with the number of braces at which they end, and those whose brace is still to come.
-        let (mut loops, mut coming): (Vec<(String, usize, usize)>, Option<(String, usize)>) = (Vec::new(), None);
+        // Loop variables in scope with the number of braces at which they end, and those whose
+        // brace is still to come.
+        let (mut loops, mut coming): (Vec<(String, usize, usize)>, Option<(String, usize)>) =
+            (Vec::new(), None);
         let (mut braces, mut header, mut param) = (0usize, false, false);
         let mut mentions: Vec<(Range<usize>, String)> = Vec::new();
         let tokens = self.tokens.clone();
@@ -292,14 +338,33 @@ impl Analysis {
                         let (name, range) = (name.text(&text).to_string(), name.range.clone());
                         let end = if param { self.end_of_declaration(i) } else { range.end };
                         let (key, kind, signature) = if param {
-                            let rest = text[range.end..end].split_whitespace().collect::<Vec<_>>().join(" ");
-                            (Key::Parameter(name.clone()), Kind::Parameter, rest.trim_end_matches(';').to_string())
+                            let rest = text[range.end..end]
+                                .split_whitespace()
+                                .collect::<Vec<_>>()
+                                .join(" ");
+                            (
+                                Key::Parameter(name.clone()),
+                                Kind::Parameter,
+                                rest.trim_end_matches(';').to_string(),
+                            )
                         } else {
                             coming = Some((name.clone(), range.start));
                             (Key::Local(range.start), Kind::Variable, ": Int".to_string())
                         };
-                        self.names.push(Name { range: range.clone(), key: key.clone(), declares: true, whole: true });
-                        self.declarations.push(Declaration { key, kind, name, range, whole: token.range.start..end, signature });
+                        self.names.push(Name {
+                            range: range.clone(),
+                            key: key.clone(),
+                            declares: true,
+                            whole: true,
+                        });
+                        self.declarations.push(Declaration {
+                            key,
+                            kind,
+                            name,
+                            range,
+                            whole: token.range.start..end,
+                            signature,
+                        });
                     }
                 }
                 TokenKind::Sign if word == "{" => {
@@ -314,14 +379,23 @@ impl Analysis {
                     braces = braces.saturating_sub(1);
                 }
                 TokenKind::Sign if word == ";" => param = false,
-                TokenKind::Word if header || param => mentions.push((token.range.clone(), word.to_string())),
+                TokenKind::Word if header || param => {
+                    mentions.push((token.range.clone(), word.to_string()))
+                }
                 TokenKind::Value => {
                     let inside = &text[token.range.clone()];
-                    for t in tokens::tokens(inside).into_iter().filter(|t| t.kind == TokenKind::Value) {
+                    for t in
+                        tokens::tokens(inside).into_iter().filter(|t| t.kind == TokenKind::Value)
+                    {
                         let inner = &inside[t.range.start + 2..];
-                        for w in tokens::tokens(inner).into_iter().filter(|t| t.kind == TokenKind::Word) {
+                        for w in
+                            tokens::tokens(inner).into_iter().filter(|t| t.kind == TokenKind::Word)
+                        {
                             let start = token.range.start + t.range.start + 2;
-                            mentions.push((start + w.range.start..start + w.range.end, w.text(inner).to_string()));
+                            mentions.push((
+                                start + w.range.start..start + w.range.end,
+                                w.text(inner).to_string(),
+                            ));
                         }
                     }
                 }
@@ -330,7 +404,10 @@ impl Analysis {
             for (range, name) in mentions.drain(..) {
                 let variable = loops.iter().rev().find(|l| l.0 == name).map(|l| Key::Local(l.1));
                 let key = variable.or_else(|| {
-                    self.declarations.iter().any(|d| d.kind == Kind::Parameter && d.name == name).then_some(Key::Parameter(name.clone()))
+                    self.declarations
+                        .iter()
+                        .any(|d| d.kind == Kind::Parameter && d.name == name)
+                        .then_some(Key::Parameter(name.clone()))
                 });
                 if let Some(key) = key.filter(|_| !self.names.iter().any(|n| n.range == range)) {
                     self.names.push(Name { range, key, declares: false, whole: true });
@@ -349,7 +426,8 @@ impl Analysis {
         self.declarations.sort_by_key(|d| (d.range.start, d.range.end));
     }
 
-    /// Reads what is left out by default with other values of the parameters, so that names there are known too.
+    /// Reads what is left out by default with other values of the parameters, so that names there
+    /// are known too.
     pub(crate) fn complete(&mut self) {
         if std::mem::replace(&mut self.complete, true) {
             return;
@@ -361,7 +439,11 @@ impl Analysis {
             let values: Vec<String> = match p.value {
                 template::Value::Bool(value) => vec![(!value).to_string()],
                 template::Value::Int(n) => {
-                    vec![n.saturating_add(1).to_string(), n.saturating_sub(1).to_string(), (n.saturating_add(2)).to_string()]
+                    vec![
+                        n.saturating_add(1).to_string(),
+                        n.saturating_sub(1).to_string(),
+                        (n.saturating_add(2)).to_string(),
+                    ]
                 }
                 template::Value::Any { .. } => Vec::new(),
             };
@@ -369,7 +451,8 @@ impl Analysis {
         }
         // All Booleans the other way round at once, then one parameter at a time, Booleans first.
         let flag = |d: &(String, String)| d.1 == "true" || d.1 == "false";
-        let flags: Vec<(String, String)> = defines.iter().flatten().filter(|d| flag(d)).cloned().collect();
+        let flags: Vec<(String, String)> =
+            defines.iter().flatten().filter(|d| flag(d)).cloned().collect();
         defines.sort_by_key(|define| !define.iter().all(flag));
         if flags.len() > 1 {
             defines.insert(0, flags);
@@ -380,7 +463,9 @@ impl Analysis {
             }
             let mut sources = SourceMap::new();
             let Ok(expanded) = template::expand("", &text, &define, &mut sources) else { continue };
-            let Ok(tree) = mu_syntax::parse_specification(expanded.source, &expanded.text) else { continue };
+            let Ok(tree) = mu_syntax::parse_specification(expanded.source, &expanded.text) else {
+                continue;
+            };
             let source = sources.get(expanded.source).clone();
             self.add_names(&source, |walk| walk.specification(&tree));
             self.order();
@@ -395,7 +480,9 @@ impl Analysis {
 
     /// Whether a token is a name of which nothing is known.
     fn is_unknown(&self, token: &Token) -> bool {
-        token.kind == TokenKind::Word && !tokens::is_reserved(token.text(&self.text)) && self.name_at(token.range.start).is_none()
+        token.kind == TokenKind::Word
+            && !tokens::is_reserved(token.text(&self.text))
+            && self.name_at(token.range.start).is_none()
     }
 
     /// Words that no reading covers mean what is declared under their name.
@@ -404,10 +491,17 @@ impl Analysis {
         for token in self.tokens.iter().filter(|t| self.is_unknown(t)) {
             let word = token.text(&self.text);
             let meant = known.iter().find(|k| match k {
-                Key::Process(name) | Key::Action(name) | Key::Data(name) | Key::Sort(name) => name == word,
+                Key::Process(name) | Key::Action(name) | Key::Data(name) | Key::Sort(name) => {
+                    name == word
+                }
                 _ => false,
             });
-            found.extend(meant.map(|key| Name { range: token.range.clone(), key: key.clone(), declares: false, whole: true }));
+            found.extend(meant.map(|key| Name {
+                range: token.range.clone(),
+                key: key.clone(),
+                declares: false,
+                whole: true,
+            }));
         }
         self.names.extend(found);
         self.order();
@@ -416,7 +510,12 @@ impl Analysis {
     /// The name at an offset; just after its end counts too.
     pub(crate) fn name_at(&self, offset: usize) -> Option<&Name> {
         let end = self.names.partition_point(|n| n.range.start <= offset);
-        self.names[..end].iter().rev().take(8).filter(|n| offset <= n.range.end).max_by_key(|n| (offset < n.range.end, n.whole, n.declares))
+        self.names[..end]
+            .iter()
+            .rev()
+            .take(8)
+            .filter(|n| offset <= n.range.end)
+            .max_by_key(|n| (offset < n.range.end, n.whole, n.declares))
     }
 
     /// The comment of a declaration: at the end of its line, else on the lines above.
@@ -460,7 +559,12 @@ fn mentions(message: &str, names: &HashSet<String>) -> bool {
 }
 
 /// Takes what has an error out of a tree. Whether there was something to take.
-fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, lost: &mut Lost) -> bool {
+fn neutralise(
+    tree: &mut Specification,
+    at: Option<Span>,
+    sources: &SourceMap,
+    lost: &mut Lost,
+) -> bool {
     let delta = || Node::new(ProcessKind::Delta, Span::default());
     let Some(at) = at else {
         let has = tree.sections.iter().any(|s| matches!(s, Section::Init(_)));
@@ -469,10 +573,16 @@ fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, l
         }
         return !has;
     };
-    let within = |span: Span| span.source == at.source && span.start <= at.start && at.start < span.end;
+    let within =
+        |span: Span| span.source == at.source && span.start <= at.start && at.start < span.end;
     let lose = |span: Span, lost: &mut Lost| {
         let text = sources.text(span);
-        lost.names.extend(tokens::tokens(text).iter().filter(|t| t.kind == TokenKind::Word).map(|t| t.text(text).to_string()));
+        lost.names.extend(
+            tokens::tokens(text)
+                .iter()
+                .filter(|t| t.kind == TokenKind::Word)
+                .map(|t| t.text(text).to_string()),
+        );
     };
     let mut changed = false;
     for section in &mut tree.sections {
@@ -490,9 +600,13 @@ fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, l
                 decls.retain(|(name, sort)| keep(name, &[sort], &within, lost, &mut changed))
             }
             Section::Actions(decls) => {
-                decls.retain(|(name, sorts)| keep(name, &sorts.iter().collect::<Vec<_>>(), &within, lost, &mut changed));
+                decls.retain(|(name, sorts)| {
+                    keep(name, &sorts.iter().collect::<Vec<_>>(), &within, lost, &mut changed)
+                });
             }
-            Section::Globals(decls) => decls.retain(|d| keep(&d.name, &[&d.sort], &within, lost, &mut changed)),
+            Section::Globals(decls) => {
+                decls.retain(|d| keep(&d.name, &[&d.sort], &within, lost, &mut changed))
+            }
             Section::Equations(vars, equations) => {
                 if vars.iter().any(|v| within(v.name.span.to(v.sort.span))) {
                     vars.clear();
@@ -507,7 +621,9 @@ fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, l
                 if within(e.body.span) && e.body.kind != ProcessKind::Delta {
                     e.body = delta();
                     changed = true;
-                } else if within(e.params.iter().fold(e.name.span, |s, p| s.to(p.name.span).to(p.sort.span))) {
+                } else if within(
+                    e.params.iter().fold(e.name.span, |s, p| s.to(p.name.span).to(p.sort.span)),
+                ) {
                     lost.names.insert(e.name.kind.clone());
                     changed = true;
                     return false;
@@ -529,7 +645,13 @@ fn neutralise(tree: &mut Specification, at: Option<Span>, sources: &SourceMap, l
 }
 
 /// Whether a declaration stays; one that has the error is lost.
-fn keep(name: &ast::Ident, sorts: &[&ast::Sort], within: &dyn Fn(Span) -> bool, lost: &mut Lost, changed: &mut bool) -> bool {
+fn keep(
+    name: &ast::Ident,
+    sorts: &[&ast::Sort],
+    within: &dyn Fn(Span) -> bool,
+    lost: &mut Lost,
+    changed: &mut bool,
+) -> bool {
     let out = within(sorts.iter().fold(name.span, |s, sort| s.to(sort.span)));
     if out {
         lost.names.insert(name.kind.clone());

@@ -1,6 +1,7 @@
 //! Semantic colours and folds of a text, by its words and what they mean.
 //!
-//! Invariant: coloured tokens are ascending, do not overlap, and stay within a line each, as the protocol wants them.
+//! Invariant: coloured tokens are ascending, do not overlap, and stay within a line each, as the
+//! protocol wants them.
 
 use crate::analysis::{Analysis, Name};
 use crate::kinds::Kind;
@@ -33,10 +34,18 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let text = &analysis.text;
     let lines = Lines::new(text);
-    let model = if analysis.formula { workspace.model_of(path).and_then(|m| workspace.complete(&m)) } else { None };
+    let model = if analysis.formula {
+        workspace.model_of(path).and_then(|m| workspace.complete(&m))
+    } else {
+        None
+    };
     let kind_of = |name: &Name| {
         let own = analysis.declarations.iter().find(|d| d.key == name.key);
-        let declared = own.or_else(|| model.as_ref().and_then(|m| m.declarations.iter().find(|d| d.key == name.key))).map(|d| d.kind);
+        let declared = own
+            .or_else(|| {
+                model.as_ref().and_then(|m| m.declarations.iter().find(|d| d.key == name.key))
+            })
+            .map(|d| d.kind);
         declared.or_else(|| analysis.thing(&name.key).map(|t| t.kind))
     };
     let mut kinds = std::collections::HashMap::new();
@@ -47,16 +56,33 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
             TokenKind::Number => "number",
             TokenKind::Text => "string",
             TokenKind::Value | TokenKind::Directive => "macro",
-            TokenKind::Sign if matches!(token.text(text), "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":") => continue,
+            TokenKind::Sign
+                if matches!(
+                    token.text(text),
+                    "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | ":"
+                ) =>
+            {
+                continue;
+            }
             TokenKind::Sign => "operator",
             TokenKind::Unknown => continue,
             TokenKind::Word if analysis.keywords.contains(&token.text(text)) => "keyword",
-            TokenKind::Word if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) => "type",
-            TokenKind::Word if analysis.lexicon.is_none() && tokens::is_reserved(token.text(text)) => "keyword",
+            TokenKind::Word
+                if analysis.lexicon.is_none() && tokens::SORTS.contains(&token.text(text)) =>
+            {
+                "type"
+            }
+            TokenKind::Word
+                if analysis.lexicon.is_none() && tokens::is_reserved(token.text(text)) =>
+            {
+                "keyword"
+            }
             TokenKind::Word => {
                 let Some(name) = analysis.name_at(token.range.start) else { continue };
                 match kinds.entry(name.key.clone()).or_insert_with(|| kind_of(name)) {
-                    Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => "parameter",
+                    Some(Kind::Variable) if matches!(name.key, Key::ProcessParameter(..)) => {
+                        "parameter"
+                    }
                     Some(kind) => kind.colour(),
                     None if tokens_before_args(&analysis, token) => "function",
                     None => continue,
@@ -64,7 +90,9 @@ pub(crate) fn colours(workspace: &Workspace, path: &Path) -> Option<Value> {
             }
         };
         let Some(number) = COLOURS.iter().position(|c| *c == colour) else { continue };
-        let declares = analysis.name_at(token.range.start).is_some_and(|n| n.declares && n.range == token.range);
+        let declares = analysis
+            .name_at(token.range.start)
+            .is_some_and(|n| n.declares && n.range == token.range);
         // A comment of several lines is a token in each of them.
         let mut at = token.range.start;
         for part in token.text(text).split_inclusive('\n') {
@@ -96,9 +124,14 @@ pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
     let mut section: Option<usize> = None;
     // Another front end says what its declarations are.
     let sections = if analysis.lexicon.is_none() { &SECTIONS[..] } else { &[] };
-    let wholes = analysis.declarations.iter().map(|d| &d.whole).chain(analysis.parts.iter().map(|p| &p.1));
+    let wholes =
+        analysis.declarations.iter().map(|d| &d.whole).chain(analysis.parts.iter().map(|p| &p.1));
     if analysis.lexicon.is_some() {
-        folds.extend(wholes.filter(|w| !w.is_empty()).map(|w| (line(w.start), line(w.end.max(1) - 1), "region")));
+        folds.extend(
+            wholes
+                .filter(|w| !w.is_empty())
+                .map(|w| (line(w.start), line(w.end.max(1) - 1), "region")),
+        );
     }
     let mut brackets: Vec<usize> = Vec::new();
     let mut comment: Option<(usize, usize)> = None;
@@ -126,14 +159,26 @@ pub(crate) fn folding(workspace: &Workspace, path: &Path) -> Option<Value> {
                 section = Some(at);
             }
             "(" | "[" | "{" => brackets.push(at),
-            ")" | "]" | "}" => folds.extend(brackets.pop().map(|from| (from, at.saturating_sub(1), "region"))),
+            ")" | "]" | "}" => {
+                folds.extend(brackets.pop().map(|from| (from, at.saturating_sub(1), "region")))
+            }
             _ => {}
         }
         last = line(token.range.end);
     }
-    folds.extend(section.map(|s| (s, last, "region")).into_iter().chain(comment.map(|(from, to)| (from, to, "comment"))));
+    folds.extend(
+        section
+            .map(|s| (s, last, "region"))
+            .into_iter()
+            .chain(comment.map(|(from, to)| (from, to, "comment"))),
+    );
     folds.retain(|f| f.1 > f.0);
     folds.sort();
     folds.dedup_by_key(|f| (f.0, f.2));
-    Some(folds.into_iter().map(|(from, to, kind)| json!({ "startLine": from, "endLine": to, "kind": kind })).collect())
+    Some(
+        folds
+            .into_iter()
+            .map(|(from, to, kind)| json!({ "startLine": from, "endLine": to, "kind": kind }))
+            .collect(),
+    )
 }

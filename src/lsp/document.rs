@@ -1,9 +1,12 @@
-//! A document that the client has open: its text, changed by the client's edits in the order of their versions.
+//! A document that the client has open: its text, changed by the client's edits in the order of
+//! their versions.
 //!
-//! In: changes with versions. Out: the text after all of them. The protocol promises that changes come in order, but Helix (seen with 25.01) writes what is typed
-//! fast in any order. So the last [`KEPT`] changes can be taken back: a change with a version below that of one that came earlier goes before it.
-//! Cost: a change costs the text, one out of order costs as many as come after it. Invariant: the text depends on the set of changes, not on their order, if no change
-//! comes more than `KEPT` too late.
+//! In: changes with versions. Out: the text after all of them. The protocol promises that changes
+//! come in order, but Helix (seen with 25.01) writes what is typed fast in any order. So the last
+//! [`KEPT`] changes can be taken back: a change with a version below that of one that came earlier
+//! goes before it. Cost: a change costs the text, one out of order costs as many as come after it.
+//! Invariant: the text depends on the set of changes, not on their order, if no change comes more
+//! than `KEPT` too late.
 
 use crate::positions::Lines;
 use serde_json::Value;
@@ -87,10 +90,13 @@ mod tests {
     use serde_json::json;
 
     fn edit(line: u32, from: u32, to: u32, text: &str) -> Vec<Value> {
-        vec![json!({ "range": { "start": { "line": line, "character": from }, "end": { "line": line, "character": to } }, "text": text })]
+        vec![
+            json!({ "range": { "start": { "line": line, "character": from }, "end": { "line": line, "character": to } }, "text": text }),
+        ]
     }
 
-    /// What is typed with an editor that closes parentheses, in the order in which it was seen to come.
+    /// What is typed with an editor that closes parentheses, in the order in which it was seen to
+    /// come.
     #[test]
     fn changes_are_sorted_by_their_versions() {
         let typed: Vec<(i64, Vec<Value>)> = vec![
@@ -101,7 +107,9 @@ mod tests {
             (5, edit(0, 9, 9, "()")),
             (6, [edit(0, 10, 10, "d"), edit(1, 0, 0, "% end")].concat()),
         ];
-        for order in [[0, 1, 2, 3, 4, 5], [0, 4, 5, 1, 2, 3], [5, 4, 3, 2, 1, 0], [1, 0, 3, 2, 5, 4]] {
+        for order in
+            [[0, 1, 2, 3, 4, 5], [0, 4, 5, 1, 2, 3], [5, 4, 3, 2, 1, 0], [1, 0, 3, 2, 5, 4]]
+        {
             let mut open = Open::new("file:///m.mcrl2".into(), "act a;\n".into(), 0);
             order.iter().for_each(|i| open.change(Some(typed[*i].0), typed[*i].1.clone()));
             assert_eq!((open.text.as_str(), open.version), ("init Bé𝔽(d);\n% end", 6), "{order:?}");

@@ -1,6 +1,8 @@
-//! What a client asks about a place in a text: hover, definition, references, completion, outline, colours, folding, lenses, quick fixes.
+//! What a client asks about a place in a text: hover, definition, references, completion, outline,
+//! colours, folding, lenses, quick fixes.
 //!
-//! Each is a function of the workspace, a path and an offset, and gives JSON as the protocol (3.17) has it, or `null`.
+//! Each is a function of the workspace, a path and an offset, and gives JSON as the protocol (3.17)
+//! has it, or `null`.
 
 use crate::analysis::{Analysis, Declaration, Problem};
 use crate::names::{Key, Kind};
@@ -14,8 +16,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Where names with a key are: the file itself, and if other files may use it those that belong to it.
-pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>)> {
+/// Where names with a key are: the file itself, and if other files may use it those that belong to
+/// it.
+pub(crate) fn files_with(
+    workspace: &Workspace,
+    path: &Path,
+    key: &Key,
+) -> Vec<(PathBuf, Rc<Analysis>)> {
     let Some(own) = workspace.complete(path) else { return Vec::new() };
     if let Key::Placed(..) = key {
         return plugged::files_with(workspace, path, key);
@@ -24,7 +31,11 @@ pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(
         return vec![(path.to_path_buf(), own)];
     }
     // What a formula declares itself and its model does not is its own.
-    let model = if own.formula { workspace.model_of(path).filter(|m| declares(workspace, m, key)) } else { Some(path.to_path_buf()) };
+    let model = if own.formula {
+        workspace.model_of(path).filter(|m| declares(workspace, m, key))
+    } else {
+        Some(path.to_path_buf())
+    };
     let Some(model) = model else { return vec![(path.to_path_buf(), own)] };
     let mut paths = vec![model.clone()];
     paths.extend(workspace.formulas_of(&model));
@@ -39,12 +50,19 @@ fn declares(workspace: &Workspace, path: &Path, key: &Key) -> bool {
 }
 
 /// The declarations of a key, in the file or else in its model.
-fn declarations(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>, Declaration)> {
+fn declarations(
+    workspace: &Workspace,
+    path: &Path,
+    key: &Key,
+) -> Vec<(PathBuf, Rc<Analysis>, Declaration)> {
     let mut found = Vec::new();
-    let model = workspace.model_of(path).filter(|_| key.is_shared() && workspace.analysis(path).is_some_and(|a| a.formula));
+    let model = workspace
+        .model_of(path)
+        .filter(|_| key.is_shared() && workspace.analysis(path).is_some_and(|a| a.formula));
     for file in [Some(path.to_path_buf()), model].into_iter().flatten() {
         let Some(analysis) = workspace.complete(&file) else { continue };
-        let own = analysis.declarations.iter().filter(|d| d.key == *key).cloned().collect::<Vec<_>>();
+        let own =
+            analysis.declarations.iter().filter(|d| d.key == *key).cloned().collect::<Vec<_>>();
         found.extend(own.into_iter().map(|d| (file.clone(), analysis.clone(), d)));
         if !found.is_empty() {
             break;
@@ -53,7 +71,12 @@ fn declarations(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, 
     found
 }
 
-fn location(workspace: &Workspace, path: &Path, analysis: &Analysis, range: &Range<usize>) -> Value {
+fn location(
+    workspace: &Workspace,
+    path: &Path,
+    analysis: &Analysis,
+    range: &Range<usize>,
+) -> Value {
     json!({ "uri": workspace.uri(path), "range": Lines::new(&analysis.text).range(&analysis.text, range) })
 }
 
@@ -66,12 +89,19 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
     let mut parts: Vec<String> = Vec::new();
     for (_, of, declaration) in declarations(workspace, path, &name.key) {
         let word = match (declaration.kind, &declaration.key) {
-            (Kind::Variable, Key::ProcessParameter(process, _)) => format!("parameter of {process}:"),
+            (Kind::Variable, Key::ProcessParameter(process, _)) => {
+                format!("parameter of {process}:")
+            }
             (Kind::Parameter, _) => "$param".to_string(),
             (kind, _) => kind.word().to_string(),
         };
-        let mut part = format!("```mcrl2\n{word} {}{}\n```", declaration.name, declaration.signature);
-        if let Some(param) = of.params.iter().find(|p| declaration.kind == Kind::Parameter && p.name == declaration.name) {
+        let mut part =
+            format!("```mcrl2\n{word} {}{}\n```", declaration.name, declaration.signature);
+        if let Some(param) = of
+            .params
+            .iter()
+            .find(|p| declaration.kind == Kind::Parameter && p.name == declaration.name)
+        {
             part += &format!("\nvalue: `{}`", param.value);
         }
         let comment = of.comment(&declaration);
@@ -86,7 +116,10 @@ pub(crate) fn hover(workspace: &Workspace, path: &Path, offset: usize) -> Option
     if parts.len() != 1
         && let Some(sort) = crate::typed::sort_at(&analysis, &name.range)
     {
-        parts.insert(0, format!("```mcrl2\n{}: {sort}\n```", range_text(&analysis.text, &name.range)));
+        parts.insert(
+            0,
+            format!("```mcrl2\n{}: {sort}\n```", range_text(&analysis.text, &name.range)),
+        );
     }
     if parts.is_empty() {
         return None;
@@ -106,13 +139,20 @@ pub(crate) fn definition(workspace: &Workspace, path: &Path, offset: usize) -> O
         let places = of.names.iter().filter(|n| n.key == name.key && n.declares);
         return Some(places.map(|n| location(workspace, file, &of, &n.range)).collect());
     }
-    let mut places: Vec<Value> =
-        declarations(workspace, path, &name.key).iter().map(|(file, of, d)| location(workspace, file, of, &d.range)).collect();
+    let mut places: Vec<Value> = declarations(workspace, path, &name.key)
+        .iter()
+        .map(|(file, of, d)| location(workspace, file, of, &d.range))
+        .collect();
     places.dedup();
     Some(Value::Array(places))
 }
 
-pub(crate) fn references(workspace: &Workspace, path: &Path, offset: usize, with_declaration: bool) -> Option<Value> {
+pub(crate) fn references(
+    workspace: &Workspace,
+    path: &Path,
+    offset: usize,
+    with_declaration: bool,
+) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let key = analysis.name_at(offset)?.key.clone();
     let mut places = Vec::new();
@@ -128,20 +168,27 @@ pub(crate) fn highlights(workspace: &Workspace, path: &Path, offset: usize) -> O
     let analysis = workspace.complete(path)?;
     let key = analysis.name_at(offset)?.key.clone();
     let lines = Lines::new(&analysis.text);
-    let places = analysis.names.iter().filter(|n| n.key == key).map(|n| json!({ "range": lines.range(&analysis.text, &n.range) }));
+    let places = analysis
+        .names
+        .iter()
+        .filter(|n| n.key == key)
+        .map(|n| json!({ "range": lines.range(&analysis.text, &n.range) }));
     Some(places.collect())
 }
 
 /// Functions of the language that are no operators.
 const FUNCTIONS: [&str; 22] = [
-    "abs", "ceil", "count", "exp", "floor", "head", "if", "max", "min", "pick", "pred", "rhead", "round", "rtail", "sqrt", "succ", "tail",
-    "Int2Nat", "Int2Pos", "Nat2Pos", "Bag2Set", "Set2Bag",
+    "abs", "ceil", "count", "exp", "floor", "head", "if", "max", "min", "pick", "pred", "rhead",
+    "round", "rtail", "sqrt", "succ", "tail", "Int2Nat", "Int2Pos", "Nat2Pos", "Bag2Set",
+    "Set2Bag",
 ];
 
 pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> Option<Value> {
     let analysis = workspace.complete(path)?;
     let text = &analysis.text;
-    let start = text[..offset].rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '\'').map_or(0, |i| i + 1);
+    let start = text[..offset]
+        .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '\'')
+        .map_or(0, |i| i + 1);
     let start = (start..=offset).find(|i| text.is_char_boundary(*i)).unwrap_or(offset);
     if text[..start].ends_with('$') && !analysis.formula {
         let snippets = [
@@ -154,7 +201,11 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
         return Some(items.into_iter().collect());
     }
     // In a comment there is nothing to complete.
-    if analysis.tokens.iter().any(|t| t.kind == TokenKind::Comment && t.range.start < offset && offset <= t.range.end) {
+    if analysis
+        .tokens
+        .iter()
+        .any(|t| t.kind == TokenKind::Comment && t.range.start < offset && offset <= t.range.end)
+    {
         return Some(json!([]));
     }
     if analysis.lexicon.is_some() {
@@ -164,7 +215,8 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
     let mut add = |of: &Analysis, own: bool| {
         for d in &of.declarations {
             let local = matches!(d.key, Key::Local(_) | Key::ProcessParameter(..));
-            let shown = if local { own && is_near(of, d, offset) } else { own || d.key.is_shared() };
+            let shown =
+                if local { own && is_near(of, d, offset) } else { own || d.key.is_shared() };
             if !shown || d.kind == Kind::Parameter {
                 continue;
             }
@@ -185,18 +237,28 @@ pub(crate) fn completion(workspace: &Workspace, path: &Path, offset: usize) -> O
         add(&model, false);
     }
     let mut items: Vec<Value> = items.into_iter().map(|i| i.1).collect();
-    items.extend(tokens::reserved_words().map(|w| json!({ "label": w, "kind": 14, "sortText": format!("2{w}") })));
-    items.extend(FUNCTIONS.iter().map(|w| json!({ "label": w, "kind": 3, "detail": "built in", "sortText": format!("2{w}") })));
+    items.extend(
+        tokens::reserved_words()
+            .map(|w| json!({ "label": w, "kind": 14, "sortText": format!("2{w}") })),
+    );
+    items.extend(FUNCTIONS.iter().map(
+        |w| json!({ "label": w, "kind": 3, "detail": "built in", "sortText": format!("2{w}") }),
+    ));
     Some(Value::Array(items))
 }
 
-/// Whether a variable may be in scope at an offset: both are in one declaration, or in one section of equations.
+/// Whether a variable may be in scope at an offset: both are in one declaration, or in one section
+/// of equations.
 fn is_near(analysis: &Analysis, declaration: &Declaration, offset: usize) -> bool {
     let (from, to) = (declaration.range.start.min(offset), declaration.range.start.max(offset));
     let between = || analysis.tokens.iter().filter(|t| t.range.start >= from && t.range.end <= to);
-    let section = |words: &[&str]| between().any(|t| t.kind == TokenKind::Word && words.contains(&t.text(&analysis.text)));
+    let section = |words: &[&str]| {
+        between().any(|t| t.kind == TokenKind::Word && words.contains(&t.text(&analysis.text)))
+    };
     let crossed = between().any(|t| t.is_sign(&analysis.text, ";"));
-    let equations = !section(&["sort", "cons", "map", "var", "glob", "act", "proc", "init", "form"]) && section(&["eqn"]);
+    let equations =
+        !section(&["sort", "cons", "map", "var", "glob", "act", "proc", "init", "form"])
+            && section(&["eqn"]);
     declaration.range.start <= offset && (!crossed && !section(&SECTIONS) || equations)
 }
 
@@ -204,7 +266,11 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let (text, lines) = (&analysis.text, Lines::new(&analysis.text));
     let mut out: Vec<(Range<usize>, Value)> = Vec::new();
-    for d in analysis.declarations.iter().filter(|d| analysis.thing(&d.key).is_none_or(|t| t.is_outlined())) {
+    for d in analysis
+        .declarations
+        .iter()
+        .filter(|d| analysis.thing(&d.key).is_none_or(|t| t.is_outlined()))
+    {
         let Some(kind) = d.kind.symbol() else { continue };
         let whole = d.whole.start.min(d.range.start)..d.whole.end.max(d.range.end);
         let symbol = json!({
@@ -213,8 +279,10 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
         });
         match out.last_mut() {
             Some((outer, parent))
-                if matches!(d.kind, Kind::Constructor | Kind::Of(Role::Constructor | Role::Function))
-                    && outer.start <= whole.start
+                if matches!(
+                    d.kind,
+                    Kind::Constructor | Kind::Of(Role::Constructor | Role::Function)
+                ) && outer.start <= whole.start
                     && whole.end <= outer.end =>
             {
                 if let Some(children) = parent["children"].as_array_mut() {
@@ -224,12 +292,17 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
             _ => out.push((whole, symbol)),
         }
     }
-    let init = analysis
-        .tokens
-        .iter()
-        .position(|t| analysis.lexicon.is_none() && t.kind == TokenKind::Word && matches!(t.text(text), "init" | "form"));
+    let init = analysis.tokens.iter().position(|t| {
+        analysis.lexicon.is_none()
+            && t.kind == TokenKind::Word
+            && matches!(t.text(text), "init" | "form")
+    });
     if let Some(i) = init {
-        let end = analysis.tokens[i..].iter().find(|t| t.is_sign(text, ";")).or(analysis.tokens.last()).map_or(text.len(), |t| t.range.end);
+        let end = analysis.tokens[i..]
+            .iter()
+            .find(|t| t.is_sign(text, ";"))
+            .or(analysis.tokens.last())
+            .map_or(text.len(), |t| t.range.end);
         let range = &analysis.tokens[i].range;
         out.push((range.start..end, json!({
             "name": range_text(text, range), "kind": 3, "range": lines.range(text, &(range.start..end)), "selectionRange": lines.range(text, range),
@@ -237,7 +310,10 @@ pub(crate) fn symbols(workspace: &Workspace, path: &Path) -> Option<Value> {
     }
     for (name, range) in &analysis.parts {
         let place = lines.range(text, range);
-        out.push((range.clone(), json!({ "name": name, "kind": 3, "range": place, "selectionRange": place })));
+        out.push((
+            range.clone(),
+            json!({ "name": name, "kind": 3, "range": place, "selectionRange": place }),
+        ));
     }
     out.sort_by_key(|s| s.0.start);
     Some(out.into_iter().map(|s| s.1).collect())
@@ -247,15 +323,20 @@ fn range_text<'a>(text: &'a str, range: &Range<usize>) -> &'a str {
     text.get(range.clone()).unwrap_or("")
 }
 
-/// Commands that the client may run beside a text. Each is the client's `mu-check.run` with the arguments of a command line and the folder to run
-/// it in.
+/// Commands that the client may run beside a text. Each is the client's `mu-check.run` with the
+/// arguments of a command line and the folder to run it in.
 pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
     let file = path.to_string_lossy().into_owned();
     let folder = path.parent().map(|p| p.to_string_lossy().into_owned());
-    let at =
-        |word: &str| analysis.tokens.iter().find(|t| t.kind == TokenKind::Word && t.text(&analysis.text) == word).map(|t| t.range.clone());
+    let at = |word: &str| {
+        analysis
+            .tokens
+            .iter()
+            .find(|t| t.kind == TokenKind::Word && t.text(&analysis.text) == word)
+            .map(|t| t.range.clone())
+    };
     let lens = |range: &Range<usize>, title: String, arguments: Vec<String>| {
         json!({
             "range": lines.range(&analysis.text, range),
@@ -267,44 +348,70 @@ pub(crate) fn lenses(workspace: &Workspace, path: &Path) -> Option<Value> {
         let model = workspace.model_of(path)?.to_string_lossy().into_owned();
         let first = analysis.tokens.iter().find(|t| t.kind != TokenKind::Comment)?.range.clone();
         let range = at("form").unwrap_or(first);
-        let name = Path::new(&model).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = Path::new(&model)
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let picture = path.with_extension("svg").to_string_lossy().into_owned();
         return Some(json!([
             lens(&range, format!("check on {name}"), words(&["check", &model, &file])),
-            lens(&range, "draw evidence".into(), words(&["check", &model, &file, "--evidence", &picture])),
+            lens(
+                &range,
+                "draw evidence".into(),
+                words(&["check", &model, &file, "--evidence", &picture])
+            ),
         ]));
     }
     if analysis.lexicon.is_some() {
         return None;
     }
     let range = at("init")?;
-    let mut all =
-        vec![lens(&range, "explore".into(), words(&["explore", &file])), lens(&range, "simulate".into(), words(&["simulate", &file]))];
-    let formulas: Vec<String> = workspace.formulas_of(path).iter().map(|f| f.to_string_lossy().into_owned()).collect();
+    let mut all = vec![
+        lens(&range, "explore".into(), words(&["explore", &file])),
+        lens(&range, "simulate".into(), words(&["simulate", &file])),
+    ];
+    let formulas: Vec<String> =
+        workspace.formulas_of(path).iter().map(|f| f.to_string_lossy().into_owned()).collect();
     if !formulas.is_empty() {
-        let title = if formulas.len() == 1 { "check 1 formula".into() } else { format!("check {} formulas", formulas.len()) };
-        all.push(lens(&range, title, words(&["check", &file]).into_iter().chain(formulas).collect()));
+        let title = if formulas.len() == 1 {
+            "check 1 formula".into()
+        } else {
+            format!("check {} formulas", formulas.len())
+        };
+        all.push(lens(
+            &range,
+            title,
+            words(&["check", &file]).into_iter().chain(formulas).collect(),
+        ));
     }
     Some(Value::Array(all))
 }
 
-/// Quick fixes: what the notes of the errors in a range say to write; if there are none in it, of those in its lines, since a cursor is at the end of what was typed.
+/// Quick fixes: what the notes of the errors in a range say to write; if there are none in it, of
+/// those in its lines, since a cursor is at the end of what was typed.
 pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) -> Option<Value> {
     let analysis = workspace.analysis(path)?;
     let lines = Lines::new(&analysis.text);
     let uri = workspace.uri(path);
     let mut out = Vec::new();
-    let within = |p: &Problem, range: &Range<usize>| p.range.start <= range.end && range.start <= p.range.end;
+    let within = |p: &Problem, range: &Range<usize>| {
+        p.range.start <= range.end && range.start <= p.range.end
+    };
     let start = analysis.text[..range.start].rfind('\n').map_or(0, |i| i + 1);
     let end = analysis.text[range.end..].find('\n').map_or(analysis.text.len(), |i| range.end + i);
-    let near = if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
+    let near =
+        if analysis.problems.iter().any(|p| within(p, range)) { range.clone() } else { start..end };
     for problem in analysis.problems.iter().filter(|p| within(p, &near)) {
         let found = replacements(&analysis, problem);
         // What an editor may do without asking which.
         let only = found.len() == 1;
         for (place, text) in found {
             let old = range_text(&analysis.text, &place);
-            let title = if old.is_empty() { format!("insert `{text}`") } else { format!("replace `{old}` by `{text}`") };
+            let title = if old.is_empty() {
+                format!("insert `{text}`")
+            } else {
+                format!("replace `{old}` by `{text}`")
+            };
             let edit = json!({ "range": lines.range(&analysis.text, &place), "newText": text });
             out.push(json!({
                 "title": title, "kind": "quickfix", "isPreferred": only, "edit": { "changes": { uri.clone(): [edit] } },
@@ -318,11 +425,18 @@ pub(crate) fn fixes(workspace: &Workspace, path: &Path, range: &Range<usize>) ->
 fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, String)> {
     let text = &analysis.text;
     let here = range_text(text, &problem.range);
-    let quoted = |s: &str| s.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<String>>();
+    let quoted =
+        |s: &str| s.split('`').skip(1).step_by(2).map(String::from).collect::<Vec<String>>();
     let offending = quoted(&problem.message).into_iter().next().unwrap_or_default();
     let word = problem.range.start..problem.range.start + offending.len();
     let is_there = !offending.is_empty() && range_text(text, &word) == offending;
-    let before = || analysis.tokens.iter().rev().find(|t| t.range.end <= problem.range.start && t.kind != TokenKind::Comment);
+    let before = || {
+        analysis
+            .tokens
+            .iter()
+            .rev()
+            .find(|t| t.range.end <= problem.range.start && t.kind != TokenKind::Comment)
+    };
     let mut out = Vec::new();
     for note in &problem.notes {
         if let Some(names) = note.strip_prefix("similar names: ")
@@ -332,8 +446,13 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
         } else if note.contains("is written `val(") && is_there && tokens::is_name(here) {
             out.push((word.clone(), format!("val({offending})")));
         } else if note.contains("is an action: `<") && is_there {
-            out.extend([(word.clone(), format!("<{offending}>true")), (word.clone(), format!("[{offending}]false"))]);
-        } else if let ("&" | "|", Some(sign)) = (offending.as_str(), note.split(" is written ").nth(1)) {
+            out.extend([
+                (word.clone(), format!("<{offending}>true")),
+                (word.clone(), format!("[{offending}]false")),
+            ]);
+        } else if let ("&" | "|", Some(sign)) =
+            (offending.as_str(), note.split(" is written ").nth(1))
+        {
             out.push((word.clone(), sign.trim_matches('`').to_string()));
         } else if note == "equality is written `==`" && is_there {
             out.push((word.clone(), "==".to_string()));
@@ -341,9 +460,12 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
             && matches!(sign, ";" | ")" | "]" | "}" | ":" | "=")
         {
             out.extend(before().map(|t| (t.range.end..t.range.end, sign.to_string())));
-        } else if note.starts_with("expected ") && note.contains("`;`") && (offending.is_empty() || SECTIONS.contains(&offending.as_str()))
+        } else if note.starts_with("expected ")
+            && note.contains("`;`")
+            && (offending.is_empty() || SECTIONS.contains(&offending.as_str()))
         {
-            // What was expected is a list, but what stands there begins the next declaration, or nothing does.
+            // What was expected is a list, but what stands there begins the next declaration, or
+            // nothing does.
             out.extend(before().map(|t| (t.range.end..t.range.end, ";".to_string())));
         } else if note.starts_with("the `") && note.ends_with("is not closed") {
             let close = match note.as_bytes().get(5) {
@@ -354,7 +476,8 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
             out.extend(before().map(|t| (t.range.end..t.range.end, close.to_string())));
         } else if note.contains("2")
             && note.contains("(…)` makes a ")
-            && let Some(function) = quoted(note).first().and_then(|f| f.strip_suffix("(…)").map(String::from))
+            && let Some(function) =
+                quoted(note).first().and_then(|f| f.strip_suffix("(…)").map(String::from))
         {
             out.push((problem.range.clone(), format!("{function}({here})")));
         }
@@ -362,7 +485,12 @@ fn replacements(analysis: &Analysis, problem: &Problem) -> Vec<(Range<usize>, St
     out
 }
 
-pub(crate) fn diagnostic(analysis: &Analysis, uri: &str, lines: &Lines, problem: &Problem) -> Value {
+pub(crate) fn diagnostic(
+    analysis: &Analysis,
+    uri: &str,
+    lines: &Lines,
+    problem: &Problem,
+) -> Value {
     let notes: String = problem.notes.iter().map(|n| format!("\n{n}")).collect();
     let related: Vec<Value> = problem
         .related

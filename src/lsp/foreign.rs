@@ -1,9 +1,13 @@
-//! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests, memory models, equation systems.
+//! Texts of other front ends: systems of any number of processes, x86 programs, litmus tests,
+//! memory models, equation systems.
 //!
-//! Their readers are layers that this one does not know; whoever starts the server hands them over ([`crate::Files::foreign`]), so that an error here is
-//! the command line's, word for word. A reader that tells what names mean ([`Naming`]) has all that specifications have (`plugged`). Where it does not, outline and
-//! colours are by words: a [`Lexicon`] says how comments look and after which words a name is declared; which words are reserved the reader says, or the
-//! lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are ascending and do not overlap.
+//! Their readers are layers that this one does not know; whoever starts the server hands them over
+//! ([`crate::Files::foreign`]), so that an error here is the command line's, word for word. A
+//! reader that tells what names mean ([`Naming`]) has all that specifications have (`plugged`).
+//! Where it does not, outline and colours are by words: a [`Lexicon`] says how comments look and
+//! after which words a name is declared; which words are reserved the reader says, or the
+//! lexicon where the reader knows them by their places only. Cost: linear. Invariant: tokens are
+//! ascending and do not overlap.
 
 use crate::analysis::{Analysis, Declaration, Name};
 use crate::names::{Key, Kind};
@@ -32,7 +36,8 @@ pub struct Read {
 pub struct Meaning {
     /// The names.
     pub naming: Naming,
-    /// The texts that they have places in. The name of a text that is included is that of a file beside.
+    /// The texts that they have places in. The name of a text that is included is that of a file
+    /// beside.
     pub sources: SourceMap,
     /// The text itself.
     pub source: SourceId,
@@ -54,7 +59,8 @@ pub(crate) struct Thing {
 }
 
 impl Thing {
-    /// Whether an outline shows it: what is declared for more than one declaration, and the places of a thread's code.
+    /// Whether an outline shows it: what is declared for more than one declaration, and the places
+    /// of a thread's code.
     pub(crate) fn is_outlined(&self) -> bool {
         self.scope.is_none() || matches!(self.kind, Kind::Of(Role::Claim | Role::Label))
     }
@@ -78,7 +84,15 @@ pub(crate) struct Lexicon {
 }
 
 const LEXICONS: [Lexicon; 5] = [
-    Lexicon { endings: &["cub"], line: &[], nested: true, keywords: &[], declares: &[], inside: "", includes: false },
+    Lexicon {
+        endings: &["cub"],
+        line: &[],
+        nested: true,
+        keywords: &[],
+        declares: &[],
+        inside: "",
+        includes: false,
+    },
     Lexicon {
         endings: &["asm"],
         line: &[";"],
@@ -108,16 +122,30 @@ const LEXICONS: [Lexicon; 5] = [
         inside: ".",
         includes: false,
     },
-    Lexicon { endings: &["cat"], line: &["//", "#"], nested: true, keywords: &[], declares: &[], inside: "'-.", includes: true },
+    Lexicon {
+        endings: &["cat"],
+        line: &["//", "#"],
+        nested: true,
+        keywords: &[],
+        declares: &[],
+        inside: "'-.",
+        includes: true,
+    },
     Lexicon {
         endings: &["pbes"],
         line: &["%"],
         nested: false,
         keywords: &[
-            "pbes", "mu", "nu", "init", "val", "forall", "exists", "true", "false", "sort", "cons", "map", "var", "eqn", "glob", "struct",
-            "lambda", "whr", "end", "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "in", "div", "mod",
+            "pbes", "mu", "nu", "init", "val", "forall", "exists", "true", "false", "sort", "cons",
+            "map", "var", "eqn", "glob", "struct", "lambda", "whr", "end", "Bool", "Pos", "Nat",
+            "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "in", "div", "mod",
         ],
-        declares: &[("mu", Kind::FixedPoint), ("nu", Kind::FixedPoint), ("sort", Kind::Sort), ("map", Kind::Mapping)],
+        declares: &[
+            ("mu", Kind::FixedPoint),
+            ("nu", Kind::FixedPoint),
+            ("sort", Kind::Sort),
+            ("map", Kind::Mapping),
+        ],
         inside: "'",
         includes: false,
     },
@@ -156,7 +184,8 @@ impl Lexicon {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at..];
-            let run = |fits: &dyn Fn(char) -> bool| rest.find(|c: char| !fits(c)).unwrap_or(rest.len());
+            let run =
+                |fits: &dyn Fn(char) -> bool| rest.find(|c: char| !fits(c)).unwrap_or(rest.len());
             let comment = self.comment(rest);
             let (kind, length) = match c {
                 c if c.is_whitespace() => {
@@ -167,7 +196,8 @@ impl Lexicon {
                 '"' => (TokenKind::Text, rest[1..].find('"').map_or(rest.len(), |n| n + 2)),
                 c if c.is_ascii_digit() => (TokenKind::Number, run(&|c| c.is_ascii_alphanumeric())),
                 c if c.is_alphabetic() || c == '_' => {
-                    let length = run(&|c| c.is_alphanumeric() || c == '_' || self.inside.contains(c));
+                    let length =
+                        run(&|c| c.is_alphanumeric() || c == '_' || self.inside.contains(c));
                     (TokenKind::Word, rest[..length].trim_end_matches(['-', '.']).len())
                 }
                 c => (TokenKind::Sign, c.len_utf8()),
@@ -181,28 +211,43 @@ impl Lexicon {
 
 impl Analysis {
     /// A text of another front end. `read`: what that says of it; nothing if nobody reads it here.
-    pub(crate) fn of_foreign(path: &Path, text: &str, lexicon: &'static Lexicon, read: Option<Read>) -> Self {
+    pub(crate) fn of_foreign(
+        path: &Path,
+        text: &str,
+        lexicon: &'static Lexicon,
+        read: Option<Read>,
+    ) -> Self {
         let tokens = lexicon.tokens(text);
         let mut analysis = Analysis::default();
-        (analysis.text, analysis.tokens, analysis.lexicon) = (text.to_string(), tokens, Some(lexicon));
+        (analysis.text, analysis.tokens, analysis.lexicon) =
+            (text.to_string(), tokens, Some(lexicon));
         analysis.keywords = [lexicon.keywords, read.as_ref().map_or(&[], |r| r.keywords)].concat();
         match read.as_ref().and_then(|r| r.meaning.as_ref()) {
             Some(meaning) => analysis.add_meaning(path, meaning),
             None => analysis.add_lexical(),
         }
         if let Some(Read { refused: Some(error), sources, .. }) = read {
-            let own = |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
+            let own =
+                |e: &Diagnostic| e.span.is_none_or(|s| sources.get(s.source).original == text);
             let error = if own(&error) {
                 error
             } else {
                 // The place is in a file that this one includes.
-                let place = error.span.map(|s| (sources.get(s.source).name.clone(), sources.line_column(s)));
-                let message =
-                    place.map_or(error.message.clone(), |(name, (line, column))| format!("{name}:{line}:{column}: {}", error.message));
+                let place = error
+                    .span
+                    .map(|s| (sources.get(s.source).name.clone(), sources.line_column(s)));
+                let message = place.map_or(error.message.clone(), |(name, (line, column))| {
+                    format!("{name}:{line}:{column}: {}", error.message)
+                });
                 Diagnostic { span: None, related: Vec::new(), message, ..error }
             };
             let error = Diagnostic {
-                related: error.related.iter().filter(|r| sources.get(r.0.source).original == text).cloned().collect(),
+                related: error
+                    .related
+                    .iter()
+                    .filter(|r| sources.get(r.0.source).original == text)
+                    .cloned()
+                    .collect(),
                 ..error
             };
             analysis.report(&error, &sources);
@@ -216,37 +261,77 @@ impl Analysis {
     }
 
     /// Names as the reader tells them.
-    fn add_meaning(&mut self, path: &Path, Meaning { naming, sources, source, included }: &Meaning) {
+    fn add_meaning(
+        &mut self,
+        path: &Path,
+        Meaning { naming, sources, source, included }: &Meaning,
+    ) {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let own: Rc<Path> = Rc::from(path);
-        let file =
-            |span: Span| if span.source == *source { own.clone() } else { Rc::from(normal(&folder.join(&sources.get(span.source).name))) };
-        self.included = included.iter().map(|(name, text)| (normal(&folder.join(name)), text.clone())).collect();
+        let file = |span: Span| {
+            if span.source == *source {
+                own.clone()
+            } else {
+                Rc::from(normal(&folder.join(&sources.get(span.source).name)))
+            }
+        };
+        self.included = included
+            .iter()
+            .map(|(name, text)| (normal(&folder.join(name)), text.clone()))
+            .collect();
         let range = |span: Span| span.start as usize..span.end as usize;
         let key_of = |of: usize| match &naming.bindings[of] {
             b if b.place.is_none() => Key::Given(b.name.clone()),
-            b => b.place.map_or_else(|| Key::Given(b.name.clone()), |p| Key::Placed(file(p), p.start as usize)),
+            b => b.place.map_or_else(
+                || Key::Given(b.name.clone()),
+                |p| Key::Placed(file(p), p.start as usize),
+            ),
         };
         for (of, b) in naming.bindings.iter().enumerate() {
             let scope = b.scope.filter(|s| s.source == *source).map(range);
             let (says, note) = (b.says.clone(), b.note.clone());
-            self.things.push(Thing { key: key_of(of), kind: Kind::Of(b.role), name: b.name.clone(), says, note, scope, fixed: b.fixed });
+            self.things.push(Thing {
+                key: key_of(of),
+                kind: Kind::Of(b.role),
+                name: b.name.clone(),
+                says,
+                note,
+                scope,
+                fixed: b.fixed,
+            });
         }
         for mention in naming.mentions.iter().filter(|m| m.place.source == *source) {
-            self.names.push(Name { range: range(mention.place), key: key_of(mention.of), declares: mention.declares, whole: true });
+            self.names.push(Name {
+                range: range(mention.place),
+                key: key_of(mention.of),
+                declares: mention.declares,
+                whole: true,
+            });
             let b = &naming.bindings[mention.of];
             if mention.declares && !self.declarations.iter().any(|d| d.key == key_of(mention.of)) {
                 let (key, kind, whole) = (key_of(mention.of), Kind::Of(b.role), range(b.whole));
-                let declaration =
-                    Declaration { key, kind, name: b.name.clone(), range: range(mention.place), whole, signature: b.says.clone() };
+                let declaration = Declaration {
+                    key,
+                    kind,
+                    name: b.name.clone(),
+                    range: range(mention.place),
+                    whole,
+                    signature: b.says.clone(),
+                };
                 self.declarations.push(declaration);
             }
         }
-        self.parts = naming.parts.iter().filter(|p| p.1.source == *source).map(|p| (p.0.clone(), range(p.1))).collect();
+        self.parts = naming
+            .parts
+            .iter()
+            .filter(|p| p.1.source == *source)
+            .map(|p| (p.0.clone(), range(p.1)))
+            .collect();
         self.order();
     }
 
-    /// The comment of a declaration: behind it on its line, else those that end on the line above it.
+    /// The comment of a declaration: behind it on its line, else those that end on the line above
+    /// it.
     pub(crate) fn comment_near(&self, declaration: &Declaration) -> String {
         let Some(lexicon) = self.lexicon else { return String::new() };
         let of = |t: &Token| {
@@ -258,8 +343,12 @@ impl Analysis {
         let comments = || self.tokens.iter().filter(|t| t.kind == TokenKind::Comment);
         let start = declaration.whole.start.min(declaration.range.start);
         let between = |from: usize, to: usize| self.text.get(from..to).unwrap_or("x");
-        let end = self.text[declaration.range.end..].find('\n').map_or(self.text.len(), |i| declaration.range.end + i);
-        if let Some(token) = comments().find(|t| (declaration.range.end..end).contains(&t.range.start)) {
+        let end = self.text[declaration.range.end..]
+            .find('\n')
+            .map_or(self.text.len(), |i| declaration.range.end + i);
+        if let Some(token) =
+            comments().find(|t| (declaration.range.end..end).contains(&t.range.start))
+        {
             return of(token);
         }
         let (mut at, mut found) = (start, Vec::new());
@@ -288,22 +377,36 @@ impl Analysis {
     /// Declarations by the words before them.
     fn add_lexical(&mut self) {
         let Some(lexicon) = self.lexicon else { return };
-        let words: Vec<&Token> = self.tokens.iter().filter(|t| t.kind != TokenKind::Comment).collect();
+        let words: Vec<&Token> =
+            self.tokens.iter().filter(|t| t.kind != TokenKind::Comment).collect();
         let is_keyword = |t: &Token| self.keywords.contains(&t.text(&self.text));
         let mut found: Vec<(Kind, Token)> = Vec::new();
         for (i, token) in words.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(&self.text);
             if let Some((_, kind)) = lexicon.declares.iter().find(|(w, _)| *w == word) {
                 let next = words[i + 1..].iter().find(|t| !is_keyword(t));
-                found.extend(next.filter(|t| t.kind == TokenKind::Word).map(|t| (*kind, (*t).clone())));
+                found.extend(
+                    next.filter(|t| t.kind == TokenKind::Word).map(|t| (*kind, (*t).clone())),
+                );
             }
         }
         for (kind, token) in found {
             let name = token.text(&self.text).to_string();
             let key = Key::Local(token.range.start);
-            self.names.push(Name { range: token.range.clone(), key: key.clone(), declares: true, whole: true });
-            let declaration =
-                Declaration { key, kind, name, range: token.range.clone(), whole: token.range.clone(), signature: String::new() };
+            self.names.push(Name {
+                range: token.range.clone(),
+                key: key.clone(),
+                declares: true,
+                whole: true,
+            });
+            let declaration = Declaration {
+                key,
+                kind,
+                name,
+                range: token.range.clone(),
+                whole: token.range.clone(),
+                signature: String::new(),
+            };
             if !self.declarations.contains(&declaration) {
                 self.declarations.push(declaration);
             }
@@ -317,19 +420,27 @@ mod tests {
     use super::*;
 
     fn outline(name: &str, text: &str) -> (Vec<String>, usize) {
-        let read = Read { refused: None, sources: SourceMap::new(), keywords: &["rec"], meaning: None };
-        let analysis = Analysis::of_foreign(Path::new(name), text, Lexicon::of(Path::new(name)).unwrap(), Some(read));
+        let read =
+            Read { refused: None, sources: SourceMap::new(), keywords: &["rec"], meaning: None };
+        let analysis = Analysis::of_foreign(
+            Path::new(name),
+            text,
+            Lexicon::of(Path::new(name)).unwrap(),
+            Some(read),
+        );
         let comments = analysis.tokens.iter().filter(|t| t.kind == TokenKind::Comment).count();
         (analysis.declarations.iter().map(|d| d.name.clone()).collect(), comments)
     }
 
     #[test]
     fn outlines() {
-        let program =
-            "; a lock\nbegin shared_data\n x dd 0 ; one\nend shared_data\nbegin thread_code\nspin: mov eax, 1\n  jmp spin\nend thread_code";
+        let program = "; a lock\nbegin shared_data\n x dd 0 ; one\nend shared_data\nbegin thread_code\nspin: mov eax, 1\n  jmp spin\nend thread_code";
         assert_eq!(outline("a.asm", program), (Vec::new(), 2));
         assert_eq!(outline("a.cat", "(* a (* nested *) one *) let b = rf // end").1, 2);
-        assert_eq!(outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0, ["X", "Y"]);
+        assert_eq!(
+            outline("a.pbes", "pbes nu X(n: Nat) = Y; mu Y = X(1);\ninit X(0); % end").0,
+            ["X", "Y"]
+        );
         // Nothing that is typed ends the words.
         for text in ["(*", "\"", "(* (* *)", "é∧", "begin", "let rec", "0x", "*)"] {
             for name in ["a.cub", "a.asm", "a.cat", "a.pbes", "a.litmus"] {

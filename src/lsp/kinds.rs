@@ -1,4 +1,5 @@
-//! Kinds of declarations, with what the protocol calls them: a number of a completion, a number of an entry of an outline, a colour.
+//! Kinds of declarations, with what the protocol calls them: a number of a completion, a number of
+//! an entry of an outline, a colour.
 
 use mu_base::naming::Role;
 
@@ -49,7 +50,11 @@ impl Kind {
             Kind::Of(role) => match role {
                 Role::Type => 22,
                 Role::Constructor => 20,
-                Role::Storage | Role::Local | Role::Register | Role::Relation | Role::FixedPoint => 6,
+                Role::Storage
+                | Role::Local
+                | Role::Register
+                | Role::Relation
+                | Role::FixedPoint => 6,
                 Role::Constant => 21,
                 Role::Function => 3,
                 Role::Process => 7,

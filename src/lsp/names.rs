@@ -1,8 +1,11 @@
-//! Names of a syntax tree with what each of them means: one walk with a stack of the variables in scope.
+//! Names of a syntax tree with what each of them means: one walk with a stack of the variables in
+//! scope.
 //!
-//! In: a specification or a formula, as parsed. Out: every place of a name with its [`Key`], and the declarations with what a reader wants to know
-//! of them. Names resolve as in the type checker: the innermost variable first, then operations; sorts, data, actions and processes have a space of
-//! names each. Overloads share a key, so that they are found and renamed together. Cost: linear in the tree.
+//! In: a specification or a formula, as parsed. Out: every place of a name with its [`Key`], and
+//! the declarations with what a reader wants to know of them. Names resolve as in the type checker:
+//! the innermost variable first, then operations; sorts, data, actions and processes have a space
+//! of names each. Overloads share a key, so that they are found and renamed together. Cost: linear
+//! in the tree.
 
 pub(crate) use crate::kinds::Kind;
 use mu_base::Span;
@@ -102,7 +105,14 @@ impl<'a> Walk<'a> {
 
     fn declare(&mut self, name: &Ident, key: Key, kind: Kind, whole: Span, signature: String) {
         self.found.push(Found { span: name.span, key: key.clone(), declares: true });
-        self.declared.push(Declared { key, kind, name: name.kind.clone(), span: name.span, whole, signature });
+        self.declared.push(Declared {
+            key,
+            kind,
+            name: name.kind.clone(),
+            span: name.span,
+            whole,
+            signature,
+        });
     }
 
     /// A whole specification.
@@ -131,28 +141,57 @@ impl<'a> Walk<'a> {
                 Section::Sorts(sorts) => {
                     for (name, definition) in sorts {
                         let whole = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
-                        let signature = definition.as_ref().map_or_else(String::new, |d| format!(" = {}", written(self.text, d.span)));
-                        self.declare(name, Key::Sort(name.kind.clone()), Kind::Sort, whole, signature);
+                        let signature = definition.as_ref().map_or_else(String::new, |d| {
+                            format!(" = {}", written(self.text, d.span))
+                        });
+                        self.declare(
+                            name,
+                            Key::Sort(name.kind.clone()),
+                            Kind::Sort,
+                            whole,
+                            signature,
+                        );
                         if let Some(definition) = definition {
                             self.sort(definition, Some(&name.kind));
                         }
                     }
                 }
                 Section::Constructors(decls) | Section::Mappings(decls) => {
-                    let kind = if matches!(section, Section::Mappings(_)) { Kind::Mapping } else { Kind::Constructor };
+                    let kind = if matches!(section, Section::Mappings(_)) {
+                        Kind::Mapping
+                    } else {
+                        Kind::Constructor
+                    };
                     for (name, sort) in decls {
                         let signature = format!(": {}", written(self.text, sort.span));
-                        self.declare(name, Key::Data(name.kind.clone()), kind, name.span.to(sort.span), signature);
+                        self.declare(
+                            name,
+                            Key::Data(name.kind.clone()),
+                            kind,
+                            name.span.to(sort.span),
+                            signature,
+                        );
                         self.sort(sort, None);
                     }
                 }
                 Section::Globals(decls) => globals.extend(decls),
                 Section::Actions(decls) => {
                     for (name, sorts) in decls {
-                        let texts: Vec<String> = sorts.iter().map(|s| written(self.text, s.span)).collect();
-                        let signature = if texts.is_empty() { String::new() } else { format!(": {}", texts.join(" # ")) };
+                        let texts: Vec<String> =
+                            sorts.iter().map(|s| written(self.text, s.span)).collect();
+                        let signature = if texts.is_empty() {
+                            String::new()
+                        } else {
+                            format!(": {}", texts.join(" # "))
+                        };
                         let whole = sorts.last().map_or(name.span, |s| name.span.to(s.span));
-                        self.declare(name, Key::Action(name.kind.clone()), Kind::Action, whole, signature);
+                        self.declare(
+                            name,
+                            Key::Action(name.kind.clone()),
+                            Kind::Action,
+                            whole,
+                            signature,
+                        );
                         sorts.iter().for_each(|s| self.sort(s, None));
                     }
                 }
@@ -181,9 +220,20 @@ impl<'a> Walk<'a> {
 
     fn equation(&mut self, equation: &ProcessEquation) {
         let name = &equation.name;
-        let texts: Vec<String> = equation.params.iter().map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span))).collect();
-        let signature = if texts.is_empty() { String::new() } else { format!("({})", texts.join(", ")) };
-        self.declare(name, Key::Process(name.kind.clone()), Kind::Process, name.span.to(equation.body.span), signature);
+        let texts: Vec<String> = equation
+            .params
+            .iter()
+            .map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span)))
+            .collect();
+        let signature =
+            if texts.is_empty() { String::new() } else { format!("({})", texts.join(", ")) };
+        self.declare(
+            name,
+            Key::Process(name.kind.clone()),
+            Kind::Process,
+            name.span.to(equation.body.span),
+            signature,
+        );
         let mut bound = Vec::new();
         for p in &equation.params {
             self.sort(&p.sort, None);
@@ -233,28 +283,57 @@ impl<'a> Walk<'a> {
     fn sort(&mut self, sort: &Sort, of: Option<&str>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &sort.kind {
             SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {}
-            SortKind::List(e) | SortKind::Set(e) | SortKind::Bag(e) | SortKind::FSet(e) | SortKind::FBag(e) => self.sort(e, None),
+            SortKind::List(e)
+            | SortKind::Set(e)
+            | SortKind::Bag(e)
+            | SortKind::FSet(e)
+            | SortKind::FBag(e) => self.sort(e, None),
             SortKind::Name(name) => {
                 let span = Span { end: sort.span.start + name.len() as u32, ..sort.span };
                 self.found.push(Found { span, key: Key::Sort(name.clone()), declares: false });
             }
-            SortKind::Function(domain, range) => domain.iter().chain([&**range]).for_each(|s| self.sort(s, None)),
+            SortKind::Function(domain, range) => {
+                domain.iter().chain([&**range]).for_each(|s| self.sort(s, None))
+            }
             SortKind::Struct(constructors) => {
                 let of = of.map_or_else(|| "struct".to_string(), str::to_string);
                 for c in constructors {
-                    let texts: Vec<String> = c.args.iter().map(|a| written(self.text, a.1.span)).collect();
-                    let signature = if texts.is_empty() { format!(": {of}") } else { format!(": {} -> {of}", texts.join(" # ")) };
+                    let texts: Vec<String> =
+                        c.args.iter().map(|a| written(self.text, a.1.span)).collect();
+                    let signature = if texts.is_empty() {
+                        format!(": {of}")
+                    } else {
+                        format!(": {} -> {of}", texts.join(" # "))
+                    };
                     let whole = c.args.last().map_or(c.name.span, |a| c.name.span.to(a.1.span));
-                    self.declare(&c.name, Key::Data(c.name.kind.clone()), Kind::Constructor, whole, signature);
+                    self.declare(
+                        &c.name,
+                        Key::Data(c.name.kind.clone()),
+                        Kind::Constructor,
+                        whole,
+                        signature,
+                    );
                     for (projection, sort) in &c.args {
                         if let Some(p) = projection {
                             let signature = format!(": {of} -> {}", written(self.text, sort.span));
-                            self.declare(p, Key::Data(p.kind.clone()), Kind::Projection, p.span.to(sort.span), signature);
+                            self.declare(
+                                p,
+                                Key::Data(p.kind.clone()),
+                                Kind::Projection,
+                                p.span.to(sort.span),
+                                signature,
+                            );
                         }
                         self.sort(sort, None);
                     }
                     if let Some(r) = &c.recogniser {
-                        self.declare(r, Key::Data(r.kind.clone()), Kind::Recogniser, r.span, format!(": {of} -> Bool"));
+                        self.declare(
+                            r,
+                            Key::Data(r.kind.clone()),
+                            Kind::Recogniser,
+                            r.span,
+                            format!(": {of} -> Bool"),
+                        );
                     }
                 }
             }
@@ -272,17 +351,23 @@ impl<'a> Walk<'a> {
             }
             DataKind::Number(_) => {}
             DataKind::List(parts) | DataKind::Set(parts) => parts.iter().for_each(|d| self.data(d)),
-            DataKind::Bag(parts) => parts.iter().for_each(|(a, b)| [a, b].into_iter().for_each(|d| self.data(d))),
+            DataKind::Bag(parts) => {
+                parts.iter().for_each(|(a, b)| [a, b].into_iter().for_each(|d| self.data(d)))
+            }
             DataKind::Comprehension(decl, body) => {
                 let mark = self.bind(std::slice::from_ref(decl));
                 self.data(body);
                 self.unbind(mark);
             }
-            DataKind::Apply(head, args) => [&**head].into_iter().chain(args).for_each(|d| self.data(d)),
+            DataKind::Apply(head, args) => {
+                [&**head].into_iter().chain(args).for_each(|d| self.data(d))
+            }
             DataKind::Update(f, a, b) => [f, a, b].into_iter().for_each(|d| self.data(d)),
             DataKind::Unary(_, a) => self.data(a),
             DataKind::Binary(_, a, b) => [a, b].into_iter().for_each(|d| self.data(d)),
-            DataKind::Lambda(vars, body) | DataKind::Forall(vars, body) | DataKind::Exists(vars, body) => {
+            DataKind::Lambda(vars, body)
+            | DataKind::Forall(vars, body)
+            | DataKind::Exists(vars, body) => {
                 let mark = self.bind(vars);
                 self.data(body);
                 self.unbind(mark);
@@ -292,7 +377,13 @@ impl<'a> Walk<'a> {
                 for (name, value) in definitions {
                     let key = Key::Local(name.span.start as usize);
                     let signature = format!(" = {}", written(self.text, value.span));
-                    self.declare(name, key.clone(), Kind::Variable, name.span.to(value.span), signature);
+                    self.declare(
+                        name,
+                        key.clone(),
+                        Kind::Variable,
+                        name.span.to(value.span),
+                        signature,
+                    );
                     self.push(&name.kind, key);
                 }
                 self.data(body);
@@ -309,8 +400,11 @@ impl<'a> Walk<'a> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &process.kind {
             ProcessKind::Delta | ProcessKind::Tau => {}
             ProcessKind::Call { name, args, parens } => {
-                let key =
-                    if self.processes.contains_key(&name.kind) { Key::Process(name.kind.clone()) } else { Key::Action(name.kind.clone()) };
+                let key = if self.processes.contains_key(&name.kind) {
+                    Key::Process(name.kind.clone())
+                } else {
+                    Key::Action(name.kind.clone())
+                };
                 self.mention(name, key);
                 if *parens && args.is_empty() {
                     self.inherits(&name.kind, &[]);
@@ -322,7 +416,10 @@ impl<'a> Walk<'a> {
                 let assigned: Vec<&str> = assignments.iter().map(|a| a.0.kind.as_str()).collect();
                 self.inherits(&name.kind, &assigned);
                 for (param, value) in assignments {
-                    self.mention(param, Key::ProcessParameter(name.kind.clone(), param.kind.clone()));
+                    self.mention(
+                        param,
+                        Key::ProcessParameter(name.kind.clone(), param.kind.clone()),
+                    );
                     self.data(value);
                 }
             }
@@ -365,18 +462,27 @@ impl<'a> Walk<'a> {
                 self.process(p);
             }
             ProcessKind::Comm(rules, p) => {
-                rules.iter().flat_map(|(from, to)| from.kind.iter().chain(to)).for_each(|n| self.action(n));
+                rules
+                    .iter()
+                    .flat_map(|(from, to)| from.kind.iter().chain(to))
+                    .for_each(|n| self.action(n));
                 self.process(p);
             }
         })
     }
 
-    /// A call that leaves out parameters takes those of the same names here: they are one name from now on.
+    /// A call that leaves out parameters takes those of the same names here: they are one name from
+    /// now on.
     fn inherits(&mut self, process: &str, assigned: &[&str]) {
         let Some((own, own_params)) = self.own.clone() else { return };
         for params in self.processes.get(process).cloned().unwrap_or_default() {
-            for p in params.iter().filter(|p| !assigned.contains(&p.as_str()) && own_params.contains(p)) {
-                let (a, b) = (Key::ProcessParameter(own.clone(), p.clone()), Key::ProcessParameter(process.to_string(), p.clone()));
+            for p in
+                params.iter().filter(|p| !assigned.contains(&p.as_str()) && own_params.contains(p))
+            {
+                let (a, b) = (
+                    Key::ProcessParameter(own.clone(), p.clone()),
+                    Key::ProcessParameter(process.to_string(), p.clone()),
+                );
                 let (a, b) = (self.representative(a), self.representative(b));
                 if a != b {
                     self.same.insert(b, a);
@@ -397,7 +503,9 @@ impl<'a> Walk<'a> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &formula.kind {
             StateFormulaKind::True | StateFormulaKind::False => {}
             StateFormulaKind::Val(e) => self.data(e),
-            StateFormulaKind::Delay(t) | StateFormulaKind::Yaled(t) => t.iter().for_each(|t| self.data(t)),
+            StateFormulaKind::Delay(t) | StateFormulaKind::Yaled(t) => {
+                t.iter().for_each(|t| self.data(t))
+            }
             StateFormulaKind::Var(name, args) => {
                 let key = self.fixed.iter().rev().find(|f| f.0 == name.kind).map(|f| f.1.clone());
                 // What it is instead, the error says; the place of a name it is in any case.
@@ -419,8 +527,15 @@ impl<'a> Walk<'a> {
                 params.iter().for_each(|p| self.data(&p.1));
                 let key = Key::Local(name.span.start as usize);
                 let decls: Vec<VarDecl> = params.iter().map(|p| p.0.clone()).collect();
-                let texts: Vec<String> = decls.iter().map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span))).collect();
-                let signature = if texts.is_empty() { String::new() } else { format!("({})", texts.join(", ")) };
+                let texts: Vec<String> = decls
+                    .iter()
+                    .map(|p| format!("{}: {}", p.name.kind, written(self.text, p.sort.span)))
+                    .collect();
+                let signature = if texts.is_empty() {
+                    String::new()
+                } else {
+                    format!("({})", texts.join(", "))
+                };
                 let word = if *least { " (least)" } else { " (greatest)" };
                 self.declare(name, key.clone(), Kind::FixedPoint, formula.span, signature + word);
                 let mark = self.bind(&decls);
@@ -435,7 +550,9 @@ impl<'a> Walk<'a> {
     fn regular(&mut self, formula: &RegularFormula) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &formula.kind {
             RegularKind::Action(a) => self.action_formula(a),
-            RegularKind::Seq(r, s) | RegularKind::Alt(r, s) => [r, s].into_iter().for_each(|r| self.regular(r)),
+            RegularKind::Seq(r, s) | RegularKind::Alt(r, s) => {
+                [r, s].into_iter().for_each(|r| self.regular(r))
+            }
             RegularKind::Star(r) | RegularKind::Plus(r) => self.regular(r),
         })
     }
@@ -451,7 +568,9 @@ impl<'a> Walk<'a> {
                 }
             }
             ActionFormulaKind::Not(a) => self.action_formula(a),
-            ActionFormulaKind::Binary(_, a, b) => [a, b].into_iter().for_each(|a| self.action_formula(a)),
+            ActionFormulaKind::Binary(_, a, b) => {
+                [a, b].into_iter().for_each(|a| self.action_formula(a))
+            }
             ActionFormulaKind::Quantified(_, vars, a) => {
                 let mark = self.bind(vars);
                 self.action_formula(a);

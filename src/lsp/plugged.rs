@@ -1,7 +1,9 @@
-//! What a client asks about names of a text whose front end says what they mean: one mechanism for all such languages.
+//! What a client asks about names of a text whose front end says what they mean: one mechanism for
+//! all such languages.
 //!
-//! A rename is tried before it is given out: each file that changes is read again, and every name in it must mean what it meant, place by place. So nothing is
-//! captured, whatever the language's scopes are, and no language has rules for renaming of its own.
+//! A rename is tried before it is given out: each file that changes is read again, and every name
+//! in it must mean what it meant, place by place. So nothing is captured, whatever the language's
+//! scopes are, and no language has rules for renaming of its own.
 
 use crate::analysis::{Analysis, Name};
 use crate::foreign::{Lexicon, Thing};
@@ -15,8 +17,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The files that names with a key are in: the one that declares it, and if texts include others those beside that mention it.
-pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(PathBuf, Rc<Analysis>)> {
+/// The files that names with a key are in: the one that declares it, and if texts include others
+/// those beside that mention it.
+pub(crate) fn files_with(
+    workspace: &Workspace,
+    path: &Path,
+    key: &Key,
+) -> Vec<(PathBuf, Rc<Analysis>)> {
     let mut paths = vec![path.to_path_buf()];
     if let (Key::Placed(file, _), true) = (key, Lexicon::of(path).is_some_and(|l| l.includes)) {
         paths.extend(workspace.like(file));
@@ -27,14 +34,21 @@ pub(crate) fn files_with(workspace: &Workspace, path: &Path, key: &Key) -> Vec<(
     found.filter(|(_, a)| a.names.iter().any(|n| n.key == *key)).collect()
 }
 
-pub(crate) fn hover(workspace: &Workspace, path: &Path, analysis: &Analysis, name: &Name) -> Option<Value> {
+pub(crate) fn hover(
+    workspace: &Workspace,
+    path: &Path,
+    analysis: &Analysis,
+    name: &Name,
+) -> Option<Value> {
     let thing = analysis.thing(&name.key)?;
     let language = ending(path)?;
     let mut lines = vec![format!("```{language}\n{}\n```", thing.says)];
-    let mut word = if thing.note.is_empty() { thing.kind.word().to_string() } else { thing.note.clone() };
+    let mut word =
+        if thing.note.is_empty() { thing.kind.word().to_string() } else { thing.note.clone() };
     match &thing.key {
         Key::Placed(file, _) if **file != *path => {
-            let file = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let file =
+                file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             word.push_str(&format!(", declared in `{file}`"));
         }
         Key::Given(_) => word.push_str(", given by the language"),
@@ -77,7 +91,12 @@ pub(crate) fn completion(analysis: &Analysis, offset: usize) -> Value {
             }));
         }
     }
-    items.extend(analysis.keywords.iter().map(|w| json!({ "label": w, "kind": 14, "sortText": format!("3{w}") })));
+    items.extend(
+        analysis
+            .keywords
+            .iter()
+            .map(|w| json!({ "label": w, "kind": 14, "sortText": format!("3{w}") })),
+    );
     Value::Array(items)
 }
 
@@ -88,48 +107,78 @@ pub(crate) fn may_be_renamed(workspace: &Workspace, thing: &Thing) -> Result<(),
     }
     match &thing.key {
         Key::Placed(file, _) if workspace.text(file).is_none() => {
-            let file = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            Err(format!("`{}` keeps its name: `{file}`, which declares it, comes with the program", thing.name))
+            let file =
+                file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            Err(format!(
+                "`{}` keeps its name: `{file}`, which declares it, comes with the program",
+                thing.name
+            ))
         }
         _ => Ok(()),
     }
 }
 
 /// The edits that rename what has a key.
-pub(crate) fn rename(workspace: &Workspace, path: &Path, key: &Key, new: &str) -> Result<Value, String> {
+pub(crate) fn rename(
+    workspace: &Workspace,
+    path: &Path,
+    key: &Key,
+    new: &str,
+) -> Result<Value, String> {
     let mut changes = Map::new();
     let mut renamed: Vec<Renamed> = Vec::new();
     for (file, before) in files_with(workspace, path, key) {
         if before.things.iter().any(|t| matches!(&t.key, Key::Given(name) if name == new)) {
             return Err(format!("`{new}` is a name that the language gives"));
         }
-        let ranges: Vec<Range<usize>> = before.names.iter().filter(|n| n.key == *key).map(|n| n.range.clone()).collect();
+        let ranges: Vec<Range<usize>> =
+            before.names.iter().filter(|n| n.key == *key).map(|n| n.range.clone()).collect();
         let Some(old) = ranges.first().map(|r| &before.text[r.clone()]) else { continue };
         let lines = Lines::new(&before.text);
-        // With an error some of the text was not read: whether its words mean this name is not known.
+        // With an error some of the text was not read: whether its words mean this name is not
+        // known.
         let unread = |t: &&mu_syntax::tokens::Token| {
-            t.kind == TokenKind::Word && t.text(&before.text) == old && before.name_at(t.range.start).is_none()
+            t.kind == TokenKind::Word
+                && t.text(&before.text) == old
+                && before.name_at(t.range.start).is_none()
         };
-        if let Some(token) = before.tokens.iter().find(unread).filter(|_| !before.problems.is_empty()) {
+        if let Some(token) =
+            before.tokens.iter().find(unread).filter(|_| !before.problems.is_empty())
+        {
             let line = lines.line(token.range.start).0 + 1;
-            return Err(format!("`{old}` in {}:{line} stands in a part that cannot be read", file.display()));
+            return Err(format!(
+                "`{old}` in {}:{line} stands in a part that cannot be read",
+                file.display()
+            ));
         }
-        let edits: Vec<Value> = ranges.iter().map(|r| json!({ "range": lines.range(&before.text, r), "newText": new })).collect();
+        let edits: Vec<Value> = ranges
+            .iter()
+            .map(|r| json!({ "range": lines.range(&before.text, r), "newText": new }))
+            .collect();
         let mut text = before.text.clone();
         ranges.iter().rev().for_each(|r| text.replace_range(r.clone(), new));
         changes.insert(workspace.uri(&file), Value::Array(edits));
         renamed.push(Renamed { file, before, ranges, text });
     }
-    let texts: Vec<(PathBuf, String)> = renamed.iter().map(|r| (r.file.clone(), r.text.clone())).collect();
+    let texts: Vec<(PathBuf, String)> =
+        renamed.iter().map(|r| (r.file.clone(), r.text.clone())).collect();
     for r in &renamed {
         let Some(lexicon) = r.before.lexicon else { continue };
-        let after = Analysis::of_foreign(&r.file, &r.text, lexicon, workspace.read_foreign(&r.file, &r.text, &texts));
+        let after = Analysis::of_foreign(
+            &r.file,
+            &r.text,
+            lexicon,
+            workspace.read_foreign(&r.file, &r.text, &texts),
+        );
         if let (true, Some(problem)) = (r.before.problems.is_empty(), after.problems.first()) {
             return Err(format!("{} would have an error: {}", r.file.display(), problem.message));
         }
         if let Some(wrong) = different(r, &after, &renamed, new) {
             let line = Lines::new(&r.before.text).line(wrong).0 + 1;
-            return Err(format!("with the name `{new}` what stands in {}:{line} would mean something else", r.file.display()));
+            return Err(format!(
+                "with the name `{new}` what stands in {}:{line} would mean something else",
+                r.file.display()
+            ));
         }
     }
     Ok(json!({ "changes": changes }))
@@ -162,7 +211,9 @@ fn different(of: &Renamed, after: &Analysis, all: &[Renamed], new: &str) -> Opti
     };
     for (i, name) in of.before.names.iter().enumerate() {
         let (start, end) = (of.moved(name.range.start, new), of.moved(name.range.end, new));
-        let same = |n: &&Name| n.range == (start..end) && n.key == place(&name.key) && n.declares == name.declares;
+        let same = |n: &&Name| {
+            n.range == (start..end) && n.key == place(&name.key) && n.declares == name.declares
+        };
         if after.names.get(i).filter(same).is_none() {
             return Some(name.range.start);
         }

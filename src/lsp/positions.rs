@@ -1,4 +1,5 @@
-//! Places as the protocol counts them: lines from 0, columns in UTF-16 code units. Cost: a table of line starts, then linear in one line.
+//! Places as the protocol counts them: lines from 0, columns in UTF-16 code units. Cost: a table of
+//! line starts, then linear in one line.
 
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -11,7 +12,9 @@ pub(crate) struct Lines {
 impl Lines {
     pub(crate) fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let ends = (0..bytes.len()).filter(|i| bytes[*i] == b'\n' || bytes[*i] == b'\r' && bytes.get(i + 1) != Some(&b'\n'));
+        let ends = (0..bytes.len()).filter(|i| {
+            bytes[*i] == b'\n' || bytes[*i] == b'\r' && bytes.get(i + 1) != Some(&b'\n')
+        });
         Self { starts: std::iter::once(0).chain(ends.map(|i| i + 1)).collect() }
     }
 
@@ -66,8 +69,14 @@ mod tests {
     fn columns_are_utf16() {
         let text = "a𝔽b\r\né;\n";
         let lines = Lines::new(text);
-        let at = |line: usize, character: usize| lines.offset(text, &json!({ "line": line, "character": character }));
-        assert_eq!([at(0, 0), at(0, 1), at(0, 3), at(0, 99), at(1, 1), at(2, 0), at(9, 9)].map(Option::unwrap), [0, 1, 5, 6, 10, 12, 12]);
+        let at = |line: usize, character: usize| {
+            lines.offset(text, &json!({ "line": line, "character": character }))
+        };
+        assert_eq!(
+            [at(0, 0), at(0, 1), at(0, 3), at(0, 99), at(1, 1), at(2, 0), at(9, 9)]
+                .map(Option::unwrap),
+            [0, 1, 5, 6, 10, 12, 12]
+        );
         assert_eq!(lines.position(text, 5), json!({ "line": 0, "character": 3 }));
         assert_eq!(lines.position(text, 3), json!({ "line": 0, "character": 1 }));
         assert_eq!(lines.position(text, 12), json!({ "line": 2, "character": 0 }));

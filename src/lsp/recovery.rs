@@ -1,7 +1,9 @@
-//! What to leave out of a text that does not parse, so that the rest does: the declaration around the error.
+//! What to leave out of a text that does not parse, so that the rest does: the declaration around
+//! the error.
 //!
-//! In: a text and the offset of an error. Out: the same text with spaces for one declaration, so that all other places stay what they are, and the
-//! names that it may have declared, about which later errors are not to complain. Semicolons and the words of sections end declarations wherever
+//! In: a text and the offset of an error. Out: the same text with spaces for one declaration, so
+//! that all other places stay what they are, and the names that it may have declared, about which
+//! later errors are not to complain. Semicolons and the words of sections end declarations wherever
 //! they stand, since no expression has them; a body of a directive is never cut in half.
 
 use mu_syntax::tokens::{Kind, SECTIONS, Token, is_reserved, tokens};
@@ -28,7 +30,8 @@ struct Structure<'a> {
 
 impl<'a> Structure<'a> {
     fn new(text: &'a str) -> Self {
-        let tokens: Vec<Token> = tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
+        let tokens: Vec<Token> =
+            tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
         let mut partner = vec![None; tokens.len()];
         let mut header = vec![false; tokens.len()];
         let (mut open, mut inside): (Vec<(usize, bool)>, bool) = (Vec::new(), false);
@@ -78,7 +81,10 @@ impl<'a> Structure<'a> {
                 break;
             }
             let left = from - 1;
-            if self.is(left, ";") || self.is_section(left) || self.is(left, "{") && self.partner[left].is_some() {
+            if self.is(left, ";")
+                || self.is_section(left)
+                || self.is(left, "{") && self.partner[left].is_some()
+            {
                 break;
             }
             match self.partner[left].filter(|p| *p < left) {
@@ -93,7 +99,9 @@ impl<'a> Structure<'a> {
                 to += 1;
                 break;
             }
-            if to > at && self.is_section(to) || self.is(to, "}") && self.partner[to].is_some_and(|p| p < from) {
+            if to > at && self.is_section(to)
+                || self.is(to, "}") && self.partner[to].is_some_and(|p| p < from)
+            {
                 break;
             }
             match self.partner[to].filter(|p| *p > to) {
@@ -116,7 +124,10 @@ pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut Lost) -> bo
     let structure = Structure::new(text);
     let Some(at) = structure.at(offset) else { return false };
     let mut out: Vec<usize> = Vec::new();
-    if structure.header[at] && structure.partner.iter().any(Option::is_some) && directive(&structure, at, &mut out) {
+    if structure.header[at]
+        && structure.partner.iter().any(Option::is_some)
+        && directive(&structure, at, &mut out)
+    {
         // Its body stays.
     } else {
         let range = structure.declaration(at);
@@ -125,9 +136,13 @@ pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut Lost) -> bo
     if out.is_empty() {
         out.push(at);
     }
-    let places: Vec<Range<usize>> = out.iter().map(|i| structure.tokens[*i].range.clone()).collect();
+    let places: Vec<Range<usize>> =
+        out.iter().map(|i| structure.tokens[*i].range.clone()).collect();
     for place in &places {
-        let spaces: String = text[place.clone()].chars().flat_map(|c| std::iter::repeat_n(' ', c.len_utf8())).collect();
+        let spaces: String = text[place.clone()]
+            .chars()
+            .flat_map(|c| std::iter::repeat_n(' ', c.len_utf8()))
+            .collect();
         text.replace_range(place.clone(), &spaces);
     }
     !places.is_empty()
@@ -136,9 +151,14 @@ pub(crate) fn leave_out(text: &mut String, offset: usize, lost: &mut Lost) -> bo
 /// The braces and headers of a directive and of its other arms. Whether there is such a directive.
 fn directive(structure: &Structure, at: usize, out: &mut Vec<usize>) -> bool {
     let count = structure.tokens.len();
-    let Some(mut start) = (0..=at).rev().find(|i| structure.tokens[*i].kind == Kind::Directive) else { return false };
+    let Some(mut start) = (0..=at).rev().find(|i| structure.tokens[*i].kind == Kind::Directive)
+    else {
+        return false;
+    };
     loop {
-        let Some(open) = (start..count).find(|i| structure.is(*i, "{")) else { return !out.is_empty() };
+        let Some(open) = (start..count).find(|i| structure.is(*i, "{")) else {
+            return !out.is_empty();
+        };
         let Some(close) = structure.partner[open] else { return !out.is_empty() };
         out.extend((start..=open).chain([close]));
         if close + 1 < count && structure.word(close + 1) == "$else" {
@@ -163,7 +183,9 @@ fn declaration(structure: &Structure, range: Range<usize>, lost: &mut Lost, out:
         }
     }
     out.extend(range.clone());
-    let last = range.end >= structure.tokens.len() || structure.is_section(range.end) || structure.partner[range.end].is_some();
+    let last = range.end >= structure.tokens.len()
+        || structure.is_section(range.end)
+        || structure.partner[range.end].is_some();
     if let Some(mut at) = section.filter(|s| s + 1 == range.start && last) {
         out.push(at);
         // The variables of equations that are not there.
@@ -200,9 +222,17 @@ mod tests {
             ("var x: Nat; eqn f(x) = ^; init a;", "init a;", "f x"),
             ("eqn f(0) = 1; f(1) = (^2; f(2) = 3;", "eqn f(0) = 1; f(2) = 3;", "f"),
             ("$if n > 1 { act a: ^; } init a;", "$if n > 1 { } init a;", "a"),
-            ("proc P = a $if n > 1 { + ^ } . P; Q = a;", "proc P = a $if n > 1 { } . P; Q = a;", ""),
+            (
+                "proc P = a $if n > 1 { + ^ } . P; Q = a;",
+                "proc P = a $if n > 1 { } . P; Q = a;",
+                "",
+            ),
             ("$if n >^ { act a; } $else { act b; } init a;", "act a; act b; init a;", ""),
-            ("sort S = struct c_$for i in 0 .. ^ { x }; init a;", "sort S = struct c_ x ; init a;", ""),
+            (
+                "sort S = struct c_$for i in 0 .. ^ { x }; init a;",
+                "sort S = struct c_ x ; init a;",
+                "",
+            ),
             ("^", "", ""),
         ] {
             let (found, lost) = without(text);

@@ -1,7 +1,8 @@
 //! Renaming, in a specification and its formulas at once.
 //!
-//! A name is renamed with all its overloads, which keeps what every use means: no place has to be told apart by types. The new name must not occur
-//! where the old one is visible, so that nothing is captured. Before the edits are given out they are tried: a file without errors that has some
+//! A name is renamed with all its overloads, which keeps what every use means: no place has to be
+//! told apart by types. The new name must not occur where the old one is visible, so that nothing
+//! is captured. Before the edits are given out they are tried: a file without errors that has some
 //! afterwards is a refusal, which names the error.
 
 use crate::analysis::{Analysis, Name};
@@ -19,7 +20,9 @@ use std::rc::Rc;
 pub(crate) fn prepare(workspace: &Workspace, path: &Path, offset: usize) -> Result<Value, String> {
     let (analysis, name) = find(workspace, path, offset)?;
     let lines = Lines::new(&analysis.text);
-    Ok(json!({ "range": lines.range(&analysis.text, &name.range), "placeholder": analysis.text[name.range.clone()] }))
+    Ok(
+        json!({ "range": lines.range(&analysis.text, &name.range), "placeholder": analysis.text[name.range.clone()] }),
+    )
 }
 
 fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysis>, Name), String> {
@@ -31,7 +34,10 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
     }
     let files = files_with(workspace, path, &name.key);
     if !files.iter().any(|f| f.1.declarations.iter().any(|d| d.key == name.key)) {
-        return Err(format!("`{}` is not declared in these files", &analysis.text[name.range.clone()]));
+        return Err(format!(
+            "`{}` is not declared in these files",
+            &analysis.text[name.range.clone()]
+        ));
     }
     for (file, of) in &files {
         if let Some(part) = of.names.iter().find(|n| n.key == name.key && !n.whole) {
@@ -47,13 +53,20 @@ fn find(workspace: &Workspace, path: &Path, offset: usize) -> Result<(Rc<Analysi
 }
 
 /// The edits that rename what stands at an offset.
-pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &str) -> Result<Value, String> {
+pub(crate) fn rename(
+    workspace: &Workspace,
+    path: &Path,
+    offset: usize,
+    new: &str,
+) -> Result<Value, String> {
     let (analysis, name) = find(workspace, path, offset)?;
     if analysis.thing(&name.key).is_some() {
         return plugged::rename(workspace, path, &name.key, new);
     }
     if !is_name(new) {
-        return Err(format!("`{new}` is not a name: letters, digits, `_` and `'`, no digit first, no word of the language"));
+        return Err(format!(
+            "`{new}` is not a name: letters, digits, `_` and `'`, no digit first, no word of the language"
+        ));
     }
     let mut changes = Map::new();
     let mut renamed: Vec<(PathBuf, Rc<Analysis>, String)> = Vec::new();
@@ -62,26 +75,37 @@ pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &st
         let (Some(first), Some(last)) = (places.first(), places.last()) else { continue };
         // A variable is visible in its declaration, all else in the whole file.
         let visible = match name.key {
-            Key::Local(_) => enclosing(&of, first.range.start).start..enclosing(&of, last.range.start).end,
+            Key::Local(_) => {
+                enclosing(&of, first.range.start).start..enclosing(&of, last.range.start).end
+            }
             _ => 0..of.text.len(),
         };
-        let taken = |t: &&Token| t.kind == Kind::Word && visible.contains(&t.range.start) && t.text(&of.text) == new;
+        let taken = |t: &&Token| {
+            t.kind == Kind::Word && visible.contains(&t.range.start) && t.text(&of.text) == new
+        };
         if let Some(token) = of.tokens.iter().find(taken) {
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
             return Err(format!("`{new}` is in use already: {}:{line}", file.display()));
         }
-        // Parts that no reading covers, or that have an error: whether they mean this name is not known.
+        // Parts that no reading covers, or that have an error: whether they mean this name is not
+        // known.
         let old = &of.text[first.range.clone()];
-        if let Some(token) =
-            of.tokens.iter().find(|t| t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none())
-        {
+        if let Some(token) = of.tokens.iter().find(|t| {
+            t.kind == Kind::Word && t.text(&of.text) == old && of.name_at(t.range.start).is_none()
+        }) {
             let line = Lines::new(&of.text).line(token.range.start).0 + 1;
-            return Err(format!("`{old}` in {}:{line} stands in a part that cannot be read", file.display()));
+            return Err(format!(
+                "`{old}` in {}:{line} stands in a part that cannot be read",
+                file.display()
+            ));
         }
         let lines = Lines::new(&of.text);
         let mut ranges: Vec<_> = places.iter().map(|n| n.range.clone()).collect();
         ranges.dedup();
-        let edits: Vec<Value> = ranges.iter().map(|r| json!({ "range": lines.range(&of.text, r), "newText": new })).collect();
+        let edits: Vec<Value> = ranges
+            .iter()
+            .map(|r| json!({ "range": lines.range(&of.text, r), "newText": new }))
+            .collect();
         let mut text = of.text.clone();
         ranges.iter().rev().for_each(|r| text.replace_range(r.clone(), new));
         changes.insert(workspace.uri(&file), Value::Array(edits));
@@ -92,9 +116,15 @@ pub(crate) fn rename(workspace: &Workspace, path: &Path, offset: usize, new: &st
 }
 
 /// Refuses if a file that had no errors has some now.
-fn verify(workspace: &Workspace, renamed: &[(PathBuf, Rc<Analysis>, String)]) -> Result<(), String> {
-    let models: Vec<(&PathBuf, Analysis)> =
-        renamed.iter().filter(|r| !r.1.formula).map(|(file, _, text)| (file, Analysis::of_specification(text))).collect();
+fn verify(
+    workspace: &Workspace,
+    renamed: &[(PathBuf, Rc<Analysis>, String)],
+) -> Result<(), String> {
+    let models: Vec<(&PathBuf, Analysis)> = renamed
+        .iter()
+        .filter(|r| !r.1.formula)
+        .map(|(file, _, text)| (file, Analysis::of_specification(text)))
+        .collect();
     for (file, before, text) in renamed {
         let model = if before.formula { workspace.model_of(file) } else { None };
         let formula;
@@ -117,9 +147,22 @@ fn verify(workspace: &Workspace, renamed: &[(PathBuf, Rc<Analysis>, String)]) ->
 /// The section or formula around an offset.
 fn enclosing(analysis: &Analysis, offset: usize) -> std::ops::Range<usize> {
     let section = |t: &&Token| {
-        t.kind == Kind::Word && mu_syntax::tokens::SECTIONS.contains(&t.text(&analysis.text)) && t.text(&analysis.text) != "eqn"
+        t.kind == Kind::Word
+            && mu_syntax::tokens::SECTIONS.contains(&t.text(&analysis.text))
+            && t.text(&analysis.text) != "eqn"
     };
-    let start = analysis.tokens.iter().filter(section).take_while(|t| t.range.start <= offset).last().map_or(0, |t| t.range.start);
-    let end = analysis.tokens.iter().filter(section).find(|t| t.range.start > offset).map_or(analysis.text.len(), |t| t.range.start);
+    let start = analysis
+        .tokens
+        .iter()
+        .filter(section)
+        .take_while(|t| t.range.start <= offset)
+        .last()
+        .map_or(0, |t| t.range.start);
+    let end = analysis
+        .tokens
+        .iter()
+        .filter(section)
+        .find(|t| t.range.start > offset)
+        .map_or(analysis.text.len(), |t| t.range.start);
     start..end
 }

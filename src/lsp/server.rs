@@ -1,7 +1,8 @@
 //! The protocol: requests and notifications, one after the other, in the order in which they came.
 //!
-//! A request that the client cancels before its turn is answered as cancelled. One with wrong parameters is an error of its own and ends nothing.
-//! Diagnostics are computed when no message waits, for the documents that changed and for the formulas whose model did.
+//! A request that the client cancels before its turn is answered as cancelled. One with wrong
+//! parameters is an error of its own and ends nothing. Diagnostics are computed when no message
+//! waits, for the documents that changed and for the formulas whose model did.
 
 use crate::analysis::Analysis;
 use crate::colours;
@@ -19,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-/// Serves a client until it says goodbye or its end of the connection closes. Whether it ended as the protocol has it: `shutdown`, then `exit`.
+/// Serves a client until it says goodbye or its end of the connection closes. Whether it ended as
+/// the protocol has it: `shutdown`, then `exit`.
 ///
 /// # Errors
 /// The client does not begin with `initialize`.
@@ -28,10 +30,12 @@ pub fn serve(connection: &Connection, files: &dyn Files) -> Result<bool, String>
     // A client that is gone needs no answer.
     let mut server = Server::new(files, Box::new(|message| _ = connection.sender.send(message)));
     connection.initialize_finish(id, server.begin(&params)).map_err(|e| e.to_string())?;
-    // A connection hands over one message at a time. Those that wait are to be seen: they may cancel each other.
+    // A connection hands over one message at a time. Those that wait are to be seen: they may
+    // cancel each other.
     Ok(std::thread::scope(|scope| {
         let (sender, receiver) = std::sync::mpsc::channel();
-        scope.spawn(move || connection.receiver.iter().try_for_each(|message| sender.send(message)));
+        scope
+            .spawn(move || connection.receiver.iter().try_for_each(|message| sender.send(message)));
         server.run(&receiver)
     }))
 }
@@ -56,7 +60,8 @@ fn capabilities() -> Value {
     })
 }
 
-/// A server for where there are no threads: it is handed one message at a time, and has answered when that returns.
+/// A server for where there are no threads: it is handed one message at a time, and has answered
+/// when that returns.
 pub struct Turns<'c>(Server<'c>);
 
 impl<'c> Turns<'c> {
@@ -103,13 +108,24 @@ impl From<String> for Refusal {
 
 impl<'c> Server<'c> {
     fn new(files: &'c dyn Files, send: Box<dyn Fn(Message) + 'c>) -> Self {
-        Self { send, workspace: Workspace::new(files), changed: BTreeSet::new(), shown: BTreeMap::new(), width: 120, down: false }
+        Self {
+            send,
+            workspace: Workspace::new(files),
+            changed: BTreeSet::new(),
+            shown: BTreeMap::new(),
+            width: 120,
+            down: false,
+        }
     }
 
     /// What a client says at first, and what it is answered.
     fn begin(&mut self, params: &Value) -> Value {
         self.settings(&params["initializationOptions"]);
-        let folders = params["workspaceFolders"].as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str());
+        let folders = params["workspaceFolders"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|f| f["uri"].as_str());
         self.workspace.roots = folders.chain(params["rootUri"].as_str()).map(path_of).collect();
         json!({ "capabilities": capabilities(), "serverInfo": { "name": "mu-check", "version": env!("CARGO_PKG_VERSION") } })
     }
@@ -135,12 +151,17 @@ impl<'c> Server<'c> {
         }
     }
 
-    /// Takes a message, with those that wait behind it: they may cancel it. Whether the client says goodbye.
+    /// Takes a message, with those that wait behind it: they may cancel it. Whether the client says
+    /// goodbye.
     fn take(&mut self, message: Message, waiting: &VecDeque<Message>) -> bool {
         match message {
             Message::Request(request) => {
                 let response = if waiting.iter().any(|m| cancels(m, &request.id)) {
-                    Response::new_err(request.id, ErrorCode::RequestCanceled as i32, "cancelled".into())
+                    Response::new_err(
+                        request.id,
+                        ErrorCode::RequestCanceled as i32,
+                        "cancelled".into(),
+                    )
                 } else {
                     self.answer(request)
                 };
@@ -162,7 +183,11 @@ impl<'c> Server<'c> {
 
     fn answer(&mut self, request: Request) -> Response {
         if self.down {
-            return Response::new_err(request.id, ErrorCode::InvalidRequest as i32, "the server is shutting down".into());
+            return Response::new_err(
+                request.id,
+                ErrorCode::InvalidRequest as i32,
+                "the server is shutting down".into(),
+            );
         }
         match self.result(&request.method, &request.params) {
             Ok(value) => Response::new_ok(request.id, value),
@@ -171,15 +196,21 @@ impl<'c> Server<'c> {
     }
 
     fn result(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
-        let wrong = |what: &str| Refusal(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
+        let wrong =
+            |what: &str| Refusal(ErrorCode::InvalidParams, format!("`{method}` needs {what}"));
         if method == "shutdown" {
             self.down = true;
             return Ok(Value::Null);
         }
         if !method.starts_with("textDocument/") {
-            return Err(Refusal(ErrorCode::MethodNotFound, format!("there is no method `{method}`")));
+            return Err(Refusal(
+                ErrorCode::MethodNotFound,
+                format!("there is no method `{method}`"),
+            ));
         }
-        let uri = params["textDocument"]["uri"].as_str().ok_or_else(|| wrong("the address of a document"))?;
+        let uri = params["textDocument"]["uri"]
+            .as_str()
+            .ok_or_else(|| wrong("the address of a document"))?;
         let path = &path_of(uri);
         let Some(analysis) = self.workspace.analysis(path) else { return Ok(Value::Null) };
         let lines = Lines::new(&analysis.text);
@@ -189,9 +220,12 @@ impl<'c> Server<'c> {
         let found = match method {
             "textDocument/hover" => features::hover(workspace, path, at()?),
             "textDocument/definition" => features::definition(workspace, path, at()?),
-            "textDocument/references" => {
-                features::references(workspace, path, at()?, params["context"]["includeDeclaration"].as_bool().unwrap_or(true))
-            }
+            "textDocument/references" => features::references(
+                workspace,
+                path,
+                at()?,
+                params["context"]["includeDeclaration"].as_bool().unwrap_or(true),
+            ),
             "textDocument/documentHighlight" => features::highlights(workspace, path, at()?),
             "textDocument/completion" => features::completion(workspace, path, at()?),
             "textDocument/documentSymbol" => features::symbols(workspace, path),
@@ -200,7 +234,10 @@ impl<'c> Server<'c> {
             "textDocument/codeLens" => features::lenses(workspace, path),
             "textDocument/codeAction" => {
                 let place = &params["range"];
-                let (Some(start), Some(end)) = (offset(&place["start"]), offset(&place["end"])) else { return Err(wrong("a range")) };
+                let (Some(start), Some(end)) = (offset(&place["start"]), offset(&place["end"]))
+                else {
+                    return Err(wrong("a range"));
+                };
                 features::fixes(workspace, path, &(start..end))
             }
             "textDocument/formatting" => Some(self.formatted(&analysis)),
@@ -209,7 +246,12 @@ impl<'c> Server<'c> {
                 let name = params["newName"].as_str().ok_or_else(|| wrong("a new name"))?;
                 Some(rename::rename(workspace, path, at()?, name)?)
             }
-            _ => return Err(Refusal(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+            _ => {
+                return Err(Refusal(
+                    ErrorCode::MethodNotFound,
+                    format!("there is no method `{method}`"),
+                ));
+            }
         };
         Ok(found.unwrap_or(Value::Null))
     }
@@ -233,8 +275,13 @@ impl<'c> Server<'c> {
     }
 
     fn settings(&mut self, options: &Value) {
-        self.workspace.model = options["model"].as_str().filter(|m| !m.is_empty()).map(String::from);
-        self.width = options["width"].as_u64().and_then(|w| usize::try_from(w).ok()).filter(|w| *w >= 20).unwrap_or(120);
+        self.workspace.model =
+            options["model"].as_str().filter(|m| !m.is_empty()).map(String::from);
+        self.width = options["width"]
+            .as_u64()
+            .and_then(|w| usize::try_from(w).ok())
+            .filter(|w| *w >= 20)
+            .unwrap_or(120);
     }
 
     fn note(&mut self, note: &Notification) -> Option<()> {
@@ -244,7 +291,11 @@ impl<'c> Server<'c> {
                 let document = &params["textDocument"];
                 let uri = document["uri"].as_str()?.to_string();
                 let path = path_of(&uri);
-                let open = Open::new(uri, document["text"].as_str()?.to_string(), document["version"].as_i64().unwrap_or(0));
+                let open = Open::new(
+                    uri,
+                    document["text"].as_str()?.to_string(),
+                    document["version"].as_i64().unwrap_or(0),
+                );
                 self.workspace.open.insert(path.clone(), open);
                 self.change(path);
             }
@@ -273,7 +324,12 @@ impl<'c> Server<'c> {
             }
             "workspace/didChangeWorkspaceFolders" => {
                 let paths = |list: &Value| -> Vec<PathBuf> {
-                    list.as_array().into_iter().flatten().filter_map(|f| f["uri"].as_str()).map(path_of).collect()
+                    list.as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|f| f["uri"].as_str())
+                        .map(path_of)
+                        .collect()
                 };
                 let removed = paths(&params["event"]["removed"]);
                 self.workspace.roots.retain(|r| !removed.contains(r));
@@ -285,14 +341,17 @@ impl<'c> Server<'c> {
         Some(())
     }
 
-    /// A document has changed, and with it formulas whose model it may be, and texts that may include it.
+    /// A document has changed, and with it formulas whose model it may be, and texts that may
+    /// include it.
     fn change(&mut self, path: PathBuf) {
         self.changed.insert(path);
         self.change_formulas();
     }
 
     fn change_formulas(&mut self) {
-        let depend = |p: &&PathBuf| crate::workspace::is_formula(p) || Lexicon::of(p).is_some_and(|l| l.includes);
+        let depend = |p: &&PathBuf| {
+            crate::workspace::is_formula(p) || Lexicon::of(p).is_some_and(|l| l.includes)
+        };
         let depending: Vec<PathBuf> = self.workspace.open.keys().filter(depend).cloned().collect();
         self.changed.extend(depending);
     }
@@ -312,15 +371,25 @@ impl<'c> Server<'c> {
 
     fn diagnostics(&self, path: &Path, analysis: &Analysis) -> Value {
         let (uri, lines) = (self.workspace.uri(path), Lines::new(&analysis.text));
-        let mut all: Vec<Value> = analysis.problems.iter().map(|p| diagnostic(analysis, &uri, &lines, p)).collect();
+        let mut all: Vec<Value> =
+            analysis.problems.iter().map(|p| diagnostic(analysis, &uri, &lines, p)).collect();
         if analysis.formula {
             let hint = |range: &std::ops::Range<usize>, severity: u64, message: String| json!({ "range": lines.range(&analysis.text, range), "severity": severity, "source": "mu-check", "message": message });
             match self.workspace.named_model(path, &analysis.text) {
                 Some((named, range)) if !self.workspace.is_model(&named) => {
-                    all.push(hint(&range, 2, format!("the model `{}` is not there, or is no specification", named.display())));
+                    all.push(hint(
+                        &range,
+                        2,
+                        format!(
+                            "the model `{}` is not there, or is no specification",
+                            named.display()
+                        ),
+                    ));
                 }
                 // Names are unknown without a model: say once why they have no colours.
-                None if self.workspace.model_of(path).is_none() && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) => {
+                None if self.workspace.model_of(path).is_none()
+                    && analysis.names.iter().any(|n| matches!(n.key, Key::Action(_))) =>
+                {
                     let first = analysis.tokens.first().map_or(0..0, |t| t.range.clone());
                     let text = "no specification nearby declares an action of this formula: only its syntax is checked; a comment `% model: FILE` names its model";
                     all.push(hint(&first, 4, text.into()));
@@ -336,7 +405,10 @@ impl<'c> Server<'c> {
         if let Some(version) = version {
             params["version"] = json!(version);
         }
-        self.send(Message::Notification(Notification::new("textDocument/publishDiagnostics".into(), params)));
+        self.send(Message::Notification(Notification::new(
+            "textDocument/publishDiagnostics".into(),
+            params,
+        )));
     }
 }
 

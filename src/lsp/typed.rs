@@ -1,6 +1,8 @@
-//! The sort that an expression has at a place: what the type checker chose among overloads, and sorts of variables.
+//! The sort that an expression has at a place: what the type checker chose among overloads, and
+//! sorts of variables.
 //!
-//! A walk over all typed expressions of a text, by worklists; linear in them, and done only when somebody looks at a name.
+//! A walk over all typed expressions of a text, by worklists; linear in them, and done only when
+//! somebody looks at a name.
 
 use crate::analysis::Analysis;
 use mu_base::Span;
@@ -11,7 +13,8 @@ use std::ops::Range;
 
 /// The sort of the operation or variable whose name stands at a range of the file, as text.
 pub(crate) fn sort_at(analysis: &Analysis, range: &Range<usize>) -> Option<String> {
-    let (data, mut open): (&DataSpec, Vec<&Expr>) = match (&analysis.typed, &analysis.specification) {
+    let (data, mut open): (&DataSpec, Vec<&Expr>) = match (&analysis.typed, &analysis.specification)
+    {
         (Some(typed), _) => (&typed.data, of_formula(&typed.formula)),
         (None, Some(specification)) => {
             let mut open = Vec::new();
@@ -26,8 +29,11 @@ pub(crate) fn sort_at(analysis: &Analysis, range: &Range<usize>) -> Option<Strin
     };
     let name = &analysis.text[range.clone()];
     // The place of an operation may be that of its application, which starts with its name.
-    let is_here =
-        |span: Span| span.is_somewhere() && span.source == analysis.source && analysis.place(&analysis.sources, span).start == range.start;
+    let is_here = |span: Span| {
+        span.is_somewhere()
+            && span.source == analysis.source
+            && analysis.place(&analysis.sources, span).start == range.start
+    };
     while let Some(expr) = open.pop() {
         match &expr.0.kind {
             ExprKind::Op(op) if data.signature.op(*op).name == name && is_here(expr.0.span) => {
@@ -39,7 +45,9 @@ pub(crate) fn sort_at(analysis: &Analysis, range: &Range<usize>) -> Option<Strin
             ExprKind::Op(_) | ExprKind::Var(_) | ExprKind::Number(_) => {}
             ExprKind::Apply(head, args) => open.extend(args.iter().chain([head])),
             ExprKind::Bind(_, _, body) => open.push(body),
-            ExprKind::Where(body, definitions) => open.extend(definitions.iter().map(|d| &d.1).chain([body])),
+            ExprKind::Where(body, definitions) => {
+                open.extend(definitions.iter().map(|d| &d.1).chain([body]))
+            }
         }
     }
     None
@@ -84,7 +92,9 @@ fn of_formula(formula: &State) -> Vec<&Expr> {
             StateKind::Val(e) => out.push(e),
             StateKind::Var(_, args) => out.extend(args),
             StateKind::Not(f) | StateKind::Forall(_, f) | StateKind::Exists(_, f) => states.push(f),
-            StateKind::And(f, g) | StateKind::Or(f, g) | StateKind::Implies(f, g) => states.extend([&**f, g]),
+            StateKind::And(f, g) | StateKind::Or(f, g) | StateKind::Implies(f, g) => {
+                states.extend([&**f, g])
+            }
             StateKind::Must(r, f) | StateKind::May(r, f) => {
                 regulars.push(&**r);
                 states.push(f);
@@ -108,7 +118,9 @@ fn of_formula(formula: &State) -> Vec<&Expr> {
             Action::Val(e) => out.push(e),
             Action::Multi(multi) => out.extend(multi.iter().flat_map(|a| &a.1)),
             Action::Not(a) | Action::Forall(_, a) | Action::Exists(_, a) => actions.push(a),
-            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => actions.extend([&**a, b]),
+            Action::And(a, b) | Action::Or(a, b) | Action::Implies(a, b) => {
+                actions.extend([&**a, b])
+            }
         }
     }
     out

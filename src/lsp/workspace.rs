@@ -1,10 +1,12 @@
 //! Open documents, files on disk, and which formula belongs to which specification.
 //!
-//! The model of a formula is, first that applies: the file that a comment `% model: FILE` in the formula names, relative to the formula; the file
-//! that the client's setting `model` names, relative to the folder of the workspace; the nearest specification on which the formula has no error;
-//! the nearest specification that declares most of its actions. Near are those in the folder of the formula, then those below the next folder
-//! outwards, and so on up to the folder of the workspace. The choice stays as long as no other specification fits and this one does not, so that a
-//! mistyped name is an error and no other choice.
+//! The model of a formula is, first that applies: the file that a comment `% model: FILE` in the
+//! formula names, relative to the formula; the file that the client's setting `model` names,
+//! relative to the folder of the workspace; the nearest specification on which the formula has no
+//! error; the nearest specification that declares most of its actions. Near are those in the folder
+//! of the formula, then those below the next folder outwards, and so on up to the folder of the
+//! workspace. The choice stays as long as no other specification fits and this one does not, so
+//! that a mistyped name is an error and no other choice.
 //!
 //! Analyses are remembered by the text that they are of.
 
@@ -27,7 +29,12 @@ pub trait Files {
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)>;
     /// What the reader of another front end says of a text, if one reads such files: see `foreign`.
     /// `beside` gives the text of a file in the same folder.
-    fn foreign(&self, _path: &Path, _text: &str, _beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+    fn foreign(
+        &self,
+        _path: &Path,
+        _text: &str,
+        _beside: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Read> {
         None
     }
 }
@@ -65,7 +72,14 @@ pub(crate) fn is_formula(path: &Path) -> bool {
 
 impl<'f> Workspace<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Self {
-        Self { files, roots: Vec::new(), model: None, open: BTreeMap::new(), known: RefCell::default(), chosen: RefCell::default() }
+        Self {
+            files,
+            roots: Vec::new(),
+            model: None,
+            open: BTreeMap::new(),
+            known: RefCell::default(),
+            chosen: RefCell::default(),
+        }
     }
 
     /// The text of a file: as it is being edited, else as it is on disk.
@@ -82,11 +96,16 @@ impl<'f> Workspace<'f> {
     pub(crate) fn analysis(&self, path: &Path) -> Option<Rc<Analysis>> {
         let text = self.text(path)?;
         let formula = self.reads_as_formula(path, &text);
-        let model = if formula { self.model_of(path).and_then(|m| self.analysis(&m)) } else { None };
+        let model =
+            if formula { self.model_of(path).and_then(|m| self.analysis(&m)) } else { None };
         if let Some(known) = self.known.borrow().get(path)
             && known.analysis.text == text
             && known.analysis.formula == formula
-            && known.analysis.included.iter().all(|(file, text)| self.text(file).is_none_or(|now| now == *text))
+            && known
+                .analysis
+                .included
+                .iter()
+                .all(|(file, text)| self.text(file).is_none_or(|now| now == *text))
             && same(known.model.as_ref(), model.as_ref())
         {
             return Some(known.analysis.clone());
@@ -99,12 +118,21 @@ impl<'f> Workspace<'f> {
         } else {
             Analysis::of_specification(&text)
         });
-        self.known.borrow_mut().insert(path.to_path_buf(), Known { analysis: analysis.clone(), model, complete: None });
+        self.known.borrow_mut().insert(
+            path.to_path_buf(),
+            Known { analysis: analysis.clone(), model, complete: None },
+        );
         Some(analysis)
     }
 
-    /// What another front end says of a text, with other files as they are being edited, or as `instead` has them.
-    pub(crate) fn read_foreign(&self, path: &Path, text: &str, instead: &[(PathBuf, String)]) -> Option<Read> {
+    /// What another front end says of a text, with other files as they are being edited, or as
+    /// `instead` has them.
+    pub(crate) fn read_foreign(
+        &self,
+        path: &Path,
+        text: &str,
+        instead: &[(PathBuf, String)],
+    ) -> Option<Read> {
         let folder = path.parent()?;
         self.files.foreign(path, text, &|name| {
             let file = normal(&folder.join(name));
@@ -117,7 +145,8 @@ impl<'f> Workspace<'f> {
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
         let on_disk = self.files.list(&folder).into_iter().filter(|e| !e.1).map(|e| e.0);
         let open = self.open.keys().filter(|p| p.parent() == Some(&folder)).cloned();
-        let mut found: Vec<PathBuf> = on_disk.chain(open).filter(|p| ending(p) == ending(path)).collect();
+        let mut found: Vec<PathBuf> =
+            on_disk.chain(open).filter(|p| ending(p) == ending(path)).collect();
         found.sort();
         found.dedup();
         found.truncate(MOST_FILES);
@@ -136,18 +165,25 @@ impl<'f> Workspace<'f> {
         let mut complete = Analysis::of_specification(&analysis.text);
         complete.complete();
         let complete = Rc::new(complete);
-        self.known.borrow_mut().entry(path.to_path_buf()).and_modify(|k| k.complete = Some(complete.clone()));
+        self.known
+            .borrow_mut()
+            .entry(path.to_path_buf())
+            .and_modify(|k| k.complete = Some(complete.clone()));
         Some(complete)
     }
 
     /// Whether a document is a formula: by its name, else by its text.
     fn reads_as_formula(&self, path: &Path, text: &str) -> bool {
-        is_formula(path) || Lexicon::of(path).is_none() && !is_specification(path) && tokens::is_formula(text, &tokens::tokens(text))
+        is_formula(path)
+            || Lexicon::of(path).is_none()
+                && !is_specification(path)
+                && tokens::is_formula(text, &tokens::tokens(text))
     }
 
     /// Whether a file is there and no formula, so that it may be the model of one.
     pub(crate) fn is_model(&self, path: &Path) -> bool {
-        Lexicon::of(path).is_none() && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
+        Lexicon::of(path).is_none()
+            && self.text(path).is_some_and(|text| !self.reads_as_formula(path, &text))
     }
 
     pub(crate) fn forget(&self, path: &Path) {
@@ -155,11 +191,16 @@ impl<'f> Workspace<'f> {
     }
 
     /// The file that a comment of a formula names as its model, with the place of the name.
-    pub(crate) fn named_model(&self, path: &Path, text: &str) -> Option<(PathBuf, std::ops::Range<usize>)> {
+    pub(crate) fn named_model(
+        &self,
+        path: &Path,
+        text: &str,
+    ) -> Option<(PathBuf, std::ops::Range<usize>)> {
         let comments = tokens::tokens(text).into_iter().take_while(|t| t.kind == Kind::Comment);
         for token in comments {
             let comment = token.text(text);
-            if let Some(name) = comment.trim_start_matches('%').trim_start().strip_prefix("model:") {
+            if let Some(name) = comment.trim_start_matches('%').trim_start().strip_prefix("model:")
+            {
                 let name = name.trim();
                 let start = token.range.end - name.len();
                 return Some((normal(&path.parent()?.join(name)), start..token.range.end));
@@ -175,7 +216,8 @@ impl<'f> Workspace<'f> {
             return self.is_model(&named).then_some(named);
         }
         if let Some(setting) = &self.model {
-            let found = self.roots.iter().map(|r| normal(&r.join(setting))).find(|p| self.is_model(p));
+            let found =
+                self.roots.iter().map(|r| normal(&r.join(setting))).find(|p| self.is_model(p));
             if found.is_some() {
                 return found;
             }
@@ -197,15 +239,20 @@ impl<'f> Workspace<'f> {
     }
 
     fn best_model(&self, path: &Path, alone: &Analysis) -> Option<PathBuf> {
-        let mut models: Vec<PathBuf> = self.files_around(path).into_iter().filter(|p| is_specification(p)).collect();
+        let mut models: Vec<PathBuf> =
+            self.files_around(path).into_iter().filter(|p| is_specification(p)).collect();
         models.sort_by_key(|m| (distance(path, m), m.clone()));
         models.truncate(MOST_MODELS);
         let mut best: Option<(usize, PathBuf)> = None;
         for model in models {
             let actions = self.declared_actions(alone, &model);
-            let Some(analysis) = self.analysis(&model).filter(|a| a.specification.is_some()) else { continue };
+            let Some(analysis) = self.analysis(&model).filter(|a| a.specification.is_some()) else {
+                continue;
+            };
             // A formula that names no action fits every model, and belongs to the nearest.
-            if (actions > 0 || !names_actions(alone)) && Analysis::of_formula(&alone.text, Some(&analysis)).problems.is_empty() {
+            if (actions > 0 || !names_actions(alone))
+                && Analysis::of_formula(&alone.text, Some(&analysis)).problems.is_empty()
+            {
                 return Some(model);
             }
             if actions > best.as_ref().map_or(0, |b| b.0) {
@@ -215,11 +262,15 @@ impl<'f> Workspace<'f> {
         best.map(|b| b.1)
     }
 
-    /// How many of a formula's actions a specification declares; a formula that names none may have any.
+    /// How many of a formula's actions a specification declares; a formula that names none may have
+    /// any.
     fn declared_actions(&self, formula: &Analysis, model: &Path) -> usize {
         let Some(analysis) = self.analysis(model) else { return 0 };
-        let declared: Vec<&str> =
-            analysis.declarations.iter().filter_map(|d| if let Key::Action(name) = &d.key { Some(name.as_str()) } else { None }).collect();
+        let declared: Vec<&str> = analysis
+            .declarations
+            .iter()
+            .filter_map(|d| if let Key::Action(name) = &d.key { Some(name.as_str()) } else { None })
+            .collect();
         let mut words: Vec<&str> = formula
             .tokens
             .iter()
@@ -234,15 +285,18 @@ impl<'f> Workspace<'f> {
 
     /// All formulas that belong to a specification.
     pub(crate) fn formulas_of(&self, model: &Path) -> Vec<PathBuf> {
-        let mut formulas: Vec<PathBuf> = self.files_around(model).into_iter().filter(|p| is_formula(p)).collect();
+        let mut formulas: Vec<PathBuf> =
+            self.files_around(model).into_iter().filter(|p| is_formula(p)).collect();
         formulas.retain(|f| self.model_of(f).as_deref() == Some(model));
         formulas.sort();
         formulas
     }
 
-    /// The files of the workspace that a file is in; without a workspace those of its folder. Open ones are among them.
+    /// The files of the workspace that a file is in; without a workspace those of its folder. Open
+    /// ones are among them.
     fn files_around(&self, path: &Path) -> Vec<PathBuf> {
-        let root = self.roots.iter().filter(|r| path.starts_with(r)).max_by_key(|r| r.as_os_str().len());
+        let root =
+            self.roots.iter().filter(|r| path.starts_with(r)).max_by_key(|r| r.as_os_str().len());
         let mut found: Vec<PathBuf> = self.open.keys().cloned().collect();
         let (mut folders, deep) = match root {
             Some(root) => (vec![root.clone()], true),
@@ -250,10 +304,19 @@ impl<'f> Workspace<'f> {
         };
         while let Some(folder) = folders.pop() {
             for (entry, is_folder) in self.files.list(&folder) {
-                let name = entry.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-                if is_folder && deep && !name.starts_with('.') && name != "target" && name != "node_modules" {
+                let name =
+                    entry.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+                if is_folder
+                    && deep
+                    && !name.starts_with('.')
+                    && name != "target"
+                    && name != "node_modules"
+                {
                     folders.push(entry);
-                } else if !is_folder && (is_specification(&entry) || is_formula(&entry)) && !self.open.contains_key(&entry) {
+                } else if !is_folder
+                    && (is_specification(&entry) || is_formula(&entry))
+                    && !self.open.contains_key(&entry)
+                {
                     found.push(entry);
                 }
             }
@@ -275,7 +338,8 @@ fn same(a: Option<&Rc<Analysis>>, b: Option<&Rc<Analysis>>) -> bool {
 
 /// Whether a formula names an action.
 fn names_actions(formula: &Analysis) -> bool {
-    formula.names.iter().any(|n| matches!(n.key, Key::Action(_)) && !n.declares) || !formula.problems.is_empty()
+    formula.names.iter().any(|n| matches!(n.key, Key::Action(_)) && !n.declares)
+        || !formula.problems.is_empty()
 }
 
 /// How many folders outwards from the first file, then inwards, the second is.
@@ -305,7 +369,9 @@ pub(crate) fn path_of(uri: &str) -> PathBuf {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
-        let code = (bytes[at] == b'%').then(|| rest.get(at + 1..at + 3).and_then(|d| u8::from_str_radix(d, 16).ok())).flatten();
+        let code = (bytes[at] == b'%')
+            .then(|| rest.get(at + 1..at + 3).and_then(|d| u8::from_str_radix(d, 16).ok()))
+            .flatten();
         out.push(code.unwrap_or(bytes[at]));
         at += if code.is_some() { 3 } else { 1 };
     }
@@ -338,8 +404,14 @@ mod tests {
 
     #[test]
     fn addresses() {
-        for (path, uri) in [("/a b/é%.mcf", "file:///a%20b/%C3%A9%25.mcf"), ("untitled:Untitled-1", "untitled:Untitled-1")] {
-            assert_eq!((uri_of(Path::new(path)).as_str(), path_of(uri)), (uri, PathBuf::from(path)));
+        for (path, uri) in [
+            ("/a b/é%.mcf", "file:///a%20b/%C3%A9%25.mcf"),
+            ("untitled:Untitled-1", "untitled:Untitled-1"),
+        ] {
+            assert_eq!(
+                (uri_of(Path::new(path)).as_str(), path_of(uri)),
+                (uri, PathBuf::from(path))
+            );
         }
         assert_eq!(path_of("file:///%zz%4"), PathBuf::from("/%zz%4"));
     }
@@ -348,7 +420,13 @@ mod tests {
     fn distances() {
         let from = Path::new("/p/formulas/a/x.mcf");
         let of = |to: &str| distance(from, Path::new(to));
-        assert!(of("/p/formulas/a/m.spec") < of("/p/formulas/m.spec") && of("/p/formulas/m.spec") < of("/p/specs/m.spec"));
-        assert!(of("/p/m.spec") < of("/p/specs/m.spec") && of("/p/specs/m.spec") < of("/p/specs/more/m.spec"));
+        assert!(
+            of("/p/formulas/a/m.spec") < of("/p/formulas/m.spec")
+                && of("/p/formulas/m.spec") < of("/p/specs/m.spec")
+        );
+        assert!(
+            of("/p/m.spec") < of("/p/specs/m.spec")
+                && of("/p/specs/m.spec") < of("/p/specs/more/m.spec")
+        );
     }
 }

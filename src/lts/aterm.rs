@@ -1,7 +1,9 @@
-//! Streams of shared terms as mCRL2's binary files hold them: bits -> symbols, terms, numbers, and back.
+//! Streams of shared terms as mCRL2's binary files hold them: bits -> symbols, terms, numbers, and
+//! back.
 //!
-//! The form, as of versions 0x8306 of 2020 to 0x8308 of 2024: after eight zero bits, the magic number 0x8baf and the version, each of 16 bits, come packets,
-//! most significant bits first. The two bits of a packet say what follows:
+//! The form, as of versions 0x8306 of 2020 to 0x8308 of 2024: after eight zero bits, the magic
+//! number 0x8baf and the version, each of 16 bits, come packets, most significant bits first. The
+//! two bits of a packet say what follows:
 //!
 //! | packet | content |
 //! |---|---|
@@ -10,11 +12,13 @@
 //! | 2 | a term that is handed out: the same, without a number |
 //! | 3 | a number that is handed out |
 //!
-//! Numbers of symbols and terms take as many bits as the count of those so far has; lengths, arities and integers are bytes of seven
-//! bits, least first, of which all but the last have the eighth bit set. A shared term of the symbol `<aterm_int>` is an integer. Nothing is
-//! aligned; the end is filled with zero bits.
+//! Numbers of symbols and terms take as many bits as the count of those so far has; lengths,
+//! arities and integers are bytes of seven bits, least first, of which all but the last have the
+//! eighth bit set. A shared term of the symbol `<aterm_int>` is an integer. Nothing is aligned; the
+//! end is filled with zero bits.
 //!
-//! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers than it, so terms have no cycles.
+//! Cost: one pass; memory of the shared terms. Invariant: a term's arguments have smaller numbers
+//! than it, so terms have no cycles.
 
 use std::io::{BufRead, Write};
 
@@ -84,22 +88,39 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header.
     pub fn new(input: R) -> Result<Self, Diagnostic> {
         let symbols = vec![(String::new(), 0)];
-        let mut reader = Self { input, bits: 0, held: 0, symbols, terms: Vec::new(), kept: Vec::new(), arguments: Vec::new() };
+        let mut reader = Self {
+            input,
+            bits: 0,
+            held: 0,
+            symbols,
+            terms: Vec::new(),
+            kept: Vec::new(),
+            arguments: Vec::new(),
+        };
         if reader.take(8)? != 0 || reader.take(16)? != MAGIC {
-            return Err(Diagnostic::new(Stage::File, "this is not a binary file of mCRL2: its magic number is missing"));
+            return Err(Diagnostic::new(
+                Stage::File,
+                "this is not a binary file of mCRL2: its magic number is missing",
+            ));
         }
         let version = reader.take(16)?;
         if !VERSIONS.contains(&version) {
             let known: Vec<String> = VERSIONS.iter().map(|v| format!("{v:#x}")).collect();
-            return Err(Diagnostic::new(Stage::File, format!("the file has version {version:#x} of mCRL2's binary form"))
-                .note(format!("supported versions: {}", known.join(", "))));
+            return Err(Diagnostic::new(
+                Stage::File,
+                format!("the file has version {version:#x} of mCRL2's binary form"),
+            )
+            .note(format!("supported versions: {}", known.join(", "))));
         }
         Ok(reader)
     }
 
     fn take(&mut self, count: u32) -> Result<u64, Diagnostic> {
         while self.held < count {
-            let buffer = self.input.fill_buf().map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
+            let buffer = self
+                .input
+                .fill_buf()
+                .map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?;
             if buffer.is_empty() {
                 return Err(damaged("it ends within a packet"));
             }
@@ -166,7 +187,10 @@ impl<R: BufRead> Reader<R> {
             if symbol == 0 {
                 return Ok(Item::End);
             }
-            let (name, arity) = self.symbols.get(symbol).ok_or_else(|| damaged("a symbol is used before it is given"))?;
+            let (name, arity) = self
+                .symbols
+                .get(symbol)
+                .ok_or_else(|| damaged("a symbol is used before it is given"))?;
             let (integer, arity) = (name == INT, *arity);
             let symbol = symbol as Symbol;
             if integer {
@@ -211,9 +235,17 @@ impl<R: BufRead> Reader<R> {
 
     /// What a shared term is.
     pub fn content(&self, term: Term) -> Content<'_> {
-        let (symbol, at) = if term & KEPT == 0 { self.terms[term as usize] } else { self.kept[(term ^ KEPT) as usize] };
+        let (symbol, at) = if term & KEPT == 0 {
+            self.terms[term as usize]
+        } else {
+            self.kept[(term ^ KEPT) as usize]
+        };
         let (name, arity) = &self.symbols[symbol as usize];
-        if name == INT { Content::Int(at) } else { Content::Apply(name, &self.arguments[at as usize..at as usize + arity]) }
+        if name == INT {
+            Content::Int(at)
+        } else {
+            Content::Apply(name, &self.arguments[at as usize..at as usize + arity])
+        }
     }
 }
 
@@ -231,7 +263,14 @@ pub struct Writer<W> {
 impl<W: Write> Writer<W> {
     /// Writes the header.
     pub fn new(output: W) -> std::io::Result<Self> {
-        let mut writer = Self { output, bits: 0, held: 0, symbols: AHashMap::new(), terms: AHashMap::new(), contents: None };
+        let mut writer = Self {
+            output,
+            bits: 0,
+            held: 0,
+            symbols: AHashMap::new(),
+            terms: AHashMap::new(),
+            contents: None,
+        };
         writer.put(0, 8)?;
         writer.put(MAGIC, 16)?;
         writer.put(VERSIONS[VERSIONS.len() - 1], 16)?;
@@ -403,7 +442,8 @@ mod tests {
                     kind => {
                         let name = format!("s{}", random.below(9));
                         let arity = if shared.is_empty() { 0 } else { random.below(4) };
-                        let arguments: Vec<Term> = (0..arity).map(|_| random.choose(&shared).0).collect();
+                        let arguments: Vec<Term> =
+                            (0..arity).map(|_| random.choose(&shared).0).collect();
                         if kind == 1 {
                             let term = writer.share(&name, &arguments).unwrap();
                             shared.push((term, name, arguments));

@@ -5,13 +5,15 @@
 //! (0, "send(1)", 1)
 //! (1, tau, 0)
 //! ```
-//! The header gives initial state, number of transitions and number of states; states are numbered from 0. One transition a line.
-//! The source is read from the front of the line and the target from its end, so that what lies between is the label whatever it
-//! contains: quotes inside quotes (CADP writes `"PUT !"x""`), backslashes, commas. Quotes around it are dropped, nothing inside is
-//! changed, so reading and writing are inverse to each other. Labels without quotes are trimmed of blanks.
+//! The header gives initial state, number of transitions and number of states; states are numbered
+//! from 0. One transition a line. The source is read from the front of the line and the target from
+//! its end, so that what lies between is the label whatever it contains: quotes inside quotes (CADP
+//! writes `"PUT !"x""`), backslashes, commas. Quotes around it are dropped, nothing inside is
+//! changed, so reading and writing are inverse to each other. Labels without quotes are trimmed of
+//! blanks.
 //!
-//! Cost: one pass, O(bytes); memory of the transitions and the distinct labels only. A header is never trusted with memory.
-//! A gzip stream is recognised by its magic number.
+//! Cost: one pass, O(bytes); memory of the transitions and the distinct labels only. A header is
+//! never trusted with memory. A gzip stream is recognised by its magic number.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -39,7 +41,10 @@ pub fn read(input: impl Read, options: &AutOptions) -> Result<Lts, Diagnostic> {
     let mut input = BufReader::with_capacity(1 << 20, input);
     let start = input.fill_buf().map_err(|e| broken(&e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        read_plain(BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(input)), options)
+        read_plain(
+            BufReader::with_capacity(1 << 20, flate2::bufread::MultiGzDecoder::new(input)),
+            options,
+        )
     } else {
         read_plain(input, options)
     }
@@ -49,21 +54,30 @@ pub fn read(input: impl Read, options: &AutOptions) -> Result<Lts, Diagnostic> {
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::with_capacity(1 << 20, output);
     if let Some(bad) = lts.table.texts.iter().find(|t| t.contains('\n')) {
-        return Err(Diagnostic::new(Stage::File, format!("the label {bad:?} contains a line break, which an .aut file cannot hold")));
+        return Err(Diagnostic::new(
+            Stage::File,
+            format!("the label {bad:?} contains a line break, which an .aut file cannot hold"),
+        ));
     }
-    write_rows(lts, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    write_rows(lts, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 /// Writes an LTS as text compressed by gzip.
 pub fn write_gz(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
     let mut encoder = flate2::write::GzEncoder::new(output, flate2::Compression::fast());
     write(lts, &mut encoder)?;
-    encoder.finish().and_then(|mut o| o.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    encoder
+        .finish()
+        .and_then(|mut o| o.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 fn write_rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "des ({},{},{})", lts.initial.0, lts.transition_count(), lts.state_count())?;
-    let middle: Vec<Vec<u8>> = lts.table.texts.iter().map(|t| format!(",\"{t}\",").into_bytes()).collect();
+    let middle: Vec<Vec<u8>> =
+        lts.table.texts.iter().map(|t| format!(",\"{t}\",").into_bytes()).collect();
     let mut line = Vec::new();
     for s in 0..lts.state_count() {
         let source = StateId::new(s);
@@ -116,7 +130,13 @@ fn at_line(number: u64, line: &[u8], fault: &Fault) -> Diagnostic {
     let found = if rest.is_empty() { "the end of the line".into() } else { format!("{rest:?}") };
     // A line may be a megabyte long.
     let text: String = text.chars().take(column + 200).collect();
-    Diagnostic::in_line(Stage::File, number, column + 1, text, format!("expected {}, found {found}", fault.expected))
+    Diagnostic::in_line(
+        Stage::File,
+        number,
+        column + 1,
+        text,
+        format!("expected {}, found {found}", fault.expected),
+    )
 }
 
 fn skip_blanks(line: &[u8], mut at: usize) -> usize {
@@ -129,7 +149,11 @@ fn skip_blanks(line: &[u8], mut at: usize) -> usize {
 /// Expects one byte after blanks; returns the place after it.
 fn expect(line: &[u8], at: usize, byte: u8) -> Result<usize, Fault> {
     let at = skip_blanks(line, at);
-    if line.get(at) == Some(&byte) { Ok(at + 1) } else { Err(fault(at, format!("'{}'", byte as char))) }
+    if line.get(at) == Some(&byte) {
+        Ok(at + 1)
+    } else {
+        Err(fault(at, format!("'{}'", byte as char)))
+    }
 }
 
 /// Reads a decimal number after blanks.
@@ -148,7 +172,8 @@ fn number(line: &[u8], at: usize, what: &str) -> Result<(u64, usize), Fault> {
 }
 
 fn trim_end(line: &[u8]) -> &[u8] {
-    let end = line.iter().rposition(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n')).map_or(0, |i| i + 1);
+    let end =
+        line.iter().rposition(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n')).map_or(0, |i| i + 1);
     &line[..end]
 }
 
@@ -173,7 +198,10 @@ fn header(line: &[u8]) -> Result<(u64, u64, u64), Fault> {
         return Err(fault(states_at, "fewer than 2^32 states"));
     }
     if initial >= states {
-        return Err(fault(states_at, format!("more than {initial} states, as the initial state is {initial}")));
+        return Err(fault(
+            states_at,
+            format!("more than {initial} states, as the initial state is {initial}"),
+        ));
     }
     Ok((initial, transitions, states))
 }
@@ -185,7 +213,8 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Faul
     let (source, at) = number(line, at, "the number of the source state")?;
     let at = expect(line, at, b',')?;
     let label_at = skip_blanks(line, at);
-    let Some(close) = line.len().checked_sub(1).filter(|&i| line[i] == b')' && i >= label_at) else {
+    let Some(close) = line.len().checked_sub(1).filter(|&i| line[i] == b')' && i >= label_at)
+    else {
         return Err(fault(line.len(), "')'"));
     };
     // From the end: `)`, blanks, digits, blanks, `,`.
@@ -219,10 +248,16 @@ fn transition(line: &[u8], states: u64) -> Result<(u32, &[u8], usize, u32), Faul
         return Err(fault(label_at, "a label"));
     }
     if source >= states {
-        return Err(fault(source_at, format!("a state below {states}, the number of states in the header")));
+        return Err(fault(
+            source_at,
+            format!("a state below {states}, the number of states in the header"),
+        ));
     }
     if target >= states {
-        return Err(fault(digits, format!("a state below {states}, the number of states in the header")));
+        return Err(fault(
+            digits,
+            format!("a state below {states}, the number of states in the header"),
+        ));
     }
     Ok((source as u32, label, column, target as u32))
 }
@@ -235,14 +270,18 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         line.clear();
         number += 1;
         if input.read_until(b'\n', &mut line).map_err(|e| broken(&e))? == 0 {
-            return Err(Diagnostic::new(Stage::File, "the file is empty: expected the header 'des (initial, transitions, states)'"));
+            return Err(Diagnostic::new(
+                Stage::File,
+                "the file is empty: expected the header 'des (initial, transitions, states)'",
+            ));
         }
         let text = trim_end(&line);
         if !text.is_empty() {
             break header(text).map_err(|f| at_line(number, text, &f))?;
         }
     };
-    let (header_line, header_text) = (number, String::from_utf8_lossy(trim_end(&line)).into_owned());
+    let (header_line, header_text) =
+        (number, String::from_utf8_lossy(trim_end(&line)).into_owned());
 
     let mut table = Labels::default();
     let mut ids: AHashMap<Vec<u8>, LabelId> = AHashMap::new();
@@ -251,7 +290,8 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         ids.insert(text.clone().into_bytes(), LabelId::TAU);
     }
     if !options.internal.iter().any(|t| t == "tau") {
-        // `tau` is then a label like any other; it still needs an id apart from that of the internal action.
+        // `tau` is then a label like any other; it still needs an id apart from that of the
+        // internal action.
         ids.remove(b"tau".as_slice());
         if let Some(first) = options.internal.first() {
             table.texts[0].clone_from(first);
@@ -270,12 +310,14 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
         if text.is_empty() {
             continue;
         }
-        let (source, label, column, target) = transition(text, states).map_err(|f| at_line(number, text, &f))?;
+        let (source, label, column, target) =
+            transition(text, states).map_err(|f| at_line(number, text, &f))?;
         let id = match ids.get(label) {
             Some(&id) => id,
             None => {
-                let utf8 =
-                    std::str::from_utf8(label).map_err(|e| at_line(number, text, &fault(column + e.valid_up_to(), "a label in UTF-8")))?;
+                let utf8 = std::str::from_utf8(label).map_err(|e| {
+                    at_line(number, text, &fault(column + e.valid_up_to(), "a label in UTF-8"))
+                })?;
                 let id = LabelId::new(table.texts.len());
                 table.texts.push(utf8.to_owned());
                 ids.insert(label.to_vec(), id);
@@ -294,7 +336,10 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
             header_line,
             1,
             header_text.clone(),
-            format!("the header {header_text:?} announces {transitions} transitions, the file has {}", targets.len()),
+            format!(
+                "the header {header_text:?} announces {transitions} transitions, the file has {}",
+                targets.len()
+            ),
         ));
     }
     // Rows are the only memory that a header alone can ask for.
@@ -304,13 +349,31 @@ fn read_plain(mut input: impl BufRead, options: &AutOptions) -> Result<Lts, Diag
             header_line,
             1,
             header_text.clone(),
-            format!("the header {header_text:?} announces {states} states, most of which no transition touches"),
+            format!(
+                "the header {header_text:?} announces {states} states, most of which no transition touches"
+            ),
         ));
     }
-    Ok(rows(StateId::new(initial as usize), states as usize, &sources, labels, targets, sorted, table))
+    Ok(rows(
+        StateId::new(initial as usize),
+        states as usize,
+        &sources,
+        labels,
+        targets,
+        sorted,
+        table,
+    ))
 }
 
-fn rows(initial: StateId, states: usize, sources: &[u32], labels: Vec<LabelId>, targets: Vec<StateId>, sorted: bool, table: Labels) -> Lts {
+fn rows(
+    initial: StateId,
+    states: usize,
+    sources: &[u32],
+    labels: Vec<LabelId>,
+    targets: Vec<StateId>,
+    sorted: bool,
+    table: Labels,
+) -> Lts {
     let mut offsets = vec![0u64; states + 1];
     for &s in sources {
         offsets[s as usize + 1] += 1;
@@ -352,7 +415,11 @@ mod tests {
         assert_eq!(lts.initial, StateId(1));
         let labels: Vec<u32> = lts.labels.iter().map(|l| l.0).collect();
         assert_eq!(labels, [1, 2, 3, 4, 0, 0, 5]);
-        let cadp = read("des (0,2,1)\n(0,i,0)\n(0,tau,0)\n".as_bytes(), &AutOptions { internal: vec!["i".into()] }).unwrap();
+        let cadp = read(
+            "des (0,2,1)\n(0,i,0)\n(0,tau,0)\n".as_bytes(),
+            &AutOptions { internal: vec!["i".into()] },
+        )
+        .unwrap();
         assert_eq!(cadp.labels, [LabelId(0), LabelId(1)]);
         assert_eq!(cadp.table.texts, ["i", "tau"]);
     }
@@ -362,9 +429,23 @@ mod tests {
         let mut random = Random::new(7);
         for seed in 0..50 {
             let states = 1 + random.below(30);
-            let table = Labels { texts: vec!["tau".into(), "a".into(), "b|c(\"q\")".into(), "\\d,".into(), "é ".into()] };
+            let table = Labels {
+                texts: vec![
+                    "tau".into(),
+                    "a".into(),
+                    "b|c(\"q\")".into(),
+                    "\\d,".into(),
+                    "é ".into(),
+                ],
+            };
             let mut edges: Vec<_> = (0..random.below(100))
-                .map(|_| (StateId::new(random.below(states)), LabelId::new(random.below(5)), StateId::new(random.below(states))))
+                .map(|_| {
+                    (
+                        StateId::new(random.below(states)),
+                        LabelId::new(random.below(5)),
+                        StateId::new(random.below(states)),
+                    )
+                })
                 .collect();
             edges.sort();
             // Labels get their numbers in the order of the file.
@@ -373,7 +454,11 @@ mod tests {
                 let mut bytes = Vec::new();
                 if gz { write_gz(&lts, &mut bytes) } else { write(&lts, &mut bytes) }.unwrap();
                 let back = read(bytes.as_slice(), &AutOptions::default()).unwrap();
-                assert_eq!((back.initial, &back.offsets, &back.targets), (lts.initial, &lts.offsets, &lts.targets), "seed {seed}");
+                assert_eq!(
+                    (back.initial, &back.offsets, &back.targets),
+                    (lts.initial, &lts.offsets, &lts.targets),
+                    "seed {seed}"
+                );
                 for (x, y) in back.labels.iter().zip(&lts.labels) {
                     assert_eq!(back.table.texts[x.index()], lts.table.texts[y.index()]);
                 }
@@ -393,7 +478,10 @@ mod tests {
     fn refusals_name_place_and_text() {
         for (text, wanted) in [
             ("", "the file is empty"),
-            ("dos (0,0,1)", "line 1, column 1: expected the header 'des (initial, transitions, states)', found \"dos (0,0,1)\""),
+            (
+                "dos (0,0,1)",
+                "line 1, column 1: expected the header 'des (initial, transitions, states)', found \"dos (0,0,1)\"",
+            ),
             ("des (0,0,1", "line 1, column 11: expected ')', found the end of the line"),
             ("des (3,0,2)", "line 1, column 10: expected more than 3 states"),
             ("des (0,0,99999999999)", "fewer than 2^32 states"),
@@ -405,7 +493,10 @@ mod tests {
             ("des (0,1,1)\n(0,\"a,0)\n", "expected '\"' at the end of the label"),
             ("des (0,1,1)\n(0,,0)\n", "line 2, column 4: expected a label"),
             ("des (0,1,1)\n(0,0)\n", "expected a label, ','"),
-            ("des (0,1,1)\n(0,a,x)\n", "line 2, column 7: expected the number of the target state, found \")\""),
+            (
+                "des (0,1,1)\n(0,a,x)\n",
+                "line 2, column 7: expected the number of the target state, found \")\"",
+            ),
             ("des (0,1,1)\n(0,a,0\n", "line 2, column 7: expected ')', found the end of the line"),
             ("des (0,1,1)\nhello\n", "line 2, column 1: expected '(', found \"hello\""),
             ("des (0,1,1)\n(", "expected the number of the source state"),
@@ -415,7 +506,8 @@ mod tests {
             assert_eq!(d.stage, Stage::File);
             assert!(d.to_string().contains(wanted), "{text:?}: {}", d);
         }
-        let d = read(b"des (0,1,1)\n(0,\"a\xff\",0)\n".as_slice(), &AutOptions::default()).unwrap_err();
+        let d =
+            read(b"des (0,1,1)\n(0,\"a\xff\",0)\n".as_slice(), &AutOptions::default()).unwrap_err();
         assert!(d.to_string().contains("line 2, column 6: expected a label in UTF-8"), "{}", d);
         let d = read([0x1f, 0x8b, 8, 0].as_slice(), &AutOptions::default()).unwrap_err();
         assert!(d.message.starts_with("cannot read"), "{}", d.message);

@@ -1,6 +1,8 @@
-//! Linear processes and equation systems as typed terms, for files that hold them: what a [`Typed`] is to the labels of a transition system.
+//! Linear processes and equation systems as typed terms, for files that hold them: what a [`Typed`]
+//! is to the labels of a transition system.
 //!
-//! Nothing here knows what an expression computes. Invariant: all terms are those of one [`Typed`], whose actions are declared.
+//! Nothing here knows what an expression computes. Invariant: all terms are those of one [`Typed`],
+//! whose actions are declared.
 
 use super::typed::{Part, TermRef, Typed};
 

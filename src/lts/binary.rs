@@ -9,11 +9,13 @@
 //! | rows | for each state its number of transitions, then of each its label and the distance of its target |
 //! | 4 bytes | CRC-32 of all that stands before, least byte first |
 //!
-//! Numbers are bytes of seven bits, least first, all but the last with the eighth bit set. Distances are from the target of the transition
-//! before (of the first one: from the state itself), doubled, less one where they are negative: targets of a state lie close together.
+//! Numbers are bytes of seven bits, least first, all but the last with the eighth bit set.
+//! Distances are from the target of the transition before (of the first one: from the state
+//! itself), doubled, less one where they are negative: targets of a state lie close together.
 //!
-//! Cost: one pass, 2 to 4 bytes a transition. Invariant: what is read equals what was written, order of transitions and numbers of labels
-//! included, or is refused; no number in the file is trusted with memory.
+//! Cost: one pass, 2 to 4 bytes a transition. Invariant: what is read equals what was written,
+//! order of transitions and numbers of labels included, or is refused; no number in the file is
+//! trusted with memory.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 
@@ -96,7 +98,11 @@ impl<R: Read> Summed<BufReader<R>> {
     }
     fn number_below(&mut self, bound: u64, what: &str) -> Result<u64, Diagnostic> {
         let n = self.any_number()?;
-        if n < bound { Ok(n) } else { Err(refuse(format!("the file is damaged: {what} is {n}, and not below {bound}"))) }
+        if n < bound {
+            Ok(n)
+        } else {
+            Err(refuse(format!("the file is damaged: {what} is {n}, and not below {bound}")))
+        }
     }
 }
 
@@ -136,7 +142,11 @@ fn body(lts: &Lts, out: &mut Summed<impl Write>) -> std::io::Result<()> {
         for (label, target) in lts.successors(StateId::new(s)) {
             out.number(u64::from(label.0))?;
             let distance = i64::from(target.0) - last;
-            out.number(if distance < 0 { (-distance as u64) * 2 - 1 } else { distance as u64 * 2 })?;
+            out.number(if distance < 0 {
+                (-distance as u64) * 2 - 1
+            } else {
+                distance as u64 * 2
+            })?;
             last = i64::from(target.0);
         }
     }
@@ -148,7 +158,9 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     let mut input = Summed::new(BufReader::with_capacity(1 << 20, input));
     for expected in MAGIC {
         if input.byte()? != expected {
-            return Err(refuse("this is not a binary transition system: its magic number is missing"));
+            return Err(refuse(
+                "this is not a binary transition system: its magic number is missing",
+            ));
         }
     }
     let mut version = [0; 4];
@@ -157,7 +169,11 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     }
     match u32::from_le_bytes(version) {
         VERSION => {}
-        other => return Err(refuse(format!("the file has version {other} of the format; this program reads version {VERSION}"))),
+        other => {
+            return Err(refuse(format!(
+                "the file has version {other} of the format; this program reads version {VERSION}"
+            )));
+        }
     }
     let states = input.number_below(u64::from(u32::MAX), "the number of states")?;
     let transitions = input.any_number()?;
@@ -170,18 +186,32 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         for _ in 0..length {
             text.push(input.byte()?);
         }
-        table.texts.push(String::from_utf8(text).map_err(|_| refuse("the file is damaged: a label is not UTF-8"))?);
+        table.texts.push(
+            String::from_utf8(text)
+                .map_err(|_| refuse("the file is damaged: a label is not UTF-8"))?,
+        );
     }
-    let mut lts = Lts { initial: StateId::new(initial as usize), offsets: vec![0], labels: Vec::new(), targets: Vec::new(), table };
+    let mut lts = Lts {
+        initial: StateId::new(initial as usize),
+        offsets: vec![0],
+        labels: Vec::new(),
+        targets: Vec::new(),
+        table,
+    };
     for s in 0..states {
-        let degree = input.number_below(transitions - lts.targets.len() as u64 + 1, "the number of transitions of a state")?;
+        let degree = input.number_below(
+            transitions - lts.targets.len() as u64 + 1,
+            "the number of transitions of a state",
+        )?;
         let mut last = s as i64;
         for _ in 0..degree {
             let label = input.number_below(labels + 1, "a label")?;
             let code = input.number_below(1 << 33, "a distance")? as i64;
             last += if code % 2 == 1 { -(code / 2 + 1) } else { code / 2 };
             if last < 0 || last >= states as i64 {
-                return Err(refuse(format!("the file is damaged: a transition leads to state {last} of {states}")));
+                return Err(refuse(format!(
+                    "the file is damaged: a transition leads to state {last} of {states}"
+                )));
             }
             lts.labels.push(LabelId::new(label as usize));
             lts.targets.push(StateId::new(last as usize));
@@ -189,7 +219,10 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
         lts.offsets.push(lts.targets.len() as u64);
     }
     if lts.targets.len() as u64 != transitions {
-        return Err(refuse(format!("the file is damaged: it has {} transitions of {transitions}", lts.targets.len())));
+        return Err(refuse(format!(
+            "the file is damaged: it has {} transitions of {transitions}",
+            lts.targets.len()
+        )));
     }
     let (sum, mut rest) = input.finish();
     let mut end = Vec::new();
@@ -212,7 +245,11 @@ mod tests {
         (0..random.below(200)).for_each(|i| table.texts.push(format!("a({i}, \"ü\")\n")));
         let edges: Vec<_> = (0..random.below(3 * states))
             .map(|_| {
-                (StateId::new(random.below(states)), LabelId::new(random.below(table.texts.len())), StateId::new(random.below(states)))
+                (
+                    StateId::new(random.below(states)),
+                    LabelId::new(random.below(table.texts.len())),
+                    StateId::new(random.below(states)),
+                )
             })
             .collect();
         Lts::from_edges(StateId::new(random.below(states)), states, &edges, table)

@@ -1,4 +1,5 @@
-//! Equivalence of two transition systems: their disjoint union is partitioned, and the initial states are looked up.
+//! Equivalence of two transition systems: their disjoint union is partitioned, and the initial
+//! states are looked up.
 
 use ahash::AHashMap;
 
@@ -6,7 +7,8 @@ use super::reduce::{Equivalence, partition};
 use super::{Lts, trace};
 use mu_base::ids::{LabelId, StateId};
 
-/// Whether the initial states of two systems are equivalent. Labels are the same if their texts are.
+/// Whether the initial states of two systems are equivalent. Labels are the same if their texts
+/// are.
 pub fn equivalent(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> bool {
     let (union, first, second) = disjoint_union(a, b);
     match equivalence {

@@ -1,9 +1,13 @@
-//! Coupled simulation: weak simulation whose pairs can also be turned round after some taus of the second (Parrow and Sjoedin, "Multiway synchronization verified with
-//! coupled simulation", CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters, "Coupled similarity: the first 32 years", Acta Informatica 2020).
+//! Coupled simulation: weak simulation whose pairs can also be turned round after some taus of the
+//! second (Parrow and Sjoedin, "Multiway synchronization verified with
+//! coupled simulation", CONCUR 1992; the fixed point is that of Bisping, Nestmann and Peters,
+//! "Coupled similarity: the first 32 years", Acta Informatica 2020).
 //!
-//! `(s, t)` stays as long as each step of `s` is answered by a weak step of `t` to a pair that stays, and some `t'` that `t` reaches by taus has `(t', s)`. Pairs are met
-//! on demand from the initial one, then refuted round by round, so that the reasons of one round lie in earlier ones and a formula is finite.
-//! Cost: O(rounds * pairs * weak steps). Invariant: the formula of a refuted pair holds in its first state and not in its second.
+//! `(s, t)` stays as long as each step of `s` is answered by a weak step of `t` to a pair that
+//! stays, and some `t'` that `t` reaches by taus has `(t', s)`. Pairs are met on demand from the
+//! initial one, then refuted round by round, so that the reasons of one round lie in earlier ones
+//! and a formula is finite. Cost: O(rounds * pairs * weak steps). Invariant: the formula of a
+//! refuted pair holds in its first state and not in its second.
 
 use super::Lts;
 use super::distinguish::Difference;
@@ -30,7 +34,12 @@ struct Search<'a> {
 }
 
 /// What tells the state `a` from the state `b`, if `b` does not simulate it coupled.
-pub(super) fn coupled_excess(lts: &Lts, a: StateId, b: StateId, budget: &Budget) -> Result<Option<Difference>, Stop> {
+pub(super) fn coupled_excess(
+    lts: &Lts,
+    a: StateId,
+    b: StateId,
+    budget: &Budget,
+) -> Result<Option<Difference>, Stop> {
     let mut search = Search { lts, refuted: AHashMap::new(), weak: AHashMap::new() };
     let (mut pairs, mut known) = (vec![(a, b)], AHashSet::from([(a, b)]));
     let mut next = 0;
@@ -41,9 +50,13 @@ pub(super) fn coupled_excess(lts: &Lts, a: StateId, b: StateId, budget: &Budget)
         }
         next += 1;
         for (l, to) in lts.successors(s) {
-            pairs.extend(search.weakly(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)));
+            pairs.extend(
+                search.weakly(t, l).into_iter().map(|u| (to, u)).filter(|p| known.insert(*p)),
+            );
         }
-        pairs.extend(search.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)));
+        pairs.extend(
+            search.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).filter(|p| known.insert(*p)),
+        );
     }
     loop {
         budget.check(pairs.len() as u64)?;
@@ -77,7 +90,12 @@ impl Search<'_> {
         }
         let mut set = closed(self.lts, vec![state], true);
         if label != LabelId::TAU {
-            set = set.iter().flat_map(|s| self.lts.successors(*s)).filter(|x| x.0 == label).map(|x| x.1).collect();
+            set = set
+                .iter()
+                .flat_map(|s| self.lts.successors(*s))
+                .filter(|x| x.0 == label)
+                .map(|x| x.1)
+                .collect();
             set = closed(self.lts, set, true);
         }
         self.weak.insert((state, label), set.clone());
@@ -90,7 +108,8 @@ impl Search<'_> {
                 return Some(Why::Step(l, to));
             }
         }
-        let uncoupled = self.weakly(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
+        let uncoupled =
+            self.weakly(t, LabelId::TAU).iter().all(|u| self.refuted.contains_key(&(*u, s)));
         uncoupled.then_some(Why::Uncoupled)
     }
 
@@ -99,11 +118,18 @@ impl Search<'_> {
         let (s, t) = pair;
         match self.refuted[&pair] {
             Why::Step(l, to) => {
-                let start =
-                    if l == LabelId::TAU { "<tau*>".into() } else { format!("<tau* . {} . tau*>", self.lts.table.texts[l.index()]) };
+                let start = if l == LabelId::TAU {
+                    "<tau*>".into()
+                } else {
+                    format!("<tau* . {} . tau*>", self.lts.table.texts[l.index()])
+                };
                 (start, self.weakly(t, l).into_iter().map(|u| (to, u)).collect(), false)
             }
-            Why::Uncoupled => ("<tau*>".into(), self.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(), true),
+            Why::Uncoupled => (
+                "<tau*>".into(),
+                self.weakly(t, LabelId::TAU).into_iter().map(|u| (u, s)).collect(),
+                true,
+            ),
         }
     }
 
@@ -114,7 +140,11 @@ impl Search<'_> {
         let (start, behind, _) = self.parts(pair);
         let mut size = start.len() as u64 + 10;
         for p in behind {
-            size = size.saturating_add(7).saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(p, known)));
+            size = size.saturating_add(7).saturating_add(stacker::maybe_grow(
+                64 << 10,
+                1 << 20,
+                || self.size(p, known),
+            ));
         }
         known.insert(pair, size);
         size
@@ -132,7 +162,8 @@ impl Search<'_> {
         }
         parts.sort();
         parts.dedup();
-        let rest = if parts.is_empty() { "true".to_string() } else { format!("({})", parts.join(" && ")) };
+        let rest =
+            if parts.is_empty() { "true".to_string() } else { format!("({})", parts.join(" && ")) };
         let text = start + &rest;
         known.insert(pair, text.clone());
         text

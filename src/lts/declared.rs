@@ -1,9 +1,12 @@
-//! The declarations of a binary `.lts` file as mCRL2 text: sorts, constructors, mappings, equations, actions.
+//! The declarations of a binary `.lts` file as mCRL2 text: sorts, constructors, mappings,
+//! equations, actions.
 //!
-//! The file holds them as typed terms: conversions between sorts of numbers are explicit there, numbers are built of constructors, and an operator is a function
-//! like any other. The text has conversions by their names in the language (`Nat2Int`), digits, and operators between their arguments. Terms that no text
-//! stands for (functions of the tool's own) are refused by name. Cost: linear in the text; terms share their parts and texts do not, so that a
-//! declaration beyond a megabyte is refused.
+//! The file holds them as typed terms: conversions between sorts of numbers are explicit there,
+//! numbers are built of constructors, and an operator is a function like any other. The text has
+//! conversions by their names in the language (`Nat2Int`), digits, and operators between their
+//! arguments. Terms that no text stands for (functions of the tool's own) are refused by name.
+//! Cost: linear in the text; terms share their parts and texts do not, so that a declaration beyond
+//! a megabyte is refused.
 
 use super::aterm::{Content, Reader, Term};
 use super::mcrl2::{MOST_TEXT, Texts, refuse};
@@ -15,8 +18,10 @@ use std::io::BufRead;
 mod internal;
 
 /// Operators that stand between two arguments.
-const INFIX: [&str; 22] =
-    ["&&", "||", "=>", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "div", "mod", ".", "++", "|>", "<|", "&", "|"];
+const INFIX: [&str; 22] = [
+    "&&", "||", "=>", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "div", "mod",
+    ".", "++", "|>", "<|", "&", "|",
+];
 /// Operators that stand before one.
 const PREFIX: [&str; 3] = ["!", "-", "#"];
 
@@ -30,7 +35,8 @@ pub(super) struct Declarations {
 }
 
 pub(super) fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
 }
 
 impl Declarations {
@@ -58,7 +64,12 @@ impl Declarations {
     }
 
     /// Adds a declaration, of the data or of the actions.
-    pub fn add<R: BufRead>(&mut self, stream: &Reader<R>, name: &str, parts: &[Term]) -> Result<(), Diagnostic> {
+    pub fn add<R: BufRead>(
+        &mut self,
+        stream: &Reader<R>,
+        name: &str,
+        parts: &[Term],
+    ) -> Result<(), Diagnostic> {
         let printer = self.printer(stream);
         let mut line = String::new();
         match (name, parts) {
@@ -91,7 +102,8 @@ impl Declarations {
                     line += " -> ";
                 }
                 // A left-hand side is a pattern: nothing is put around its parts.
-                Printer { texts: Texts(stream), overloaded: None, enumerates: false }.expression(*left, &mut line)?;
+                Printer { texts: Texts(stream), overloaded: None, enumerates: false }
+                    .expression(*left, &mut line)?;
                 line += " = ";
                 printer.expression(*right, &mut line)?;
                 line += ";\n";
@@ -103,9 +115,16 @@ impl Declarations {
     }
 
     /// Adds a constructor (`cons`) or a mapping (`map`).
-    pub fn add_operation<R: BufRead>(&mut self, stream: &Reader<R>, kind: &str, parts: &[Term]) -> Result<(), Diagnostic> {
+    pub fn add_operation<R: BufRead>(
+        &mut self,
+        stream: &Reader<R>,
+        kind: &str,
+        parts: &[Term],
+    ) -> Result<(), Diagnostic> {
         let texts = Texts(stream);
-        let [name, sort, ..] = parts else { return Err(refuse("the file is damaged: an operation has no sort")) };
+        let [name, sort, ..] = parts else {
+            return Err(refuse("the file is damaged: an operation has no sort"));
+        };
         let name = texts.name(*name);
         if !is_name(name) {
             return Err(refuse(format!("the operation `{name}` is no name")));
@@ -118,7 +137,11 @@ impl Declarations {
     }
 
     /// Adds an action.
-    pub fn add_action<R: BufRead>(&mut self, stream: &Reader<R>, action: Term) -> Result<(), Diagnostic> {
+    pub fn add_action<R: BufRead>(
+        &mut self,
+        stream: &Reader<R>,
+        action: Term,
+    ) -> Result<(), Diagnostic> {
         let printer = self.printer(stream);
         let Content::Apply("ActId", &[name, sorts]) = stream.content(action) else {
             return Err(refuse("the file is damaged: an action is none"));
@@ -147,10 +170,12 @@ pub(super) struct Printer<'a, R> {
     enumerates: bool,
 }
 
-/// The text of a value that only an expression stands for: a function, a set of all that fulfil a condition.
+/// The text of a value that only an expression stands for: a function, a set of all that fulfil a
+/// condition.
 pub(super) fn value<R: BufRead>(stream: &Reader<R>, term: Term) -> Result<String, Diagnostic> {
     let mut out = String::new();
-    Printer { texts: Texts(stream), overloaded: None, enumerates: true }.expression(term, &mut out)?;
+    Printer { texts: Texts(stream), overloaded: None, enumerates: true }
+        .expression(term, &mut out)?;
     Ok(out)
 }
 
@@ -158,7 +183,9 @@ impl<R: BufRead> Printer<'_, R> {
     /// A sort; a function sort in brackets if it is `inner`.
     pub fn sort(&self, term: Term, inner: bool, out: &mut String) -> Result<(), Diagnostic> {
         match self.texts.0.content(term) {
-            Content::Apply("SortId", &[name]) if is_name(self.texts.name(name)) => out.push_str(self.texts.name(name)),
+            Content::Apply("SortId", &[name]) if is_name(self.texts.name(name)) => {
+                out.push_str(self.texts.name(name))
+            }
             Content::Apply("SortCons", &[kind, of]) => {
                 let kind = self.texts.name(kind).strip_prefix("Sort").unwrap_or_default();
                 _ = write!(out, "{kind}(");
@@ -181,14 +208,20 @@ impl<R: BufRead> Printer<'_, R> {
                     self.constructor(c, out)?;
                 }
             }
-            Content::Apply(name, _) => return Err(refuse(format!("the sort `{name}` has no text"))),
-            Content::Int(_) => return Err(refuse("the file is damaged: a number stands for a sort")),
+            Content::Apply(name, _) => {
+                return Err(refuse(format!("the sort `{name}` has no text")));
+            }
+            Content::Int(_) => {
+                return Err(refuse("the file is damaged: a number stands for a sort"));
+            }
         }
         Ok(())
     }
 
     fn constructor(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        let Content::Apply("StructCons", &[name, projections, recogniser]) = self.texts.0.content(term) else {
+        let Content::Apply("StructCons", &[name, projections, recogniser]) =
+            self.texts.0.content(term)
+        else {
             return Err(refuse("the file is damaged: a constructor is none"));
         };
         out.push_str(self.texts.name(name));
@@ -212,7 +245,9 @@ impl<R: BufRead> Printer<'_, R> {
 
     /// A variable with its sort.
     pub fn variable(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
-        let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) = self.texts.0.content(term) else {
+        let Content::Apply("DataVarId" | "DataVarIdNoIndex", &[name, sort, ..]) =
+            self.texts.0.content(term)
+        else {
             return Err(refuse("the file is damaged: a variable is none"));
         };
         let name = self.texts.name(name);
@@ -233,7 +268,12 @@ impl<R: BufRead> Printer<'_, R> {
     }
 
     /// An expression whose sort shows.
-    pub fn expression_at(&self, term: Term, sort: Term, out: &mut String) -> Result<(), Diagnostic> {
+    pub fn expression_at(
+        &self,
+        term: Term,
+        sort: Term,
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         out.push_str("(lambda x: ");
         self.sort(sort, false, out)?;
         out.push_str(". x)(");
@@ -269,7 +309,9 @@ impl<R: BufRead> Printer<'_, R> {
         }
         match self.texts.0.content(term) {
             Content::Apply("DataAppl", &[head, ref args @ ..]) => self.application(head, args, out),
-            Content::Apply("Binder", &[kind, vars, body]) => self.binder(self.texts.name(kind), vars, body, out),
+            Content::Apply("Binder", &[kind, vars, body]) => {
+                self.binder(self.texts.name(kind), vars, body, out)
+            }
             Content::Apply("Whr", &[body, definitions]) => {
                 out.push('(');
                 self.expression(body, out)?;
@@ -289,7 +331,13 @@ impl<R: BufRead> Printer<'_, R> {
         }
     }
 
-    fn binder(&self, kind: &str, vars: Term, body: Term, out: &mut String) -> Result<(), Diagnostic> {
+    fn binder(
+        &self,
+        kind: &str,
+        vars: Term,
+        body: Term,
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         let (open, dot, close) = match kind {
             "Lambda" => ("(lambda ", ". ", ")"),
             "Forall" => ("(forall ", ". ", ")"),
@@ -307,40 +355,60 @@ impl<R: BufRead> Printer<'_, R> {
 
     fn application(&self, head: Term, args: &[Term], out: &mut String) -> Result<(), Diagnostic> {
         let name = self.texts.operation(head);
-        let between = |out: &mut String, open: &str, parts: &[(Term, &str)]| -> Result<(), Diagnostic> {
-            out.push_str(open);
-            for (term, then) in parts {
-                self.expression(*term, out)?;
-                out.push_str(then);
-            }
-            Ok(())
-        };
+        let between =
+            |out: &mut String, open: &str, parts: &[(Term, &str)]| -> Result<(), Diagnostic> {
+                out.push_str(open);
+                for (term, then) in parts {
+                    self.expression(*term, out)?;
+                    out.push_str(then);
+                }
+                Ok(())
+            };
         match (name, args) {
             (Some("@cNat"), [x]) => between(out, "Pos2Nat(", &[(*x, ")")]),
             (Some("@cInt"), [x]) => between(out, "Nat2Int(", &[(*x, ")")]),
             (Some("@cNeg"), [x]) => between(out, "(-", &[(*x, ")")]),
-            (Some("@cReal"), [x, y]) if self.texts.numeral(*y) == Some(1.into()) => between(out, "Int2Real(", &[(*x, ")")]),
+            (Some("@cReal"), [x, y]) if self.texts.numeral(*y) == Some(1.into()) => {
+                between(out, "Int2Real(", &[(*x, ")")])
+            }
             (Some("@cReal"), [x, y]) => between(out, "(", &[(*x, " / "), (*y, ")")]),
             // Finite sets and bags, and those that are finite though their sort says nothing of it.
-            (Some("@fset_cons" | "@fset_insert"), [x, rest]) => between(out, "({", &[(*x, "} + "), (*rest, ")")]),
+            (Some("@fset_cons" | "@fset_insert"), [x, rest]) => {
+                between(out, "({", &[(*x, "} + "), (*rest, ")")])
+            }
             (Some("@fbag_cons" | "@fbag_insert" | "@fbag_cinsert"), [x, n, rest]) => {
                 between(out, "({", &[(*x, ": "), (*n, "} + "), (*rest, ")")])
             }
-            (Some("@set" | "@bag"), [f, finite]) if matches!(self.texts.operation(*f), Some("@false_" | "@zero_")) => {
+            (Some("@set" | "@bag"), [f, finite])
+                if matches!(self.texts.operation(*f), Some("@false_" | "@zero_")) =>
+            {
                 self.expression(*finite, out)
             }
-            (Some("@func_update" | "@func_update_stable"), [f, x, v]) => between(out, "(", &[(*f, ")["), (*x, " -> "), (*v, "]")]),
-            (Some(op), [x, y]) if INFIX.contains(&op) => between(out, "(", &[(*x, &format!(" {op} ")), (*y, ")")]),
-            (Some(op), [x]) if PREFIX.contains(&op) => between(out, &format!("({op}"), &[(*x, ")")]),
+            (Some("@func_update" | "@func_update_stable"), [f, x, v]) => {
+                between(out, "(", &[(*f, ")["), (*x, " -> "), (*v, "]")])
+            }
+            (Some(op), [x, y]) if INFIX.contains(&op) => {
+                between(out, "(", &[(*x, &format!(" {op} ")), (*y, ")")])
+            }
+            (Some(op), [x]) if PREFIX.contains(&op) => {
+                between(out, &format!("({op}"), &[(*x, ")")])
+            }
             (Some(op), _) if !is_name(op) => self.internal(head, op, args, out),
             _ => {
                 let bracket = name.is_none();
-                between(out, if bracket { "(" } else { "" }, &[(head, if bracket { ")" } else { "" })])?;
+                between(
+                    out,
+                    if bracket { "(" } else { "" },
+                    &[(head, if bracket { ")" } else { "" })],
+                )?;
                 let sorts = self.ambiguous(head)?;
                 for (i, a) in args.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "(" });
-                    // Of several operations of a name the sorts of the arguments choose one: those of digits and of empty collections are told.
-                    let sort = sorts.get(i).filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
+                    // Of several operations of a name the sorts of the arguments choose one: those
+                    // of digits and of empty collections are told.
+                    let sort = sorts
+                        .get(i)
+                        .filter(|_| self.texts.numeral(*a).is_some() || self.is_empty(*a));
                     match sort {
                         Some(sort) => self.expression_at(*a, *sort, out)?,
                         None => self.expression(*a, out)?,
@@ -358,12 +426,16 @@ impl<R: BufRead> Printer<'_, R> {
 
     /// The sorts of the arguments of an operation, if others have its name.
     fn ambiguous(&self, head: Term) -> Result<Vec<Term>, Diagnostic> {
-        let (Some(overloaded), Some(name)) = (self.overloaded, self.texts.operation(head)) else { return Ok(Vec::new()) };
+        let (Some(overloaded), Some(name)) = (self.overloaded, self.texts.operation(head)) else {
+            return Ok(Vec::new());
+        };
         match self.texts.0.content(head) {
-            Content::Apply(_, &[_, sort, ..]) if overloaded.contains(name) => match self.texts.0.content(sort) {
-                Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain),
-                _ => Ok(Vec::new()),
-            },
+            Content::Apply(_, &[_, sort, ..]) if overloaded.contains(name) => {
+                match self.texts.0.content(sort) {
+                    Content::Apply("SortArrow", &[domain, _]) => self.texts.list(domain),
+                    _ => Ok(Vec::new()),
+                }
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -1,13 +1,18 @@
-//! Why two systems differ: a shortest distinguishing trace, or a distinguishing formula of least modal depth.
+//! Why two systems differ: a shortest distinguishing trace, or a distinguishing formula of least
+//! modal depth.
 //!
-//! Formulas follow Cleaveland, "On automatically explaining bisimulation inequivalence" (1990), for branching bisimulation Korver,
-//! "Computing distinguishing formulas for branching bisimulation" (1991), written in the modal mu-calculus: with blocks `C` of the level
-//! before, "inside `C` until `a` into `B`" is `mu X. in_C && (<a>in_B || <tau>X)`. Both `in_` are conjunctions of formulas of lower levels,
-//! one for each block that the other state reaches instead. A divergence inside `C` is `nu X. in_C && <tau>X`.
+//! Formulas follow Cleaveland, "On automatically explaining bisimulation inequivalence" (1990), for
+//! branching bisimulation Korver, "Computing distinguishing formulas for branching bisimulation"
+//! (1991), written in the modal mu-calculus: with blocks `C` of the level before, "inside `C` until
+//! `a` into `B`" is `mu X. in_C && (<a>in_B || <tau>X)`. Both `in_` are conjunctions of formulas of
+//! lower levels, one for each block that the other state reaches instead. A divergence inside `C`
+//! is `nu X. in_C && <tau>X`.
 //!
-//! Input: the two systems; they are reduced first, and levels are computed only if they differ. Output: a formula in the text of state
-//! formulas that holds in exactly one of the initial states. Cost: that of [`super::levels`], and a node for each pair of blocks that the
-//! formula needs. Equal parts are one node, but the text can be exponential in its depth; beyond a limit it is not written.
+//! Input: the two systems; they are reduced first, and levels are computed only if they differ.
+//! Output: a formula in the text of state formulas that holds in exactly one of the initial states.
+//! Cost: that of [`super::levels`], and a node for each pair of blocks that the formula needs.
+//! Equal parts are one node, but the text can be exponential in its depth; beyond a limit it is not
+//! written.
 
 use ahash::AHashMap;
 
@@ -38,11 +43,17 @@ pub enum Difference {
 const LONGEST: u64 = 1 << 20;
 
 /// What tells two systems apart; `None` if they are equivalent.
-pub fn distinguish(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -> Option<Difference> {
+pub fn distinguish(
+    a: &Lts,
+    b: &Lts,
+    equivalence: Equivalence,
+    threads: usize,
+) -> Option<Difference> {
     match equivalence {
         Equivalence::Trace | Equivalence::WeakTrace => {
             let weak = equivalence == Equivalence::WeakTrace;
-            let (x, y) = (trace::determinise(a, weak, threads), trace::determinise(b, weak, threads));
+            let (x, y) =
+                (trace::determinise(a, weak, threads), trace::determinise(b, weak, threads));
             distinguishing_trace(&x, &y)
         }
         _ => {
@@ -53,7 +64,14 @@ pub fn distinguish(a: &Lts, b: &Lts, equivalence: Equivalence, threads: usize) -
             }
             let levels = levels::refine(&union, equivalence, Some((first, second)));
             let (p, q) = (levels.block_of[first.index()], levels.block_of[second.index()]);
-            let mut search = Search { lts: &union, equivalence, levels, nodes: Vec::new(), sizes: Vec::new(), ids: AHashMap::new() };
+            let mut search = Search {
+                lts: &union,
+                equivalence,
+                levels,
+                nodes: Vec::new(),
+                sizes: Vec::new(),
+                ids: AHashMap::new(),
+            };
             let top = search.node(p, q);
             if search.sizes[top as usize] > LONGEST {
                 return Some(Difference::TooLong);
@@ -70,12 +88,14 @@ fn distinguishing_trace(a: &Lts, b: &Lts) -> Option<Difference> {
     let (union, first, second) = disjoint_union(a, b);
     let mut seen: AHashMap<(StateId, StateId), usize> = AHashMap::new();
     // Each pair with the one before it and the label between.
-    let mut queue: Vec<((StateId, StateId), Option<(usize, LabelId)>)> = vec![((first, second), None)];
+    let mut queue: Vec<((StateId, StateId), Option<(usize, LabelId)>)> =
+        vec![((first, second), None)];
     seen.insert((first, second), 0);
     let mut next = 0;
     while next < queue.len() {
         let (s, t) = queue[next].0;
-        let step = |s: StateId, l: LabelId| union.successors(s).find(|&(k, _)| k == l).map(|(_, u)| u);
+        let step =
+            |s: StateId, l: LabelId| union.successors(s).find(|&(k, _)| k == l).map(|(_, u)| u);
         let labels = union.successors(s).chain(union.successors(t)).map(|(l, _)| l);
         for l in labels {
             match (step(s, l), step(t, l)) {
@@ -108,7 +128,8 @@ struct Plan {
     positive: bool,
     /// What one of them can do and the other cannot.
     entry: Entry,
-    /// Pairs of blocks of the level before: the formulas that hold in the first and not in the second are the conjuncts of "inside".
+    /// Pairs of blocks of the level before: the formulas that hold in the first and not in the
+    /// second are the conjuncts of "inside".
     inside: Vec<(u32, u32)>,
     /// The same for "into".
     into: Vec<(u32, u32)>,
@@ -137,7 +158,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds the entry of one signature that the other lacks and that needs the fewest conjuncts; `true` if it is the first's.
+    /// Finds the entry of one signature that the other lacks and that needs the fewest conjuncts;
+    /// `true` if it is the first's.
     fn difference(&self, level: u32, p: u32, q: u32) -> (bool, Entry) {
         let (x, y) = (self.levels.signature(level, p), self.levels.signature(level, q));
         let cost = |other: &[Entry], entry: Entry| match entry.deed() {
@@ -145,7 +167,11 @@ impl Search<'_> {
             Deed::Inert(_) | Deed::Divergence => 0,
         };
         let best = |own: &[Entry], other: &[Entry]| {
-            own.iter().copied().filter(|e| other.binary_search(e).is_err()).map(|e| (cost(other, e), e)).min()
+            own.iter()
+                .copied()
+                .filter(|e| other.binary_search(e).is_err())
+                .map(|e| (cost(other, e), e))
+                .min()
         };
         match (best(x, y), best(y, x)) {
             (Some(a), Some(b)) if b.0 < a.0 => (false, b.1),
@@ -211,7 +237,13 @@ impl Search<'_> {
                 Deed::Inert(_) | Deed::Divergence => None,
             };
             let until = !matches!(self.equivalence, Equivalence::Strong | Equivalence::Weak);
-            let node = self.intern(Node { positive, label, variable: if until { level } else { 0 }, inside, into });
+            let node = self.intern(Node {
+                positive,
+                label,
+                variable: if until { level } else { 0 },
+                inside,
+                into,
+            });
             known.insert(key, node);
             open.pop();
         }
@@ -225,7 +257,8 @@ impl Search<'_> {
         // The text is about as long as its frame and its parts together.
         let label = node.label.map_or(0, |l| self.lts.table.texts[l.index()].len());
         let parts = node.inside.iter().chain(&node.into);
-        let size = parts.fold(40 + label as u64, |sum: u64, &n| sum.saturating_add(self.sizes[n as usize]));
+        let size = parts
+            .fold(40 + label as u64, |sum: u64, &n| sum.saturating_add(self.sizes[n as usize]));
         let id = self.nodes.len() as u32;
         self.nodes.push(node.clone());
         self.sizes.push(size);
@@ -254,7 +287,9 @@ impl Search<'_> {
             out.push('!');
         }
         let x = node.variable;
-        let label = node.label.map(|l| if l == LabelId::TAU { "tau" } else { self.lts.table.texts[l.index()].as_str() });
+        let label = node.label.map(|l| {
+            if l == LabelId::TAU { "tau" } else { self.lts.table.texts[l.index()].as_str() }
+        });
         match (label, self.equivalence) {
             (Some(label), Equivalence::Strong) => *out += &format!("<{label}>"),
             (Some("tau"), Equivalence::Weak) => *out += "<tau*>",
@@ -305,7 +340,12 @@ mod tests {
         }
         fn before(&self, label: &str, set: &[bool]) -> Vec<bool> {
             let steps = |s| self.lts.successors(StateId::new(s));
-            (0..set.len()).map(|s| steps(s).any(|(l, t)| self.lts.table.texts[l.index()] == label && set[t.index()])).collect()
+            (0..set.len())
+                .map(|s| {
+                    steps(s)
+                        .any(|(l, t)| self.lts.table.texts[l.index()] == label && set[t.index()])
+                })
+                .collect()
         }
         fn before_taus(&self, mut set: Vec<bool>) -> Vec<bool> {
             loop {
@@ -373,7 +413,13 @@ mod tests {
             let end = self.text.find(|c: char| !c.is_alphanumeric()).unwrap_or(self.text.len());
             let (name, rest) = self.text.split_at(end);
             self.text = rest;
-            self.variables.iter().rev().find(|v| v.0 == name).unwrap_or_else(|| panic!("no variable {name:?}")).1.clone()
+            self.variables
+                .iter()
+                .rev()
+                .find(|v| v.0 == name)
+                .unwrap_or_else(|| panic!("no variable {name:?}"))
+                .1
+                .clone()
         }
     }
 
@@ -386,7 +432,9 @@ mod tests {
 
     fn can(lts: &Lts, weak: bool, labels: &[String]) -> bool {
         let det = trace::determinise(lts, weak, 1);
-        let step = |s: StateId, l: &String| det.successors(s).find(|x| &det.table.texts[x.0.index()] == l).map(|x| x.1);
+        let step = |s: StateId, l: &String| {
+            det.successors(s).find(|x| &det.table.texts[x.0.index()] == l).map(|x| x.1)
+        };
         labels.iter().try_fold(det.initial, step).is_some()
     }
 
@@ -402,7 +450,9 @@ mod tests {
             let b = if random.chance(1, 4) {
                 random_lts(&mut random, n, m, k)
             } else {
-                let mut edges: Vec<_> = super::super::tau::edges(&a).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
+                let mut edges: Vec<_> = super::super::tau::edges(&a)
+                    .map(|(s, l, t)| (StateId(s), l, StateId(t)))
+                    .collect();
                 if let Some(i) = (!edges.is_empty()).then(|| random.below(edges.len())) {
                     edges[i].2 = StateId::new(random.below(n));
                 }
@@ -420,7 +470,11 @@ mod tests {
                     Some(Difference::Trace { labels, first }) => {
                         differ[i] += 1;
                         let weak = e == Equivalence::WeakTrace;
-                        assert_eq!((can(&a, weak, &labels), can(&b, weak, &labels)), (first, !first), "{what}: {labels:?}");
+                        assert_eq!(
+                            (can(&a, weak, &labels), can(&b, weak, &labels)),
+                            (first, !first),
+                            "{what}: {labels:?}"
+                        );
                     }
                     Some(Difference::TooLong) => panic!("{what}: too long"),
                 }
@@ -431,7 +485,8 @@ mod tests {
 
     #[test]
     fn textbook_examples() {
-        let parse = |text: &str| super::super::aut::read(text.as_bytes(), &Default::default()).unwrap();
+        let parse =
+            |text: &str| super::super::aut::read(text.as_bytes(), &Default::default()).unwrap();
         let early = parse("des (0,4,5)\n(0,a,1)\n(0,a,2)\n(1,b,3)\n(2,c,4)\n");
         let late = parse("des (0,3,4)\n(0,a,1)\n(1,b,2)\n(1,c,3)\n");
         assert_eq!(distinguish(&early, &late, Equivalence::Trace, 1), None);
@@ -442,7 +497,11 @@ mod tests {
         assert_eq!(formula(Equivalence::Strong), "<a>!<c>true");
         assert_eq!(formula(Equivalence::Weak), "<tau* . a . tau*>!<tau* . c . tau*>true");
         let stop = parse("des (0,2,3)\n(0,a,1)\n(1,b,2)\n");
-        let Some(Difference::Trace { labels, first }) = distinguish(&stop, &late, Equivalence::WeakTrace, 1) else { panic!() };
+        let Some(Difference::Trace { labels, first }) =
+            distinguish(&stop, &late, Equivalence::WeakTrace, 1)
+        else {
+            panic!()
+        };
         assert_eq!((labels, first), (vec!["a".to_owned(), "c".to_owned()], false));
     }
 }

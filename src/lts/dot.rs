@@ -9,11 +9,17 @@ use mu_base::{Diagnostic, Stage};
 /// Writes a digraph: states are circles with their numbers, the initial state is drawn doubled.
 pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
     let mut out = std::io::BufWriter::new(output);
-    rows(lts, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    rows(lts, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
-    writeln!(out, "digraph lts {{\n  node [shape=circle];\n  {} [shape=doublecircle];", lts.initial.0)?;
+    writeln!(
+        out,
+        "digraph lts {{\n  node [shape=circle];\n  {} [shape=doublecircle];",
+        lts.initial.0
+    )?;
     let texts: Vec<String> = lts.table.texts.iter().map(|t| escape(t)).collect();
     for s in 0..lts.state_count() {
         let state = StateId::new(s);

@@ -1,12 +1,18 @@
-//! Failures and impossible futures: what a system may refuse after a trace, and whether another one may refuse it too.
+//! Failures and impossible futures: what a system may refuse after a trace, and whether another one
+//! may refuse it too.
 //!
-//! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984): after a trace, the first may come to a state from which no label of a set is
-//!   possible; so may the second. Weak: taus do not count in traces, and only states without tau refuse.
-//! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same, for sets of weak traces instead of labels.
+//! - Failures (Brookes, Hoare, Roscoe, "A theory of communicating sequential processes", 1984):
+//!   after a trace, the first may come to a state from which no label of a set is possible; so may
+//!   the second. Weak: taus do not count in traces, and only states without tau refuse.
+//! - Impossible futures (Voorhoeve and Mauw, "Impossible futures and determinism", 2001): the same,
+//!   for sets of weak traces instead of labels.
 //!
-//! Each is decided in pairs (state of the first, set of all states of the second after the same trace), subsumed pairs being dropped, as inclusion of traces is (see [`super::preorder`]): the
-//! second answers if one state of the set offers no more than the state of the first does. Cost: exponential in the second system at worst; impossible futures ask for
-//! inclusions of traces at each pair, which are remembered. Invariant: a formula holds in the first system and not in the second.
+//! Each is decided in pairs (state of the first, set of all states of the second after the same
+//! trace), subsumed pairs being dropped, as inclusion of traces is (see [`super::preorder`]): the
+//! second answers if one state of the set offers no more than the state of the first does. Cost:
+//! exponential in the second system at worst; impossible futures ask for inclusions of traces at
+//! each pair, which are remembered. Invariant: a formula holds in the first system and not in the
+//! second.
 
 use super::Lts;
 use super::distinguish::Difference;
@@ -39,12 +45,18 @@ struct Search<'a> {
     budget: &'a Budget,
     /// By two states: a weak trace of the first that the second has not.
     inclusions: AHashMap<(StateId, StateId), Option<Vec<String>>>,
-    /// Pairs whose weak traces are known to be included: one search serves all pairs that it visits.
+    /// Pairs whose weak traces are known to be included: one search serves all pairs that it
+    /// visits.
     included: Included,
 }
 
 /// What the state `a` may refuse after some trace and the state `b` may not.
-pub(super) fn refusal_excess(lts: &Lts, (a, b): (StateId, StateId), kind: Kind, budget: &Budget) -> Result<Option<Difference>, Stop> {
+pub(super) fn refusal_excess(
+    lts: &Lts,
+    (a, b): (StateId, StateId),
+    kind: Kind,
+    budget: &Budget,
+) -> Result<Option<Difference>, Stop> {
     Search { lts, kind, budget, inclusions: AHashMap::new(), included: Included::new() }.run(a, b)
 }
 
@@ -55,7 +67,8 @@ impl Search<'_> {
 
     fn run(mut self, a: StateId, b: StateId) -> Result<Option<Difference>, Stop> {
         let (lts, weak) = (self.lts, self.weak());
-        let mut nodes = vec![Node { state: a, set: closed(lts, vec![b], weak), from: None, label: None }];
+        let mut nodes =
+            vec![Node { state: a, set: closed(lts, vec![b], weak), from: None, label: None }];
         let mut queue = VecDeque::from([0usize]);
         let mut minimal: AHashMap<StateId, Vec<usize>> = AHashMap::new();
         let mut polls = 0u64;
@@ -85,14 +98,21 @@ impl Search<'_> {
                 let set = if silent {
                     nodes[at].set.clone()
                 } else {
-                    let of = |&s: &StateId| lts.successors(s).filter(move |&(l, _)| l == label).map(|(_, t)| t);
+                    let of = |&s: &StateId| {
+                        lts.successors(s).filter(move |&(l, _)| l == label).map(|(_, t)| t)
+                    };
                     closed(lts, nodes[at].set.iter().flat_map(of).collect(), weak)
                 };
                 if set.is_empty() {
                     return Ok(Some(self.formula(&nodes, at, Some(label), "true")));
                 }
                 for &(_, t) in group {
-                    nodes.push(Node { state: t, set: set.clone(), from: Some(at), label: Some(label).filter(|_| !silent) });
+                    nodes.push(Node {
+                        state: t,
+                        set: set.clone(),
+                        from: Some(at),
+                        label: Some(label).filter(|_| !silent),
+                    });
                     queue.push_back(nodes.len() - 1);
                 }
             }
@@ -111,7 +131,8 @@ impl Search<'_> {
         match self.kind {
             Kind::WeakFailures if own.contains(&LabelId::TAU) => return Ok(None),
             Kind::Failures | Kind::WeakFailures => {
-                // Where taus do not count, only a state without tau refuses. Always said: taus inside of a class of the quotient are not seen here.
+                // Where taus do not count, only a state without tau refuses. Always said: taus
+                // inside of a class of the quotient are not seen here.
                 if self.weak() {
                     parts.insert(format!("[{}]false", self.lts.table.texts[LabelId::TAU.index()]));
                 }
@@ -119,7 +140,10 @@ impl Search<'_> {
                     let more = self.offered(q).into_iter().find(|l| !own.contains(l));
                     match more {
                         None => return Ok(None),
-                        Some(label) => _ = parts.insert(format!("[{}]false", self.lts.table.texts[label.index()])),
+                        Some(label) => {
+                            _ = parts
+                                .insert(format!("[{}]false", self.lts.table.texts[label.index()]))
+                        }
                     }
                 }
             }
@@ -140,10 +164,11 @@ impl Search<'_> {
         if let Some(known) = self.inclusions.get(&(first, second)) {
             return Ok(known.clone());
         }
-        let found = match trace_excess(self.lts, (first, second), true, &mut self.included, self.budget)? {
-            Some(Difference::Trace { labels, .. }) => Some(labels),
-            _ => None,
-        };
+        let found =
+            match trace_excess(self.lts, (first, second), true, &mut self.included, self.budget)? {
+                Some(Difference::Trace { labels, .. }) => Some(labels),
+                _ => None,
+            };
         self.inclusions.insert((first, second), found.clone());
         Ok(found)
     }
@@ -166,7 +191,8 @@ impl Search<'_> {
     }
 }
 
-/// The regular formula of a weak trace; `exact`: it ends with the last label, not with the taus after it.
+/// The regular formula of a weak trace; `exact`: it ends with the last label, not with the taus
+/// after it.
 fn way(labels: &[String], exact: bool) -> String {
     let mut text: String = labels.iter().map(|l| format!("tau* . {l} . ")).collect();
     if exact && !labels.is_empty() {

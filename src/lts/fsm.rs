@@ -8,10 +8,13 @@
 //! ---
 //! 1 2 "enter"                      source, target, label; states are numbered from 1, which is the initial one
 //! ```
-//! In: the values of states are counted and left out; a state that no line and no transition names is not there, but the first one is. Out: no parameters, but
-//! one without content where a state would be lost otherwise; the initial state comes first. The form has no quotation marks within labels and no line breaks: such labels are refused.
+//! In: the values of states are counted and left out; a state that no line and no transition names
+//! is not there, but the first one is. Out: no parameters, but one without content where a state
+//! would be lost otherwise; the initial state comes first. The form has no quotation marks within
+//! labels and no line breaks: such labels are refused.
 //!
-//! Cost: one pass, O(bytes). Invariant: reading what was written gives the same system, up to the number of the initial state.
+//! Cost: one pass, O(bytes). Invariant: reading what was written gives the same system, up to the
+//! number of the initial state.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
@@ -36,20 +39,37 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     loop {
         line.clear();
         number += 1;
-        if input.read_until(b'\n', &mut line).map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))? == 0 {
+        if input
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Diagnostic::new(Stage::File, format!("cannot read: {e}")))?
+            == 0
+        {
             break;
         }
         let text = std::str::from_utf8(&line).map_err(|e| {
             let shown = String::from_utf8_lossy(&line).chars().take(200).collect::<String>();
-            Diagnostic::in_line(Stage::File, number, e.valid_up_to() + 1, shown, "a byte here is not UTF-8 text")
+            Diagnostic::in_line(
+                Stage::File,
+                number,
+                e.valid_up_to() + 1,
+                shown,
+                "a byte here is not UTF-8 text",
+            )
         })?;
         let text = text.trim_end_matches(['\n', '\r']);
         let fault = |column: usize, expected: &str| {
             let found: String = text.get(column..).unwrap_or_default().chars().take(40).collect();
-            let found = if found.is_empty() { "the end of the line".into() } else { format!("{found:?}") };
+            let found =
+                if found.is_empty() { "the end of the line".into() } else { format!("{found:?}") };
             let column = text.get(..column).map_or(0, |t| t.chars().count());
             let shown: String = text.chars().take(column + 200).collect();
-            Diagnostic::in_line(Stage::File, number, column + 1, shown, format!("expected {expected}, found {found}"))
+            Diagnostic::in_line(
+                Stage::File,
+                number,
+                column + 1,
+                shown,
+                format!("expected {expected}, found {found}"),
+            )
         };
         if text.trim() == "---" {
             part += 1;
@@ -67,13 +87,19 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
             }
             1 => {
                 let values = text.split_ascii_whitespace();
-                if values.clone().count() != parameters || values.clone().any(|v| v.parse::<u64>().is_err()) {
-                    return Err(fault(0, &format!("a number for each of the {parameters} parameters")));
+                if values.clone().count() != parameters
+                    || values.clone().any(|v| v.parse::<u64>().is_err())
+                {
+                    return Err(fault(
+                        0,
+                        &format!("a number for each of the {parameters} parameters"),
+                    ));
                 }
                 valued += 1;
             }
             _ => {
-                let (from, to, label) = transition(text).map_err(|(column, expected)| fault(column, expected))?;
+                let (from, to, label) =
+                    transition(text).map_err(|(column, expected)| fault(column, expected))?;
                 states = states.max(from.index() + 1).max(to.index() + 1);
                 let next = LabelId::new(table.texts.len());
                 let label = match known.get(label) {
@@ -94,7 +120,10 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     }
     // Rows are the only memory that one number alone can ask for.
     if states > valued && states > (1 << 24) + 16 * edges.len() {
-        let message = format!("the file has {} transitions, but one of them names state {states}", edges.len());
+        let message = format!(
+            "the file has {} transitions, but one of them names state {states}",
+            edges.len()
+        );
         return Err(Diagnostic::new(Stage::File, message));
     }
     Ok(Lts::from_edges(StateId(0), states.max(valued), &edges, table))
@@ -105,8 +134,13 @@ type Fault = (usize, &'static str);
 
 /// `name(3) Sort "x" "y" "z"`: only its form is looked at.
 fn parameter(text: &str) -> Result<(), Fault> {
-    let open = text.find('(').ok_or((text.len(), "`(` and the number of values after the name of a parameter"))?;
-    let close = text[open..].find(')').map(|i| open + i).ok_or((text.len(), "`)` after the number of values"))?;
+    let open = text
+        .find('(')
+        .ok_or((text.len(), "`(` and the number of values after the name of a parameter"))?;
+    let close = text[open..]
+        .find(')')
+        .map(|i| open + i)
+        .ok_or((text.len(), "`)` after the number of values"))?;
     match text[open + 1..close].trim().parse::<u64>() {
         Ok(_) => Ok(()),
         Err(_) => Err((open + 1, "the number of values of a parameter")),
@@ -121,7 +155,8 @@ fn transition(text: &str) -> Result<(StateId, StateId, &str), Fault> {
         if text[at..].starts_with('[') {
             return Err((at, "a single state: distributions over states are not supported"));
         }
-        let number = text[at..at + length].parse::<u32>().ok().filter(|n| *n > 0).ok_or((at, what))?;
+        let number =
+            text[at..at + length].parse::<u32>().ok().filter(|n| *n > 0).ok_or((at, what))?;
         at += length;
         Ok(StateId(number - 1))
     };
@@ -143,11 +178,15 @@ pub fn write(lts: &Lts, output: impl Write) -> Result<(), Diagnostic> {
     if let Some(bad) = lts.table.texts.iter().find(|t| t.contains(['"', '\n', '\r'])) {
         return Err(Diagnostic::new(
             Stage::File,
-            format!("the label {bad:?} has a quotation mark or a line break, which an .fsm file cannot hold"),
+            format!(
+                "the label {bad:?} has a quotation mark or a line break, which an .fsm file cannot hold"
+            ),
         ));
     }
     let mut out = BufWriter::with_capacity(1 << 20, output);
-    rows(lts, &mut out).and_then(|()| out.flush()).map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
+    rows(lts, &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|e| Diagnostic::new(Stage::File, format!("cannot write: {e}")))
 }
 
 fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
@@ -173,7 +212,13 @@ fn rows(lts: &Lts, out: &mut impl Write) -> std::io::Result<()> {
     for s in 0..lts.state_count() {
         let s = StateId::new(s);
         for (label, target) in lts.successors(s) {
-            writeln!(out, "{} {} \"{}\"", number(s), number(target), lts.table.texts[label.index()])?;
+            writeln!(
+                out,
+                "{} {} \"{}\"",
+                number(s),
+                number(target),
+                lts.table.texts[label.index()]
+            )?;
         }
     }
     Ok(())
@@ -185,7 +230,10 @@ mod tests {
     use mu_base::random::Random;
 
     fn rows_of(lts: &Lts) -> Vec<(u32, String, u32)> {
-        let of = |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s as u32, lts.table.texts[l.index()].clone(), t.0));
+        let of = |s| {
+            lts.successors(StateId::new(s))
+                .map(move |(l, t)| (s as u32, lts.table.texts[l.index()].clone(), t.0))
+        };
         let mut all: Vec<_> = (0..lts.state_count()).flat_map(of).collect();
         all.sort();
         all
@@ -196,7 +244,10 @@ mod tests {
         let text = "n_P(3) Nat  \"0\" \"1\" \"2\"\nq_P(2) Bool  \"true\" \"false\"\n---\n0 0\n1 1\n2 0\n---\n1 1 \"tau\"\n1 2 \"a(0)\"\n3 1 \"a(3)|b\"\n";
         let lts = read(text.as_bytes()).unwrap();
         assert_eq!((lts.initial, lts.state_count()), (StateId(0), 3));
-        assert_eq!(rows_of(&lts), [(0, "a(0)".into(), 1), (0, "tau".into(), 0), (2, "a(3)|b".into(), 0)]);
+        assert_eq!(
+            rows_of(&lts),
+            [(0, "a(0)".into(), 1), (0, "tau".into(), 0), (2, "a(3)|b".into(), 0)]
+        );
         assert_eq!(lts.labels[0], LabelId::TAU);
         // Without parameters, states have no lines.
         assert_eq!(read(&b"---\n---\n1 3 \"\"\n"[..]).unwrap().state_count(), 3);
@@ -211,7 +262,11 @@ mod tests {
             let mut table = Labels::default();
             table.texts.extend(["a(1, [x])".to_string(), "b|c".into(), String::new()]);
             let edge = |random: &mut Random| {
-                (StateId::new(random.below(states)), LabelId::new(random.below(4)), StateId::new(random.below(states)))
+                (
+                    StateId::new(random.below(states)),
+                    LabelId::new(random.below(4)),
+                    StateId::new(random.below(states)),
+                )
             };
             let edges: Vec<_> = (0..random.below(20)).map(|_| edge(&mut random)).collect();
             let initial = StateId::new(random.below(states));
@@ -228,7 +283,8 @@ mod tests {
                     s
                 }
             };
-            let mut expected: Vec<_> = rows_of(&lts).into_iter().map(|(s, l, t)| (swap(s), l, swap(t))).collect();
+            let mut expected: Vec<_> =
+                rows_of(&lts).into_iter().map(|(s, l, t)| (swap(s), l, swap(t))).collect();
             expected.sort();
             assert_eq!((back.state_count(), rows_of(&back)), (states, expected), "seed {seed}");
         }
@@ -237,11 +293,17 @@ mod tests {
     #[test]
     fn damage_is_refused_with_its_place() {
         let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
-        assert!(error("---\n---\n1 2 a\n").contains("a label in quotation marks"), "{}", error("---\n---\n1 2 a\n"));
+        assert!(
+            error("---\n---\n1 2 a\n").contains("a label in quotation marks"),
+            "{}",
+            error("---\n---\n1 2 a\n")
+        );
         assert!(error("---\n---\n0 2 \"a\"\n").contains("from 1"));
         assert!(error("---\n---\n1 [2 1/2 3 1/2] \"a\"\n").contains("distributions"));
         assert!(error("x Nat\n---\n---\n").contains("number of values"));
-        assert!(error("x(2) Nat \"0\" \"1\"\n---\n0 1\n---\n").contains("each of the 1 parameters"));
+        assert!(
+            error("x(2) Nat \"0\" \"1\"\n---\n0 1\n---\n").contains("each of the 1 parameters")
+        );
         assert!(error("---\n").contains("ends before its transitions"));
         assert!(error("---\n---\n1 4000000000 \"a\"\n").contains("4000000000"));
         let good = "x(2) Nat \"0\" \"1\"\n---\n0\n1\n---\n1 2 \"a\"\n2 1 \"b\"\n";

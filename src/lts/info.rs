@@ -1,4 +1,5 @@
-//! Statistics of a transition system: [`Lts`] -> [`Info`]. Cost: linear, one pass and the components by tau.
+//! Statistics of a transition system: [`Lts`] -> [`Info`]. Cost: linear, one pass and the
+//! components by tau.
 
 use super::tau::{components, in_breadth_first_order};
 use super::{Lts, relabel};
@@ -30,7 +31,8 @@ pub struct Info {
     pub acyclic: bool,
     /// Distinct labels that occur, tau included.
     pub labels: usize,
-    /// Transitions by action name (one of a multi-action counts for each of its names), tau first, then the most frequent.
+    /// Transitions by action name (one of a multi-action counts for each of its names), tau first,
+    /// then the most frequent.
     pub actions: Vec<(String, usize)>,
 }
 
@@ -57,7 +59,8 @@ pub fn info(lts: &Lts) -> Info {
             *by_name.entry(name).or_default() += count;
         }
     }
-    let mut actions: Vec<(String, usize)> = by_name.into_iter().map(|(n, c)| (n.to_string(), c)).collect();
+    let mut actions: Vec<(String, usize)> =
+        by_name.into_iter().map(|(n, c)| (n.to_string(), c)).collect();
     actions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if by_label[0] > 0 {
         actions.insert(0, ("tau".into(), by_label[0]));
@@ -93,12 +96,15 @@ fn divergent_states(lts: &Lts) -> usize {
     order.sort_unstable_by_key(|&s| tau.of[s as usize]);
     for &s in &order {
         let c = tau.of[s as usize] as usize;
-        divergent[c] |= lts.successors(StateId(s)).any(|(l, t)| l == LabelId::TAU && divergent[tau.of[t.index()] as usize]);
+        divergent[c] |= lts
+            .successors(StateId(s))
+            .any(|(l, t)| l == LabelId::TAU && divergent[tau.of[t.index()] as usize]);
     }
     tau.of.iter().filter(|&&c| divergent[c as usize]).count()
 }
 
-/// Kahn's algorithm: what is left after taking away states without incoming transitions is on or behind a cycle.
+/// Kahn's algorithm: what is left after taking away states without incoming transitions is on or
+/// behind a cycle.
 fn is_acyclic(lts: &Lts) -> bool {
     let mut incoming = vec![0u64; lts.state_count()];
     lts.targets.iter().for_each(|t| incoming[t.index()] += 1);
@@ -123,13 +129,21 @@ mod tests {
 
     #[test]
     fn figures() {
-        let text =
-            "des (0, 7, 6)\n(0, tau, 1)\n(1, tau, 2)\n(2, tau, 1)\n(0, \"a(1)|b\", 3)\n(0, \"a(1)|b\", 4)\n(4, \"a(2)\", 3)\n(5, c, 0)\n";
+        let text = "des (0, 7, 6)\n(0, tau, 1)\n(1, tau, 2)\n(2, tau, 1)\n(0, \"a(1)|b\", 3)\n(0, \"a(1)|b\", 4)\n(4, \"a(2)\", 3)\n(5, c, 0)\n";
         let i = info(&aut::read(text.as_bytes(), &Default::default()).unwrap());
-        assert_eq!((i.states, i.transitions, i.unreachable, i.deadlocks, i.divergences, i.taus), (5, 6, 1, 1, 3, 3));
-        assert_eq!((i.least_degree, i.most_degree, i.deterministic, i.acyclic, i.labels), (0, 3, false, false, 3));
+        assert_eq!(
+            (i.states, i.transitions, i.unreachable, i.deadlocks, i.divergences, i.taus),
+            (5, 6, 1, 1, 3, 3)
+        );
+        assert_eq!(
+            (i.least_degree, i.most_degree, i.deterministic, i.acyclic, i.labels),
+            (0, 3, false, false, 3)
+        );
         assert_eq!(i.actions, [("tau".to_string(), 3), ("a".into(), 3), ("b".into(), 2)]);
-        let i = info(&aut::read("des (0, 2, 3)\n(0, a, 1)\n(0, b, 2)\n".as_bytes(), &Default::default()).unwrap());
+        let i = info(
+            &aut::read("des (0, 2, 3)\n(0, a, 1)\n(0, b, 2)\n".as_bytes(), &Default::default())
+                .unwrap(),
+        );
         assert_eq!((i.deterministic, i.acyclic, i.divergences, i.deadlocks), (true, true, 0, 2));
         assert!((i.mean_degree() - 2.0 / 3.0).abs() < 1e-9);
     }

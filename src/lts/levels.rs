@@ -1,17 +1,22 @@
-//! Signature refinement level by level: two states are in one block of level `k` if no formula of modal depth `k` distinguishes them.
+//! Signature refinement level by level: two states are in one block of level `k` if no formula of
+//! modal depth `k` distinguishes them.
 //!
-//! Input: a system and a bisimulation. Output: the coarsest stable partition, and on request the history of splits with the signatures
-//! that caused them, from which [`super::distinguish`] builds formulas. Signatures are complete (Blom and Orzan 2005): strong, those of
-//! single steps; branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with `s =tau*=> -a-> =tau*=> B` and
-//! `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along tau steps, which must be acyclic but for loops.
+//! Input: a system and a bisimulation. Output: the coarsest stable partition, and on request the
+//! history of splits with the signatures that caused them, from which [`super::distinguish`] builds
+//! formulas. Signatures are complete (Blom and Orzan 2005): strong, those of single steps;
+//! branching, those of steps after inert tau steps; weak, the pairs `(a, B)` with `s =tau*=> -a->
+//! =tau*=> B` and `(tau, B)` with `s =tau*=> B`. They are computed bottom-up along tau steps, which
+//! must be acyclic but for loops.
 //!
-//! A level computes signatures again only where they can have changed: at the predecessors of states that moved to another block, and
-//! from there backwards along tau steps as long as signatures change. The largest part of a block keeps its name (Hopcroft).
-//! Cost: strong, O(transitions * log states * out-degree) without a factor for the number of levels; others, the same in the size of the
-//! signatures that change.
+//! A level computes signatures again only where they can have changed: at the predecessors of
+//! states that moved to another block, and from there backwards along tau steps as long as
+//! signatures change. The largest part of a block keeps its name (Hopcroft). Cost: strong,
+//! O(transitions * log states * out-degree) without a factor for the number of levels; others, the
+//! same in the size of the signatures that change.
 //!
-//! Invariant between levels: the states of a block share one signature in terms of the blocks of the level before. After blocks split,
-//! a state with an unchanged signature in terms of the new names still has that of its block.
+//! Invariant between levels: the states of a block share one signature in terms of the blocks of
+//! the level before. After blocks split, a state with an unchanged signature in terms of the new
+//! names still has that of its block.
 
 use super::Lts;
 use super::reduce::Equivalence;
@@ -37,7 +42,8 @@ pub struct Levels {
     /// Number of transitions that were read to compute signatures.
     #[cfg(test)]
     pub work: u64,
-    /// Level at which each block split off, and the block that it was part of; `None` for the first block.
+    /// Level at which each block split off, and the block that it was part of; `None` for the
+    /// first block.
     origins: Vec<Option<(u32, u32)>>,
     /// Signatures by level and block, for the parts of the blocks that split at the level.
     signatures: AHashMap<(u32, u32), u32>,
@@ -66,7 +72,9 @@ impl Levels {
                     q = parent;
                 }
                 std::cmp::Ordering::Equal => {
-                    let (Some((level, up)), Some((_, other))) = (x, y) else { unreachable!("only one block is the first") };
+                    let (Some((level, up)), Some((_, other))) = (x, y) else {
+                        unreachable!("only one block is the first")
+                    };
                     if up == other {
                         return (level, p, q);
                     }
@@ -84,7 +92,8 @@ impl Levels {
         }
     }
 
-    /// Returns the signature of a part of a block that split at a level, in terms of the blocks of the level before.
+    /// Returns the signature of a part of a block that split at a level, in terms of the blocks of
+    /// the level before.
     pub fn signature(&self, level: u32, block: u32) -> &[Entry] {
         self.sets.get(self.signatures[&(level, block)])
     }
@@ -149,8 +158,8 @@ struct Refiner<'a> {
     closure: Vec<u32>,
 }
 
-/// Refines until the partition is stable, or until the two states of a goal are in different blocks. The history of splits is kept only
-/// with a goal.
+/// Refines until the partition is stable, or until the two states of a goal are in different
+/// blocks. The history of splits is kept only with a goal.
 pub fn refine(lts: &Lts, equivalence: Equivalence, goal: Goal) -> Levels {
     let n = lts.state_count();
     let tau = components(lts);
@@ -162,7 +171,9 @@ pub fn refine(lts: &Lts, equivalence: Equivalence, goal: Goal) -> Levels {
     }
     let internal = |l: LabelId| equivalence != Equivalence::Strong && l == LabelId::TAU;
     let before = Rows::build(n, || edges(lts).filter(|e| !internal(e.1)).map(|(s, _, t)| (t, s)));
-    let before_tau = Rows::build(n, || edges(lts).filter(|e| internal(e.1) && e.0 != e.2).map(|(s, _, t)| (t, s)));
+    let before_tau = Rows::build(n, || {
+        edges(lts).filter(|e| internal(e.1) && e.0 != e.2).map(|(s, _, t)| (t, s))
+    });
     let mut refiner = Refiner {
         lts,
         equivalence,
@@ -221,7 +232,8 @@ impl Refiner<'_> {
             for &b in &touched {
                 self.split(b, level, &mut moved);
             }
-            let reached = goal.is_some_and(|(x, y)| self.block_of[x.index()] != self.block_of[y.index()]);
+            let reached =
+                goal.is_some_and(|(x, y)| self.block_of[x.index()] != self.block_of[y.index()]);
             if moved.is_empty() || reached {
                 return;
             }
@@ -231,7 +243,8 @@ impl Refiner<'_> {
         }
     }
 
-    /// Computes the signatures that states in new blocks can change. Adds the states of which they do.
+    /// Computes the signatures that states in new blocks can change. Adds the states of which they
+    /// do.
     fn update(&mut self, moved: &[u32], changed: &mut Vec<u32>) {
         let before = std::mem::take(&mut self.before);
         let before_tau = std::mem::take(&mut self.before_tau);
@@ -268,7 +281,9 @@ impl Refiner<'_> {
             if std::mem::replace(&mut self.set_of[s as usize], new) != new {
                 changed.push(s);
                 for &p in before_tau.row(s) {
-                    if self.equivalence == Equivalence::Weak || self.block_of[p as usize] == self.block_of[s as usize] {
+                    if self.equivalence == Equivalence::Weak
+                        || self.block_of[p as usize] == self.block_of[s as usize]
+                    {
                         self.queue.push(self.place[p as usize]);
                     }
                 }
@@ -300,7 +315,8 @@ impl Refiner<'_> {
         self.closures.intern(&self.closure)
     }
 
-    /// Computes the signature of a state from the blocks of its successors and the signatures after its tau steps.
+    /// Computes the signature of a state from the blocks of its successors and the signatures after
+    /// its tau steps.
     fn set_at(&mut self, s: u32) -> u32 {
         let own = self.block_of[s as usize];
         self.set.clear();
@@ -313,9 +329,16 @@ impl Refiner<'_> {
             match self.equivalence {
                 Equivalence::Strong => self.set.push(Entry::step(l, to)),
                 Equivalence::Weak if l == LabelId::TAU && t.0 == s => {}
-                Equivalence::Weak if l == LabelId::TAU => self.set.extend_from_slice(self.sets.get(self.set_of[t.index()])),
+                Equivalence::Weak if l == LabelId::TAU => {
+                    self.set.extend_from_slice(self.sets.get(self.set_of[t.index()]))
+                }
                 Equivalence::Weak => {
-                    self.set.extend(self.closures.get(self.closure_of[t.index()]).iter().map(|&b| Entry::step(l, b)));
+                    self.set.extend(
+                        self.closures
+                            .get(self.closure_of[t.index()])
+                            .iter()
+                            .map(|&b| Entry::step(l, b)),
+                    );
                 }
                 _ if l != LabelId::TAU || to != own => self.set.push(Entry::step(l, to)),
                 _ if t.0 != s => self.set.extend_from_slice(self.sets.get(self.set_of[t.index()])),
@@ -343,7 +366,9 @@ impl Refiner<'_> {
             let mut names: AHashMap<u32, u32> = AHashMap::new();
             let old = std::mem::take(&mut self.closures);
             for closure in &mut self.closure_of {
-                *closure = *names.entry(*closure).or_insert_with(|| self.closures.intern(old.get(*closure)));
+                *closure = *names
+                    .entry(*closure)
+                    .or_insert_with(|| self.closures.intern(old.get(*closure)));
             }
             self.limits.1 = MANY_WORDS.max(4 * self.closures.words());
         }
@@ -365,7 +390,8 @@ impl Refiner<'_> {
         self.position[other as usize] = from;
     }
 
-    /// Splits a block by the signatures of its marked states; the others have its old signature. Adds the states that get a new name.
+    /// Splits a block by the signatures of its marked states; the others have its old signature.
+    /// Adds the states that get a new name.
     fn split(&mut self, b: u32, level: u32, moved: &mut Vec<u32>) {
         let Block { start, end, marked, set } = self.blocks[b as usize];
         let front = &mut self.elements[start as usize..(start + marked) as usize];
@@ -377,13 +403,20 @@ impl Refiner<'_> {
         let mut from = start;
         for group in front.chunk_by(|&x, &y| self.set_of[x as usize] == self.set_of[y as usize]) {
             let to = from + group.len() as u32;
-            parts.push(Block { start: from, end: to, marked: 0, set: self.set_of[group[0] as usize] });
+            parts.push(Block {
+                start: from,
+                end: to,
+                marked: 0,
+                set: self.set_of[group[0] as usize],
+            });
             from = to;
         }
         if from < end {
             parts.push(Block { start: from, end, marked: 0, set });
         }
-        let keeper = (0..parts.len()).max_by_key(|&i| parts[i].end - parts[i].start).expect("a marked block is not empty");
+        let keeper = (0..parts.len())
+            .max_by_key(|&i| parts[i].end - parts[i].start)
+            .expect("a marked block is not empty");
         let several = parts.len() > 1;
         for (i, part) in parts.into_iter().enumerate() {
             let name = if i == keeper { b } else { self.blocks.len() as u32 };
@@ -413,17 +446,24 @@ mod tests {
     use crate::{Labels, naive};
     use mu_base::random::Random;
 
-    const BISIMULATIONS: [Equivalence; 4] =
-        [Equivalence::Strong, Equivalence::DivergenceBranching, Equivalence::Branching, Equivalence::Weak];
+    const BISIMULATIONS: [Equivalence; 4] = [
+        Equivalence::Strong,
+        Equivalence::DivergenceBranching,
+        Equivalence::Branching,
+        Equivalence::Weak,
+    ];
 
     /// A chain of steps `step`, the last one `last`.
     fn chain(steps: u32, step: u32, last: u32) -> Lts {
         let texts = vec!["tau".into(), "a".into(), "b".into()];
-        let edges: Vec<_> = (0..steps).map(|i| (StateId(i), LabelId(if i + 1 < steps { step } else { last }), StateId(i + 1))).collect();
+        let edges: Vec<_> = (0..steps)
+            .map(|i| (StateId(i), LabelId(if i + 1 < steps { step } else { last }), StateId(i + 1)))
+            .collect();
         Lts::from_edges(StateId(0), steps as usize + 1, &edges, Labels { texts })
     }
 
-    /// A level of a chain moves a few states, and reads few transitions again: the work does not grow with steps times levels.
+    /// A level of a chain moves a few states, and reads few transitions again: the work does not
+    /// grow with steps times levels.
     #[test]
     fn work_on_chains_is_linear() {
         for e in BISIMULATIONS {
@@ -432,11 +472,20 @@ mod tests {
                 .map(|n| {
                     let (union, x, y) = disjoint_union(&chain(n, 1, 1), &chain(n, 1, 2));
                     let levels = refine(&union, e, Some((x, y)));
-                    assert_ne!(levels.block_of[x.index()], levels.block_of[y.index()], "{}", e.name());
+                    assert_ne!(
+                        levels.block_of[x.index()],
+                        levels.block_of[y.index()],
+                        "{}",
+                        e.name()
+                    );
                     levels.work
                 })
                 .collect();
-            assert!(counts[0] >= 5_000 && counts[1] <= 20 * 40_000 && counts[1] <= 6 * counts[0], "{}: {counts:?}", e.name());
+            assert!(
+                counts[0] >= 5_000 && counts[1] <= 20 * 40_000 && counts[1] <= 6 * counts[0],
+                "{}: {counts:?}",
+                e.name()
+            );
         }
     }
 
@@ -445,14 +494,23 @@ mod tests {
         let (a, b) = (chain(20_000, 1, 1), chain(20_000, 1, 2));
         for e in BISIMULATIONS {
             assert_eq!(distinguish(&a, &a, e, 1), None, "{}", e.name());
-            let Some(Difference::Formula(text)) = distinguish(&a, &b, e, 1) else { panic!("{}: no formula", e.name()) };
-            // A step of the text for each step of the chain, the last of which one of the systems cannot do.
-            assert_eq!(text.matches("a>").count() + text.matches("a . tau*>").count(), 20_000, "{}", e.name());
+            let Some(Difference::Formula(text)) = distinguish(&a, &b, e, 1) else {
+                panic!("{}: no formula", e.name())
+            };
+            // A step of the text for each step of the chain, the last of which one of the systems
+            // cannot do.
+            assert_eq!(
+                text.matches("a>").count() + text.matches("a . tau*>").count(),
+                20_000,
+                "{}",
+                e.name()
+            );
         }
         assert_eq!(reduce(&a, Equivalence::Weak, 1).state_count(), 20_001);
     }
 
-    /// The same partition as the definitions give, tau cycles being contracted first; taus without cycles for the levels themselves.
+    /// The same partition as the definitions give, tau cycles being contracted first; taus without
+    /// cycles for the levels themselves.
     #[test]
     fn levels_end_at_the_coarsest_partition() {
         let mut split = [0; 4];
@@ -464,12 +522,21 @@ mod tests {
             for (i, e) in BISIMULATIONS.into_iter().enumerate() {
                 // The quotient has a class for each state, so refinement splits all of them.
                 let small = reduce(&lts, e, 1);
-                assert_eq!(refine(&small, e, None).blocks, small.state_count(), "seed {seed}, {}", e.name());
+                assert_eq!(
+                    refine(&small, e, None).blocks,
+                    small.state_count(),
+                    "seed {seed}, {}",
+                    e.name()
+                );
                 let (union, x, y) = disjoint_union(&small, &reduce(&lts, Equivalence::Strong, 1));
                 if e == Equivalence::Strong {
                     let levels = refine(&union, e, None);
                     assert_eq!(levels.blocks, partition(&union, e, 1).blocks, "seed {seed}");
-                    assert_eq!(levels.block_of[x.index()], levels.block_of[y.index()], "seed {seed}");
+                    assert_eq!(
+                        levels.block_of[x.index()],
+                        levels.block_of[y.index()],
+                        "seed {seed}"
+                    );
                 }
                 split[i] += usize::from(small.state_count() > 2);
             }

@@ -44,7 +44,8 @@ impl Default for Labels {
     }
 }
 
-/// A labelled transition system. Transitions of state `s` are `targets[offsets[s]..offsets[s + 1]]` with their labels.
+/// A labelled transition system. Transitions of state `s` are `targets[offsets[s]..offsets[s + 1]]`
+/// with their labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lts {
     /// Initial state.
@@ -60,8 +61,14 @@ pub struct Lts {
 }
 
 impl Lts {
-    /// Builds rows from an edge list `(source, label, target)`; O(states + edges). Keeps the order of edges within a state.
-    pub fn from_edges(initial: StateId, states: usize, edges: &[(StateId, LabelId, StateId)], table: Labels) -> Self {
+    /// Builds rows from an edge list `(source, label, target)`; O(states + edges). Keeps the order
+    /// of edges within a state.
+    pub fn from_edges(
+        initial: StateId,
+        states: usize,
+        edges: &[(StateId, LabelId, StateId)],
+        table: Labels,
+    ) -> Self {
         let mut offsets = vec![0u64; states + 1];
         for e in edges {
             offsets[e.0.index() + 1] += 1;

@@ -1,13 +1,15 @@
 //! mCRL2's binary `.lts` files: bits -> [`Lts`] and back, on top of [`super::aterm`].
 //!
-//! A stream is: the mark `labelled_transition_system`; sorts, aliases, constructors, mappings and equations, each as a count and so many terms;
-//! the process parameters and the action declarations, a list each; then, in any order, `transition` source label target, a list for
-//! each state (its parameters' values), and `initial_state` 1 state. A label is a timed multi-action.
+//! A stream is: the mark `labelled_transition_system`; sorts, aliases, constructors, mappings and
+//! equations, each as a count and so many terms; the process parameters and the action
+//! declarations, a list each; then, in any order, `transition` source label target, a list for each
+//! state (its parameters' values), and `initial_state` 1 state. A label is a timed multi-action.
 //!
-//! In: labels become their texts, values as mCRL2 prints them; what a state's parameters were is left out. Systems with time or probabilities
-//! are refused by name. Out: [`write()`].
+//! In: labels become their texts, values as mCRL2 prints them; what a state's parameters were is
+//! left out. Systems with time or probabilities are refused by name. Out: [`write()`].
 //!
-//! Cost: one pass. Memory: transitions, labels, and the shared terms, among which are the values of all states' parameters.
+//! Cost: one pass. Memory: transitions, labels, and the shared terms, among which are the values of
+//! all states' parameters.
 
 use std::io::{BufReader, Read};
 
@@ -47,14 +49,19 @@ pub fn read(input: impl Read) -> Result<Lts, Diagnostic> {
     Ok(read_with_declarations(input)?.0)
 }
 
-/// Reads a system and the declarations of its data and actions, as a specification without behaviour; or why they have no text.
+/// Reads a system and the declarations of its data and actions, as a specification without
+/// behaviour; or why they have no text.
 ///
 /// # Errors
 /// The file is damaged, or has time or probabilities.
-pub fn read_with_declarations(input: impl Read) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
+pub fn read_with_declarations(
+    input: impl Read,
+) -> Result<(Lts, Result<String, Diagnostic>), Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 20, input))?;
-    if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system") {
-        return Err(refuse("this file of mCRL2 holds no labelled transition system").note("expected what `lps2lts` and `ltsconvert` write"));
+    if !matches!(stream.item()?, Item::Apply(s, _) if stream.name(s) == "labelled_transition_system")
+    {
+        return Err(refuse("this file of mCRL2 holds no labelled transition system")
+            .note("expected what `lps2lts` and `ltsconvert` write"));
     }
     let declarations = declarations(&mut stream)?;
     Ok((system(stream)?, declarations))
@@ -68,10 +75,14 @@ fn also(
 }
 
 /// The declarations of data: outside, what is damaged; inside, what has no text.
-fn data<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
+fn data<R: std::io::BufRead>(
+    stream: &mut Reader<R>,
+) -> Result<Result<Declarations, Diagnostic>, Diagnostic> {
     let mut all = Ok(Declarations::default());
     for kind in ["sort", "alias", "cons", "map", "eqn"] {
-        let Item::Int(count) = stream.item()? else { return Err(refuse("the file is damaged: the data specification has no count")) };
+        let Item::Int(count) = stream.item()? else {
+            return Err(refuse("the file is damaged: the data specification has no count"));
+        };
         for _ in 0..count {
             let (symbol, parts) = expect_term(stream)?;
             let name = stream.name(symbol);
@@ -85,7 +96,9 @@ fn data<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<Declaratio
 }
 
 /// The head of the stream: outside, what is damaged; inside, what has no text.
-fn declarations<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<Result<String, Diagnostic>, Diagnostic> {
+fn declarations<R: std::io::BufRead>(
+    stream: &mut Reader<R>,
+) -> Result<Result<String, Diagnostic>, Diagnostic> {
     let mut all = data(stream)?;
     // Process parameters, actions.
     expect_term(stream)?;
@@ -111,13 +124,19 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
         let symbol = match stream.item()? {
             Item::End => break,
             Item::Apply(symbol, _) => symbol,
-            Item::Int(n) => return Err(refuse(format!("the file is damaged: unexpected number {n}"))),
+            Item::Int(n) => {
+                return Err(refuse(format!("the file is damaged: unexpected number {n}")));
+            }
         };
         match stream.name(symbol) {
             "transition" => {
                 let from = state(&mut stream)?;
                 let parts = match stream.item()? {
-                    Item::Apply(s, parts) if stream.name(s) == "TimedMultAct" && parts.len() == 2 => (parts[0], parts[1]),
+                    Item::Apply(s, parts)
+                        if stream.name(s) == "TimedMultAct" && parts.len() == 2 =>
+                    {
+                        (parts[0], parts[1])
+                    }
                     _ => return Err(refuse("the file is damaged: a label is not a multi-action")),
                 };
                 let to = state(&mut stream)?;
@@ -149,22 +168,36 @@ fn system<R: std::io::BufRead>(mut stream: Reader<R>) -> Result<Lts, Diagnostic>
             }
             "<list_constructor>" | "<empty_list>" => valued += 1,
             "probabilistic_transition" => return Err(probabilistic()),
-            other => return Err(refuse(format!("the file is damaged: `{other}` cannot occur in a transition system"))),
+            other => {
+                return Err(refuse(format!(
+                    "the file is damaged: `{other}` cannot occur in a transition system"
+                )));
+            }
         }
     }
-    let initial = initial.ok_or_else(|| refuse("the file is damaged: it names no initial state"))?;
+    let initial =
+        initial.ok_or_else(|| refuse("the file is damaged: it names no initial state"))?;
     // Rows are the only memory that one number alone can ask for.
     if states > valued && states > (1 << 24) + 16 * edges.len() {
-        return Err(refuse(format!("the file has {} transitions, but one of them leads to state {}", edges.len(), states - 1)));
+        return Err(refuse(format!(
+            "the file has {} transitions, but one of them leads to state {}",
+            edges.len(),
+            states - 1
+        )));
     }
     Ok(Lts::from_edges(initial, states.max(valued), &edges, table))
 }
 
 fn probabilistic() -> Diagnostic {
-    Diagnostic::new(Stage::Unsupported, "the transition system has probabilities, which are not supported")
+    Diagnostic::new(
+        Stage::Unsupported,
+        "the transition system has probabilities, which are not supported",
+    )
 }
 
-fn expect_term<R: std::io::BufRead>(stream: &mut Reader<R>) -> Result<(Symbol, Vec<Term>), Diagnostic> {
+fn expect_term<R: std::io::BufRead>(
+    stream: &mut Reader<R>,
+) -> Result<(Symbol, Vec<Term>), Diagnostic> {
     match stream.item()? {
         Item::Apply(symbol, parts) => Ok((symbol, parts)),
         _ => Err(refuse("the file is damaged: a declaration is missing")),
@@ -211,8 +244,14 @@ impl<R: std::io::BufRead> Texts<'_, R> {
     }
     fn multi_action(&self, actions: Term, time: Term) -> Result<String, Diagnostic> {
         match self.0.content(time) {
-            Content::Apply("DataVarId" | "DataVarIdNoIndex", [name, ..]) if self.name(*name) == "@undefined_real" => {}
-            _ => return Err(Diagnostic::new(Stage::Unsupported, "the transition system has time, which is not supported")),
+            Content::Apply("DataVarId" | "DataVarIdNoIndex", [name, ..])
+                if self.name(*name) == "@undefined_real" => {}
+            _ => {
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    "the transition system has time, which is not supported",
+                ));
+            }
         }
         let mut out = String::new();
         let actions = self.list(actions)?;
@@ -234,7 +273,13 @@ impl<R: std::io::BufRead> Texts<'_, R> {
         }
         Ok(if actions.is_empty() { "tau".into() } else { out })
     }
-    fn tuple(&self, open: char, items: &[Term], close: char, out: &mut String) -> Result<(), Diagnostic> {
+    fn tuple(
+        &self,
+        open: char,
+        items: &[Term],
+        close: char,
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         out.push(open);
         for (i, &item) in items.iter().enumerate() {
             if i > 0 {
@@ -248,13 +293,18 @@ impl<R: std::io::BufRead> Texts<'_, R> {
     /// Head and arguments of an application, with the name of an operation.
     fn applied(&self, term: Term) -> Option<(&str, &[Term])> {
         match self.0.content(term) {
-            Content::Apply("DataAppl", [head, arguments @ ..]) => self.operation(*head).map(|name| (name, arguments)),
+            Content::Apply("DataAppl", [head, arguments @ ..]) => {
+                self.operation(*head).map(|name| (name, arguments))
+            }
             _ => self.operation(term).map(|name| (name, &[] as &[Term])),
         }
     }
     pub fn operation(&self, term: Term) -> Option<&str> {
         match self.0.content(term) {
-            Content::Apply("OpId" | "OpIdNoIndex" | "DataVarId" | "DataVarIdNoIndex", [name, ..]) => Some(self.name(*name)),
+            Content::Apply(
+                "OpId" | "OpIdNoIndex" | "DataVarId" | "DataVarIdNoIndex",
+                [name, ..],
+            ) => Some(self.name(*name)),
             _ => None,
         }
     }
@@ -296,8 +346,14 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             _ => None,
         }
     }
-    /// Items of a list, set or bag that is built by these operations on an empty one, with multiplicities for bags.
-    fn chain(&self, mut term: Term, operations: &[&str], empty: &str) -> Option<Vec<(Term, Option<Term>)>> {
+    /// Items of a list, set or bag that is built by these operations on an empty one, with
+    /// multiplicities for bags.
+    fn chain(
+        &self,
+        mut term: Term,
+        operations: &[&str],
+        empty: &str,
+    ) -> Option<Vec<(Term, Option<Term>)>> {
         let mut items = Vec::new();
         loop {
             match self.applied(term)? {
@@ -314,7 +370,8 @@ impl<R: std::io::BufRead> Texts<'_, R> {
             }
         }
     }
-    /// Items of a finite list, set, or bag with its brackets, and multiplicities for bags; `None` for other values.
+    /// Items of a finite list, set, or bag with its brackets, and multiplicities for bags; `None`
+    /// for other values.
     pub fn enumeration(&self, term: Term) -> Option<(char, Vec<(Term, Option<Term>)>, char)> {
         let bag = ["@fbag_cons", "@fbag_insert", "@fbag_cinsert"];
         let list = self.chain(term, &["|>"], "[]").map(|l| ('[', l, ']'));
@@ -349,16 +406,23 @@ impl<R: std::io::BufRead> Texts<'_, R> {
     /// Whether a value is a function that is no operation, or made of one.
     fn is_expression(&self, term: Term) -> bool {
         matches!(self.0.content(term), Content::Apply("Binder", _))
-            || self.applied(term).is_some_and(|(name, _)| ["@set", "@bag", "@func_update", "@func_update_stable"].contains(&name))
+            || self.applied(term).is_some_and(|(name, _)| {
+                ["@set", "@bag", "@func_update", "@func_update_stable"].contains(&name)
+            })
     }
-    /// True if a value is an operator of the language with arguments, such as `x == y` for elements of an
-    /// abstract sort.
+    /// True if a value is an operator of the language with arguments, such as `x == y` for elements
+    /// of an abstract sort.
     fn is_operation(&self, term: Term) -> bool {
-        self.applied(term).is_some_and(|(name, arguments)| !arguments.is_empty() && !super::declared::is_name(name))
+        self.applied(term).is_some_and(|(name, arguments)| {
+            !arguments.is_empty() && !super::declared::is_name(name)
+        })
     }
     fn value(&self, term: Term, out: &mut String) -> Result<(), Diagnostic> {
         if out.len() > MOST_TEXT {
-            return Err(refuse(format!("a label has more than {MOST_TEXT} characters: {}...", &out.chars().take(60).collect::<String>())));
+            return Err(refuse(format!(
+                "a label has more than {MOST_TEXT} characters: {}...",
+                &out.chars().take(60).collect::<String>()
+            )));
         }
         stacker::maybe_grow(64 << 10, 1 << 20, || self.value_of(term, out))
     }
@@ -380,10 +444,13 @@ impl<R: std::io::BufRead> Texts<'_, R> {
                 }
                 Ok(())
             }
-            Some(("@set" | "@bag", &[function, finite])) if self.applied(function).is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) => {
+            Some(("@set" | "@bag", &[function, finite]))
+                if self.applied(function).is_some_and(|f| matches!(f.0, "@false_" | "@zero_")) =>
+            {
                 self.value(finite, out)
             }
-            // Functions, and sets and bags of all that fulfil a condition; those that no text stands for are told apart at least.
+            // Functions, and sets and bags of all that fulfil a condition; those that no text
+            // stands for are told apart at least.
             _ if (self.is_expression(term) || self.is_operation(term))
                 && let Ok(text) = super::declared::value(self.0, term) =>
             {

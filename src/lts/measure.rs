@@ -11,18 +11,24 @@ use mu_base::random::Random;
 fn timed<T>(what: &str, f: impl FnOnce() -> T) -> T {
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let result = f();
-    println!("{what}: {:.2} s, processor {:.2} s", start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    println!(
+        "{what}: {:.2} s, processor {:.2} s",
+        start.elapsed().as_secs_f64(),
+        cpu_seconds() - cpu
+    );
     result
 }
 
-/// User and system time of the process in seconds, where the system says it in `/proc` (in hundredths).
+/// User and system time of the process in seconds, where the system says it in `/proc` (in
+/// hundredths).
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(2);
     fields.filter_map(|f| f.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// `copies` copies of a random system, whose steps change between copies at random; tau steps go down in the base system.
+/// `copies` copies of a random system, whose steps change between copies at random; tau steps go
+/// down in the base system.
 fn copies(base: usize, copies: usize, degree: usize, taus: bool) -> Lts {
     let mut random = Random::new(11);
     let mut edges = Vec::new();
@@ -37,7 +43,11 @@ fn copies(base: usize, copies: usize, degree: usize, taus: bool) -> Lts {
         .collect();
     for c in 0..copies {
         for &(s, l, t) in &shape {
-            edges.push((StateId::new(c * base + s), LabelId::new(l), StateId::new(random.below(copies) * base + t)));
+            edges.push((
+                StateId::new(c * base + s),
+                LabelId::new(l),
+                StateId::new(random.below(copies) * base + t),
+            ));
         }
     }
     Lts::from_edges(StateId(0), base * copies, &edges, table)
@@ -56,7 +66,9 @@ fn speed() {
         println!("{name}: {} states, {} transitions", lts.state_count(), lts.transition_count());
         for e in [Equivalence::Strong, Equivalence::Branching] {
             for threads in [1, 2] {
-                let q = timed(&format!("  {} with {threads} threads", e.name()), || reduce(&lts, e, threads));
+                let q = timed(&format!("  {} with {threads} threads", e.name()), || {
+                    reduce(&lts, e, threads)
+                });
                 println!("    {} states, {} transitions", q.state_count(), q.transition_count());
             }
         }
@@ -64,7 +76,8 @@ fn speed() {
             let mut bytes = Vec::new();
             timed("  write .aut", || aut::write(&lts, &mut bytes).unwrap());
             println!("    {} MB", bytes.len() / 1_000_000);
-            let back = timed("  read .aut", || aut::read(bytes.as_slice(), &Default::default()).unwrap());
+            let back =
+                timed("  read .aut", || aut::read(bytes.as_slice(), &Default::default()).unwrap());
             assert_eq!(back.targets, lts.targets);
         }
     }

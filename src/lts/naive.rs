@@ -1,4 +1,5 @@
-//! The equivalences by their definitions, as greatest fixed points over all pairs: slow twins for the tests of the fast ones.
+//! The equivalences by their definitions, as greatest fixed points over all pairs: slow twins for
+//! the tests of the fast ones.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +13,17 @@ type Relation = Vec<Vec<bool>>;
 
 /// A random system over `labels` labels (0 is tau).
 pub fn random_lts(random: &mut Random, states: usize, edges: usize, labels: usize) -> Lts {
-    let texts = (0..labels).map(|i| if i == 0 { "tau".to_owned() } else { format!("a{i}") }).collect();
+    let texts =
+        (0..labels).map(|i| if i == 0 { "tau".to_owned() } else { format!("a{i}") }).collect();
     let mut list: Vec<_> = (0..edges)
         .map(|_| {
             // Half of the steps are tau.
             let label = if random.chance(1, 2) { 0 } else { random.below(labels) };
-            (StateId::new(random.below(states)), LabelId::new(label), StateId::new(random.below(states)))
+            (
+                StateId::new(random.below(states)),
+                LabelId::new(label),
+                StateId::new(random.below(states)),
+            )
         })
         .collect();
     list.sort();
@@ -47,7 +53,9 @@ fn diverges(lts: &Lts, r: &Relation, s: usize) -> bool {
     let n = r.len();
     let mut alive: Vec<bool> = (0..n).map(|t| r[s][t]).collect();
     loop {
-        let next: Vec<bool> = (0..n).map(|t| alive[t] && steps(lts, t).iter().any(|&(l, u)| l == LabelId::TAU && alive[u])).collect();
+        let next: Vec<bool> = (0..n)
+            .map(|t| alive[t] && steps(lts, t).iter().any(|&(l, u)| l == LabelId::TAU && alive[u]))
+            .collect();
         if next == alive {
             return alive[s];
         }
@@ -61,17 +69,23 @@ fn answered(lts: &Lts, equivalence: Equivalence, r: &Relation, s: usize, t: usiz
         Equivalence::Strong => steps(lts, t).into_iter().any(|(b, u)| a == b && r[to][u]),
         Equivalence::Branching | Equivalence::DivergenceBranching => {
             (a == LabelId::TAU && r[to][t])
-                || closure(lts, t).into_iter().any(|m| r[s][m] && steps(lts, m).into_iter().any(|(b, u)| a == b && r[to][u]))
+                || closure(lts, t)
+                    .into_iter()
+                    .any(|m| r[s][m] && steps(lts, m).into_iter().any(|(b, u)| a == b && r[to][u]))
         }
         _ if a == LabelId::TAU => closure(lts, t).into_iter().any(|u| r[to][u]),
-        _ => closure(lts, t)
-            .into_iter()
-            .any(|m| steps(lts, m).into_iter().any(|(b, u)| a == b && closure(lts, u).into_iter().any(|v| r[to][v]))),
+        _ => closure(lts, t).into_iter().any(|m| {
+            steps(lts, m)
+                .into_iter()
+                .any(|(b, u)| a == b && closure(lts, u).into_iter().any(|v| r[to][v]))
+        }),
     })
 }
 
 fn traces_equal(lts: &Lts, s: usize, t: usize, weak: bool) -> bool {
-    let close = |set: BTreeSet<usize>| if weak { set.iter().flat_map(|&s| closure(lts, s)).collect() } else { set };
+    let close = |set: BTreeSet<usize>| {
+        if weak { set.iter().flat_map(|&s| closure(lts, s)).collect() } else { set }
+    };
     let after = |set: &BTreeSet<usize>, a: LabelId| -> BTreeSet<usize> {
         close(set.iter().flat_map(|&s| steps(lts, s)).filter(|x| x.0 == a).map(|x| x.1).collect())
     };
@@ -98,16 +112,26 @@ fn traces_equal(lts: &Lts, s: usize, t: usize, weak: bool) -> bool {
 pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
     let n = lts.state_count();
     if matches!(equivalence, Equivalence::Trace | Equivalence::WeakTrace) {
-        return (0..n).map(|s| (0..n).map(|t| traces_equal(lts, s, t, equivalence == Equivalence::WeakTrace)).collect()).collect();
+        return (0..n)
+            .map(|s| {
+                (0..n)
+                    .map(|t| traces_equal(lts, s, t, equivalence == Equivalence::WeakTrace))
+                    .collect()
+            })
+            .collect();
     }
     let mut r: Relation = vec![vec![true; n]; n];
-    // Divergence inside a class makes sense only for an equivalence, so it is judged whenever the rest is stable.
+    // Divergence inside a class makes sense only for an equivalence, so it is judged whenever the
+    // rest is stable.
     let mut infinite = vec![false; n];
     loop {
         let next: Relation = (0..n)
             .map(|s| {
                 let related = |t: usize| {
-                    r[s][t] && infinite[s] == infinite[t] && answered(lts, equivalence, &r, s, t) && answered(lts, equivalence, &r, t, s)
+                    r[s][t]
+                        && infinite[s] == infinite[t]
+                        && answered(lts, equivalence, &r, s, t)
+                        && answered(lts, equivalence, &r, t, s)
                 };
                 (0..n).map(related).collect()
             })
@@ -115,7 +139,9 @@ pub fn relation(lts: &Lts, equivalence: Equivalence) -> Relation {
         let stable = next == r;
         r = next;
         if stable {
-            let now: Vec<bool> = (0..n).map(|s| equivalence == Equivalence::DivergenceBranching && diverges(lts, &r, s)).collect();
+            let now: Vec<bool> = (0..n)
+                .map(|s| equivalence == Equivalence::DivergenceBranching && diverges(lts, &r, s))
+                .collect();
             if now == infinite {
                 return r;
             }
@@ -135,14 +161,33 @@ fn check(seed: u64) {
         let p = partition(&lts, e, 1);
         for (s, row) in r.iter().enumerate() {
             for (t, &wanted) in row.iter().enumerate() {
-                assert_eq!(p.same(StateId::new(s), StateId::new(t)), wanted, "seed {seed}, {}, states {s} and {t} of {lts:?}", e.name());
+                assert_eq!(
+                    p.same(StateId::new(s), StateId::new(t)),
+                    wanted,
+                    "seed {seed}, {}, states {s} and {t} of {lts:?}",
+                    e.name()
+                );
             }
         }
         let small = reduce(&lts, e, 1);
         assert_eq!(small.initial, StateId(0));
-        assert!(equivalent(&lts, &small, e, 1), "seed {seed}, {}: not equivalent to its quotient {small:?}", e.name());
-        assert_eq!(partition(&small, e, 1).blocks, small.state_count(), "seed {seed}, {}: quotient not minimal", e.name());
-        assert_eq!(reduce(&small, e, 1), small, "seed {seed}, {}: quotient of the quotient", e.name());
+        assert!(
+            equivalent(&lts, &small, e, 1),
+            "seed {seed}, {}: not equivalent to its quotient {small:?}",
+            e.name()
+        );
+        assert_eq!(
+            partition(&small, e, 1).blocks,
+            small.state_count(),
+            "seed {seed}, {}: quotient not minimal",
+            e.name()
+        );
+        assert_eq!(
+            reduce(&small, e, 1),
+            small,
+            "seed {seed}, {}: quotient of the quotient",
+            e.name()
+        );
     }
 }
 
@@ -153,7 +198,8 @@ fn equivalences_are_their_definitions() {
     }
 }
 
-/// Quotients have the fewest transitions: no transition of a small one can go without leaving the class.
+/// Quotients have the fewest transitions: no transition of a small one can go without leaving the
+/// class.
 #[test]
 fn quotients_have_no_spare_transition() {
     for seed in 0..600 {
@@ -163,18 +209,30 @@ fn quotients_have_no_spare_transition() {
         let lts = random_lts(&mut random, states, edges, 3);
         for e in [Equivalence::Branching, Equivalence::DivergenceBranching, Equivalence::Weak] {
             let small = reduce(&lts, e, 1);
-            let edges: Vec<_> = super::tau::edges(&small).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
+            let edges: Vec<_> =
+                super::tau::edges(&small).map(|(s, l, t)| (StateId(s), l, StateId(t))).collect();
             for skip in 0..edges.len() {
                 let mut fewer = edges.clone();
                 fewer.remove(skip);
-                let fewer = Lts::from_edges(small.initial, small.state_count(), &fewer, small.table.clone());
-                assert!(!equivalent(&small, &fewer, e, 1), "seed {seed}, {}: {small:?} can do without {:?}", e.name(), edges[skip]);
+                let fewer = Lts::from_edges(
+                    small.initial,
+                    small.state_count(),
+                    &fewer,
+                    small.table.clone(),
+                );
+                assert!(
+                    !equivalent(&small, &fewer, e, 1),
+                    "seed {seed}, {}: {small:?} can do without {:?}",
+                    e.name(),
+                    edges[skip]
+                );
             }
         }
     }
 }
 
-/// Larger systems with much structure: copies of a small one, unfolded; threads and order of states do not matter.
+/// Larger systems with much structure: copies of a small one, unfolded; threads and order of states
+/// do not matter.
 #[test]
 fn copies_fold_back() {
     for seed in 0..40 {
@@ -183,14 +241,27 @@ fn copies_fold_back() {
         let copies = 400;
         let edges: Vec<_> = (0..copies)
             .flat_map(|c| super::tau::edges(&base).map(move |(s, l, t)| (c, s, l, t)))
-            .map(|(c, s, l, t)| (StateId(c * 60 + s), l, StateId(random.below(copies as usize) as u32 * 60 + t)))
+            .map(|(c, s, l, t)| {
+                (StateId(c * 60 + s), l, StateId(random.below(copies as usize) as u32 * 60 + t))
+            })
             .collect();
         let big = Lts::from_edges(base.initial, 60 * copies as usize, &edges, base.table.clone());
-        for e in [Equivalence::Strong, Equivalence::Branching, Equivalence::DivergenceBranching, Equivalence::Weak] {
-            // Between copies a tau loop can become a long cycle, and the classes stay those of the small system.
+        for e in [
+            Equivalence::Strong,
+            Equivalence::Branching,
+            Equivalence::DivergenceBranching,
+            Equivalence::Weak,
+        ] {
+            // Between copies a tau loop can become a long cycle, and the classes stay those of the
+            // small system.
             assert_eq!(partition(&big, e, 1), partition(&big, e, 3), "seed {seed}");
             let (x, y) = (reduce(&base, e, 1), reduce(&big, e, 2));
-            assert_eq!((x.state_count(), x.transition_count()), (y.state_count(), y.transition_count()), "seed {seed}, {}", e.name());
+            assert_eq!(
+                (x.state_count(), x.transition_count()),
+                (y.state_count(), y.transition_count()),
+                "seed {seed}, {}",
+                e.name()
+            );
             assert!(equivalent(&base, &big, e, 2), "seed {seed}, {}", e.name());
         }
     }
@@ -201,10 +272,14 @@ fn long_chains_are_split_in_linear_rounds() {
     let n = 100_000;
     for label in [0, 1] {
         let texts = vec!["tau".into(), "a".into(), "end".into()];
-        let mut edges: Vec<_> = (0..n).map(|i| (StateId(i), LabelId(label), StateId(i + 1))).collect();
+        let mut edges: Vec<_> =
+            (0..n).map(|i| (StateId(i), LabelId(label), StateId(i + 1))).collect();
         edges.push((StateId(n), LabelId(2), StateId(n)));
         let lts = Lts::from_edges(StateId(0), n as usize + 1, &edges, Labels { texts });
         assert_eq!(reduce(&lts, Equivalence::Strong, 1).state_count(), n as usize + 1);
-        assert_eq!(reduce(&lts, Equivalence::Branching, 1).state_count(), if label == 0 { 1 } else { n as usize + 1 });
+        assert_eq!(
+            reduce(&lts, Equivalence::Branching, 1).state_count(),
+            if label == 0 { 1 } else { n as usize + 1 }
+        );
     }
 }

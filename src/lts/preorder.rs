@@ -1,16 +1,21 @@
-//! Refinement preorders: whether one system can do only what another can, and if not, what more it can do.
+//! Refinement preorders: whether one system can do only what another can, and if not, what more it
+//! can do.
 //!
-//! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the second), subsumed pairs being dropped
-//!   (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new algorithm for checking universality of finite automata", CAV 2006). Breadth
-//!   first, so the trace is a shortest one. Cost: exponential in the second system at worst.
-//! - Simulation: pairs of states on demand, refuted backwards by counters as in linear-time solving of boolean systems (Dowling and Gallier
-//!   1984). Cost: O(transitions of the one * transitions of the other). The formula follows the order of refutation, so it is finite; it
-//!   has no negation, so what satisfies it is not simulated.
+//! - Trace inclusion, weak or not: search of pairs (state of the first, set of states of the
+//!   second), subsumed pairs being dropped (De Wulf, Doyen, Henzinger, Raskin: "Antichains: a new
+//!   algorithm for checking universality of finite automata", CAV 2006). Breadth first, so the
+//!   trace is a shortest one. Cost: exponential in the second system at worst.
+//! - Simulation: pairs of states on demand, refuted backwards by counters as in linear-time solving
+//!   of boolean systems (Dowling and Gallier 1984). Cost: O(transitions of the one * transitions of
+//!   the other). The formula follows the order of refutation, so it is finite; it has no negation,
+//!   so what satisfies it is not simulated.
 //!
 //! - Ready simulation: simulation between states that offer the same labels.
-//! - Failures and impossible futures are in [`super::failures`], coupled simulation in [`super::coupled`].
+//! - Failures and impossible futures are in [`super::failures`], coupled simulation in
+//!   [`super::coupled`].
 //!
-//! All work on the quotient by strong (weak traces: branching) bisimulation, under which they do not change.
+//! All work on the quotient by strong (weak traces: branching) bisimulation, under which they do
+//! not change.
 
 use std::collections::VecDeque;
 
@@ -43,14 +48,18 @@ pub enum Preorder {
     Failures,
     /// The same for weak traces and states without tau.
     WeakFailures,
-    /// Sets of weak traces that the first may make impossible after a weak trace, the second may make impossible.
+    /// Sets of weak traces that the first may make impossible after a weak trace, the second may
+    /// make impossible.
     ImpossibleFutures,
 }
 
 impl Preorder {
     /// True if internal steps do not count as steps.
     pub fn abstracts(self) -> bool {
-        !matches!(self, Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures)
+        !matches!(
+            self,
+            Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures
+        )
     }
     /// The name that options and reports use.
     pub fn name(self) -> &'static str {
@@ -71,27 +80,46 @@ impl Preorder {
 pub(super) const LONGEST: u64 = 1 << 20;
 
 /// What the first system can do and the second cannot; nothing if the first refines the second.
-pub fn excess(a: &Lts, b: &Lts, preorder: Preorder, threads: usize, budget: &Budget) -> Result<Option<Difference>, Stop> {
+pub fn excess(
+    a: &Lts,
+    b: &Lts,
+    preorder: Preorder,
+    threads: usize,
+    budget: &Budget,
+) -> Result<Option<Difference>, Stop> {
     let finer = match preorder {
-        Preorder::WeakTrace | Preorder::CoupledSimulation | Preorder::ImpossibleFutures => Equivalence::Branching,
+        Preorder::WeakTrace | Preorder::CoupledSimulation | Preorder::ImpossibleFutures => {
+            Equivalence::Branching
+        }
         // A state that only diverges is not one without tau.
         Preorder::WeakFailures => Equivalence::DivergenceBranching,
-        Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures => Equivalence::Strong,
+        Preorder::Trace | Preorder::Simulation | Preorder::ReadySimulation | Preorder::Failures => {
+            Equivalence::Strong
+        }
     };
     let (x, y) = (reduce(a, finer, threads), reduce(b, finer, threads));
     let (union, first, second) = disjoint_union(&x, &y);
     match preorder {
-        Preorder::Trace | Preorder::WeakTrace => {
-            trace_excess(&union, (first, second), preorder == Preorder::WeakTrace, &mut Included::new(), budget)
-        }
+        Preorder::Trace | Preorder::WeakTrace => trace_excess(
+            &union,
+            (first, second),
+            preorder == Preorder::WeakTrace,
+            &mut Included::new(),
+            budget,
+        ),
         Preorder::Simulation | Preorder::ReadySimulation => {
             let ready = preorder == Preorder::ReadySimulation;
-            Simulation { lts: &union, ready, pairs: Vec::new(), known: AHashMap::new() }.run(first, second, budget)
+            Simulation { lts: &union, ready, pairs: Vec::new(), known: AHashMap::new() }
+                .run(first, second, budget)
         }
         Preorder::CoupledSimulation => coupled_excess(&union, first, second, budget),
         Preorder::Failures => refusal_excess(&union, (first, second), Kind::Failures, budget),
-        Preorder::WeakFailures => refusal_excess(&union, (first, second), Kind::WeakFailures, budget),
-        Preorder::ImpossibleFutures => refusal_excess(&union, (first, second), Kind::ImpossibleFutures, budget),
+        Preorder::WeakFailures => {
+            refusal_excess(&union, (first, second), Kind::WeakFailures, budget)
+        }
+        Preorder::ImpossibleFutures => {
+            refusal_excess(&union, (first, second), Kind::ImpossibleFutures, budget)
+        }
     }
 }
 
@@ -123,11 +151,12 @@ pub(super) fn closed(lts: &Lts, mut set: Vec<StateId>, weak: bool) -> Vec<StateI
     set
 }
 
-/// Pairs of a state and a set of states with all traces of the state: for each state the sets, none of which contains another.
+/// Pairs of a state and a set of states with all traces of the state: for each state the sets, none
+/// of which contains another.
 pub(super) type Included = AHashMap<StateId, Vec<Vec<StateId>>>;
 
-/// Finds a trace of the first state that the second has not. Pairs that earlier searches found to be included are not searched again, and
-/// those of this search are added.
+/// Finds a trace of the first state that the second has not. Pairs that earlier searches found to
+/// be included are not searched again, and those of this search are added.
 pub(super) fn trace_excess(
     lts: &Lts,
     (a, b): (StateId, StateId),
@@ -149,7 +178,10 @@ pub(super) fn trace_excess(
             }
         }
         let state = nodes[at].state;
-        if included.get(&state).is_some_and(|sets| sets.iter().any(|set| is_subset(set, &nodes[at].set))) {
+        if included
+            .get(&state)
+            .is_some_and(|sets| sets.iter().any(|set| is_subset(set, &nodes[at].set)))
+        {
             continue;
         }
         let antichain = minimal.entry(state).or_default();
@@ -164,12 +196,23 @@ pub(super) fn trace_excess(
             let label = group[0].0;
             if weak && label == LabelId::TAU {
                 for &(_, t) in group {
-                    nodes.push(Node { state: t, set: nodes[at].set.clone(), from: Some(at), label: None });
+                    nodes.push(Node {
+                        state: t,
+                        set: nodes[at].set.clone(),
+                        from: Some(at),
+                        label: None,
+                    });
                     queue.push_front(nodes.len() - 1);
                 }
                 continue;
             }
-            let targets = nodes[at].set.iter().flat_map(|&s| lts.successors(s)).filter(|&(l, _)| l == label).map(|(_, t)| t).collect();
+            let targets = nodes[at]
+                .set
+                .iter()
+                .flat_map(|&s| lts.successors(s))
+                .filter(|&(l, _)| l == label)
+                .map(|(_, t)| t)
+                .collect();
             let set = close(targets);
             if set.is_empty() {
                 let mut labels = vec![lts.table.texts[label.index()].clone()];
@@ -208,7 +251,8 @@ pub(super) fn is_subset(small: &[StateId], large: &[StateId]) -> bool {
 struct Pair {
     first: StateId,
     second: StateId,
-    /// The move that the second cannot answer; without target, a label that the second offers and the first does not.
+    /// The move that the second cannot answer; without target, a label that the second offers and
+    /// the first does not.
     refuted: Option<(LabelId, Option<StateId>)>,
     /// Answers left of each move.
     answers: Vec<(LabelId, StateId, u32)>,
@@ -228,7 +272,13 @@ impl Simulation<'_> {
     fn pair(&mut self, first: StateId, second: StateId) -> u32 {
         let pairs = &mut self.pairs;
         *self.known.entry((first, second)).or_insert_with(|| {
-            pairs.push(Pair { first, second, refuted: None, answers: Vec::new(), serves: Vec::new() });
+            pairs.push(Pair {
+                first,
+                second,
+                refuted: None,
+                answers: Vec::new(),
+                serves: Vec::new(),
+            });
             pairs.len() as u32 - 1
         })
     }
@@ -258,13 +308,19 @@ impl Simulation<'_> {
     fn expand(&mut self, p: u32) {
         let (s, t) = (self.pairs[p as usize].first, self.pairs[p as usize].second);
         let moves: Vec<(LabelId, StateId)> = self.lts.successors(s).collect();
-        let more = self.lts.successors(t).map(|(l, _)| l).filter(|l| moves.iter().all(|m| m.0 != *l)).min();
+        let more = self
+            .lts
+            .successors(t)
+            .map(|(l, _)| l)
+            .filter(|l| moves.iter().all(|m| m.0 != *l))
+            .min();
         if let Some(label) = more.filter(|_| self.ready) {
             self.refute(p, (label, None));
             return;
         }
         for (i, &(label, to)) in moves.iter().enumerate() {
-            let answers: Vec<StateId> = self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
+            let answers: Vec<StateId> =
+                self.lts.successors(t).filter(|&(l, _)| l == label).map(|(_, u)| u).collect();
             let mut left = 0;
             for u in answers {
                 let q = self.pair(to, u);
@@ -305,8 +361,12 @@ impl Simulation<'_> {
         let pair = &self.pairs[p as usize];
         let (label, to) = pair.refuted.unwrap_or((LabelId::TAU, Some(pair.first)));
         let Some(to) = to else { return (label, Vec::new()) };
-        let mut behind: Vec<u32> =
-            self.lts.successors(pair.second).filter(|&(l, _)| l == label).map(|(_, u)| self.known[&(to, u)]).collect();
+        let mut behind: Vec<u32> = self
+            .lts
+            .successors(pair.second)
+            .filter(|&(l, _)| l == label)
+            .map(|(_, u)| self.known[&(to, u)])
+            .collect();
         behind.sort_unstable();
         behind.dedup();
         (label, behind)
@@ -319,7 +379,8 @@ impl Simulation<'_> {
         let (label, behind) = self.behind(p);
         let mut size = self.lts.table.texts[label.index()].len() as u64 + 10;
         for q in behind {
-            size = size.saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(q, known)));
+            size =
+                size.saturating_add(stacker::maybe_grow(64 << 10, 1 << 20, || self.size(q, known)));
         }
         known.insert(p, size);
         size
@@ -330,8 +391,10 @@ impl Simulation<'_> {
             return text.clone();
         }
         let (label, behind) = self.behind(p);
-        let mut parts: Vec<String> =
-            behind.into_iter().map(|q| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(q, known))).collect();
+        let mut parts: Vec<String> = behind
+            .into_iter()
+            .map(|q| stacker::maybe_grow(64 << 10, 1 << 20, || self.formula(q, known)))
+            .collect();
         parts.sort();
         parts.dedup();
         let rest = match parts.len() {
@@ -370,7 +433,9 @@ mod tests {
             for s in 0..a.state_count() {
                 for t in 0..b.state_count() {
                     let fine = a.successors(StateId::new(s)).all(|(l, s2)| {
-                        b.successors(StateId::new(t)).any(|(k, t2)| label(a, l) == label(b, k) && related[s2.index()][t2.index()])
+                        b.successors(StateId::new(t)).any(|(k, t2)| {
+                            label(a, l) == label(b, k) && related[s2.index()][t2.index()]
+                        })
                     });
                     if related[s][t] && !fine {
                         related[s][t] = false;
@@ -388,10 +453,15 @@ mod tests {
     fn included(a: &Lts, b: &Lts, weak: bool) -> bool {
         let (union, first, second) = disjoint_union(a, b);
         let n = union.state_count();
-        let mut edges: Vec<(StateId, LabelId, StateId)> =
-            (0..n).flat_map(|s| union.successors(StateId::new(s)).map(move |(l, t)| (StateId::new(s), l, t))).collect();
+        let mut edges: Vec<(StateId, LabelId, StateId)> = (0..n)
+            .flat_map(|s| {
+                union.successors(StateId::new(s)).map(move |(l, t)| (StateId::new(s), l, t))
+            })
+            .collect();
         for root in [first, second] {
-            edges.extend(union.successors(root).map(|(l, t)| (StateId::new(n), l, t)).collect::<Vec<_>>());
+            edges.extend(
+                union.successors(root).map(|(l, t)| (StateId::new(n), l, t)).collect::<Vec<_>>(),
+            );
         }
         let both = Lts::from_edges(second, n + 1, &edges, union.table.clone());
         trace::same(&both, StateId::new(n), second, weak, 1)
@@ -401,8 +471,13 @@ mod tests {
     fn over(lts: &Lts, set: &BTreeSet<StateId>, weak: bool) -> BTreeSet<StateId> {
         let mut all = set.clone();
         loop {
-            let more: BTreeSet<StateId> =
-                all.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == LabelId::TAU).map(|x| x.1).chain(all.clone()).collect();
+            let more: BTreeSet<StateId> = all
+                .iter()
+                .flat_map(|s| lts.successors(*s))
+                .filter(|x| x.0 == LabelId::TAU)
+                .map(|x| x.1)
+                .chain(all.clone())
+                .collect();
             if !weak || more == all {
                 return all;
             }
@@ -411,7 +486,12 @@ mod tests {
     }
 
     fn after(lts: &Lts, set: &BTreeSet<StateId>, label: LabelId, weak: bool) -> BTreeSet<StateId> {
-        let next = set.iter().flat_map(|s| lts.successors(*s)).filter(|x| x.0 == label).map(|x| x.1).collect();
+        let next = set
+            .iter()
+            .flat_map(|s| lts.successors(*s))
+            .filter(|x| x.0 == label)
+            .map(|x| x.1)
+            .collect();
         over(lts, &next, weak)
     }
 
@@ -419,19 +499,34 @@ mod tests {
         lts.successors(s).map(|x| x.0).collect()
     }
 
-    /// By sets of states on both sides: after each trace, each state of the first is answered by one of the second.
-    fn answered(a: &Lts, b: &Lts, weak: bool, answers: &dyn Fn(&Lts, StateId, StateId) -> Option<bool>) -> bool {
+    /// By sets of states on both sides: after each trace, each state of the first is answered by
+    /// one of the second.
+    fn answered(
+        a: &Lts,
+        b: &Lts,
+        weak: bool,
+        answers: &dyn Fn(&Lts, StateId, StateId) -> Option<bool>,
+    ) -> bool {
         let (union, first, second) = disjoint_union(a, b);
-        let start = (over(&union, &BTreeSet::from([first]), weak), over(&union, &BTreeSet::from([second]), weak));
+        let start = (
+            over(&union, &BTreeSet::from([first]), weak),
+            over(&union, &BTreeSet::from([second]), weak),
+        );
         let (mut seen, mut open) = (BTreeSet::from([start.clone()]), vec![start]);
         while let Some((x, y)) = open.pop() {
             // None: the first asks for nothing.
-            let fine =
-                |p: StateId| y.iter().any(|q| answers(&union, p, *q) == Some(true)) || y.iter().all(|q| answers(&union, p, *q).is_none());
+            let fine = |p: StateId| {
+                y.iter().any(|q| answers(&union, p, *q) == Some(true))
+                    || y.iter().all(|q| answers(&union, p, *q).is_none())
+            };
             if y.is_empty() || !x.iter().all(|p| fine(*p)) {
                 return false;
             }
-            let labels: BTreeSet<LabelId> = x.iter().flat_map(|s| labels_of(&union, *s)).filter(|l| !weak || *l != LabelId::TAU).collect();
+            let labels: BTreeSet<LabelId> = x
+                .iter()
+                .flat_map(|s| labels_of(&union, *s))
+                .filter(|l| !weak || *l != LabelId::TAU)
+                .collect();
             for l in labels {
                 let next = (after(&union, &x, l, weak), after(&union, &y, l, weak));
                 if seen.insert(next.clone()) {
@@ -471,7 +566,9 @@ mod tests {
             let mut next = r.clone();
             for s in 0..n {
                 for t in 0..n {
-                    let steps = union.successors(StateId::new(s)).all(|(l, to)| weakly(t, l).iter().any(|u| r[to.index()][u.index()]));
+                    let steps = union
+                        .successors(StateId::new(s))
+                        .all(|(l, to)| weakly(t, l).iter().any(|u| r[to.index()][u.index()]));
                     let more = if coupled {
                         weakly(t, LabelId::TAU).iter().any(|u| r[u.index()][s])
                     } else {
@@ -515,20 +612,28 @@ mod tests {
                 assert_eq!(found.is_none(), expected, "{preorder:?}\n{a:?}\n{b:?}");
                 if let Some(Difference::Trace { labels, .. }) = &found {
                     let weak = preorder == Preorder::WeakTrace;
-                    assert!(trace::can(&a, labels, weak) && !trace::can(&b, labels, weak), "{labels:?}\n{a:?}\n{b:?}");
+                    assert!(
+                        trace::can(&a, labels, weak) && !trace::can(&b, labels, weak),
+                        "{labels:?}\n{a:?}\n{b:?}"
+                    );
                 }
                 if expected { yes += 1 } else { no += 1 }
             }
         }
         println!("{figures:?}");
         assert!(yes > 50 && no > 50, "{yes} {no}");
-        assert!(figures.len() == 8 && figures.values().all(|[no, yes]| *no > 50 && *yes > 50), "{figures:?}");
+        assert!(
+            figures.len() == 8 && figures.values().all(|[no, yes]| *no > 50 && *yes > 50),
+            "{figures:?}"
+        );
     }
 
     #[test]
     fn the_classic_of_branching_time() {
-        let (early, late) =
-            (read("des (0, 4, 5)\n(0, a, 1)\n(0, a, 2)\n(1, b, 3)\n(2, c, 4)\n"), read("des (0, 3, 4)\n(0, a, 1)\n(1, b, 2)\n(1, c, 3)\n"));
+        let (early, late) = (
+            read("des (0, 4, 5)\n(0, a, 1)\n(0, a, 2)\n(1, b, 3)\n(2, c, 4)\n"),
+            read("des (0, 3, 4)\n(0, a, 1)\n(1, b, 2)\n(1, c, 3)\n"),
+        );
         let budget = Budget::default();
         assert_eq!(excess(&early, &late, Preorder::Simulation, 1, &budget), Ok(None));
         assert_eq!(

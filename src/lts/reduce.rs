@@ -1,13 +1,17 @@
-//! Quotients of transition systems: [`Lts`] + [`Equivalence`] -> the partition of its states, or the smaller system.
+//! Quotients of transition systems: [`Lts`] + [`Equivalence`] -> the partition of its states, or
+//! the smaller system.
 //!
 //! - strong: signature refinement (`refine`).
-//! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then signature refinement.
-//!   Divergence-preserving means: of equivalent states either both or neither have an infinite tau path within their class.
-//! - weak: on the branching quotient, see `weak`. Trace, weak trace: determinisation, see [`super::trace`].
+//! - branching, with or without divergence: contraction of tau components ([`super::tau`]), then
+//!   signature refinement. Divergence-preserving means: of equivalent states either both or neither
+//!   have an infinite tau path within their class.
+//! - weak: on the branching quotient, see `weak`. Trace, weak trace: determinisation, see
+//!   [`super::trace`].
 //!
-//! A quotient holds what is reachable from the initial state, which is state 0; states are numbered breadth first; parallel transitions
-//! are merged. Inert tau steps are dropped, under branching and weak bisimulation tau loops as well, while the quotient by
-//! divergence-preserving branching bisimulation has a tau loop exactly at the states that diverge.
+//! A quotient holds what is reachable from the initial state, which is state 0; states are numbered
+//! breadth first; parallel transitions are merged. Inert tau steps are dropped, under branching and
+//! weak bisimulation tau loops as well, while the quotient by divergence-preserving branching
+//! bisimulation has a tau loop exactly at the states that diverge.
 
 use super::refine::{Graph, refine};
 use super::tau::{Components, Rows, components, edges, in_breadth_first_order, reachable};
@@ -129,7 +133,8 @@ pub fn reduce(lts: &Lts, equivalence: Equivalence, threads: usize) -> Lts {
     }
 }
 
-/// The classes of strong or divergence-preserving branching bisimilarity, and the system of them: state `b` is class `b`, reachable or not.
+/// The classes of strong or divergence-preserving branching bisimilarity, and the system of them:
+/// state `b` is class `b`, reachable or not.
 pub fn by_classes(lts: &Lts, hidden: bool, threads: usize) -> (Lts, Partition) {
     if !hidden {
         let p = strong(lts, threads);
@@ -150,7 +155,13 @@ fn divergent(p: &Partition, tau: &Components) -> Vec<bool> {
 
 /// Strong bisimilarity.
 pub(super) fn strong(lts: &Lts, threads: usize) -> Partition {
-    let graph = Graph { offsets: &lts.offsets, labels: &lts.labels, targets: &lts.targets, tau: None, divergent: &[] };
+    let graph = Graph {
+        offsets: &lts.offsets,
+        labels: &lts.labels,
+        targets: &lts.targets,
+        tau: None,
+        divergent: &[],
+    };
     let (blocks, block_of) = refine(&graph, threads);
     Partition::normal(block_of, blocks)
 }
@@ -161,14 +172,25 @@ pub(super) fn branching(lts: &Lts, divergence: bool, threads: usize) -> (Partiti
     let n = tau.count;
     let of = &tau.of;
     let visible = Rows::build(n, || {
-        edges(lts).filter(|&(_, l, _)| l != LabelId::TAU).map(|(s, l, t)| (of[s as usize], (l, StateId(of[t as usize]))))
+        edges(lts)
+            .filter(|&(_, l, _)| l != LabelId::TAU)
+            .map(|(s, l, t)| (of[s as usize], (l, StateId(of[t as usize]))))
     });
     let (labels, targets): (Vec<_>, Vec<_>) = visible.items.into_iter().unzip();
     let internal = Rows::build(n, || {
-        edges(lts).filter(|&(_, l, _)| l == LabelId::TAU).map(|(s, _, t)| (of[s as usize], of[t as usize])).filter(|(s, t)| s != t)
+        edges(lts)
+            .filter(|&(_, l, _)| l == LabelId::TAU)
+            .map(|(s, _, t)| (of[s as usize], of[t as usize]))
+            .filter(|(s, t)| s != t)
     });
     let divergent = if divergence { tau.divergent.as_slice() } else { &[] };
-    let graph = Graph { offsets: &visible.offsets, labels: &labels, targets: &targets, tau: Some(internal), divergent };
+    let graph = Graph {
+        offsets: &visible.offsets,
+        labels: &labels,
+        targets: &targets,
+        tau: Some(internal),
+        divergent,
+    };
     let (blocks, block_of) = refine(&graph, threads);
     let states = of.iter().map(|&c| block_of[c as usize]).collect();
     (Partition::normal(states, blocks), tau)
@@ -188,9 +210,11 @@ pub(super) fn quotient(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool
     in_breadth_first_order(&classes(lts, p, inert, divergent))
 }
 
-/// The transitions between classes, merged and sorted; `divergent` classes get a tau loop. State `b` is class `b`.
+/// The transitions between classes, merged and sorted; `divergent` classes get a tau loop. State
+/// `b` is class `b`.
 pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]) -> Lts {
-    let members = Rows::build(p.blocks, || p.block_of.iter().enumerate().map(|(s, &b)| (b, s as u32)));
+    let members =
+        Rows::build(p.blocks, || p.block_of.iter().enumerate().map(|(s, &b)| (b, s as u32)));
     let mut offsets = Vec::with_capacity(p.blocks + 1);
     offsets.push(0);
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
@@ -215,5 +239,11 @@ pub(super) fn classes(lts: &Lts, p: &Partition, inert: Inert, divergent: &[bool]
         targets.extend(row.iter().map(|e| e.1));
         offsets.push(targets.len() as u64);
     }
-    Lts { initial: StateId(p.block_of[lts.initial.index()]), offsets, labels, targets, table: lts.table.clone() }
+    Lts {
+        initial: StateId(p.block_of[lts.initial.index()]),
+        offsets,
+        labels,
+        targets,
+        table: lts.table.clone(),
+    }
 }

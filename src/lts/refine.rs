@@ -1,20 +1,24 @@
 //! Coarsest stable partition by signature refinement: strong and branching bisimulation.
 //!
-//! Blom and Orzan, "Distributed state space minimization" (2005): the signature of a state is the set of what it can do in terms of the
-//! current blocks; states of a block with different signatures are parted until none are. For branching bisimulation signatures are
-//! inductive (Blom and van de Pol, "Distributed branching bisimulation minimization by inductive signatures", 2009): a tau step that stays
-//! in the block counts as a step to the *signature* of its target, and a state that can do no more than one such target takes
-//! over that target's signature. So no signature is larger than its state's out-degree. The only target that can serve is the one
-//! whose signature was numbered last, since signatures contain only numbers given out before their own.
-//! Departures: a signature is recomputed only where it can have changed, and of the parts of a block the largest keeps the block's
-//! name (Hopcroft; Valmari and Franceschinis 2010), so a transition is looked at again only when its target has moved to a part of at most
-//! half the size. Signatures are compared as a whole, not by hash.
+//! Blom and Orzan, "Distributed state space minimization" (2005): the signature of a state is the
+//! set of what it can do in terms of the current blocks; states of a block with different
+//! signatures are parted until none are. For branching bisimulation signatures are inductive (Blom
+//! and van de Pol, "Distributed branching bisimulation minimization by inductive signatures",
+//! 2009): a tau step that stays in the block counts as a step to the *signature* of its target, and
+//! a state that can do no more than one such target takes over that target's signature. So no
+//! signature is larger than its state's out-degree. The only target that can serve is the one whose
+//! signature was numbered last, since signatures contain only numbers given out before their own.
+//! Departures: a signature is recomputed only where it can have changed, and of the parts of a
+//! block the largest keeps the block's name (Hopcroft; Valmari and Franceschinis 2010), so a
+//! transition is looked at again only when its target has moved to a part of at most half the size.
+//! Signatures are compared as a whole, not by hash.
 //!
-//! Input: rows of visible and of (acyclic, descending) tau steps. Output: block of each state. Cost: about
-//! O(transitions * log states * out-degree), each signature being sorted.
+//! Input: rows of visible and of (acyclic, descending) tau steps. Output: block of each state.
+//! Cost: about O(transitions * log states * out-degree), each signature being sorted.
 //!
-//! Invariants between rounds: the states of a block that are not marked share one signature; a marked state's signature contains a block
-//! name of the last round, or a tau step into a block that it was part of, so it differs from that of the unmarked ones.
+//! Invariants between rounds: the states of a block that are not marked share one signature; a
+//! marked state's signature contains a block name of the last round, or a tau step into a block
+//! that it was part of, so it differs from that of the unmarked ones.
 
 use rayon::prelude::*;
 
@@ -70,17 +74,24 @@ struct Refiner<'a> {
     bottom: Vec<AtomicMaybe>,
 }
 
-/// Refines until stable. Returns the number of blocks and the block of each state (in no particular order).
+/// Refines until stable. Returns the number of blocks and the block of each state (in no particular
+/// order).
 pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
     let n = graph.offsets.len() - 1;
     if n == 0 {
         return (0, Vec::new());
     }
     let pred = Rows::build(n, || {
-        (0..n).flat_map(|s| graph.targets[graph.offsets[s] as usize..graph.offsets[s + 1] as usize].iter().map(move |t| (t.0, s as u32)))
+        (0..n).flat_map(|s| {
+            graph.targets[graph.offsets[s] as usize..graph.offsets[s + 1] as usize]
+                .iter()
+                .map(move |t| (t.0, s as u32))
+        })
     });
     let tau_pred = match &graph.tau {
-        Some(tau) => Rows::build(n, || (0..n as u32).flat_map(|s| tau.row(s).iter().map(move |&t| (t, s)))),
+        Some(tau) => {
+            Rows::build(n, || (0..n as u32).flat_map(|s| tau.row(s).iter().map(move |&t| (t, s))))
+        }
         None => Rows { offsets: vec![0; n + 1], items: Vec::new() },
     };
     let all: Vec<u32> = (0..n as u32).collect();
@@ -93,10 +104,18 @@ pub fn refine(graph: &Graph, threads: usize) -> (usize, Vec<u32>) {
         block_of: vec![0; n],
         blocks: vec![Block { start: 0, end: n as u32, marked: n as u32 }],
         touched: vec![0],
-        group: if graph.tau.is_some() { (0..n).map(|_| AtomicMaybe::default()).collect() } else { Vec::new() },
+        group: if graph.tau.is_some() {
+            (0..n).map(|_| AtomicMaybe::default()).collect()
+        } else {
+            Vec::new()
+        },
         bottom: vec![AtomicMaybe::default()],
     };
-    let pool = if threads > 1 { rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok() } else { None };
+    let pool = if threads > 1 {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()
+    } else {
+        None
+    };
     match pool {
         Some(pool) => pool.install(|| refiner.run(threads)),
         None => refiner.run(1),
@@ -114,9 +133,11 @@ struct Worker {
 /// Evaluated blocks.
 #[derive(Default)]
 struct Evaluated {
-    /// Block, number of groups apart from that of the unmarked states, number of entries in `groups` (its marked states, or 0).
+    /// Block, number of groups apart from that of the unmarked states, number of entries in
+    /// `groups` (its marked states, or 0).
     blocks: Vec<(u32, u32, u32)>,
-    /// The groups of the marked states in their order; that of the unmarked ones has the number after the last.
+    /// The groups of the marked states in their order; that of the unmarked ones has the number
+    /// after the last.
     groups: Vec<u32>,
 }
 
@@ -139,7 +160,8 @@ impl Refiner<'_> {
         while !self.touched.is_empty() {
             let touched = std::mem::take(&mut self.touched);
             scratch.moved.clear();
-            // Tau steps lead to smaller states: in ascending order, what a state inherits is there before it.
+            // Tau steps lead to smaller states: in ascending order, what a state inherits is there
+            // before it.
             if self.graph.tau.is_some() {
                 for &b in &touched {
                     let Block { start, marked, .. } = self.blocks[b as usize];
@@ -150,8 +172,10 @@ impl Refiner<'_> {
                     }
                 }
             }
-            let total: usize = touched.iter().map(|&b| self.blocks[b as usize].marked as usize).sum();
-            // Every signature of a round is in terms of the partition before it, so the splits come after the last evaluation.
+            let total: usize =
+                touched.iter().map(|&b| self.blocks[b as usize].marked as usize).sum();
+            // Every signature of a round is in terms of the partition before it, so the splits come
+            // after the last evaluation.
             if threads > 1 && total > BIG {
                 for e in self.evaluate_all(&touched, (total / (threads * 8)).max(BIG / 4)) {
                     self.split_all(&e, &mut scratch);
@@ -168,8 +192,8 @@ impl Refiner<'_> {
         }
     }
 
-    /// Evaluates by all threads: runs of blocks with together about `share` states are the tasks; a big block is shared if its states
-    /// do not inherit from each other.
+    /// Evaluates by all threads: runs of blocks with together about `share` states are the tasks; a
+    /// big block is shared if its states do not inherit from each other.
     fn evaluate_all(&self, touched: &[u32], share: usize) -> Vec<Evaluated> {
         let mut results = Vec::new();
         let mut tasks: Vec<&[u32]> = Vec::new();
@@ -232,7 +256,9 @@ impl Refiner<'_> {
                     continue;
                 }
                 let evaluated = self.group[t as usize].get();
-                let g = evaluated.unwrap_or_else(|| *rest.get_or_insert_with(|| interner.intern(&self.unmarked_signature(t, block))));
+                let g = evaluated.unwrap_or_else(|| {
+                    *rest.get_or_insert_with(|| interner.intern(&self.unmarked_signature(t, block)))
+                });
                 signature.push(Entry::inert(g));
                 last = last.max(Some(g));
             }
@@ -269,15 +295,20 @@ impl Refiner<'_> {
         let mut signature = Vec::new();
         self.own(bottom, &mut signature);
         if let Some(tau) = &self.graph.tau {
-            signature.extend(tau.row(bottom).iter().map(|&t| Entry::step(LabelId::TAU, self.block_of[t as usize])));
+            signature.extend(
+                tau.row(bottom)
+                    .iter()
+                    .map(|&t| Entry::step(LabelId::TAU, self.block_of[t as usize])),
+            );
         }
         signature.sort_unstable();
         signature.dedup();
         signature
     }
 
-    /// An unmarked state of the block that has no tau steps inside it, found from an unmarked one. What unmarked states reach by tau inside
-    /// their block is unmarked, and a state without such steps never gets one.
+    /// An unmarked state of the block that has no tau steps inside it, found from an unmarked one.
+    /// What unmarked states reach by tau inside their block is unmarked, and a state without
+    /// such steps never gets one.
     fn bottom_from(&self, state: u32, block: u32) -> u32 {
         let tau = self.graph.tau.as_ref().expect("only where tau is invisible");
         let Block { start, marked, .. } = self.blocks[block as usize];
@@ -309,7 +340,8 @@ impl Refiner<'_> {
         }
     }
 
-    /// `evaluate` by all threads for a block of independent states: each numbers its part, then the numbers are unified.
+    /// `evaluate` by all threads for a block of independent states: each numbers its part, then the
+    /// numbers are unified.
     fn evaluate_shared(&self, block: u32, share: usize) -> Evaluated {
         let Block { start, marked, .. } = self.blocks[block as usize];
         let states = &self.elements[start as usize..(start + marked) as usize];
@@ -330,7 +362,8 @@ impl Refiner<'_> {
         let mut groups = Vec::with_capacity(states.len());
         let mut interner = Interner::default();
         for (part, local) in parts {
-            let names: Vec<u32> = (0..local.len() as u32).map(|i| interner.intern(local.get(i))).collect();
+            let names: Vec<u32> =
+                (0..local.len() as u32).map(|i| interner.intern(local.get(i))).collect();
             groups.extend(part.iter().map(|&g| names[g as usize]));
         }
         Evaluated { blocks: vec![(block, interner.len() as u32, marked)], groups }
@@ -339,7 +372,12 @@ impl Refiner<'_> {
     fn split_all(&mut self, evaluated: &Evaluated, scratch: &mut Scratch) {
         let mut from = 0;
         for &(block, count, len) in &evaluated.blocks {
-            self.split(block, &evaluated.groups[from..from + len as usize], count as usize, scratch);
+            self.split(
+                block,
+                &evaluated.groups[from..from + len as usize],
+                count as usize,
+                scratch,
+            );
             from += len as usize;
         }
     }

@@ -1,10 +1,13 @@
-//! Hiding and renaming in transition systems that are already there: [`Lts`] + [`Relabel`] -> [`Lts`] with another label table.
+//! Hiding and renaming in transition systems that are already there: [`Lts`] + [`Relabel`] ->
+//! [`Lts`] with another label table.
 //!
-//! A label is a multi-action, `send(1)|tick`: its parts are what `|` separates outside brackets and quotes; the name of a part is what comes
-//! before its arguments. Renaming comes first, then hiding; a label whose parts are all hidden is tau, and labels that become the same text
+//! A label is a multi-action, `send(1)|tick`: its parts are what `|` separates outside brackets and
+//! quotes; the name of a part is what comes before its arguments. Renaming comes first, then
+//! hiding; a label whose parts are all hidden is tau, and labels that become the same text
 //! become one. A part can also be named by its whole text, `send(1)`.
 //!
-//! Cost: linear in the label table, and one pass over the transitions. Invariant: states and transitions stay where they are.
+//! Cost: linear in the label table, and one pass over the transitions. Invariant: states and
+//! transitions stay where they are.
 
 use ahash::AHashMap;
 
@@ -28,11 +31,13 @@ impl Relabel {
         self.rename.is_empty() && self.hide.is_empty()
     }
 
-    /// Systems with their labels renamed and hidden. A name that no label of any of them has is refused, with the names that there are.
+    /// Systems with their labels renamed and hidden. A name that no label of any of them has is
+    /// refused, with the names that there are.
     pub fn apply<const N: usize>(&self, mut systems: [Lts; N]) -> Result<[Lts; N], Diagnostic> {
         for name in self.rename.iter().map(|(old, _)| old).chain(&self.hide) {
             let labels = systems.iter().flat_map(|lts| lts.table.texts.iter().skip(1));
-            let made = self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
+            let made =
+                self.rename.iter().any(|(_, new)| new == name || name_of(new) == name_of(name));
             if !made && !labels.flat_map(|t| parts(t)).any(|p| fits(p, name)) {
                 return Err(unknown(name, &systems));
             }
@@ -82,7 +87,8 @@ fn fits(part: &str, name: &str) -> bool {
     part == name || name_of(part) == name
 }
 
-/// The same system with the parts of each multi-action in the order of their texts, so that `b|a` and `a|b` are one label.
+/// The same system with the parts of each multi-action in the order of their texts, so that `b|a`
+/// and `a|b` are one label.
 #[must_use]
 pub fn in_order(mut lts: Lts) -> Lts {
     renumber(&mut lts, ordered);
@@ -96,11 +102,14 @@ pub fn ordered(label: &str) -> String {
     all.join("|")
 }
 
-/// The same system with labels of these texts internal, as `i` is in files of CADP. A text that no label has changes nothing.
+/// The same system with labels of these texts internal, as `i` is in files of CADP. A text that no
+/// label has changes nothing.
 #[must_use]
 pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
     if lts.table.texts.iter().skip(1).any(|label| texts.contains(label)) {
-        renumber(&mut lts, |label| if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() });
+        renumber(&mut lts, |label| {
+            if texts.iter().any(|t| t == label) { String::new() } else { label.to_string() }
+        });
     }
     lts
 }
@@ -108,7 +117,8 @@ pub fn with_internal(mut lts: Lts, texts: &[String]) -> Lts {
 /// Gives the visible labels new texts (an empty one is tau) and makes equal ones one.
 fn renumber(lts: &mut Lts, new: impl Fn(&str) -> String) {
     let mut table = Labels::default();
-    let mut known: AHashMap<String, LabelId> = [(String::new(), LabelId::TAU), ("tau".to_string(), LabelId::TAU)].into_iter().collect();
+    let mut known: AHashMap<String, LabelId> =
+        [(String::new(), LabelId::TAU), ("tau".to_string(), LabelId::TAU)].into_iter().collect();
     let visible = lts.table.texts.iter().skip(1).map(|label| {
         let text = new(label);
         *known.entry(text.clone()).or_insert_with(|| {
@@ -142,7 +152,8 @@ pub fn parts(label: &str) -> Vec<&str> {
     out
 }
 
-/// The name of a part: what comes before arguments, be they in brackets or, as CADP writes them, after `!`.
+/// The name of a part: what comes before arguments, be they in brackets or, as CADP writes them,
+/// after `!`.
 pub fn name_of(part: &str) -> &str {
     part[..part.find(['(', '!', '?']).unwrap_or(part.len())].trim_end()
 }
@@ -154,11 +165,13 @@ fn unknown(name: &str, systems: &[Lts]) -> Diagnostic {
     names.dedup();
     let shown = names.iter().take(30).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > 30 { ", …" } else { "" };
-    Diagnostic::new(Stage::Usage, format!("no label has an action `{name}`")).note(if names.is_empty() {
-        "there are no visible actions".into()
-    } else {
-        format!("actions: {shown}{more}")
-    })
+    Diagnostic::new(Stage::Usage, format!("no label has an action `{name}`")).note(
+        if names.is_empty() {
+            "there are no visible actions".into()
+        } else {
+            format!("actions: {shown}{more}")
+        },
+    )
 }
 
 #[cfg(test)]
@@ -169,7 +182,8 @@ mod tests {
     fn system(labels: &[&str]) -> Lts {
         let mut table = Labels::default();
         table.texts.extend(labels.iter().map(|l| l.to_string()));
-        let edges: Vec<_> = (0..table.texts.len()).map(|i| (StateId(0), LabelId::new(i), StateId(0))).collect();
+        let edges: Vec<_> =
+            (0..table.texts.len()).map(|i| (StateId(0), LabelId::new(i), StateId(0))).collect();
         Lts::from_edges(StateId(0), 1, &edges, table)
     }
 
@@ -191,9 +205,18 @@ mod tests {
             hide: hide.iter().map(|h| h.to_string()).collect(),
         };
         let lts = || system(&["a(1)", "a(2)|b", "c"]);
-        assert_eq!(texts(&relabel(&[], &["a"]).apply([lts()]).unwrap()[0]), ["tau", "tau", "b", "c"]);
-        assert_eq!(texts(&relabel(&[], &["a(1)"]).apply([lts()]).unwrap()[0]), ["tau", "tau", "a(2)|b", "c"]);
-        assert_eq!(texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()]).unwrap()[0]), ["tau", "x(1)", "x(2)|b", "x(1)"]);
+        assert_eq!(
+            texts(&relabel(&[], &["a"]).apply([lts()]).unwrap()[0]),
+            ["tau", "tau", "b", "c"]
+        );
+        assert_eq!(
+            texts(&relabel(&[], &["a(1)"]).apply([lts()]).unwrap()[0]),
+            ["tau", "tau", "a(2)|b", "c"]
+        );
+        assert_eq!(
+            texts(&relabel(&[("a", "x"), ("c", "x(1)")], &[]).apply([lts()]).unwrap()[0]),
+            ["tau", "x(1)", "x(2)|b", "x(1)"]
+        );
         // What renaming makes can be hidden; both at once.
         let [both] = relabel(&[("a", "b")], &["b"]).apply([lts()]).unwrap();
         assert_eq!((texts(&both), both.table.texts.len()), (vec!["tau", "tau", "tau", "c"], 2));

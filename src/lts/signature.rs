@@ -1,10 +1,13 @@
-//! Signatures: what a state can do in terms of the current blocks, as a sorted set of entries, and a table that numbers such sets.
+//! Signatures: what a state can do in terms of the current blocks, as a sorted set of entries, and
+//! a table that numbers such sets.
 //!
-//! An entry is one word, because refinement sorts, compares and stores far more of them than anything else: the label in the upper half, the block in the
-//! lower one. The two highest numbers are the other kinds of entry; no
-//! label has them, since a table of labels has fewer than 2^32 - 1.
+//! An entry is one word, because refinement sorts, compares and stores far more of them than
+//! anything else: the label in the upper half, the block in the lower one. The two highest numbers
+//! are the other kinds of entry; no label has them, since a table of labels has fewer than 2^32 -
+//! 1.
 //!
-//! Cost: a word an entry; a set is found by one hash of its words and compared as a whole, never by hash alone.
+//! Cost: a word an entry; a set is found by one hash of its words and compared as a whole, never by
+//! hash alone.
 
 use mu_base::ids::{LabelId, Maybe};
 

@@ -1,9 +1,12 @@
-//! Internal steps: reachable part, strongly connected components by tau steps, and their contraction.
+//! Internal steps: reachable part, strongly connected components by tau steps, and their
+//! contraction.
 //!
-//! All states of a tau component are branching bisimilar (also with explicit divergence, as all of them diverge), so the bisimulations
-//! that abstract from tau run on the contracted system, whose tau steps are acyclic.
+//! All states of a tau component are branching bisimilar (also with explicit divergence, as all of
+//! them diverge), so the bisimulations that abstract from tau run on the contracted system, whose
+//! tau steps are acyclic.
 //!
-//! Cost: O(states + transitions). Invariant: a tau step leads to the same component or to one of a smaller number.
+//! Cost: O(states + transitions). Invariant: a tau step leads to the same component or to one of a
+//! smaller number.
 
 use super::Lts;
 use mu_base::components::Graph;
@@ -15,7 +18,8 @@ pub fn reachable(lts: &Lts) -> Option<Lts> {
     (order.len() < lts.state_count()).then(|| renumbered(lts, &order, &number))
 }
 
-/// The reachable part with its states in breadth-first order, the initial one being 0, and sorted transitions. Does not change its own result.
+/// The reachable part with its states in breadth-first order, the initial one being 0, and sorted
+/// transitions. Does not change its own result.
 pub fn in_breadth_first_order(lts: &Lts) -> Lts {
     let (order, number) = breadth_first(lts);
     let mut lts = renumbered(lts, &order, &number);
@@ -136,11 +140,13 @@ impl<T: Copy + Default> Rows<T> {
     /// The row of a source.
     #[inline]
     pub fn row(&self, source: u32) -> &[T] {
-        &self.items[self.offsets[source as usize] as usize..self.offsets[source as usize + 1] as usize]
+        &self.items
+            [self.offsets[source as usize] as usize..self.offsets[source as usize + 1] as usize]
     }
 }
 
 /// All transitions of an LTS as `(source, label, target)`.
 pub fn edges(lts: &Lts) -> impl Iterator<Item = (u32, LabelId, u32)> + '_ {
-    (0..lts.state_count()).flat_map(move |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s as u32, l, t.0)))
+    (0..lts.state_count())
+        .flat_map(move |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s as u32, l, t.0)))
 }

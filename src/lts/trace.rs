@@ -1,7 +1,9 @@
-//! Trace and weak trace equivalence by determinisation (Rabin and Scott 1959), then strong bisimulation, which on deterministic systems is
-//! trace equivalence. All states accept: the traces of a state are its finite sequences of labels (weak: without the taus).
+//! Trace and weak trace equivalence by determinisation (Rabin and Scott 1959), then strong
+//! bisimulation, which on deterministic systems is trace equivalence. All states accept: the traces
+//! of a state are its finite sequences of labels (weak: without the taus).
 //!
-//! Works on the quotient by strong (weak: branching) bisimulation. Cost: up to exponential in its states.
+//! Works on the quotient by strong (weak: branching) bisimulation. Cost: up to exponential in its
+//! states.
 
 use super::Lts;
 use super::reduce::{Inert, Partition, branching, classes, strong};
@@ -33,21 +35,30 @@ pub fn same(lts: &Lts, a: StateId, b: StateId, weak: bool, threads: usize) -> bo
     strong(&det, threads).same(StateId(of[0]), StateId(of[1]))
 }
 
-/// Whether a system can do a sequence of labels (`weak`: with taus in between), followed state by state: the check of what others say.
+/// Whether a system can do a sequence of labels (`weak`: with taus in between), followed state by
+/// state: the check of what others say.
 pub fn can(lts: &Lts, labels: &[String], weak: bool) -> bool {
     let close = |mut set: Vec<StateId>| {
         let mut seen: ahash::AHashSet<StateId> = set.iter().copied().collect();
         let mut next = 0;
         while weak && next < set.len() {
-            set.extend(lts.successors(set[next]).filter(|&(l, t)| l == LabelId::TAU && seen.insert(t)).map(|(_, t)| t));
+            set.extend(
+                lts.successors(set[next])
+                    .filter(|&(l, t)| l == LabelId::TAU && seen.insert(t))
+                    .map(|(_, t)| t),
+            );
             next += 1;
         }
         set
     };
     let mut set = close(vec![lts.initial]);
     for label in labels {
-        let targets: ahash::AHashSet<StateId> =
-            set.iter().flat_map(|&s| lts.successors(s)).filter(|(l, _)| lts.table.texts[l.index()] == *label).map(|(_, t)| t).collect();
+        let targets: ahash::AHashSet<StateId> = set
+            .iter()
+            .flat_map(|&s| lts.successors(s))
+            .filter(|(l, _)| lts.table.texts[l.index()] == *label)
+            .map(|(_, t)| t)
+            .collect();
         set = close(targets.into_iter().collect());
     }
     !set.is_empty()
@@ -65,7 +76,8 @@ fn prepared(lts: &Lts, weak: bool, threads: usize) -> (Partition, Lts) {
     }
 }
 
-/// The subset construction from single states; also says which subset belongs to each of them. With `weak`, subsets are closed under tau.
+/// The subset construction from single states; also says which subset belongs to each of them. With
+/// `weak`, subsets are closed under tau.
 fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     let mut sets: Interner<u32> = Interner::default();
     let mut seen = vec![0u32; lts.state_count()];
@@ -105,7 +117,10 @@ fn subsets(lts: &Lts, weak: bool, roots: &[u32]) -> (Lts, Vec<u32>) {
     while next < sets.len() as u32 {
         steps.clear();
         for &s in sets.get(next) {
-            steps.extend(lts.successors(StateId::new(s as usize)).filter(|&(l, _)| !weak || l != LabelId::TAU));
+            steps.extend(
+                lts.successors(StateId::new(s as usize))
+                    .filter(|&(l, _)| !weak || l != LabelId::TAU),
+            );
         }
         steps.sort_unstable();
         steps.dedup();

@@ -1,10 +1,14 @@
-//! What a model says of the data in its labels, for files that hold typed terms: sorts, operations, equations, actions, parts of labels.
+//! What a model says of the data in its labels, for files that hold typed terms: sorts, operations,
+//! equations, actions, parts of labels.
 //!
-//! Whoever knows the data fills in a [`Typed`]; a writer puts it beside the transitions. Nothing here knows what an operation computes: operations
-//! are names at sorts. A label's text is cut into the parts of its multi-action ([`super::relabel::parts`]); each part has its action and its
-//! arguments as terms, so that systems whose labels were hidden, renamed or made fewer find theirs again by text.
+//! Whoever knows the data fills in a [`Typed`]; a writer puts it beside the transitions. Nothing
+//! here knows what an operation computes: operations are names at sorts. A label's text is cut into
+//! the parts of its multi-action ([`super::relabel::parts`]); each part has its action and its
+//! arguments as terms, so that systems whose labels were hidden, renamed or made fewer find theirs
+//! again by text.
 //!
-//! Cost: sorts and terms are shared, each is stored once. Invariant: the parts of a sort or term have smaller numbers than it.
+//! Cost: sorts and terms are shared, each is stored once. Invariant: the parts of a sort or term
+//! have smaller numbers than it.
 
 use super::Lts;
 use super::relabel::parts;
@@ -223,14 +227,19 @@ impl Typed {
         // The first label is tau, whatever its text.
         lts.table.texts.iter().skip(1).find(|t| self.label(t).is_none()).map(String::as_str)
     }
-    /// Also notes parts with other names, as `new` gives them: the text and the name, and none where a part stays.
+    /// Also notes parts with other names, as `new` gives them: the text and the name, and none
+    /// where a part stays.
     pub(crate) fn rename(&mut self, new: impl Fn(&str) -> Option<(String, String)>) {
-        let renamed: Vec<(String, String, Part)> =
-            self.parts.iter().filter_map(|(text, part)| new(text).map(|(text, name)| (text, name, part.clone()))).collect();
+        let renamed: Vec<(String, String, Part)> = self
+            .parts
+            .iter()
+            .filter_map(|(text, part)| new(text).map(|(text, name)| (text, name, part.clone())))
+            .collect();
         for (text, name, part) in renamed {
             let Action { sorts, .. } = self.actions.all[part.action.index()].clone();
             // A label that is renamed as a whole may lose its arguments.
-            let (sorts, arguments) = if text == name { (Vec::new(), Vec::new()) } else { (sorts, part.arguments) };
+            let (sorts, arguments) =
+                if text == name { (Vec::new(), Vec::new()) } else { (sorts, part.arguments) };
             let action = self.action(Action { name, sorts });
             self.note(&text, |_| Part { action, arguments });
         }

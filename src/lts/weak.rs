@@ -1,11 +1,13 @@
 //! Weak bisimulation (observation equivalence; Milner 1989): partition and quotient.
 //!
-//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic; [`super::levels`] refines it.
-//! Signatures are built bottom-up along tau, so the saturated transition relation is never stored, only distinct signatures.
-//! The quotient is the smallest one: a transition that follows from others through tau steps is dropped (on an acyclic tau
+//! Works on the quotient by branching bisimulation, which is finer and whose tau steps are acyclic;
+//! [`super::levels`] refines it. Signatures are built bottom-up along tau, so the saturated
+//! transition relation is never stored, only distinct signatures. The quotient is the smallest one:
+//! a transition that follows from others through tau steps is dropped (on an acyclic tau
 //! relation the rest is unique).
 //!
-//! Cost: that of the signatures that change; a signature can have as many entries as there are labels times states.
+//! Cost: that of the signatures that change; a signature can have as many entries as there are
+//! labels times states.
 
 use super::reduce::{Equivalence, Inert, Partition, branching, classes};
 use super::signature::{Entry, Interner};
@@ -18,7 +20,10 @@ pub fn partition(lts: &Lts, threads: usize) -> Partition {
     let (fine, _) = branching(lts, false, threads);
     let small = classes(lts, &fine, Inert::Drop, &[]);
     let coarse = levels::refine(&small, Equivalence::Weak, None);
-    Partition::normal(fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(), coarse.blocks)
+    Partition::normal(
+        fine.block_of.iter().map(|&b| coarse.block_of[b as usize]).collect(),
+        coarse.blocks,
+    )
 }
 
 /// The smallest quotient of an LTS by weak bisimilarity.
@@ -84,18 +89,22 @@ fn weak_sets(lts: &Lts) -> Weak {
     Weak { sets, of }
 }
 
-/// Drops transitions `s -a-> t` with `s =tau*=> s' -a-> t' =tau*=> t` by another transition. Tau is acyclic.
+/// Drops transitions `s -a-> t` with `s =tau*=> s' -a-> t' =tau*=> t` by another transition. Tau is
+/// acyclic.
 fn without_redundant(lts: &Lts) -> Lts {
     let weak = weak_sets(lts);
-    let can = |s: StateId, l: LabelId, t: StateId| weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.0)).is_ok();
+    let can = |s: StateId, l: LabelId, t: StateId| {
+        weak.sets.get(weak.of[s.index()]).binary_search(&Entry::step(l, t.0)).is_ok()
+    };
     let mut offsets = vec![0];
     let (mut labels, mut targets) = (Vec::new(), Vec::new());
     for s in 0..lts.state_count() {
         let s = StateId::new(s);
         for (l, t) in lts.successors(s) {
-            let redundant = lts
-                .successors(s)
-                .any(|(k, u)| (k == l && u != t && can(u, LabelId::TAU, t)) || (l != LabelId::TAU && k == LabelId::TAU && can(u, l, t)));
+            let redundant = lts.successors(s).any(|(k, u)| {
+                (k == l && u != t && can(u, LabelId::TAU, t))
+                    || (l != LabelId::TAU && k == LabelId::TAU && can(u, l, t))
+            });
             if !redundant {
                 labels.push(l);
                 targets.push(t);

@@ -1,8 +1,10 @@
-//! Steps of groups at whole states, each evaluated once while there is room: for what looks at single steps, such as evidence.
+//! Steps of groups at whole states, each evaluated once while there is room: for what looks at
+//! single steps, such as evidence.
 //!
-//! In: a model, a state vector and a group. Out: the group's steps there, and the vectors after them. Cost: a look-up where the group's
-//! reads have been met; groups whose reads hardly ever come again are not kept. Invariant: nothing of the explorer's caches is used, so
-//! what checks a search may use it.
+//! In: a model, a state vector and a group. Out: the group's steps there, and the vectors after
+//! them. Cost: a look-up where the group's reads have been met; groups whose reads hardly ever come
+//! again are not kept. Invariant: nothing of the explorer's caches is used, so what checks a search
+//! may use it.
 
 use super::{Model, Steps, Worker};
 use ahash::AHashMap;
@@ -10,7 +12,8 @@ use mu_base::Diagnostic;
 
 /// Numbers that are kept, about, before all are forgotten.
 const MOST_NUMBERS: usize = 32 << 20;
-/// Evaluations of a group before it shows whether it is worth keeping them: one in so many must be met again.
+/// Evaluations of a group before it shows whether it is worth keeping them: one in so many must be
+/// met again.
 const TRIALS: u32 = 1000;
 const WORTH: u32 = 8;
 
@@ -38,7 +41,8 @@ impl<'m> Evaluated<'m> {
         Self { model, worker: model.worker(), groups, numbers: 0, last: Steps::default() }
     }
 
-    /// The steps of a group at a state; none if the group requires something else. Errors: those of the evaluation.
+    /// The steps of a group at a state; none if the group requires something else. Errors: those of
+    /// the evaluation.
     pub fn steps(&mut self, group: u32, vector: &[u32]) -> Result<&Steps, Diagnostic> {
         if self.numbers > MOST_NUMBERS {
             self.groups.iter_mut().for_each(|g| g.kept.clear());
@@ -98,15 +102,23 @@ mod tests {
                 for (g, group) in model.groups().iter().enumerate() {
                     let mut expected = Steps::default();
                     if group.requires.iter().all(|(slot, value)| vector[*slot as usize] == *value) {
-                        let reads: Vec<u32> = group.reads.iter().map(|s| vector[*s as usize]).collect();
+                        let reads: Vec<u32> =
+                            group.reads.iter().map(|s| vector[*s as usize]).collect();
                         worker.steps(g, &reads, &mut expected).unwrap();
                     }
                     let steps = evaluated.steps(g as u32, &vector).unwrap();
-                    assert_eq!((&steps.labels, &steps.values), (&expected.labels, &expected.values), "group {g} at {vector:?}");
+                    assert_eq!(
+                        (&steps.labels, &steps.values),
+                        (&expected.labels, &expected.values),
+                        "group {g} at {vector:?}"
+                    );
                     for i in 0..steps.labels.len() {
                         let target = after(&model, g as u32, &vector, steps, i);
                         let written = |s: usize| group.writes.iter().position(|w| *w as usize == s);
-                        let value = |s: usize| written(s).map_or(vector[s], |w| steps.values[i * group.writes.len() + w]);
+                        let value = |s: usize| {
+                            written(s)
+                                .map_or(vector[s], |w| steps.values[i * group.writes.len() + w])
+                        };
                         assert_eq!(target, (0..5).map(value).collect::<Vec<u32>>());
                     }
                 }

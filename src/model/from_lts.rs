@@ -1,6 +1,8 @@
-//! A stored transition system as a model: one slot that holds the state's number, one group with all transitions.
+//! A stored transition system as a model: one slot that holds the state's number, one group with
+//! all transitions.
 //!
-//! Cost: none beyond the rows themselves. So a formula is checked on a file by the same engines as on a specification.
+//! Cost: none beyond the rows themselves. So a formula is checked on a file by the same engines as
+//! on a specification.
 
 use super::{Group, Model, SlotInfo, Steps, Worker};
 use mu_base::ids::{LabelId, StateId};
@@ -68,7 +70,10 @@ impl Worker for LtsWorker<'_> {
     fn steps(&mut self, _group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let state = StateId(reads[0]);
         if state.index() >= self.0.state_count() {
-            return Err(Diagnostic::new(Stage::Internal, format!("state {} is not in the transition system", state.0)));
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                format!("state {} is not in the transition system", state.0),
+            ));
         }
         for (label, target) in self.0.successors(state) {
             out.labels.push(label);

@@ -1,6 +1,8 @@
-//! Models written by hand on the slots-and-groups interface: how a program brings a model of its own without a specification language.
+//! Models written by hand on the slots-and-groups interface: how a program brings a model of its
+//! own without a specification language.
 //!
-//! In: closures and slot lists. Out: a [`Model`]. Cost: a step allocates the text of its label; engines cache steps, so this is rare.
+//! In: closures and slot lists. Out: a [`Model`]. Cost: a step allocates the text of its label;
+//! engines cache steps, so this is rare.
 //!
 //! ```
 //! use mu_model::{Model, hand::HandModel};
@@ -30,7 +32,8 @@ pub struct Emit<'a> {
 }
 
 impl Emit<'_> {
-    /// One step: the text of its label (`tau` for the hidden one) and a value for each slot in `writes`.
+    /// One step: the text of its label (`tau` for the hidden one) and a value for each slot in
+    /// `writes`.
     pub fn step(&mut self, label: impl Into<String>, values: &[u32]) {
         self.out.labels.push(self.labels.intern(label.into()));
         self.out.values.extend_from_slice(values);
@@ -56,10 +59,22 @@ impl HandModel {
     /// No slots, no groups: one state without steps.
     pub fn new() -> Self {
         let labels = LabelTable::new("tau".to_string());
-        Self { slots: Vec::new(), groups: Vec::new(), functions: Vec::new(), initial: Vec::new(), labels }
+        Self {
+            slots: Vec::new(),
+            groups: Vec::new(),
+            functions: Vec::new(),
+            initial: Vec::new(),
+            labels,
+        }
     }
     /// Adds a slot of a component with its initial value.
-    pub fn slot(&mut self, name: impl Into<String>, component: u32, control: bool, initial: u32) -> Slot {
+    pub fn slot(
+        &mut self,
+        name: impl Into<String>,
+        component: u32,
+        control: bool,
+        initial: u32,
+    ) -> Slot {
         self.slots.push(SlotInfo { name: name.into(), component, control });
         self.initial.push(initial);
         (self.slots.len() - 1) as Slot
@@ -73,7 +88,9 @@ impl HandModel {
         writes: &[Slot],
         steps: impl Fn(&[u32], &mut Emit<'_>) + Send + Sync + 'static,
     ) -> &mut Group {
-        debug_assert!(reads.windows(2).all(|w| w[0] < w[1]) && writes.windows(2).all(|w| w[0] < w[1]));
+        debug_assert!(
+            reads.windows(2).all(|w| w[0] < w[1]) && writes.windows(2).all(|w| w[0] < w[1])
+        );
         let at = self.groups.len();
         self.groups.push(Group {
             name: name.into(),

@@ -1,11 +1,12 @@
 //! The waist: what any front end gives and any engine takes. Knows no language.
 //!
-//! A state is a vector of `u32` slots; a slot's number is an index into that slot's append-only value table (kept by the front
-//! end). Behaviour is a list of *transition groups* with fixed slot lists. A group's answer depends on its read slots only, so
-//! engines memoise it (explicit engine), tabulate it (symbolic engine), or ship it (distributed engine).
+//! A state is a vector of `u32` slots; a slot's number is an index into that slot's append-only
+//! value table (kept by the front end). Behaviour is a list of *transition groups* with fixed slot
+//! lists. A group's answer depends on its read slots only, so engines memoise it (explicit engine),
+//! tabulate it (symbolic engine), or ship it (distributed engine).
 //!
-//! Source of the idea: the PINS interface of LTSmin (Blom, van de Pol, Weber, CAV 2010), with guards on single slots made
-//! explicit so that a disabled group costs a comparison.
+//! Source of the idea: the PINS interface of LTSmin (Blom, van de Pol, Weber, CAV 2010), with
+//! guards on single slots made explicit so that a disabled group costs a comparison.
 #![warn(missing_docs)]
 
 pub mod evaluated;
@@ -43,21 +44,25 @@ pub struct SlotInfo {
 pub struct Group {
     /// For messages.
     pub name: String,
-    /// The group is disabled unless each of these slots has this value. These slots are not in `reads` unless also read otherwise.
+    /// The group is disabled unless each of these slots has this value. These slots are not in
+    /// `reads` unless also read otherwise.
     pub requires: Vec<(Slot, u32)>,
     /// Slots that its answer depends on, ascending.
     pub reads: Vec<Slot>,
-    /// Those of `reads` that decide whether it has steps at all, ascending: while they and the slots of `requires` stay as they are, so does that.
+    /// Those of `reads` that decide whether it has steps at all, ascending: while they and the
+    /// slots of `requires` stay as they are, so does that.
     pub tests: Vec<Slot>,
     /// Slots that its steps set, ascending. A step gives a value for each.
     pub writes: Vec<Slot>,
-    /// Names of the actions of its labels, ascending and as often as they occur; none if that is not known.
+    /// Names of the actions of its labels, ascending and as often as they occur; none if that is
+    /// not known.
     pub actions: Option<Vec<String>>,
     /// Names of the actions that were hidden in it (provenance), empty if none.
     pub hidden: Vec<String>,
     /// Whether all its steps are tau.
     pub tau: bool,
-    /// Whether the front end proved that its steps are confluent, see `process::confluence`. Steps that are no tau are then taken before others.
+    /// Whether the front end proved that its steps are confluent, see `process::confluence`. Steps
+    /// that are no tau are then taken before others.
     pub confluent: bool,
 }
 
@@ -83,9 +88,11 @@ impl Steps {
 pub struct Chances {
     /// A label a step.
     pub labels: Vec<LabelId>,
-    /// The probabilities of the outcomes of each step: positive, 1 together. Steps that share a list have equal ones.
+    /// The probabilities of the outcomes of each step: positive, 1 together. Steps that share a
+    /// list have equal ones.
     pub weights: Vec<Arc<[BigRational]>>,
-    /// The values of the written slots for each outcome of each step, flat. A worker may share those that recur.
+    /// The values of the written slots for each outcome of each step, flat. A worker may share
+    /// those that recur.
     pub values: Vec<Arc<[u32]>>,
 }
 
@@ -116,7 +123,11 @@ pub struct PartOrigin {
 impl StepPart {
     /// The action as text.
     pub fn text(&self) -> String {
-        if self.args.is_empty() { self.name.clone() } else { format!("{}({})", self.name, self.args.join(", ")) }
+        if self.args.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}({})", self.name, self.args.join(", "))
+        }
     }
 }
 
@@ -131,16 +142,17 @@ pub struct Valueless {
     pub term: String,
 }
 
-/// A candidate for a symmetry: a permutation of the slots together with one of their values ([`Worker::image`]), under which the front end
-/// thinks that the behaviour is the same. Engines verify that before they rely on it.
+/// A candidate for a symmetry: a permutation of the slots together with one of their values
+/// ([`Worker::image`]), under which the front end thinks that the behaviour is the same. Engines
+/// verify that before they rely on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetry {
     /// For messages.
     pub name: String,
     /// Where each slot goes.
     pub slots: Vec<Slot>,
-    /// A permutation of some points. Two symmetries with the same permutations of slots and of points are the same, and points compose as
-    /// the symmetries do.
+    /// A permutation of some points. Two symmetries with the same permutations of slots and of
+    /// points are the same, and points compose as the symmetries do.
     pub points: Vec<u32>,
 }
 
@@ -152,7 +164,8 @@ pub trait Model: Send + Sync {
     fn groups(&self) -> &[Group];
     /// The initial vector.
     fn initial(&self) -> Vec<u32>;
-    /// Whether chance decides where some steps lead, or where it starts. [`Worker::steps`] is not for such a model, [`Worker::chances`] is.
+    /// Whether chance decides where some steps lead, or where it starts. [`Worker::steps`] is not
+    /// for such a model, [`Worker::chances`] is.
     fn is_probabilistic(&self) -> bool {
         false
     }
@@ -168,25 +181,32 @@ pub trait Model: Send + Sync {
     fn label_count(&self) -> usize;
     /// Text of a slot's value.
     fn value_text(&self, slot: Slot, value: u32) -> String;
-    /// What tells this model from others whose states have the same numbers. None: its values cannot be written, see [`Model::export_values`].
+    /// What tells this model from others whose states have the same numbers. None: its values
+    /// cannot be written, see [`Model::export_values`].
     fn fingerprint(&self) -> Option<String> {
         None
     }
-    /// The values of all slots as text, table by table in the order of their numbers, for a checkpoint or for another process.
-    /// Errors: the model does not write values (the default), or a value has no text that is read back as the same value.
+    /// The values of all slots as text, table by table in the order of their numbers, for a
+    /// checkpoint or for another process. Errors: the model does not write values (the
+    /// default), or a value has no text that is read back as the same value.
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
-        Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be written"))
+        Err(Diagnostic::new(
+            Stage::Unsupported,
+            "the values of this kind of model cannot be written",
+        ))
     }
-    /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write; `None`
-    /// if there is none.
+    /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write;
+    /// `None` if there is none.
     fn slot_of_functions(&self) -> Option<String> {
         None
     }
-    /// Gives values the numbers that another run gave them; the model was not explored yet. Error: they are not values of this model.
+    /// Gives values the numbers that another run gave them; the model was not explored yet. Error:
+    /// they are not values of this model.
     fn import_values(&self, _texts: &[Vec<String>]) -> Result<(), Diagnostic> {
         Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be read"))
     }
-    /// How its values go to another process that runs the same model. None: they cannot, and the model is searched by one process only.
+    /// How its values go to another process that runs the same model. None: they cannot, and the
+    /// model is searched by one process only.
     fn portable(&self) -> Option<&dyn Portable> {
         None
     }
@@ -194,7 +214,8 @@ pub trait Model: Send + Sync {
     fn is_live(&self, _slot: Slot, _state: &[u32]) -> bool {
         true
     }
-    /// Whether the steps of groups marked as confluent are proven to be, so that whatever the order in which they are taken they lead to one state.
+    /// Whether the steps of groups marked as confluent are proven to be, so that whatever the order
+    /// in which they are taken they lead to one state.
     fn is_priority_proven(&self) -> bool {
         true
     }
@@ -206,29 +227,46 @@ pub trait Model: Send + Sync {
     fn components(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Who tells why a state has no steps: none if the model knows nothing of its components. `terminal`: names of actions after which a
-    /// component counts as terminated, and conditions on parameters under which the components that they speak of do.
+    /// Who tells why a state has no steps: none if the model knows nothing of its components.
+    /// `terminal`: names of actions after which a component counts as terminated, and
+    /// conditions on parameters under which the components that they speak of do.
     ///
     /// # Errors
     /// A text that is neither.
-    fn standings<'m>(&'m self, _terminal: &[String]) -> Result<Option<Box<dyn standing::Standings + 'm>>, Diagnostic> {
+    fn standings<'m>(
+        &'m self,
+        _terminal: &[String],
+    ) -> Result<Option<Box<dyn standing::Standings + 'm>>, Diagnostic> {
         Ok(None)
     }
-    /// Labels met so far in which a term has no value: one for each place where such an action is written.
+    /// Labels met so far in which a term has no value: one for each place where such an action is
+    /// written.
     fn valueless(&self) -> Vec<Valueless> {
         Vec::new()
     }
-    /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`] does not tell them: no more than the label.
-    fn parts(&self, group: usize, _before: &[u32], label: LabelId, _after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+    /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`]
+    /// does not tell them: no more than the label.
+    fn parts(
+        &self,
+        group: usize,
+        _before: &[u32],
+        label: LabelId,
+        _after: &[u32],
+    ) -> Result<Vec<StepPart>, Diagnostic> {
         let hidden = label == LabelId::TAU;
-        let names = if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
-        Ok(names.into_iter().map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() }).collect())
+        let names =
+            if hidden { self.groups()[group].hidden.clone() } else { vec![self.label_text(label)] };
+        Ok(names
+            .into_iter()
+            .map(|name| StepPart { name, args: Vec::new(), hidden, from: Vec::new() })
+            .collect())
     }
 }
 
 /// Values that travel between the tables of processes that run the same model.
 pub trait Portable {
-    /// All that the bytes of values rest on. Processes whose models differ here must not exchange values.
+    /// All that the bytes of values rest on. Processes whose models differ here must not exchange
+    /// values.
     fn basis(&self) -> String;
     /// A slot's value as bytes: the same in all processes, different for different values.
     ///
@@ -242,7 +280,9 @@ pub trait Portable {
     fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
         // FNV-1a.
         let bytes = self.export(slot, value)?;
-        Ok(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+        Ok(bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        }))
     }
     /// The number of an exported value here, given now if it is new.
     ///
@@ -253,30 +293,55 @@ pub trait Portable {
 
 /// Evaluates groups, for one thread. May be slow: callers memoise.
 pub trait Worker {
-    /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are known to fit). Steps that have
-    /// equal label and values may be given once or twice.
+    /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are
+    /// known to fit). Steps that have equal label and values may be given once or twice.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
-    /// The steps of a group with their probabilities, as [`Worker::steps`] gives those of models without.
-    fn chances(&mut self, group: usize, reads: &[u32], out: &mut Chances) -> Result<(), Diagnostic> {
+    /// The steps of a group with their probabilities, as [`Worker::steps`] gives those of models
+    /// without.
+    fn chances(
+        &mut self,
+        group: usize,
+        reads: &[u32],
+        out: &mut Chances,
+    ) -> Result<(), Diagnostic> {
         let mut steps = Steps::default();
         self.steps(group, reads, &mut steps)?;
         let certain: Arc<[BigRational]> = [BigRational::one()].into();
         out.weights.extend(steps.labels.iter().map(|_| certain.clone()));
         let width = steps.values.len().checked_div(steps.labels.len()).unwrap_or(0);
-        out.values.extend((0..steps.labels.len()).map(|i| Arc::from(&steps.values[i * width..(i + 1) * width])));
+        out.values.extend(
+            (0..steps.labels.len()).map(|i| Arc::from(&steps.values[i * width..(i + 1) * width])),
+        );
         out.labels.extend(steps.labels);
         Ok(())
     }
-    /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the model.
-    fn parts(&mut self, _group: usize, _before: &[u32], _label: LabelId, _after: &[u32]) -> Result<Option<Vec<StepPart>>, Diagnostic> {
+    /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the
+    /// model.
+    fn parts(
+        &mut self,
+        _group: usize,
+        _before: &[u32],
+        _label: LabelId,
+        _after: &[u32],
+    ) -> Result<Option<Vec<StepPart>>, Diagnostic> {
         Ok(None)
     }
-    /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to; none if that is not known.
-    fn image(&mut self, _symmetry: usize, _slot: Slot, _value: u32) -> Result<Option<u32>, Diagnostic> {
+    /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to;
+    /// none if that is not known.
+    fn image(
+        &mut self,
+        _symmetry: usize,
+        _slot: Slot,
+        _value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
         Ok(None)
     }
     /// What a symmetry makes of a label.
-    fn image_label(&mut self, _symmetry: usize, _label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    fn image_label(
+        &mut self,
+        _symmetry: usize,
+        _label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         Ok(None)
     }
 }

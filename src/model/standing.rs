@@ -1,8 +1,9 @@
-//! Where the components of a model stand in a state without steps, and why none of them can go on: plain data that front ends fill and
-//! reports show.
+//! Where the components of a model stand in a state without steps, and why none of them can go on:
+//! plain data that front ends fill and reports show.
 //!
-//! *Postures.* A component has *terminated* (successfully), has *stopped* (nothing is left to do, as after `delta`), or *waits*: it offers
-//! actions of its own, none of which becomes a step of the whole.
+//! *Postures.* A component has *terminated* (successfully), has *stopped* (nothing is left to do,
+//! as after `delta`), or *waits*: it offers actions of its own, none of which becomes a step of the
+//! whole.
 //!
 //! *Deadlocks.* A state without steps is a deadlock unless it is a successful termination: all
 //! components have terminated, or the user declared an end (`--terminal`) that the state fulfils.
@@ -10,8 +11,8 @@
 //! *A heuristic annotates deadlocks.* One looks like a normal end if at least one component has
 //! terminated or stopped and every other one *is at rest*: it stands where it began, and what it
 //! offers only components that terminated, stopped, or are at rest themselves could take. This is
-//! the least such set: two components that wait for each other are never at rest, nor is one that is
-//! in the middle of something. All other deadlocks are hangs.
+//! the least such set: two components that wait for each other are never at rest, nor is one that
+//! is in the middle of something. All other deadlocks are hangs.
 
 use mu_base::{Diagnostic, Span};
 
@@ -180,9 +181,11 @@ pub enum Absence {
     Hidden(Span),
     /// It gets another name here.
     Renamed(Span, String),
-    /// A component does it, or the parts of a communication that would make it, and nothing comes of that.
+    /// A component does it, or the parts of a communication that would make it, and nothing comes
+    /// of that.
     Stopped(Vec<Obstacle>),
-    /// Its condition never holds, or its place is never reached, as far as can be told without exploring.
+    /// Its condition never holds, or its place is never reached, as far as can be told without
+    /// exploring.
     Unreached(Span),
     /// No component does it, and no communication makes it.
     NoComponent,

@@ -1,7 +1,7 @@
 //! The labels of a model by number: what a label is made of, each once; 0 is tau.
 //!
-//! Threads look labels up and add new ones while they evaluate groups. Numbers follow the order of arrival and last as long as the table. Cost: a hash of the
-//! key under a lock that readers share.
+//! Threads look labels up and add new ones while they evaluate groups. Numbers follow the order of
+//! arrival and last as long as the table. Cost: a hash of the key under a lock that readers share.
 
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
@@ -24,7 +24,12 @@ impl<K: Eq + Hash> LabelTable<K> {
     /// A table with tau alone.
     pub fn new(tau: K) -> Self {
         let tau = Arc::new(tau);
-        Self { inner: RwLock::new(Inner { ids: AHashMap::from([(tau.clone(), LabelId::TAU)]), keys: vec![tau] }) }
+        Self {
+            inner: RwLock::new(Inner {
+                ids: AHashMap::from([(tau.clone(), LabelId::TAU)]),
+                keys: vec![tau],
+            }),
+        }
     }
 
     /// The number of a label, which is added if it is new.
@@ -77,7 +82,10 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let table = &table;
-                scope.spawn(move || (0..500).for_each(|i| _ = table.intern(format!("a({})", (i * (thread + 1)) % 100))));
+                scope.spawn(move || {
+                    (0..500)
+                        .for_each(|i| _ = table.intern(format!("a({})", (i * (thread + 1)) % 100)))
+                });
             }
         });
         assert_eq!((table.count(), table.find(&"tau".to_string())), (101, Some(LabelId::TAU)));

@@ -1,6 +1,7 @@
 //! What came out of a test, and how it is written: the form that the herd tools print.
 //!
-//! The counts of the lines `Witnesses` and `Observation` are of outcomes; the herd tools count executions, of which several may have one outcome.
+//! The counts of the lines `Witnesses` and `Observation` are of outcomes; the herd tools count
+//! executions, of which several may have one outcome.
 
 use crate::question::{Addresses, Observed, Quantifier, Question};
 
@@ -52,7 +53,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer to a question from the outcomes that were found; `complete` says whether these are all.
+    /// The answer to a question from the outcomes that were found; `complete` says whether these
+    /// are all.
     pub fn new<'o, O: Observed>(
         name: &str,
         model: &str,
@@ -61,8 +63,11 @@ impl Answer {
         found: impl IntoIterator<Item = &'o Vec<u64>>,
         complete: bool,
     ) -> Self {
-        let numbers = |o: &[u64]| question.observed.iter().zip(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>();
-        let mut lines: Vec<(Vec<i128>, &Vec<u64>)> = found.into_iter().filter(|o| question.counts(o)).map(|o| (numbers(o), o)).collect();
+        let numbers = |o: &[u64]| {
+            question.observed.iter().zip(o).map(|(seen, &v)| seen.number(v)).collect::<Vec<_>>()
+        };
+        let mut lines: Vec<(Vec<i128>, &Vec<u64>)> =
+            found.into_iter().filter(|o| question.counts(o)).map(|o| (numbers(o), o)).collect();
         lines.sort();
         lines.dedup_by(|a, b| a.0 == b.0);
         let positive = lines.iter().filter(|(_, o)| question.holds(o)).count() as u64;
@@ -73,8 +78,14 @@ impl Answer {
             true => Verdict::Ok,
             false => Verdict::No,
         };
-        let shown =
-            |o: &[u64]| question.observed.iter().zip(o).map(|(seen, &v)| (seen.name().to_string(), seen.text(v, addresses))).collect();
+        let shown = |o: &[u64]| {
+            question
+                .observed
+                .iter()
+                .zip(o)
+                .map(|(seen, &v)| (seen.name().to_string(), seen.text(v, addresses)))
+                .collect()
+        };
         Answer {
             name: name.to_string(),
             model: model.to_string(),
@@ -99,9 +110,15 @@ impl Answer {
     }
     /// The text, as the herd tools print it.
     pub fn text(&self) -> String {
-        let mut out = format!("Test {} {}\nStates {}\n", self.name, self.quantifier.kind(), self.outcomes.len());
+        let mut out = format!(
+            "Test {} {}\nStates {}\n",
+            self.name,
+            self.quantifier.kind(),
+            self.outcomes.len()
+        );
         for line in &self.outcomes {
-            let items: Vec<String> = line.iter().map(|(name, value)| format!("{name}={value};")).collect();
+            let items: Vec<String> =
+                line.iter().map(|(name, value)| format!("{name}={value};")).collect();
             out += &items.join(" ");
             out.push('\n');
         }
@@ -110,12 +127,21 @@ impl Answer {
             Quantifier::NotExists => (self.negative, self.positive),
             _ => (self.positive, self.negative),
         };
-        out += &format!("{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n", self.verdict.word());
+        out += &format!(
+            "{}\nWitnesses\nPositive: {speak_for} Negative: {against}\n",
+            self.verdict.word()
+        );
         for flag in &self.flags {
             out += &format!("Flag {flag}\n");
         }
         out += &format!("Condition {} ({})\n", self.quantifier.word(), self.condition);
-        out += &format!("Observation {} {} {} {}\n", self.name, self.observation(), self.positive, self.negative);
+        out += &format!(
+            "Observation {} {} {} {}\n",
+            self.name,
+            self.observation(),
+            self.positive,
+            self.negative
+        );
         out
     }
 }

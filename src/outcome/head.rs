@@ -1,6 +1,8 @@
-//! The head of a litmus file: architecture, name, lines `key=value`, up to the `{` of the initial state.
+//! The head of a litmus file: architecture, name, lines `key=value`, up to the `{` of the initial
+//! state.
 //!
-//! Comments and texts in quotes may stand anywhere in it. What is no line `key=value` is for other tools and skipped. Cost: linear.
+//! Comments and texts in quotes may stand anywhere in it. What is no line `key=value` is for other
+//! tools and skipped. Cost: linear.
 
 use mu_base::words::{Form, comment};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -18,16 +20,24 @@ pub struct Head<A> {
     pub body: usize,
 }
 
-/// Reads the head of a file. `known` gives the architecture of a name; `names` lists those that it knows, for messages.
+/// Reads the head of a file. `known` gives the architecture of a name; `names` lists those that it
+/// knows, for messages.
 ///
 /// # Errors
 /// An empty text, an unknown architecture, no name, no initial state, a comment that is not closed.
-pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, names: &str) -> Result<Head<A>, Diagnostic> {
+pub fn head<A>(
+    source: SourceId,
+    text: &str,
+    known: impl Fn(&str) -> Option<A>,
+    names: &str,
+) -> Result<Head<A>, Diagnostic> {
     let bytes = text.as_bytes();
     let span = |start: usize, end: usize| Span { source, start: start as u32, end: end as u32 };
     let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let skip = |at: usize| match comment(bytes, at, Form::Free) {
-        Some(None) => Err(Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment is not closed")),
+        Some(None) => {
+            Err(Diagnostic::at(Stage::Syntax, span(at, at + 2), "this comment is not closed"))
+        }
         Some(end) => Ok(end),
         None => Ok(None),
     };
@@ -44,13 +54,21 @@ pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, 
         return Err(match first {
             "" => Diagnostic::at(Stage::Syntax, span(at, at), "this litmus test is empty")
                 .note("expected an architecture and a name in the first line"),
-            _ => Diagnostic::at(Stage::Unsupported, span(at, at + first.len()), format!("the architecture `{first}` is not supported"))
-                .note(format!("supported: {names}")),
+            _ => Diagnostic::at(
+                Stage::Unsupported,
+                span(at, at + first.len()),
+                format!("the architecture `{first}` is not supported"),
+            )
+            .note(format!("supported: {names}")),
         });
     };
     let Some(name) = line.split_whitespace().nth(1).map(|n| n.trim_end_matches(';')) else {
-        return Err(Diagnostic::at(Stage::Syntax, span(at, at + first.len()), "this litmus test has no name")
-            .note("expected it after the architecture"));
+        return Err(Diagnostic::at(
+            Stage::Syntax,
+            span(at, at + first.len()),
+            "this litmus test has no name",
+        )
+        .note("expected it after the architecture"));
     };
     at += first.len();
     at += text[at..].find(name).map_or(0, |i| i + name.len());
@@ -58,7 +76,11 @@ pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, 
     loop {
         let Some(&b) = bytes.get(at) else {
             let end = text.len();
-            return Err(Diagnostic::at(Stage::Syntax, span(end, end), "expected `{` and an initial state, found the end of the text"));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                span(end, end),
+                "expected `{` and an initial state, found the end of the text",
+            ));
         };
         if let Some(end) = skip(at)? {
             at = end;
@@ -81,11 +103,13 @@ pub fn head<A>(source: SourceId, text: &str, known: impl Fn(&str) -> Option<A>, 
     }
 }
 
-/// A line as `key=value` if it is one, and how much of it to skip: only in such a line may a `{` be part of the text.
+/// A line as `key=value` if it is one, and how much of it to skip: only in such a line may a `{` be
+/// part of the text.
 fn entry(line: &str) -> (Option<(String, String)>, usize) {
     if let Some((key, value)) = line.split_once('=') {
         let key = key.trim();
-        if !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b)) {
+        if !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b))
+        {
             return (Some((key.to_string(), value.trim().to_string())), line.len());
         }
     }

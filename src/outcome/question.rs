@@ -1,7 +1,9 @@
-//! Questions about outcomes: `locations`, `filter`, `exists`, `~exists`, `forall`, with propositions over registers and memory.
+//! Questions about outcomes: `locations`, `filter`, `exists`, `~exists`, `forall`, with
+//! propositions over registers and memory.
 //!
-//! In: tokens, and someone who knows the names ([`Names`]). Out: a [`Question`]. As the herd tools have it, `not` binds closest, then `=>` (to the
-//! right), `/\`, `\/`. Invariant: conditions nest at most [`DEPTH`] deep, which bounds all recursion over them.
+//! In: tokens, and someone who knows the names ([`Names`]). Out: a [`Question`]. As the herd tools
+//! have it, `not` binds closest, then `=>` (to the right), `/\`, `\/`. Invariant: conditions nest
+//! at most [`DEPTH`] deep, which bounds all recursion over them.
 
 use mu_base::words::{Cursor, Kind};
 use mu_base::{Diagnostic, Stage};
@@ -142,7 +144,13 @@ impl Prop {
         self.write(observed, addresses, 0, &mut out);
         out
     }
-    fn write<O: Observed>(&self, observed: &[O], addresses: &dyn Addresses, level: u8, out: &mut String) {
+    fn write<O: Observed>(
+        &self,
+        observed: &[O],
+        addresses: &dyn Addresses,
+        level: u8,
+        out: &mut String,
+    ) {
         let own = match self {
             Prop::Implies(..) => 0,
             Prop::Or(_) => 1,
@@ -162,10 +170,13 @@ impl Prop {
             Prop::True => out.push_str("true"),
             Prop::False => out.push_str("false"),
             Prop::Is(i, value) => {
-                let text = addresses.address_text(*value).unwrap_or_else(|| (*value as i64).to_string());
+                let text =
+                    addresses.address_text(*value).unwrap_or_else(|| (*value as i64).to_string());
                 out.push_str(&format!("{}={text}", observed[*i].name()));
             }
-            Prop::Same(i, j) => out.push_str(&format!("{}={}", observed[*i].name(), observed[*j].name())),
+            Prop::Same(i, j) => {
+                out.push_str(&format!("{}={}", observed[*i].name(), observed[*j].name()))
+            }
             Prop::Not(p) => {
                 out.push_str("not (");
                 p.write(observed, addresses, 0, out);
@@ -210,7 +221,10 @@ impl<O: Observed> Question<O> {
     ///
     /// # Errors
     /// What is no question; a name that `names` does not know.
-    pub fn parse<N: Names<Observed = O>>(cursor: &mut Cursor<'_, '_>, names: &mut N) -> Result<Self, Diagnostic> {
+    pub fn parse<N: Names<Observed = O>>(
+        cursor: &mut Cursor<'_, '_>,
+        names: &mut N,
+    ) -> Result<Self, Diagnostic> {
         let mut reader = Reader { names, observed: Vec::new() };
         let (filter, quantifier, prop) = reader.constraints(cursor)?;
         let mut question = Question { observed: reader.observed, filter, quantifier, prop };
@@ -239,7 +253,8 @@ impl<O: Observed> Question<O> {
     pub fn holds(&self, outcome: &[u64]) -> bool {
         self.prop.holds(&self.observed, outcome)
     }
-    /// Whether an outcome decides the test: it counts, and the proposition holds of it, or for `forall` does not.
+    /// Whether an outcome decides the test: it counts, and the proposition holds of it, or for
+    /// `forall` does not.
     pub fn decided_by(&self, outcome: &[u64]) -> bool {
         self.counts(outcome) && self.holds(outcome) == (self.quantifier != Quantifier::Forall)
     }
@@ -257,7 +272,11 @@ pub(crate) fn negated(cursor: &Cursor<'_, '_>) -> bool {
 
 fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
     if depth >= DEPTH {
-        return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("a condition that nests more than {DEPTH} deep")));
+        return Err(Diagnostic::at(
+            Stage::Syntax,
+            cursor.peek().span,
+            format!("a condition that nests more than {DEPTH} deep"),
+        ));
     }
     Ok(depth + 1)
 }
@@ -284,7 +303,10 @@ impl<N: Names> Reader<'_, N> {
             self.observed.len() - 1
         })
     }
-    fn constraints(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
+    fn constraints(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+    ) -> Result<(Option<Prop>, Quantifier, Prop), Diagnostic> {
         if cursor.eat_word("locations") {
             cursor.expect("[")?;
             while !cursor.eat("]") {
@@ -299,7 +321,8 @@ impl<N: Names> Reader<'_, N> {
                 }
             }
         }
-        let filter = if cursor.eat_word("filter") { Some(self.proposition(cursor, 0)?) } else { None };
+        let filter =
+            if cursor.eat_word("filter") { Some(self.proposition(cursor, 0)?) } else { None };
         let quantifier = if cursor.at_end() {
             return Ok((filter, Quantifier::Forall, Prop::True));
         } else if cursor.eat_word("exists") || cursor.eat_word("final") || cursor.is("(") {
@@ -312,7 +335,11 @@ impl<N: Names> Reader<'_, N> {
             Quantifier::NotExists
         } else if cursor.eat_word("observed") {
             let prop = self.outcomes(cursor)?;
-            return if cursor.at_end() { Ok((filter, Quantifier::Exists, prop)) } else { Err(cursor.unexpected("`;` or `and`")) };
+            return if cursor.at_end() {
+                Ok((filter, Quantifier::Exists, prop))
+            } else {
+                Err(cursor.unexpected("`;` or `and`"))
+            };
         } else if cursor.is_word("cases") {
             return Err(Diagnostic::at(
                 Stage::Unsupported,
@@ -325,13 +352,15 @@ impl<N: Names> Reader<'_, N> {
         };
         let prop = self.proposition(cursor, 0)?;
         cursor.eat(";");
-        // `with model: quantifier` tells what some models are expected to say; nothing to check here.
+        // `with model: quantifier` tells what some models are expected to say; nothing to check
+        // here.
         if !cursor.at_end() && !cursor.is_word("with") {
             return Err(cursor.unexpected("the end of the test"));
         }
         Ok((filter, quantifier, prop))
     }
-    /// What follows `observed`: outcomes separated by `and`, each a list of values that end with `;`.
+    /// What follows `observed`: outcomes separated by `and`, each a list of values that end with
+    /// `;`.
     fn outcomes(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<Prop, Diagnostic> {
         let mut outcomes = Vec::new();
         loop {
@@ -393,8 +422,10 @@ impl<N: Names> Reader<'_, N> {
         if !negated && !cursor.eat("=") && !cursor.eat("==") {
             return Err(cursor.unexpected("`=`"));
         }
-        // On the right a location is in brackets, starred, or a register; a bare name is an address.
-        let register = matches!(cursor.peek().kind, Kind::Number | Kind::Name) && cursor.ahead(1).text == ":";
+        // On the right a location is in brackets, starred, or a register; a bare name is an
+        // address.
+        let register =
+            matches!(cursor.peek().kind, Kind::Number | Kind::Name) && cursor.ahead(1).text == ":";
         let prop = if cursor.is("[") || cursor.is("*") || register {
             Prop::Same(left, self.location(cursor)?)
         } else {

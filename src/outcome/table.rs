@@ -1,13 +1,15 @@
 //! The code of a litmus test as a table: a column a thread, rows of cells that end with `;`.
 //!
-//! The heads of the columns are `P0 | P1 | … ;`. What a cell holds is up to the caller. The table ends where a question starts.
+//! The heads of the columns are `P0 | P1 | … ;`. What a cell holds is up to the caller. The table
+//! ends where a question starts.
 
 use crate::question::negated;
 use mu_base::words::Cursor;
 use mu_base::{Diagnostic, Stage};
 
 /// Words that start a question.
-const QUESTION: [&str; 7] = ["locations", "filter", "exists", "forall", "final", "observed", "cases"];
+const QUESTION: [&str; 7] =
+    ["locations", "filter", "exists", "forall", "final", "observed", "cases"];
 
 /// Takes the heads of the columns and gives their number.
 ///
@@ -18,7 +20,11 @@ pub fn columns(cursor: &mut Cursor<'_, '_>) -> Result<usize, Diagnostic> {
     for i in 0.. {
         let name = cursor.name("a thread: `P0`")?;
         if name.text != format!("P{i}") {
-            return Err(Diagnostic::at(Stage::Syntax, name.span, format!("expected the thread `P{i}`, found `{}`", name.text)));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                name.span,
+                format!("expected the thread `P{i}`, found `{}`", name.text),
+            ));
         }
         if !cursor.eat("|") {
             cursor.expect(";")?;
@@ -40,7 +46,12 @@ pub fn rows<'a, E: From<Diagnostic>>(
     while !ends(cursor) {
         for i in 0.. {
             if i == columns {
-                return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("more columns than the {columns} threads")).into());
+                return Err(Diagnostic::at(
+                    Stage::Syntax,
+                    cursor.peek().span,
+                    format!("more columns than the {columns} threads"),
+                )
+                .into());
             }
             cell(i, cursor)?;
             if cursor.eat("|") {
@@ -55,7 +66,8 @@ pub fn rows<'a, E: From<Diagnostic>>(
     Ok(())
 }
 
-/// Whether a question starts here. A variable may be called `exists`, a label may not: nothing is lost.
+/// Whether a question starts here. A variable may be called `exists`, a label may not: nothing is
+/// lost.
 fn ends(cursor: &Cursor<'_, '_>) -> bool {
     let word = || QUESTION.iter().any(|w| cursor.is_word(w)) && cursor.ahead(1).text != ":";
     cursor.at_end() || cursor.is("~") || cursor.is("(") || negated(cursor) || word()

@@ -1,14 +1,18 @@
-//! The product route by several processes ([`mu_explore::Peers`]): each carries the obligations of its own states, as [`super::flow`] does on one machine.
+//! The product route by several processes ([`mu_explore::Peers`]): each carries the obligations of
+//! its own states, as [`super::flow`] does on one machine.
 //!
-//! In: as there, and the processes. Out: the same verdict and the same numbers of states and obligations, in all processes. Each process has an automaton
-//! and sets of its own; formula states go to others by name, sets by [`super::channel`]. Steps are not left out, and confluent ones are not
-//! taken at once: that is decided by what the whole search met.
+//! In: as there, and the processes. Out: the same verdict and the same numbers of states and
+//! obligations, in all processes. Each process has an automaton and sets of its own; formula states
+//! go to others by name, sets by [`super::channel`]. Steps are not left out, and confluent ones are
+//! not taken at once: that is decided by what the whole search met.
 //!
-//! A formula that turns out to need a game is left to the first process ([`super::run`]). So is one with least fixed points if obligations come to states from
-//! which others had gone on and go in a circle, which the processes find out together.
+//! A formula that turns out to need a game is left to the first process ([`super::run`]). So is one
+//! with least fixed points if obligations come to states from which others had gone on and go in a
+//! circle, which the processes find out together.
 //!
-//! Where something decides, the processes search once more for a shortest way to it, without symmetries, and go back from there together
-//! ([`mu_explore::Share`]); then each replays the way. Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
+//! Where something decides, the processes search once more for a shortest way to it, without
+//! symmetries, and go back from there together ([`mu_explore::Share`]); then each replays the way.
+//! Cost: as on one machine, and the traffic of the sets. Invariant: what differs between processes
 //! decides nothing: they compare what each has to say.
 
 use super::automaton::{Automaton, Demand, FormulaState};
@@ -24,7 +28,10 @@ use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_evidence::Builder;
-use mu_explore::{Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, Unreduced, with_those_that_hold};
+use mu_explore::{
+    Carrier, Flow, Joint, Lane, Met, Peers, Share, Station, Symmetries, Unreduced,
+    with_those_that_hold,
+};
 use std::cell::RefCell;
 
 /// Obligations that go to other processes.
@@ -62,7 +69,12 @@ impl Carrier for Bearer<'_, '_> {
         }
         self.channels[channel] = Channel::default();
     }
-    fn export(&mut self, channel: usize, element: u32, out: &mut Vec<u8>) -> Result<(), Diagnostic> {
+    fn export(
+        &mut self,
+        channel: usize,
+        element: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Diagnostic> {
         let Self { thread, oracle, channels, .. } = self;
         let mut name = |q: u32| oracle.borrow_mut().automaton.name(FormulaState(q));
         channels[channel].export(&thread.operations, element, &mut name, out)
@@ -101,7 +113,8 @@ struct Said {
     figures: Figures,
     forward: bool,
     loops: bool,
-    /// The name of a formula state met that tells a hidden step from none, if such steps were taken at once.
+    /// The name of a formula state met that tells a hidden step from none, if such steps were
+    /// taken at once.
     telling: Option<Vec<u8>>,
 }
 
@@ -128,11 +141,16 @@ impl Said {
         Some(Self { figures, forward: head[0] == 1, loops: head[1] == 1, telling })
     }
     /// Of all processes together; `learn` gets what each met of the formula.
-    fn together(said: &[Vec<u8>], learn: &mut dyn FnMut(&mut &[u8]) -> Result<(), Diagnostic>) -> Result<Self, Diagnostic> {
+    fn together(
+        said: &[Vec<u8>],
+        learn: &mut dyn FnMut(&mut &[u8]) -> Result<(), Diagnostic>,
+    ) -> Result<Self, Diagnostic> {
         let mut all = Said { forward: true, ..Said::default() };
         for bytes in said.iter().filter(|bytes| !bytes.is_empty()) {
             let bytes = &mut &bytes[..];
-            let malformed = || Diagnostic::new(Stage::File, "what another process says of its share is malformed");
+            let malformed = || {
+                Diagnostic::new(Stage::File, "what another process says of its share is malformed")
+            };
             let one = Said::read(bytes).ok_or_else(malformed)?;
             learn(bytes)?;
             all.figures.configurations += one.figures.configurations;
@@ -149,7 +167,8 @@ impl Said {
     }
 }
 
-/// Searches from the initial state with the given obligations; confluent steps are taken at once as one process does it ([`super::flow::search`]).
+/// Searches from the initial state with the given obligations; confluent steps are taken at once as
+/// one process does it ([`super::flow::search`]).
 pub(super) fn search(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -160,13 +179,21 @@ pub(super) fn search(
     let once = |task: Task<'_>, automaton: &mut Automaton| {
         let mut telling = None;
         let search = |symmetries: Option<&mut Symmetries>| {
-            let (outcome, figures, tells) = search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
+            let (outcome, figures, tells) =
+                search_with(task, peers, &mut *automaton, shape, roots, symmetries)?;
             telling = tells;
             Ok((outcome, figures))
         };
         let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
-        let order = if task.explore.partial_order { Order::Unused(Unreduced::Processes) } else { Order::Unused(Unreduced::Asked) };
-        Ok::<_, Diagnostic>((Searched { found: Some(found), priority: Priority::None, order, dropped }, telling))
+        let order = if task.explore.partial_order {
+            Order::Unused(Unreduced::Processes)
+        } else {
+            Order::Unused(Unreduced::Asked)
+        };
+        Ok::<_, Diagnostic>((
+            Searched { found: Some(found), priority: Priority::None, order, dropped },
+            telling,
+        ))
     };
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
@@ -177,7 +204,8 @@ pub(super) fn search(
         Some(forbidden) => forbidden,
         None => {
             let (result, telling) = once(task, automaton)?;
-            // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
+            // Else a path may decide that is none of the full system, where steps of tau lie
+            // between its steps.
             match (&result.found, telling) {
                 (Some((Outcome::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
@@ -190,7 +218,8 @@ pub(super) fn search(
     Ok(Searched { priority, ..once(all_steps, automaton)?.0 })
 }
 
-/// A search, and the name of a formula state met that tells a hidden step from none, if such steps were taken at once.
+/// A search, and the name of a formula state met that tells a hidden step from none, if such steps
+/// were taken at once.
 fn search_with(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -207,7 +236,8 @@ fn search_with(
         return at_once(shape.universal);
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
-    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
+    oracle.symmetry =
+        symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
     let order = symmetries.map_or(1, Symmetries::order);
     let confluent = task.explore.confluent.iter().any(|c| *c);
@@ -242,7 +272,14 @@ fn search_with(
         let all = Said::together(said, &mut |_| Ok(())).unwrap_or_default();
         !(shape.hostile.is_empty() || all.loops || all.forward || task.runs_end)
     };
-    let met = run(task, peers, (&oracle, &sets, initial), symmetries, (&name, false), (&mut said, &lasts))?;
+    let met = run(
+        task,
+        peers,
+        (&oracle, &sets, initial),
+        symmetries,
+        (&name, false),
+        (&mut said, &lasts),
+    )?;
     drop(oracle);
     let mut all = Said::together(&met.said, &mut |bytes| automaton.learn(bytes))?;
     all.figures.symmetries = order;
@@ -256,7 +293,11 @@ fn search_with(
 }
 
 /// The least name of those of some formula states of which a hidden step makes something else.
-fn telling(automaton: &mut Automaton, task: Task<'_>, met: &[u32]) -> Result<Option<Vec<u8>>, Diagnostic> {
+fn telling(
+    automaton: &mut Automaton,
+    task: Task<'_>,
+    met: &[u32],
+) -> Result<Option<Vec<u8>>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
     for q in met {
         if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
@@ -274,16 +315,36 @@ fn run<'a>(
     (oracle, sets, initial): (&RefCell<Oracle<'a>>, &'a Sets, Set),
     symmetries: Option<&Symmetries>,
     (name, trace): (&str, bool),
-    (said, lasts): (&mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>, &dyn Fn(&[Vec<u8>]) -> bool),
+    (said, lasts): (
+        &mut dyn FnMut(&mut Share<'_>) -> Result<Vec<u8>, Diagnostic>,
+        &dyn Fn(&[Vec<u8>]) -> bool,
+    ),
 ) -> Result<Met, Diagnostic> {
     let locals = oracle.borrow().has_locals();
-    let carrier =
-        Box::new(Bearer { thread: Thread::new(sets, oracle, locals), oracle, initial, channels: Vec::new(), lasting: AHashMap::new() });
+    let carrier = Box::new(Bearer {
+        thread: Thread::new(sets, oracle, locals),
+        oracle,
+        initial,
+        channels: Vec::new(),
+        lasting: AHashMap::new(),
+    });
     let Task { model, explore: options, budget, progress, .. } = task;
-    peers.annotate(Joint { model, options, budget, progress, carrier, symmetries, trace, name, said, lasts })
+    peers.annotate(Joint {
+        model,
+        options,
+        budget,
+        progress,
+        carrier,
+        symmetries,
+        trace,
+        name,
+        said,
+        lasts,
+    })
 }
 
-/// A shortest path to what decides, of which it is known that it can be reached; none if a limit comes first.
+/// A shortest path to what decides, of which it is known that it can be reached; none if a limit
+/// comes first.
 pub(super) fn shortest(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -296,9 +357,18 @@ pub(super) fn shortest(
     let plain = mu_explore::Options { symmetry: false, ..task.explore.without_confluence() };
     let task = Task { explore: &plain, ..task };
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, false);
-    let Some(initial) = oracle.start(roots)? else { return Ok(Some(Builder::new((source.initial(), 0)))) };
+    let Some(initial) = oracle.start(roots)? else {
+        return Ok(Some(Builder::new((source.initial(), 0))));
+    };
     let oracle = RefCell::new(oracle);
-    let met = run(task, peers, (&oracle, &sets, initial), None, ("", true), (&mut |_| Ok(Vec::new()), &|_| false));
+    let met = run(
+        task,
+        peers,
+        (&oracle, &sets, initial),
+        None,
+        ("", true),
+        (&mut |_| Ok(Vec::new()), &|_| false),
+    );
     drop(oracle);
     let stations = match met {
         Ok(Met { way: Some(stations), .. }) => stations,
@@ -306,7 +376,8 @@ pub(super) fn shortest(
         Err(error) if error.stop.is_some() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let stations: Vec<Station> = stations.iter().map(|s| Station::read(task.model, s)).collect::<Result<_, _>>()?;
+    let stations: Vec<Station> =
+        stations.iter().map(|s| Station::read(task.model, s)).collect::<Result<_, _>>()?;
     replay(task, source, automaton, shape, &stations).map(Some)
 }
 
@@ -327,9 +398,12 @@ fn replay(
         let next = automaton.named(&pair[1].atom)?;
         source.successors(at, &mut transitions)?;
         let mut taken: Option<(String, LabelId, StateId)> = None;
-        for &(label, target) in transitions.iter().filter(|t| source.vector(t.1) == pair[1].vector) {
+        for &(label, target) in transitions.iter().filter(|t| source.vector(t.1) == pair[1].vector)
+        {
             let text = task.model.label_text(label);
-            if taken.as_ref().is_none_or(|t| text < t.0) && brings(task, automaton, shape, q, label, next)? {
+            if taken.as_ref().is_none_or(|t| text < t.0)
+                && brings(task, automaton, shape, q, label, next)?
+            {
                 taken = Some((text, label, target));
             }
         }
@@ -355,7 +429,8 @@ fn replay(
     Ok(builder)
 }
 
-/// What a formula state becomes along a label, with all that this demands at the same state; none: decided.
+/// What a formula state becomes along a label, with all that this demands at the same state; none:
+/// decided.
 fn step(
     task: Task<'_>,
     automaton: &mut Automaton,

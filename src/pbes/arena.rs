@@ -1,9 +1,11 @@
 //! The parity game of a check while it grows: vertices, edges, and the values that follow at once.
 //!
-//! A vertex is universal (a conjunction, owned by the player who wants *false*) or existential. Values spread backwards by counters as
-//! soon as they are known (an attractor to the constants), so what is decided needs no further expansion. What remains is solved at
-//! intervals with the unexpanded frontier given to either side: "on-the-fly solving" (cf. Laveaux, Wesselink, Willemse: "On-the-fly
-//! solving for symbolic parity games", TACAS 2022, here for the explicit game).
+//! A vertex is universal (a conjunction, owned by the player who wants *false*) or existential.
+//! Values spread backwards by counters as soon as they are known (an attractor to the constants),
+//! so what is decided needs no further expansion. What remains is solved at intervals with the
+//! unexpanded frontier given to either side: "on-the-fly solving" (cf. Laveaux, Wesselink,
+//! Willemse: "On-the-fly solving for symbolic parity games", TACAS 2022, here for the explicit
+//! game).
 //!
 //! Cost: linear in vertices and edges for spreading; a solver run each time the game has doubled.
 //! Invariant: a decided vertex never changes; an expanded undecided vertex has an undecided edge.
@@ -171,9 +173,16 @@ impl Arena {
             }
         }
     }
-    /// Solves what is open and reachable from `root`, the unexpanded vertices being taken as `frontier`; keeps what is thereby known for
-    /// certain: the region of the player to whom the frontier is hostile.
-    pub fn solve(&mut self, root: u32, frontier: bool, solver: &dyn Solver, budget: &Budget) -> Result<(), Stop> {
+    /// Solves what is open and reachable from `root`, the unexpanded vertices being taken as
+    /// `frontier`; keeps what is thereby known for certain: the region of the player to whom
+    /// the frontier is hostile.
+    pub fn solve(
+        &mut self,
+        root: u32,
+        frontier: bool,
+        solver: &dyn Solver,
+        budget: &Budget,
+    ) -> Result<(), Stop> {
         // Number the open part.
         let mut number = vec![Maybe::NONE; self.len()];
         let mut order = vec![root];
@@ -194,11 +203,14 @@ impl Arena {
         for (i, &v) in order.iter().enumerate() {
             if self.is_expanded(v) {
                 let owner = if self.universal[v as usize] { Player::Odd } else { Player::Even };
-                let open = self.edges(v).iter().filter(|e| self.truth[e.to as usize] == Truth::Open);
+                let open =
+                    self.edges(v).iter().filter(|e| self.truth[e.to as usize] == Truth::Open);
                 game.push(
                     owner,
                     self.rank[v as usize],
-                    open.map(|e| VertexId(number[e.to as usize].get().expect("an open target has a number"))),
+                    open.map(|e| {
+                        VertexId(number[e.to as usize].get().expect("an open target has a number"))
+                    }),
                 );
             } else {
                 // A loop that the frontier's value wins.
@@ -214,13 +226,17 @@ impl Arena {
             if winner != frontier || all_expanded {
                 let to = solution.strategy[i].map(|t| order[t.index()]);
                 let own = self.universal[v as usize] != winner;
-                let place = to.filter(|_| own).and_then(|to| self.edges(v).iter().position(|e| e.to == to));
-                let choice = place.zip(self.range[v as usize].0.get()).map(|(place, first)| first + place as u32);
+                let place =
+                    to.filter(|_| own).and_then(|to| self.edges(v).iter().position(|e| e.to == to));
+                let choice = place
+                    .zip(self.range[v as usize].0.get())
+                    .map(|(place, first)| first + place as u32);
                 decided.push((v, winner, choice));
             }
         }
         for &(v, value, choice) in &decided {
-            // First the choices as the solver made them: spreading must not replace them by shorter but cyclic ones.
+            // First the choices as the solver made them: spreading must not replace them by shorter
+            // but cyclic ones.
             self.truth[v as usize] = Truth::Known(value);
             self.choice[v as usize] = choice.into();
             self.decided += 1;

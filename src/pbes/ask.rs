@@ -1,7 +1,8 @@
-//! Questions about the automaton of a formula, as a searching thread asks them: of the thread that has the automaton, or of itself.
+//! Questions about the automaton of a formula, as a searching thread asks them: of the thread that
+//! has the automaton, or of itself.
 //!
-//! Cost: a question is asked once while the thread's cache holds the answer; a million answers are some tens of megabytes. Invariant: answers
-//! are those of the automaton, whoever gives them.
+//! Cost: a question is asked once while the thread's cache holds the answer; a million answers are
+//! some tens of megabytes. Invariant: answers are those of the automaton, whoever gives them.
 
 use super::obligations::{Answer, Images, Steps};
 use ahash::AHashMap;
@@ -58,7 +59,10 @@ impl Automata for Sender<Question> {
 }
 
 /// Asks and waits for the reply.
-pub(super) fn put<T>(questions: &Sender<Question>, make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question) -> Result<T, Diagnostic> {
+pub(super) fn put<T>(
+    questions: &Sender<Question>,
+    make: impl FnOnce(Sender<Result<T, Diagnostic>>) -> Question,
+) -> Result<T, Diagnostic> {
     let (reply, answer) = channel();
     questions.send(make(reply)).map_err(|_| gone())?;
     answer.recv().map_err(|_| gone())?
@@ -99,7 +103,12 @@ impl<Q: Automata> Ask<Q> {
 
 impl<Q: Automata> Steps for Ask<Q> {
     type Error = Diagnostic;
-    fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Diagnostic> {
+    fn answers(
+        &mut self,
+        states: &[u32],
+        label: u32,
+        out: &mut Vec<Answer>,
+    ) -> Result<(), Diagnostic> {
         let mut missing = Vec::new();
         for &q in states {
             out.push(self.answers.get(&(q, label)).copied().unwrap_or_else(|| {
@@ -126,7 +135,11 @@ impl<Q: Automata> Steps for Ask<Q> {
 impl<Q: Automata> Images for Ask<Q> {
     type Error = Diagnostic;
     fn images(&mut self, states: &[u32], permutation: u32) -> Result<Vec<u32>, Diagnostic> {
-        let missing: Vec<u32> = states.iter().copied().filter(|q| !self.images.contains_key(&(*q, permutation))).collect();
+        let missing: Vec<u32> = states
+            .iter()
+            .copied()
+            .filter(|q| !self.images.contains_key(&(*q, permutation)))
+            .collect();
         if !missing.is_empty() {
             let images = self.questions.images_of(missing.clone(), permutation)?;
             self.images.extend(missing.into_iter().map(|q| (q, permutation)).zip(images));

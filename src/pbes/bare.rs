@@ -1,8 +1,11 @@
-//! An equation system that is decided whatever its data are: a finite game, where the system itself may have no end.
+//! An equation system that is decided whatever its data are: a finite game, where the system itself
+//! may have no end.
 //!
-//! In: right-hand sides without data (`formula::equations::bare`, which has the argument). Out: a game in which every condition is decided against the winner, if someone wins
-//! the start nevertheless. So `nu X(n: Nat) = val(n > 3) && Y(n) || X(n + 1)` is true: nobody has to look at `n`. Expansion instance by instance never ends there, since no
-//! finite part of the instances decides. Cost: two games of the size of the text.
+//! In: right-hand sides without data (`formula::equations::bare`, which has the argument). Out: a
+//! game in which every condition is decided against the winner, if someone wins
+//! the start nevertheless. So `nu X(n: Nat) = val(n > 3) && Y(n) || X(n + 1)` is true: nobody has
+//! to look at `n`. Expansion instance by instance never ends there, since no finite part of the
+//! instances decides. Cost: two games of the size of the text.
 
 use super::lazily::Decided;
 use mu_base::Budget;
@@ -17,7 +20,11 @@ use mu_solve::Solver;
 ///
 /// # Errors
 /// A limit that was met before.
-pub fn decide(system: &System, solver: &dyn Solver, budget: &Budget) -> Result<Option<Decided>, Stop> {
+pub fn decide(
+    system: &System,
+    solver: &dyn Solver,
+    budget: &Budget,
+) -> Result<Option<Decided>, Stop> {
     for value in [true, false] {
         let mut game = play(system, value);
         let winner = if value { Player::Even } else { Player::Odd };
@@ -37,7 +44,8 @@ struct Vertex {
     successors: Vec<VertexId>,
 }
 
-/// The game with all conditions decided against the player of a value. Vertex 0 is the start; whoever cannot move loses.
+/// The game with all conditions decided against the player of a value. Vertex 0 is the start;
+/// whoever cannot move loses.
 fn play(system: &System, value: bool) -> Game {
     let priority_of = priorities(&system.least);
     // Parts of right-hand sides say nothing of infinite runs: they have the innermost rank.
@@ -45,19 +53,30 @@ fn play(system: &System, value: bool) -> Game {
     let vertex = |owner, priority, successors| Vertex { owner, priority, successors };
     let start = VertexId(1 + system.start as u32);
     let mut vertices = vec![vertex(Player::Even, inner, vec![start])];
-    vertices.extend(system.ranks.iter().map(|rank| vertex(Player::Even, priority_of[*rank], Vec::new())));
-    let mut todo: Vec<(VertexId, &Bare)> = system.bare.iter().enumerate().map(|(i, bare)| (VertexId(1 + i as u32), bare)).collect();
+    vertices.extend(
+        system.ranks.iter().map(|rank| vertex(Player::Even, priority_of[*rank], Vec::new())),
+    );
+    let mut todo: Vec<(VertexId, &Bare)> =
+        system.bare.iter().enumerate().map(|(i, bare)| (VertexId(1 + i as u32), bare)).collect();
     while let Some((from, bare)) = todo.pop() {
         let next = VertexId(vertices.len() as u32);
         let to = match bare {
             Bare::Call(number) => VertexId(1 + *number as u32),
             Bare::Constant(_) | Bare::Condition => {
                 let holds = if let Bare::Constant(holds) = bare { *holds } else { !value };
-                vertices.push(vertex(if holds { Player::Odd } else { Player::Even }, inner, Vec::new()));
+                vertices.push(vertex(
+                    if holds { Player::Odd } else { Player::Even },
+                    inner,
+                    Vec::new(),
+                ));
                 next
             }
             Bare::Junction(all, parts) => {
-                vertices.push(vertex(if *all { Player::Odd } else { Player::Even }, inner, Vec::new()));
+                vertices.push(vertex(
+                    if *all { Player::Odd } else { Player::Even },
+                    inner,
+                    Vec::new(),
+                ));
                 todo.extend(parts.iter().map(|part| (next, part)));
                 next
             }

@@ -1,5 +1,5 @@
-//! Sets of obligations on their way to another process, or into a file: a numbering of its own for each direction, in which each node of a set, and each
-//! formula state, is written out once.
+//! Sets of obligations on their way to another process, or into a file: a numbering of its own for
+//! each direction, in which each node of a set, and each formula state, is written out once.
 //!
 //! ```text
 //! set    = number of the set * 2 + 1 if something new comes with it, then
@@ -7,8 +7,10 @@
 //! node   = 0 members-of-a-leaf | height left right
 //! ```
 //!
-//! In and out: [`Sets`] of this process; formula states by number here, and by a name that all processes share. Cost: a byte or two for a set that the other
-//! side knows; else what is new of it. A node is read again for each place where it stands. Invariant: bytes that nobody wrote are refused, never a panic.
+//! In and out: [`Sets`] of this process; formula states by number here, and by a name that all
+//! processes share. Cost: a byte or two for a set that the other side knows; else what is new of
+//! it. A node is read again for each place where it stands. Invariant: bytes that nobody wrote are
+//! refused, never a panic.
 
 use super::obligations::{BLOCK, EMPTY, Operations, Set, each_bit, halves, height};
 use ahash::{AHashMap, AHashSet};
@@ -83,7 +85,9 @@ impl Channel {
                 }
                 high => {
                     let number = |set: Set| self.written.get(&set).copied().unwrap_or(0);
-                    [u64::from(high), number(left), number(right)].into_iter().for_each(|n| put(&mut nodes, n));
+                    [u64::from(high), number(left), number(right)]
+                        .into_iter()
+                        .for_each(|n| put(&mut nodes, n));
                 }
             }
             count += 1;
@@ -136,8 +140,10 @@ impl Channel {
                 self.nodes.push(node);
             }
             for _ in 0..take(bytes).ok_or_else(malformed)? {
-                let there = take(bytes).and_then(|q| u32::try_from(q).ok()).ok_or_else(malformed)?;
-                let length = take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
+                let there =
+                    take(bytes).and_then(|q| u32::try_from(q).ok()).ok_or_else(malformed)?;
+                let length =
+                    take(bytes).and_then(|n| usize::try_from(n).ok()).ok_or_else(malformed)?;
                 let (name, rest) = bytes.split_at_checked(length).ok_or_else(malformed)?;
                 *bytes = rest;
                 if self.states.insert(there, state(name)?).is_some() {
@@ -145,7 +151,10 @@ impl Channel {
                 }
             }
         }
-        let number = u32::try_from(head >> 1).ok().filter(|n| *n as usize <= self.nodes.len()).ok_or_else(malformed)?;
+        let number = u32::try_from(head >> 1)
+            .ok()
+            .filter(|n| *n as usize <= self.nodes.len())
+            .ok_or_else(malformed)?;
         self.set(operations, number, 0).ok_or_else(malformed)
     }
 
@@ -153,14 +162,19 @@ impl Channel {
         match take(bytes)? {
             0 => take(bytes).filter(|mask| *mask != 0 && mask >> BLOCK == 0).map(Node::Leaf),
             high @ 1..=MOST_HIGH => {
-                let known = |n: u64| u32::try_from(n).ok().filter(|n| *n as usize <= self.nodes.len());
+                let known =
+                    |n: u64| u32::try_from(n).ok().filter(|n| *n as usize <= self.nodes.len());
                 let (left, right) = (known(take(bytes)?)?, known(take(bytes)?)?);
                 let high = high as u32;
                 let below = |n: u32| match n.checked_sub(1).map(|at| self.nodes[at as usize]) {
                     None | Some(Node::Leaf(_)) => true,
                     Some(Node::Inner { height, .. }) => height < high,
                 };
-                (right != 0 && below(left) && below(right)).then_some(Node::Inner { height: high, left, right })
+                (right != 0 && below(left) && below(right)).then_some(Node::Inner {
+                    height: high,
+                    left,
+                    right,
+                })
             }
             _ => None,
         }
@@ -206,7 +220,8 @@ mod tests {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
-    /// Two processes that number formula states differently: what one writes is the same set for the other, by names.
+    /// Two processes that number formula states differently: what one writes is the same set for
+    /// the other, by names.
     #[test]
     fn sets_come_back_with_the_same_members_in_other_numbers() {
         for seed in 0..20 {
@@ -219,11 +234,18 @@ mod tests {
             let mut written = Vec::new();
             for _ in 0..200 {
                 let most = if random.below(3) == 0 { 3000 } else { 40 };
-                let members: BTreeSet<u32> = (0..random.below(30)).map(|_| random.below(most) as u32).collect();
+                let members: BTreeSet<u32> =
+                    (0..random.below(30)).map(|_| random.below(most) as u32).collect();
                 let members: Vec<u32> = members.into_iter().collect();
                 let mut bytes = Vec::new();
                 let before = bytes.len();
-                out.export(&own, here.from_members(&members), &mut |q| Ok(q.to_be_bytes().to_vec()), &mut bytes).unwrap();
+                out.export(
+                    &own,
+                    here.from_members(&members),
+                    &mut |q| Ok(q.to_be_bytes().to_vec()),
+                    &mut bytes,
+                )
+                .unwrap();
                 assert!(bytes.len() > before);
                 written.push((members, bytes));
             }
@@ -237,13 +259,20 @@ mod tests {
                 };
                 let set = into.import(&mut other, rest, &mut name).unwrap();
                 assert!(rest.is_empty(), "seed {seed}");
-                let mut found: Vec<u32> = there.members(set).into_iter().map(|q| numbers.borrow()[q as usize]).collect();
+                let mut found: Vec<u32> =
+                    there.members(set).into_iter().map(|q| numbers.borrow()[q as usize]).collect();
                 found.sort_unstable();
                 assert_eq!(&found, members, "seed {seed}");
             }
             // What is known takes few bytes.
             let mut bytes = Vec::new();
-            out.export(&own, here.from_members(&written[7].0), &mut |_| Err(malformed()), &mut bytes).unwrap();
+            out.export(
+                &own,
+                here.from_members(&written[7].0),
+                &mut |_| Err(malformed()),
+                &mut bytes,
+            )
+            .unwrap();
             assert!(bytes.len() <= 2, "seed {seed}: {bytes:?}");
         }
     }

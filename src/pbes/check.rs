@@ -1,8 +1,9 @@
 //! The verdict of a formula on a model: plans the routes, runs them, explains.
 //!
-//! Input: model, its labels' multi-actions, typed formula. Output: verdict with figures, evidence, and warnings about parts of the formula
-//! that were never put to the test. `plan` divides what the formula asks of the initial state into tasks, each with its route; `run`
-//! finds the value of a task; `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
+//! Input: model, its labels' multi-actions, typed formula. Output: verdict with figures, evidence,
+//! and warnings about parts of the formula that were never put to the test. `plan` divides what the
+//! formula asks of the initial state into tasks, each with its route; `run` finds the value of a
+//! task; `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
 use super::explain::finish;
@@ -79,7 +80,8 @@ impl Route {
 pub struct Options<'a> {
     /// Evidence wanted.
     pub evidence: bool,
-    /// Also where it only says that a conjunction or a modality `[..]` holds everywhere, see [`Answer::telling`]: it is as large as the model.
+    /// Also where it only says that a conjunction or a modality `[..]` holds everywhere, see
+    /// [`Answer::telling`]: it is as large as the model.
     pub witnesses: bool,
     /// Take the game route whatever the formula's shape.
     pub force_game: bool,
@@ -91,9 +93,11 @@ pub struct Options<'a> {
     pub progress: &'a dyn Progress,
     /// Where searches of the product are kept and gone on with.
     pub shelf: Option<&'a dyn Shelf>,
-    /// A game with as many vertices is tried on a quotient of the model (0: always, however large), none: never; see [`super::quotient`].
+    /// A game with as many vertices is tried on a quotient of the model (0: always, however
+    /// large), none: never; see [`super::quotient`].
     pub quotient_at: Option<usize>,
-    /// Whether it is known that each run that the verdict is about ends. The model may stand for such runs and have cycles of its own.
+    /// Whether it is known that each run that the verdict is about ends. The model may stand for
+    /// such runs and have cycles of its own.
     pub runs_end: bool,
     /// Processes that search together, all with the same arguments; none: this one alone.
     pub peers: Option<&'a dyn Peers>,
@@ -138,7 +142,8 @@ pub struct Answer {
     pub states: u64,
     /// Why, if asked for and known.
     pub evidence: Option<Evidence>,
-    /// Whether one who is told the verdict wants to see why: it is false, or [`TypedFormula::asks_for_witness`].
+    /// Whether one who is told the verdict wants to see why: it is false, or
+    /// [`TypedFormula::asks_for_witness`].
     pub telling: bool,
     /// Order of the largest group of symmetries that was used; at most 1: none.
     pub symmetries: usize,
@@ -152,14 +157,16 @@ pub struct Answer {
     pub dropped: Vec<Dropped>,
     /// Whether the first of several processes found some of it alone, while the others waited.
     pub alone: bool,
-    /// Places of modalities that no transition met has ever fitted; complete only if the whole state space was met.
+    /// Places of modalities that no transition met has ever fitted; complete only if the whole
+    /// state space was met.
     pub never_met: Vec<Span>,
 }
 
 /// Checks a formula on a model.
 ///
 /// # Errors
-/// A value cannot be evaluated, or an invariant is broken. Limits are no errors: they give [`Verdict::Unknown`].
+/// A value cannot be evaluated, or an invariant is broken. Limits are no errors: they give
+/// [`Verdict::Unknown`].
 pub fn check(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -171,7 +178,8 @@ pub fn check(
     if let Some(shelf) = options.shelf {
         automaton.import_states(&shelf.names())?;
     }
-    // Games and evidence are of all steps; the product search knows when confluent ones may be taken at once.
+    // Games and evidence are of all steps; the product search knows when confluent ones may be
+    // taken at once.
     let plain = options.explore.without_confluence();
     let source = Source::new(model, &plain)?;
     let mut answer = Answer::constant(true);
@@ -179,7 +187,8 @@ pub fn check(
         Plan::Constant(value) => {
             let mut answer = Answer::constant(value);
             if options.evidence {
-                answer.evidence = Some(finish(Builder::new((source.initial(), 0)), value, &source)?);
+                answer.evidence =
+                    Some(finish(Builder::new((source.initial(), 0)), value, &source)?);
             }
             return Ok(answer);
         }

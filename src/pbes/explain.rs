@@ -1,6 +1,7 @@
 //! Evidence from a solved game: the part of the system that the winner's strategy needs.
 //!
-//! Cost: linear in that part. Invariant: evidence is over states of the model, whatever the game was played on; `mu_evidence` replays it.
+//! Cost: linear in that part. Invariant: evidence is over states of the model, whatever the game
+//! was played on; `mu_evidence` replays it.
 
 use super::instantiate::Instance;
 use super::source::Source;
@@ -40,8 +41,14 @@ pub(super) fn game_evidence(instance: &Instance, value: bool, source: &Source) -
 }
 
 /// The evidence, with the values of its states.
-pub(super) fn finish(builder: Builder, verdict: bool, source: &Source) -> Result<Evidence, Diagnostic> {
+pub(super) fn finish(
+    builder: Builder,
+    verdict: bool,
+    source: &Source,
+) -> Result<Evidence, Diagnostic> {
     let mut explainer = source.explainer();
     let before = explainer.initial()?;
-    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| explainer.step(from, label, to))
+    builder.finish(verdict, before, &mut |s| source.vector(s), &mut |from, label, to| {
+        explainer.step(from, label, to)
+    })
 }

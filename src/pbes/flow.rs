@@ -1,22 +1,27 @@
-//! The product route in parallel: obligations of a conjunctive (dually disjunctive) formula as annotations of the explorer's search.
+//! The product route in parallel: obligations of a conjunctive (dually disjunctive) formula as
+//! annotations of the explorer's search.
 //!
-//! In: model, automaton, shape of the formula, initial obligations. Out: as [`super::product`]; here the sets of obligations
-//! are hash-consed trees ([`super::obligations`]) that all threads share, propagated by [`mu_explore::annotate`]. One search handles all
-//! instances of outer quantifiers: a step costs the nodes in which sets differ, not the number of instances.
+//! In: model, automaton, shape of the formula, initial obligations. Out: as [`super::product`];
+//! here the sets of obligations are hash-consed trees ([`super::obligations`]) that all threads
+//! share, propagated by [`mu_explore::annotate`]. One search handles all instances of outer
+//! quantifiers: a step costs the nodes in which sets differ, not the number of instances.
 //!
-//! The automaton belongs to the calling thread, which answers the other threads' questions about single formula states; each thread
-//! asks a question once while its cache holds the answer. A search by one thread is the calling thread's, which answers itself: no other is started.
+//! The automaton belongs to the calling thread, which answers the other threads' questions about
+//! single formula states; each thread asks a question once while its cache holds the answer. A
+//! search by one thread is the calling thread's, which answers itself: no other is started.
 //!
-//! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if every annotated step led forward, or
-//! if the model is acyclic; otherwise the search over stored states decides.
+//! A cycle of obligations refutes a least fixed point (dually a greatest one). There is none if
+//! every annotated step led forward, or if the model is acyclic; otherwise the search over stored
+//! states decides.
 //!
-//! A symmetry of the model is used if it is a symmetry of the formula too: it preserves the initial obligations, and the image of what a
-//! formula state becomes along a label is what its image becomes along the image of the label. The second condition holds if the
-//! formula mentions none of the constants that are permuted (`mentions`). Otherwise each answer is verified; if one
+//! A symmetry of the model is used if it is a symmetry of the formula too: it preserves the initial
+//! obligations, and the image of what a formula state becomes along a label is what its image
+//! becomes along the image of the label. The second condition holds if the formula mentions none of
+//! the constants that are permuted (`mentions`). Otherwise each answer is verified; if one
 //! fails, the search is void and is repeated without symmetries.
 //!
-//! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the number of obligations of a complete search
-//! do not depend on threads.
+//! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the
+//! number of obligations of a complete search do not depend on threads.
 
 use super::ask::{Ask, Automata, Question, gone, put};
 use super::automaton::{Automaton, Demand, FormulaState};
@@ -29,7 +34,8 @@ use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_data::engine::image_of;
 use mu_explore::{
-    Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Peers, Progress, Restored, Saved, Symmetries, with_those_that_hold,
+    Aim, Annotator, Cyclic, Dropped, Flow, Keeper, Kept, Lane, Peers, Progress, Restored, Saved,
+    Symmetries, with_those_that_hold,
 };
 use mu_labels::ActionLabels;
 use mu_model::{Model, Worker};
@@ -62,7 +68,10 @@ impl Annotator for Obligations<'_> {
         if self.sets.load(records, states as u32) {
             return Ok(());
         }
-        Err(Diagnostic::new(Stage::File, "the obligations in the checkpoint are not those of this formula"))
+        Err(Diagnostic::new(
+            Stage::File,
+            "the obligations in the checkpoint are not those of this formula",
+        ))
     }
 }
 
@@ -103,7 +112,10 @@ impl<'a, Q: Automata> Thread<'a, Q> {
     }
     pub fn result<T>(&self, value: T) -> Result<T, Diagnostic> {
         if self.operations.sets().is_full() {
-            return Err(Diagnostic::new(Stage::Unsupported, "too many different sets of obligations to be numbered"));
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                "too many different sets of obligations to be numbered",
+            ));
         }
         Ok(value)
     }
@@ -124,7 +136,8 @@ impl<Q: Automata> Lane for Thread<'_, Q> {
                 let sets = self.operations.sets();
                 let members = sets.members(pending);
                 let local = self.ask.questions.locals(members.clone())?;
-                let flow: Vec<u32> = members.into_iter().filter(|q| local.binary_search(q).is_err()).collect();
+                let flow: Vec<u32> =
+                    members.into_iter().filter(|q| local.binary_search(q).is_err()).collect();
                 let parts = (sets.from_members(&flow), sets.from_members(&local));
                 self.split.insert(pending, parts);
                 parts
@@ -174,7 +187,8 @@ pub(super) struct Oracle<'a> {
     pub symmetry: Option<Symmetry<'a>>,
     /// The group of symmetries in use, to be told if something is none.
     pub group: Option<&'a Symmetries>,
-    /// If steps are left out: a formula state that tells a step whose label the formula does not name.
+    /// If steps are left out: a formula state that tells a step whose label the formula does not
+    /// name.
     reduced: bool,
     told: Option<FormulaState>,
 }
@@ -194,13 +208,19 @@ pub(super) struct Symmetry<'a> {
 }
 
 impl<'a> Symmetry<'a> {
-    pub fn new(of: &Symmetries, model: &'a dyn Model, labels: &dyn ActionLabels, automaton: &Automaton) -> Option<Self> {
+    pub fn new(
+        of: &Symmetries,
+        model: &'a dyn Model,
+        labels: &dyn ActionLabels,
+        automaton: &Automaton,
+    ) -> Option<Self> {
         let mut elements = Vec::new();
         for word in of.words() {
             let mut map: Vec<(OpId, OpId)> = Vec::new();
             for &candidate in word {
                 let next = labels.constructor_images(candidate)?;
-                let fresh: Vec<(OpId, OpId)> = next.iter().copied().filter(|n| map.iter().all(|m| m.0 != n.0)).collect();
+                let fresh: Vec<(OpId, OpId)> =
+                    next.iter().copied().filter(|n| map.iter().all(|m| m.0 != n.0)).collect();
                 map.iter_mut().for_each(|m| m.1 = image_of(next, m.1));
                 map.extend(fresh);
             }
@@ -212,7 +232,10 @@ impl<'a> Symmetry<'a> {
     }
     fn image(&mut self, automaton: &mut Automaton, element: u32, q: u32) -> Option<u32> {
         let map = &self.elements[element as usize].1;
-        *self.images.entry((element, q)).or_insert_with(|| automaton.image(FormulaState(q), map).map(|q| q.0))
+        *self
+            .images
+            .entry((element, q))
+            .or_insert_with(|| automaton.image(FormulaState(q), map).map(|q| q.0))
     }
     fn label(&mut self, element: u32, label: u32) -> Result<Option<LabelId>, Diagnostic> {
         if let Some(image) = self.labels.get(&(element, label)) {
@@ -232,11 +255,29 @@ impl<'a> Symmetry<'a> {
 
 impl<'a> Oracle<'a> {
     /// `reduced`: whether steps are left out.
-    pub fn new(automaton: &'a mut Automaton, labels: &'a dyn ActionLabels, shape: &'a Shape, sets: &'a Sets, reduced: bool) -> Self {
+    pub fn new(
+        automaton: &'a mut Automaton,
+        labels: &'a dyn ActionLabels,
+        shape: &'a Shape,
+        sets: &'a Sets,
+        reduced: bool,
+    ) -> Self {
         let closed = AHashMap::new();
-        Self { automaton, labels, shape, sets, closed, other: None, symmetry: None, group: None, reduced, told: None }
+        Self {
+            automaton,
+            labels,
+            shape,
+            sets,
+            closed,
+            other: None,
+            symmetry: None,
+            group: None,
+            reduced,
+            told: None,
+        }
     }
-    /// The obligations of some formula states with all that they demand at the same system state; none: decided.
+    /// The obligations of some formula states with all that they demand at the same system state;
+    /// none: decided.
     pub fn start(&mut self, roots: &[FormulaState]) -> Result<Option<Set>, Diagnostic> {
         let demand = self.automaton.intern_set(roots.to_vec());
         self.close(demand)
@@ -249,12 +290,18 @@ impl<'a> Oracle<'a> {
         for question in questions {
             // A thread that does not wait any more has met an error of its own.
             match question {
-                Question::Steps { states, label, reply } => drop(reply.send(self.steps(&states, label))),
+                Question::Steps { states, label, reply } => {
+                    drop(reply.send(self.steps(&states, label)))
+                }
                 Question::Alike { label, reply } => drop(reply.send(self.alike(label))),
-                Question::Images { states, element, reply } => drop(reply.send(self.images_of(&states, element))),
+                Question::Images { states, element, reply } => {
+                    drop(reply.send(self.images_of(&states, element)))
+                }
                 Question::States { reply } => drop(reply.send(self.automaton.export_states())),
                 Question::Locals { states, reply } => drop(reply.send(Ok(self.locals(states)))),
-                Question::Decide { states, labels, reply } => drop(reply.send(self.decide(&states, labels))),
+                Question::Decide { states, labels, reply } => {
+                    drop(reply.send(self.decide(&states, labels)))
+                }
             }
         }
     }
@@ -275,7 +322,9 @@ impl<'a> Oracle<'a> {
         states
     }
     fn locals(&self, mut states: Vec<u32>) -> Vec<u32> {
-        states.retain(|q| self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local));
+        states.retain(|q| {
+            self.shape.kinds.get(&self.automaton.node(FormulaState(*q))) == Some(&Kind::Local)
+        });
         states
     }
     fn decide(&mut self, states: &[u32], labels: Vec<LabelId>) -> Result<bool, Diagnostic> {
@@ -293,15 +342,24 @@ impl<'a> Oracle<'a> {
         for q in states.iter().map(|q| FormulaState(*q)) {
             if order::tells(self.automaton, q)? {
                 self.told = Some(q);
-                return Err(Diagnostic::new(Stage::Unsupported, "the formula tells steps that were left out"));
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    "the formula tells steps that were left out",
+                ));
             }
         }
         Ok(())
     }
     /// Whether one of these is decided against the formula where such steps leave.
-    fn decided(&mut self, states: &[u32], steps: &[(LabelId, StateId)]) -> Result<bool, Diagnostic> {
+    fn decided(
+        &mut self,
+        states: &[u32],
+        steps: &[(LabelId, StateId)],
+    ) -> Result<bool, Diagnostic> {
         for q in states {
-            if local_value(self.automaton, FormulaState(*q), steps, self.labels, &mut Vec::new())? != self.shape.universal {
+            if local_value(self.automaton, FormulaState(*q), steps, self.labels, &mut Vec::new())?
+                != self.shape.universal
+            {
                 return Ok(true);
             }
         }
@@ -310,18 +368,30 @@ impl<'a> Oracle<'a> {
     fn image(&mut self, element: u32, q: u32) -> Option<u32> {
         self.symmetry.as_mut()?.image(self.automaton, element, q)
     }
-    /// Of the symmetries those that take the obligations at the start to themselves, if there are any.
-    pub fn stabiliser<'s>(&mut self, symmetries: Option<&'s mut Symmetries>, task: Task<'a>, initial: Set) -> Option<&'s Symmetries> {
+    /// Of the symmetries those that take the obligations at the start to themselves, if there are
+    /// any.
+    pub fn stabiliser<'s>(
+        &mut self,
+        symmetries: Option<&'s mut Symmetries>,
+        task: Task<'a>,
+        initial: Set,
+    ) -> Option<&'s Symmetries> {
         let all = symmetries?;
         self.symmetry = Symmetry::new(all, task.model, task.labels, self.automaton);
         let count = self.symmetry.as_ref().map_or(0, |s| s.elements.len() as u32);
-        let keep: Vec<bool> = (0..count).map(|e| self.image_set(e, initial) == Some(initial)).collect();
+        let keep: Vec<bool> =
+            (0..count).map(|e| self.image_set(e, initial) == Some(initial)).collect();
         all.retain(|e| keep.get(e).copied().unwrap_or(false));
         Some(&*all).filter(|a| a.order() > 1)
     }
     /// The images of a set's members.
     fn image_set(&mut self, element: u32, set: Set) -> Option<Set> {
-        let mut members: Vec<u32> = self.sets.members(set).into_iter().map(|q| self.image(element, q)).collect::<Option<_>>()?;
+        let mut members: Vec<u32> = self
+            .sets
+            .members(set)
+            .into_iter()
+            .map(|q| self.image(element, q))
+            .collect::<Option<_>>()?;
         members.sort_unstable();
         Some(self.sets.from_members(&members))
     }
@@ -342,7 +412,9 @@ impl<'a> Oracle<'a> {
         let mut orbit = vec![(q.0, label.0)];
         let own = self.as_set(q, answer);
         for element in 0..elements {
-            let (Some(q2), Some(label2)) = (self.image(element, q.0), self.image_label(element, label)?) else {
+            let (Some(q2), Some(label2)) =
+                (self.image(element, q.0), self.image_label(element, label)?)
+            else {
                 return Err(self.refuse(element));
             };
             let expected = match own {
@@ -353,7 +425,9 @@ impl<'a> Oracle<'a> {
                 },
             };
             match self.step(FormulaState(q2), label2) {
-                Ok(found) if self.as_set(FormulaState(q2), found) == expected => orbit.push((q2, label2.0)),
+                Ok(found) if self.as_set(FormulaState(q2), found) == expected => {
+                    orbit.push((q2, label2.0))
+                }
                 Err(limit) if limit.stop.is_some() => return Err(limit),
                 // An image that cannot be evaluated need not be met without symmetries.
                 _ => return Err(self.refuse(element)),
@@ -372,14 +446,23 @@ impl<'a> Oracle<'a> {
             Answer::Decided => None,
         }
     }
-    fn confirm_decision(&mut self, states: &[u32], steps: &[(LabelId, StateId)], decided: bool) -> Result<(), Diagnostic> {
-        for element in 0..self.symmetry.as_ref().filter(|s| !s.proven).map_or(0, |s| s.elements.len() as u32) {
+    fn confirm_decision(
+        &mut self,
+        states: &[u32],
+        steps: &[(LabelId, StateId)],
+        decided: bool,
+    ) -> Result<(), Diagnostic> {
+        for element in
+            0..self.symmetry.as_ref().filter(|s| !s.proven).map_or(0, |s| s.elements.len() as u32)
+        {
             let images: Option<Vec<u32>> = states.iter().map(|q| self.image(element, *q)).collect();
             let mut image_steps = Vec::new();
             for (label, target) in steps {
                 image_steps.extend(self.image_label(element, *label)?.map(|l| (l, *target)));
             }
-            let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else { return Err(self.refuse(element)) };
+            let Some(images) = images.filter(|_| image_steps.len() == steps.len()) else {
+                return Err(self.refuse(element));
+            };
             match self.decided(&images, &image_steps) {
                 Ok(image) if image == decided => {}
                 Err(limit) if limit.stop.is_some() => return Err(limit),
@@ -401,7 +484,11 @@ impl<'a> Oracle<'a> {
         Ok(match set {
             None => Answer::Decided,
             // Most steps leave a formula state as it is.
-            Some(set) if demand != Demand::NOTHING && self.automaton.set(demand)[..] == [q] && self.sets.members(set) == [q.0] => {
+            Some(set)
+                if demand != Demand::NOTHING
+                    && self.automaton.set(demand)[..] == [q]
+                    && self.sets.members(set) == [q.0] =>
+            {
                 Answer::Same
             }
             Some(set) => Answer::States(set),
@@ -411,7 +498,11 @@ impl<'a> Oracle<'a> {
         if demand == Demand::Decided {
             return Ok(None);
         }
-        let Some((flow, local)) = close(self.automaton, self.shape, &self.automaton.set(demand).clone())? else { return Ok(None) };
+        let Some((flow, local)) =
+            close(self.automaton, self.shape, &self.automaton.set(demand).clone())?
+        else {
+            return Ok(None);
+        };
         let mut members: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
         members.sort_unstable();
         members.dedup();
@@ -442,10 +533,11 @@ pub struct Task<'a> {
     pub peers: Option<&'a dyn Peers>,
 }
 
-/// Where the searches of one formula are kept, each by its name. All searches of a run, and of those before it that left something here,
-/// number formula states alike.
+/// Where the searches of one formula are kept, each by its name. All searches of a run, and of
+/// those before it that left something here, number formula states alike.
 pub trait Shelf: Sync {
-    /// Formula states by number, as far as searches that are kept speak of them; see [`Saved::names`].
+    /// Formula states by number, as far as searches that are kept speak of them; see
+    /// [`Saved::names`].
     fn names(&self) -> Vec<Vec<String>>;
     /// Who keeps a search.
     fn keeper(&self, search: &str) -> Box<dyn Keeper + '_>;
@@ -461,15 +553,23 @@ pub struct Searched {
     pub priority: Priority,
     /// Whether steps were left out.
     pub order: Order,
-    /// Candidates for symmetries of the model that were not used, since they are none of it or of the formula.
+    /// Candidates for symmetries of the model that were not used, since they are none of it or of
+    /// the formula.
     pub dropped: Vec<Dropped>,
 }
 
-/// Searches from the initial state with the given obligations; no outcome if the sets are too many to be numbered.
+/// Searches from the initial state with the given obligations; no outcome if the sets are too many
+/// to be numbered.
 ///
-/// Confluent steps are taken at once, and steps left out, only for formulas whose verdict depends on weak traces and states without steps, and if no
-/// formula state met sees tau, or labels that the formula does not name.
-pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[FormulaState]) -> Result<Searched, Diagnostic> {
+/// Confluent steps are taken at once, and steps left out, only for formulas whose verdict depends
+/// on weak traces and states without steps, and if no formula state met sees tau, or labels that
+/// the formula does not name.
+pub fn search(
+    task: Task,
+    automaton: &mut Automaton,
+    shape: &Shape,
+    roots: &[FormulaState],
+) -> Result<Searched, Diagnostic> {
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
     if let Some(peers) = task.peers {
@@ -482,9 +582,12 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
             None => {
                 let mut seen = Seen::default();
                 let result = search_symmetric(task, automaton, shape, roots, None, &mut seen)?;
-                // Else a path may decide that is none of the full system, where steps of tau lie between its steps.
+                // Else a path may decide that is none of the full system, where steps of tau lie
+                // between its steps.
                 let priority = match &result.found {
-                    Some((Outcome::Verdict(_), _)) => priority::of_states(automaton, task.labels, &seen.met)?,
+                    Some((Outcome::Verdict(_), _)) => {
+                        priority::of_states(automaton, task.labels, &seen.met)?
+                    }
                     _ => Priority::Used,
                 };
                 if priority == Priority::Used {
@@ -498,11 +601,14 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
         Err(why) => why,
         Ok(aim) => {
             let mut seen = Seen::default();
-            let result = search_symmetric(all_steps, automaton, shape, roots, Some(&aim), &mut seen);
+            let result =
+                search_symmetric(all_steps, automaton, shape, roots, Some(&aim), &mut seen);
             let order = match (seen.told, &result) {
                 (Some(q), _) => order::of_state(automaton, q),
                 // What a step that was taken decides is decided.
-                (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. })) if *value == shape.universal => {
+                (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. }))
+                    if *value == shape.universal =>
+                {
                     order::of_states(automaton, shape, &seen.met)?.unwrap_or(seen.order)
                 }
                 _ => seen.order,
@@ -513,7 +619,11 @@ pub fn search(task: Task, automaton: &mut Automaton, shape: &Shape, roots: &[For
             order
         }
     };
-    Ok(Searched { priority, order, ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Seen::default())? })
+    Ok(Searched {
+        priority,
+        order,
+        ..search_symmetric(all_steps, automaton, shape, roots, None, &mut Seen::default())?
+    })
 }
 
 /// What a reduced search saw.
@@ -535,7 +645,9 @@ fn search_symmetric(
     aim: Option<&Aim>,
     seen: &mut Seen,
 ) -> Result<Searched, Diagnostic> {
-    let search = |symmetries: Option<&mut Symmetries>| search_with(task, automaton, shape, roots, symmetries, (aim, &mut *seen));
+    let search = |symmetries: Option<&mut Symmetries>| {
+        search_with(task, automaton, shape, roots, symmetries, (aim, &mut *seen))
+    };
     let (found, dropped) = with_those_that_hold(task.model, task.explore, search)?;
     Ok(Searched { found, priority: Priority::None, order: Order::None, dropped })
 }
@@ -551,12 +663,15 @@ fn search_with(
     let sets = Sets::default();
     let mut oracle = Oracle::new(&mut *automaton, task.labels, shape, &sets, aim.is_some());
     let start = oracle.start(roots)?;
-    let Some(initial) = start else { return Ok(Some((Outcome::Verdict(!shape.universal), Figures::default()))) };
+    let Some(initial) = start else {
+        return Ok(Some((Outcome::Verdict(!shape.universal), Figures::default())));
+    };
     if initial == EMPTY {
         return Ok(Some((Outcome::Verdict(shape.universal), Figures::default())));
     }
     let symmetries = oracle.stabiliser(symmetries, task, initial);
-    oracle.symmetry = symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
+    oracle.symmetry =
+        symmetries.and_then(|s| Symmetry::new(s, task.model, task.labels, oracle.automaton));
     oracle.group = symmetries;
     // Symmetries come first: the search says so.
     oracle.reduced &= symmetries.is_none();
@@ -565,9 +680,22 @@ fn search_with(
     let annotator = Obligations { sets: &sets, initial, locals, questions: questions.clone() };
     let (sets, at_once) = (&sets, task.explore.confluent.iter().any(|c| *c));
     let priority = if at_once { "p" } else { "" };
-    let kept = task.shelf.map(|shelf| (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order))));
+    let kept = task.shelf.map(|shelf| {
+        (shelf, format!("{}{priority}s{}", task.name, symmetries.map_or(1, Symmetries::order)))
+    });
     let Task { model, explore, budget, progress, .. } = task;
-    let search = OneSearch { model, explore, budget, progress, kept, sets, annotator, symmetries, aim, at_once };
+    let search = OneSearch {
+        model,
+        explore,
+        budget,
+        progress,
+        kept,
+        sets,
+        annotator,
+        symmetries,
+        aim,
+        at_once,
+    };
     let (run, told) = if task.explore.thread_count() == 1 && task.shelf.is_none() {
         let oracle = RefCell::new(oracle);
         let lane = Box::new(Thread::new(sets, &oracle, locals));
@@ -577,7 +705,8 @@ fn search_with(
         let run = std::thread::scope(|scope| {
             // Owns the questions' senders, so that the oracle's loop ends with the search.
             let search = scope.spawn(move || search.run(questions, None));
-            // A panic must not leave the searching threads waiting: dropping the receiver tells them.
+            // A panic must not leave the searching threads waiting: dropping the receiver tells
+            // them.
             let served = catch_unwind(AssertUnwindSafe(|| oracle.serve(asked)));
             let run = search.join().unwrap_or_else(|panic| Err(mu_explore::panicked(&panic)));
             served.map_err(|panic| mu_explore::panicked(&panic)).and(run)
@@ -613,13 +742,31 @@ struct OneSearch<'a> {
 }
 
 impl OneSearch<'_> {
-    /// Searches. `questions`: who answers when the pairs are counted. `lane`: what a search by this thread alone computes with.
-    fn run<'l>(self, questions: impl Automata, lane: Option<Box<dyn Lane + 'l>>) -> Result<(Found, Figures), Diagnostic> {
-        let Self { model, explore, budget, progress, kept, sets, annotator, symmetries, aim, at_once } = self;
+    /// Searches. `questions`: who answers when the pairs are counted. `lane`: what a search by this
+    /// thread alone computes with.
+    fn run<'l>(
+        self,
+        questions: impl Automata,
+        lane: Option<Box<dyn Lane + 'l>>,
+    ) -> Result<(Found, Figures), Diagnostic> {
+        let Self {
+            model,
+            explore,
+            budget,
+            progress,
+            kept,
+            sets,
+            annotator,
+            symmetries,
+            aim,
+            at_once,
+        } = self;
         let keeper = kept.as_ref().map(|(shelf, name)| shelf.keeper(name));
-        let restored = kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
+        let restored =
+            kept.as_ref().map(|(shelf, name)| shelf.restored(name)).transpose()?.flatten();
         let kept = Kept { keeper: keeper.as_deref(), restored, aim, lane };
-        let annotated = mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
+        let annotated =
+            mu_explore::annotate(model, explore, budget, progress, &annotator, symmetries, kept)?;
         let figures = count(&annotated, sets, Ask::new(questions))?;
         let mut known = AHashSet::new();
         if at_once || aim.is_some() {
@@ -664,11 +811,20 @@ fn conclude(
     if found.forward || task.runs_end {
         return Ok(Outcome::Verdict(shape.universal));
     }
-    Ok(match mu_explore::is_acyclic(task.model, task.explore, task.budget, task.progress, None, symmetries)? {
-        Cyclic::No(_) => Outcome::Verdict(shape.universal),
-        Cyclic::Yes(..) => Outcome::Cycle,
-        Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
-    })
+    Ok(
+        match mu_explore::is_acyclic(
+            task.model,
+            task.explore,
+            task.budget,
+            task.progress,
+            None,
+            symmetries,
+        )? {
+            Cyclic::No(_) => Outcome::Verdict(shape.universal),
+            Cyclic::Yes(..) => Outcome::Cycle,
+            Cyclic::Unknown(outcome) => Outcome::Stopped(outcome.stop),
+        },
+    )
 }
 
 /// What a search found.
@@ -682,9 +838,14 @@ struct Found {
     symmetries: usize,
 }
 
-/// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit have equally many obligations: those of
-/// the representative, closed under the elements that fix it. So an orbit of `n` states has `n * |closure|` pairs.
-fn count(annotated: &mu_explore::Annotated, sets: &Sets, mut ask: Ask<impl Automata>) -> Result<Figures, Diagnostic> {
+/// Numbers of states and of pairs (state, obligation) in the full system. All states of an orbit
+/// have equally many obligations: those of the representative, closed under the elements that fix
+/// it. So an orbit of `n` states has `n * |closure|` pairs.
+fn count(
+    annotated: &mu_explore::Annotated,
+    sets: &Sets,
+    mut ask: Ask<impl Automata>,
+) -> Result<Figures, Diagnostic> {
     let outcome = annotated.outcome();
     let mut figures = Figures { states: 0, steps: outcome.transitions, ..Figures::default() };
     let mut sizes = Vec::new();

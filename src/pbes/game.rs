@@ -1,8 +1,10 @@
-//! The whole parity game of model and formula, for files and other solvers: nothing is decided on the way.
+//! The whole parity game of model and formula, for files and other solvers: nothing is decided on
+//! the way.
 //!
-//! Input: model, its labels' multi-actions, typed formula. Output: a [`Game`] in which Even wins from the initial vertex iff the formula
-//! holds. A vertex is a pair (system state, formula state), named `state,formula state`; universal ones belong to Odd. Vertices 0 and 1 are
-//! `true` and `false`, vertex 2 is the whole formula at the initial state. Every vertex has a move.
+//! Input: model, its labels' multi-actions, typed formula. Output: a [`Game`] in which Even wins
+//! from the initial vertex iff the formula holds. A vertex is a pair (system state, formula state),
+//! named `state,formula state`; universal ones belong to Odd. Vertices 0 and 1 are `true` and
+//! `false`, vertex 2 is the whole formula at the initial state. Every vertex has a move.
 //!
 //! Cost: memory of all reachable pairs and their moves; an infinite model needs a limit.
 
@@ -47,7 +49,8 @@ pub fn game(
             game.push(Player::Even, 0, [if value { TRUE } else { FALSE }]);
         }
         Start::States(all, roots) => {
-            let roots: Vec<VertexId> = roots.iter().map(|q| vertex(&mut configurations, source.initial(), *q)).collect();
+            let roots: Vec<VertexId> =
+                roots.iter().map(|q| vertex(&mut configurations, source.initial(), *q)).collect();
             push(&mut game, all, 0, roots);
         }
     }
@@ -56,7 +59,9 @@ pub fn game(
     while next < configurations.len() {
         if next.is_multiple_of(1024) {
             let stop = budget.check(source.state_count() as u64);
-            if let Err(stop) = stop.and_then(|()| if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }) {
+            if let Err(stop) = stop.and_then(|()| {
+                if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }
+            }) {
                 return Ok(Err(stop));
             }
         }
@@ -64,13 +69,16 @@ pub fn game(
         next += 1;
         let all = automaton.universal(q);
         let mut moves = Vec::new();
-        let mut demand = |automaton: &Automaton, demand: Demand, at: StateId, moves: &mut Vec<VertexId>| {
-            if demand == Demand::Decided {
-                moves.push(if all { FALSE } else { TRUE });
-            } else {
-                moves.extend(automaton.set(demand).iter().map(|q| vertex(&mut configurations, at, *q)));
-            }
-        };
+        let mut demand =
+            |automaton: &Automaton, demand: Demand, at: StateId, moves: &mut Vec<VertexId>| {
+                if demand == Demand::Decided {
+                    moves.push(if all { FALSE } else { TRUE });
+                } else {
+                    moves.extend(
+                        automaton.set(demand).iter().map(|q| vertex(&mut configurations, at, *q)),
+                    );
+                }
+            };
         let here = automaton.here(q)?;
         demand(&automaton, here, s, &mut moves);
         source.successors(s, &mut transitions)?;

@@ -1,10 +1,12 @@
-//! The general route: the parity game of model and formula, instantiated from the initial configuration and solved on the way.
+//! The general route: the parity game of model and formula, instantiated from the initial
+//! configuration and solved on the way.
 //!
-//! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first; one without an open predecessor is
-//! skipped. Infinite models are fine if the undecided part of the game is finite.
+//! A vertex is a configuration (system state, formula state). Vertices are expanded breadth-first;
+//! one without an open predecessor is skipped. Infinite models are fine if the undecided part of
+//! the game is finite.
 //!
-//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial state. A large game may be
-//! suspended and resumed, see [`super::quotient`].
+//! Cost: memory for each vertex and edge. Invariant: vertex 0 is the whole formula at the initial
+//! state. A large game may be suspended and resumed, see [`super::quotient`].
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, Demand, FormulaState};
@@ -53,7 +55,11 @@ impl Instantiation {
     /// The start only: a conjunction (or disjunction) of formula states at the initial state.
     pub fn new(source: &Source, automaton: &Automaton, start: (bool, &[FormulaState])) -> Self {
         let mut game = Self {
-            g: Instance { arena: Arena::default(), configurations: Vec::new(), deciding: AHashMap::new() },
+            g: Instance {
+                arena: Arena::default(),
+                configurations: Vec::new(),
+                deciding: AHashMap::new(),
+            },
             vertices: AHashMap::new(),
             queue: VecDeque::new(),
             queued: Vec::new(),
@@ -63,7 +69,11 @@ impl Instantiation {
         let initial = source.initial();
         let root = game.g.arena.add(start.0, 0);
         game.g.configurations.push((initial, None));
-        let edges: Vec<Edge> = start.1.iter().map(|q| Edge { to: game.vertex(automaton, initial, *q), label: None }).collect();
+        let edges: Vec<Edge> = start
+            .1
+            .iter()
+            .map(|q| Edge { to: game.vertex(automaton, initial, *q), label: None })
+            .collect();
         game.g.arena.expand(root, &edges);
         game.enqueue(&edges);
         game
@@ -86,7 +96,8 @@ impl Instantiation {
         })
     }
 
-    /// Goes on until the start is decided, a limit comes, or the game has `most` vertices: then nothing is said yet.
+    /// Goes on until the start is decided, a limit comes, or the game has `most` vertices: then
+    /// nothing is said yet.
     pub fn run(
         &mut self,
         source: &mut Source,
@@ -104,9 +115,13 @@ impl Instantiation {
             self.queued[v as usize] = false;
             self.polls += 1;
             if self.polls.is_multiple_of(1024) {
-                let stop = budget
-                    .check(source.state_count() as u64)
-                    .and_then(|()| if self.polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
+                let stop = budget.check(source.state_count() as u64).and_then(|()| {
+                    if self.polls.is_multiple_of(64 * 1024) {
+                        budget.check_memory()
+                    } else {
+                        Ok(())
+                    }
+                });
                 if let Err(stop) = stop {
                     return Ok(Some(Outcome::Stopped(stop)));
                 }
@@ -132,14 +147,18 @@ impl Instantiation {
             }
         }
         if self.g.arena.truth(ROOT) == Truth::Open {
-            // Vertices that were skipped because nobody wanted them stay unexpanded but unreachable through open vertices.
+            // Vertices that were skipped because nobody wanted them stay unexpanded but unreachable
+            // through open vertices.
             if let Err(stop) = self.g.arena.solve(ROOT, false, solver, budget) {
                 return Ok(Some(Outcome::Stopped(stop)));
             }
         }
         match self.g.arena.truth(ROOT) {
             Truth::Known(value) => Ok(Some(Outcome::Verdict(value))),
-            Truth::Open => Err(Diagnostic::new(mu_base::Stage::Internal, "the game has no winner at its start")),
+            Truth::Open => Err(Diagnostic::new(
+                mu_base::Stage::Internal,
+                "the game has no winner at its start",
+            )),
         }
     }
 
@@ -197,13 +216,15 @@ impl Instantiation {
         Ok(decided)
     }
 
-    /// Queues the targets that are open and not expanded: new ones, and ones that were skipped while nobody wanted them.
+    /// Queues the targets that are open and not expanded: new ones, and ones that were skipped
+    /// while nobody wanted them.
     fn enqueue(&mut self, edges: &[Edge]) {
         let arena = &self.g.arena;
         self.queued.resize(arena.len(), false);
         for edge in edges {
             let v = edge.to as usize;
-            if !self.queued[v] && arena.truth(edge.to) == Truth::Open && !arena.is_expanded(edge.to) {
+            if !self.queued[v] && arena.truth(edge.to) == Truth::Open && !arena.is_expanded(edge.to)
+            {
                 self.queued[v] = true;
                 self.queue.push_back(edge.to);
             }

@@ -1,10 +1,15 @@
-//! A model whose steps are the moves of a game (see [`mu_game::moves`]) -> as much of the game as decides its start.
+//! A model whose steps are the moves of a game (see [`mu_game::moves`]) -> as much of the game as
+//! decides its start.
 //!
-//! States are expanded breadth first, so that a system of infinitely many instances is decided if a finite part of it decides: values spread backwards at once, and
-//! whenever the game has doubled the open part is solved with what is not expanded given to either player ([`super::arena`]). A state that no open one leads to is not expanded.
-//! What comes out is a finite game for any solver: where it was not expanded, the player who won the start has lost. So its solution and the check of its strategies prove the answer.
+//! States are expanded breadth first, so that a system of infinitely many instances is decided if a
+//! finite part of it decides: values spread backwards at once, and whenever the game has doubled
+//! the open part is solved with what is not expanded given to either player ([`super::arena`]). A
+//! state that no open one leads to is not expanded. What comes out is a finite game for any solver:
+//! where it was not expanded, the player who won the start has lost. So its solution and the check
+//! of its strategies prove the answer.
 //!
-//! Cost: memory for each state and move; solving at each doubling costs as much as solving the last of them twice.
+//! Cost: memory for each state and move; solving at each doubling costs as much as solving the last
+//! of them twice.
 
 use super::arena::{Arena, Edge, Truth};
 use super::source::Source;
@@ -56,7 +61,8 @@ struct Play<'m> {
 /// Another way to decide the start, that may find none.
 pub type Otherwise<'a> = &'a dyn Fn() -> Result<Option<Decided>, Stop>;
 
-/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its start means. The other way is tried once, if the game is large.
+/// Decides the start; `prefix` and `least` are those of the system of equations, `name` is what its
+/// start means. The other way is tried once, if the game is large.
 ///
 /// # Errors
 /// Those of the model; a limit that was met before.
@@ -91,7 +97,9 @@ pub fn decide(
     if let Some(decided) = play.run(solver, otherwise, budget)? {
         return Ok(decided);
     }
-    let Truth::Known(value) = play.arena.truth(ROOT) else { return Err(Diagnostic::internal("the game has no winner at its start")) };
+    let Truth::Known(value) = play.arena.truth(ROOT) else {
+        return Err(Diagnostic::internal("the game has no winner at its start"));
+    };
     Ok(play.finished(value, name))
 }
 
@@ -112,7 +120,12 @@ impl Play<'_> {
     }
 
     /// Plays until the start is decided; what the other way gave, if that was first.
-    fn run(&mut self, solver: &dyn Solver, otherwise: Otherwise<'_>, budget: &Budget) -> Result<Option<Decided>, Diagnostic> {
+    fn run(
+        &mut self,
+        solver: &dyn Solver,
+        otherwise: Otherwise<'_>,
+        budget: &Budget,
+    ) -> Result<Option<Decided>, Diagnostic> {
         let (mut next_solving, mut polls, mut tried) = (FIRST_SOLVING, 0u64, false);
         while self.arena.truth(ROOT) == Truth::Open
             && let Some(v) = self.queue.pop_front()
@@ -122,7 +135,10 @@ impl Play<'_> {
             if polls.is_multiple_of(256) {
                 self.polled(polls, budget).map_err(Diagnostic::stopped)?;
             }
-            if self.arena.truth(v) != Truth::Open || self.arena.is_expanded(v) || (v != ROOT && !self.arena.is_wanted(v)) {
+            if self.arena.truth(v) != Truth::Open
+                || self.arena.is_expanded(v)
+                || (v != ROOT && !self.arena.is_wanted(v))
+            {
                 continue;
             }
             self.expand(v)?;
@@ -130,10 +146,15 @@ impl Play<'_> {
                 next_solving = self.arena.len() * 2;
                 for frontier in [false, true] {
                     if self.arena.truth(ROOT) == Truth::Open {
-                        self.arena.solve(ROOT, frontier, solver, budget).map_err(Diagnostic::stopped)?;
+                        self.arena
+                            .solve(ROOT, frontier, solver, budget)
+                            .map_err(Diagnostic::stopped)?;
                     }
                 }
-                if self.arena.truth(ROOT) == Truth::Open && self.arena.len() >= LARGE && !std::mem::replace(&mut tried, true) {
+                if self.arena.truth(ROOT) == Truth::Open
+                    && self.arena.len() >= LARGE
+                    && !std::mem::replace(&mut tried, true)
+                {
                     let decided = otherwise().map_err(Diagnostic::stopped)?;
                     if decided.is_some() {
                         return Ok(decided);
@@ -176,7 +197,9 @@ impl Play<'_> {
         self.arena.expand(v, &edges);
         // One that nobody wanted before may be wanted now.
         for to in targets {
-            if self.arena.truth(to) == Truth::Open && !self.arena.is_expanded(to) && !std::mem::replace(&mut self.queued[to as usize], true)
+            if self.arena.truth(to) == Truth::Open
+                && !self.arena.is_expanded(to)
+                && !std::mem::replace(&mut self.queued[to as usize], true)
             {
                 self.queue.push_back(to);
             }
@@ -192,7 +215,8 @@ impl Play<'_> {
             return Ok(known);
         }
         let text = self.model.label_text(label);
-        let found = Move::of(&text, self.prefix, self.priority_of.len()).ok_or_else(|| no_move(&text))?;
+        let found =
+            Move::of(&text, self.prefix, self.priority_of.len()).ok_or_else(|| no_move(&text))?;
         self.moves[label.index()] = Some(found);
         Ok(found)
     }

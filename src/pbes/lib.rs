@@ -1,4 +1,5 @@
-//! From (formula, transition system) to a verdict: the formula as an automaton over labels, its product with a model, the parity game.
+//! From (formula, transition system) to a verdict: the formula as an automaton over labels, its
+//! product with a model, the parity game.
 #![warn(missing_docs)]
 
 mod among;

@@ -1,9 +1,12 @@
-//! Which constants a formula mentions, itself or through the equations of the operations that it uses.
+//! Which constants a formula mentions, itself or through the equations of the operations that it
+//! uses.
 //!
-//! In: a typed formula. Out: the constructors that occur ([`mentions`]); none at all if something tells values apart by their order. A
-//! permutation of other constants takes what a formula state becomes along a label to what its image becomes along the label's image: the
-//! data language has no other way to tell constants of a sort apart (parametricity; cf. Ip, Dill, "Better Verification Through Symmetry",
-//! 1996, for scalar sets). Cost: linear in the formula and the equations that it reaches.
+//! In: a typed formula. Out: the constructors that occur ([`mentions`]); none at all if something
+//! tells values apart by their order. A permutation of other constants takes what a formula state
+//! becomes along a label to what its image becomes along the label's image: the data language has
+//! no other way to tell constants of a sort apart (parametricity; cf. Ip, Dill, "Better
+//! Verification Through Symmetry", 1996, for scalar sets). Cost: linear in the formula and the
+//! equations that it reaches.
 
 use ahash::AHashSet;
 use mu_base::ids::OpId;
@@ -12,9 +15,15 @@ use mu_data::signature::{Builtin, OpKind, Signature};
 use mu_data::sort::SortKind;
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 
-/// The constructors that a formula speaks of; none if it uses an order on sorts that have no order of their own.
+/// The constructors that a formula speaks of; none if it uses an order on sorts that have no order
+/// of their own.
 pub fn mentions(formula: &TypedFormula) -> Option<AHashSet<OpId>> {
-    let mut reached = Reached { signature: &formula.data.signature, ops: AHashSet::new(), new: Vec::new(), ordered: false };
+    let mut reached = Reached {
+        signature: &formula.data.signature,
+        ops: AHashSet::new(),
+        new: Vec::new(),
+        ordered: false,
+    };
     reached.state(&formula.formula);
     while let Some(op) = reached.new.pop() {
         for equation in formula.data.equations.iter().filter(|e| e.lhs.head() == Some(op)) {
@@ -63,7 +72,12 @@ impl Reached<'_> {
                 matches!(self.signature.sorts.kind(s), Bool | Pos | Nat | Int | Real)
             });
             self.ordered |= match builtin {
-                Builtin::Less | Builtin::LessEqual | Builtin::Greater | Builtin::GreaterEqual | Builtin::Max | Builtin::Min => !plain,
+                Builtin::Less
+                | Builtin::LessEqual
+                | Builtin::Greater
+                | Builtin::GreaterEqual
+                | Builtin::Max
+                | Builtin::Min => !plain,
                 Builtin::Pick => true,
                 _ => false,
             };

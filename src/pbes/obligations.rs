@@ -1,13 +1,17 @@
-//! Sets of formula states, shared by all threads: hash-consed binary trees over the numbers of the states.
+//! Sets of formula states, shared by all threads: hash-consed binary trees over the numbers of the
+//! states.
 //!
-//! A set is one number; equal sets have equal numbers. A leaf holds the membership of 56 consecutive formula states in its bits; an inner
-//! node halves the range. The right half of a node is never empty, so a set is a subtree of the left spine of any larger range, and the
-//! tree is as high as its greatest member needs. Formula states are numbered as they are met, so those that one event creates for many
-//! instances of a quantifier are neighbours, and sets that differ in a few instances share nearly all of their nodes (cf. Okasaki, Gill:
-//! "Fast Mergeable Integer Maps", 1998; Bryant, 1986, for sharing and caching).
+//! A set is one number; equal sets have equal numbers. A leaf holds the membership of 56
+//! consecutive formula states in its bits; an inner node halves the range. The right half of a node
+//! is never empty, so a set is a subtree of the left spine of any larger range, and the tree is as
+//! high as its greatest member needs. Formula states are numbered as they are met, so those that
+//! one event creates for many instances of a quantifier are neighbours, and sets that differ in a
+//! few instances share nearly all of their nodes (cf. Okasaki, Gill: "Fast Mergeable Integer Maps",
+//! 1998; Bryant, 1986, for sharing and caching).
 //!
-//! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each pair once as long as the cache holds it.
-//! Invariant: nodes are never changed or removed; at most 2^28 of them, after which [`Sets::is_full`] says so and results are void.
+//! Cost: 12 to 16 bytes a node; an operation visits the nodes in which its operands differ, each
+//! pair once as long as the cache holds it. Invariant: nodes are never changed or removed; at most
+//! 2^28 of them, after which [`Sets::is_full`] says so and results are void.
 
 use ahash::AHashSet;
 use mu_base::ids::Maybe;
@@ -55,18 +59,27 @@ impl Sets {
     pub fn records(&self) -> Vec<u64> {
         (0..self.nodes.len() as u32).map(|n| self.nodes.get(n)).collect()
     }
-    /// Numbers nodes as they were when these were taken; false if that is not possible: there are others, or these are none of sets over
-    /// so many formula states.
+    /// Numbers nodes as they were when these were taken; false if that is not possible: there are
+    /// others, or these are none of sets over so many formula states.
     pub fn load(&self, records: &[u64], states: u32) -> bool {
         let sensible = |(n, record): (usize, u64)| match height(record) {
             0 => record != 0 || n == 0,
             h => {
                 let (left, right) = halves(record);
-                let of = |child: Set| records.get(child as usize).filter(|_| (child as usize) < n).map(|r| height(*r));
-                h < 32 && right != EMPTY && of(left).is_some_and(|l| l < h) && of(right).is_some_and(|r| r < h)
+                let of = |child: Set| {
+                    records.get(child as usize).filter(|_| (child as usize) < n).map(|r| height(*r))
+                };
+                h < 32
+                    && right != EMPTY
+                    && of(left).is_some_and(|l| l < h)
+                    && of(right).is_some_and(|r| r < h)
             }
         };
-        records.iter().enumerate().all(|(n, r)| sensible((n, *r)) && self.nodes.intern(*r) as usize == n) && self.members_are_below(states)
+        records
+            .iter()
+            .enumerate()
+            .all(|(n, r)| sensible((n, *r)) && self.nodes.intern(*r) as usize == n)
+            && self.members_are_below(states)
     }
     /// Whether each node, wherever it stands in its parents, holds formula states below a number.
     fn members_are_below(&self, states: u32) -> bool {
@@ -93,7 +106,11 @@ impl Sets {
         if mask == 0 { EMPTY } else { self.intern(mask) }
     }
     pub(super) fn node(&self, height: u32, left: Set, right: Set) -> Set {
-        if right == EMPTY { left } else { self.intern(u64::from(height) << 56 | u64::from(left) << ID_BITS | u64::from(right)) }
+        if right == EMPTY {
+            left
+        } else {
+            self.intern(u64::from(height) << 56 | u64::from(left) << ID_BITS | u64::from(right))
+        }
     }
     pub(super) fn record(&self, set: Set) -> u64 {
         self.nodes.get(set)
@@ -218,7 +235,8 @@ impl<V: Copy + Default> Forgetful<V> {
         Self { keys: vec![None; n], values: vec![V::default(); n], misses: 0 }
     }
     fn at(&self, key: Key) -> usize {
-        let h = (key.0.get() ^ key.1.rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let h = (key.0.get() ^ key.1.rotate_left(32).wrapping_mul(0xD6E8_FEB8_6659_FD93))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((h ^ (h >> 29)) as usize >> 3) & (self.keys.len() - 1)
     }
     #[inline]
@@ -263,7 +281,12 @@ pub trait Steps {
     /// Why there is no answer.
     type Error;
     /// Answers for some formula states and one label, in their order.
-    fn answers(&mut self, states: &[u32], label: u32, out: &mut Vec<Answer>) -> Result<(), Self::Error>;
+    fn answers(
+        &mut self,
+        states: &[u32],
+        label: u32,
+        out: &mut Vec<Answer>,
+    ) -> Result<(), Self::Error>;
 }
 
 /// What a permutation makes of formula states; asked for several at once.
@@ -287,7 +310,13 @@ pub struct Operations<'s> {
 impl<'s> Operations<'s> {
     /// With empty caches.
     pub fn new(sets: &'s Sets) -> Self {
-        Self { sets, joins: Forgetful::new(), steps: Forgetful::new(), whole: Forgetful::new(), images: Forgetful::new() }
+        Self {
+            sets,
+            joins: Forgetful::new(),
+            steps: Forgetful::new(),
+            whole: Forgetful::new(),
+            images: Forgetful::new(),
+        }
     }
     /// The sets.
     pub fn sets(&self) -> &'s Sets {
@@ -310,7 +339,9 @@ impl<'s> Operations<'s> {
         let result = if h == 0 {
             (self.sets.leaf((a | b) & MASK), self.sets.leaf(b & !a & MASK))
         } else {
-            let part = |set: Set, record: u64| if height(record) < h { (set, EMPTY) } else { halves(record) };
+            let part = |set: Set, record: u64| {
+                if height(record) < h { (set, EMPTY) } else { halves(record) }
+            };
             let ((al, ar), (bl, br)) = (part(old, a), part(new, b));
             let left = self.join(al, bl);
             let right = self.join(ar, br);
@@ -320,7 +351,12 @@ impl<'s> Operations<'s> {
         result
     }
     /// What a set becomes along a step of a label; none if a member is decided.
-    pub fn step<S: Steps>(&mut self, set: Set, label: u32, by: &mut S) -> Result<Option<Set>, S::Error> {
+    pub fn step<S: Steps>(
+        &mut self,
+        set: Set,
+        label: u32,
+        by: &mut S,
+    ) -> Result<Option<Set>, S::Error> {
         if set == EMPTY {
             return Ok(Some(EMPTY));
         }
@@ -333,10 +369,21 @@ impl<'s> Operations<'s> {
         Ok(result)
     }
     /// The images of a set's members.
-    pub fn image<I: Images>(&mut self, set: Set, permutation: u32, by: &mut I) -> Result<Set, I::Error> {
+    pub fn image<I: Images>(
+        &mut self,
+        set: Set,
+        permutation: u32,
+        by: &mut I,
+    ) -> Result<Set, I::Error> {
         self.image_part(set, 0, permutation, by)
     }
-    fn image_part<I: Images>(&mut self, set: Set, base: u32, permutation: u32, by: &mut I) -> Result<Set, I::Error> {
+    fn image_part<I: Images>(
+        &mut self,
+        set: Set,
+        base: u32,
+        permutation: u32,
+        by: &mut I,
+    ) -> Result<Set, I::Error> {
         if set == EMPTY {
             return Ok(EMPTY);
         }
@@ -363,8 +410,15 @@ impl<'s> Operations<'s> {
         self.images.put(key, image);
         Ok(image)
     }
-    /// Of a subtree: the members that stay as they are, relative to its base, and what the others become.
-    fn part<S: Steps>(&mut self, set: Set, base: u32, label: u32, by: &mut S) -> Result<Option<(Set, Set)>, S::Error> {
+    /// Of a subtree: the members that stay as they are, relative to its base, and what the others
+    /// become.
+    fn part<S: Steps>(
+        &mut self,
+        set: Set,
+        base: u32,
+        label: u32,
+        by: &mut S,
+    ) -> Result<Option<(Set, Set)>, S::Error> {
         if set == EMPTY {
             return Ok(Some((EMPTY, EMPTY)));
         }
@@ -394,12 +448,17 @@ impl<'s> Operations<'s> {
                 let left = self.part(left, base, label, by)?;
                 let right = self.part(right, base + (1 << (h - 1)), label, by)?;
                 match (left, right) {
-                    (Some(l), Some(r)) => Some((self.sets.node(h, l.0, r.0), self.join(l.1, r.1).0)),
+                    (Some(l), Some(r)) => {
+                        Some((self.sets.node(h, l.0, r.0), self.join(l.1, r.1).0))
+                    }
                     _ => None,
                 }
             }
         };
-        self.steps.put(key, result.map_or((Maybe::NONE, EMPTY), |(kept, moved)| (Maybe::some(kept), moved)));
+        self.steps.put(
+            key,
+            result.map_or((Maybe::NONE, EMPTY), |(kept, moved)| (Maybe::some(kept), moved)),
+        );
         Ok(result)
     }
 }
@@ -420,7 +479,9 @@ mod tests {
             let mut random = Random::new(self.seed ^ u64::from(state) << 20 ^ u64::from(label));
             match random.below(100) {
                 n if n < 60 => Some(vec![state]),
-                n if n < 100 - rare => Some((0..random.below(4)).map(|_| random.below(9_000) as u32).collect()),
+                n if n < 100 - rare => {
+                    Some((0..random.below(4)).map(|_| random.below(9_000) as u32).collect())
+                }
                 _ => None,
             }
         }
@@ -465,7 +526,8 @@ mod tests {
             let mut twins: Vec<(Set, BTreeSet<u32>)> = vec![(EMPTY, BTreeSet::new())];
             for _ in 0..200 {
                 let range = [1, 56, 57, 112, 1000, 10_000][random.below(6)];
-                let members: BTreeSet<u32> = (0..random.below(40)).map(|_| random.below(range) as u32).collect();
+                let members: BTreeSet<u32> =
+                    (0..random.below(40)).map(|_| random.below(range) as u32).collect();
                 let list: Vec<u32> = members.iter().copied().collect();
                 let set = sets.from_members(&list);
                 assert_eq!(sets.members(set), list, "seed {seed}");
@@ -473,8 +535,16 @@ mod tests {
                 let (both, fresh) = operations.join(other, set);
                 let union: Vec<u32> = twin.union(&members).copied().collect();
                 assert_eq!(sets.members(both), union, "seed {seed}");
-                assert_eq!(both, sets.from_members(&union), "equal sets, equal numbers; seed {seed}");
-                assert_eq!(sets.members(fresh), members.difference(&twin).copied().collect::<Vec<_>>(), "seed {seed}");
+                assert_eq!(
+                    both,
+                    sets.from_members(&union),
+                    "equal sets, equal numbers; seed {seed}"
+                );
+                assert_eq!(
+                    sets.members(fresh),
+                    members.difference(&twin).copied().collect::<Vec<_>>(),
+                    "seed {seed}"
+                );
                 assert_eq!(sets.size(both, &mut Vec::new()), union.len() as u64);
                 let label = random.below(3) as u32;
                 let expected: Option<BTreeSet<u32>> = union
@@ -483,11 +553,19 @@ mod tests {
                     .collect::<Option<Vec<_>>>()
                     .map(|l| l.into_iter().flatten().collect());
                 let found = operations.step(both, label, &mut by).unwrap();
-                assert_eq!(found.map(|s| sets.members(s)), expected.map(|s| s.into_iter().collect()), "seed {seed}");
+                assert_eq!(
+                    found.map(|s| sets.members(s)),
+                    expected.map(|s| s.into_iter().collect()),
+                    "seed {seed}"
+                );
                 let turn = random.below(4) as u32;
                 let turned: BTreeSet<u32> = union.iter().map(|q| (q + 7 * turn) % 10_000).collect();
                 let image = operations.image(both, turn, &mut by).unwrap();
-                assert_eq!(sets.members(image), turned.into_iter().collect::<Vec<_>>(), "seed {seed}");
+                assert_eq!(
+                    sets.members(image),
+                    turned.into_iter().collect::<Vec<_>>(),
+                    "seed {seed}"
+                );
                 twins.push((both, union.into_iter().collect()));
             }
         }

@@ -1,11 +1,16 @@
-//! What a search for a formula keeps while it leaves out steps (`mu_explore`'s partial-order reduction), and whether the formula lets it.
+//! What a search for a formula keeps while it leaves out steps (`mu_explore`'s partial-order
+//! reduction), and whether the formula lets it.
 //!
-//! In: shape and automaton of a formula, the groups of a model. Out: an [`Aim`]; after the search, an [`Order`]. A group is visible if some multi-action of
-//! the formula has the action names of its labels. A reduced search keeps each sequence of visible labels, and each state without steps with the
-//! sequences before it. So it keeps the verdict of a conjunctive formula (dually a disjunctive one) without least fixed points, of which steps with other
-//! labels leave each state that is met as it is, and which asks of the labels that leave a state only whether there are any, as `[true*]<true>true` does.
-//! That formula states stay as they are is asked of the automaton, when a step comes up and for all states at the end; a verdict that a step decides needs
-//! none of this, since steps of a reduced search are steps of the model. Cost: one question for each formula state that is met.
+//! In: shape and automaton of a formula, the groups of a model. Out: an [`Aim`]; after the search,
+//! an [`Order`]. A group is visible if some multi-action of the formula has the action names of its
+//! labels. A reduced search keeps each sequence of visible labels, and each state without steps
+//! with the sequences before it. So it keeps the verdict of a conjunctive formula (dually a
+//! disjunctive one) without least fixed points, of which steps with other labels leave each state
+//! that is met as it is, and which asks of the labels that leave a state only whether there are
+//! any, as `[true*]<true>true` does. That formula states stay as they are is asked of the
+//! automaton, when a step comes up and for all states at the end; a verdict that a step decides
+//! needs none of this, since steps of a reduced search are steps of the model. Cost: one question
+//! for each formula state that is met.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::flow::Task;
@@ -64,14 +69,22 @@ pub(super) fn aim(task: Task, automaton: &Automaton, shape: &Shape) -> Result<Ai
     if task.shelf.is_some() {
         return Err(Order::Unused(Unreduced::Kept));
     }
-    let locals: Vec<NodeId> = shape.kinds.iter().filter(|(_, kind)| **kind == Kind::Local).map(|(node, _)| *node).collect();
+    let locals: Vec<NodeId> = shape
+        .kinds
+        .iter()
+        .filter(|(_, kind)| **kind == Kind::Local)
+        .map(|(node, _)| *node)
+        .collect();
     if let Some(Priority::Forbidden(ban, place)) = forbidden(automaton, shape)
         && (ban != Ban::Next || !locals.iter().all(|n| asks_for_any(automaton, *n)))
     {
         return Err(Order::Forbidden(ban, place));
     }
     let groups = task.model.groups();
-    let visible = groups.iter().map(|g| g.actions.as_ref().is_none_or(|names| automaton.has_names(names))).collect();
+    let visible = groups
+        .iter()
+        .map(|g| g.actions.as_ref().is_none_or(|names| automaton.has_names(names)))
+        .collect();
     Ok(Aim { visible, ends: !locals.is_empty() })
 }
 
@@ -104,7 +117,11 @@ pub(super) fn of_state(automaton: &Automaton, q: FormulaState) -> Order {
 }
 
 /// The same of the first such state, if there is one.
-pub(super) fn of_states(automaton: &mut Automaton, shape: &Shape, met: &[u32]) -> Result<Option<Order>, Diagnostic> {
+pub(super) fn of_states(
+    automaton: &mut Automaton,
+    shape: &Shape,
+    met: &[u32],
+) -> Result<Option<Order>, Diagnostic> {
     for q in met.iter().map(|q| FormulaState(*q)) {
         if shape.kinds.get(&automaton.node(q)) != Some(&Kind::Local) && tells(automaton, q)? {
             return Ok(Some(of_state(automaton, q)));

@@ -1,7 +1,9 @@
-//! The plan of a check: what the formula asks of the initial state, divided into tasks with a route each.
+//! The plan of a check: what the formula asks of the initial state, divided into tasks with a route
+//! each.
 //!
-//! The operands of the outermost conjunction or disjunction that fit the product search ([`super::product`]) go there together; one that fits the dual search
-//! goes there alone; the others make one parity game. Cost: linear in the operands.
+//! The operands of the outermost conjunction or disjunction that fit the product search
+//! ([`super::product`]) go there together; one that fits the dual search goes there alone; the
+//! others make one parity game. Cost: linear in the operands.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::product::shape;
@@ -47,7 +49,8 @@ pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, 
     let mut fitting: AHashMap<NodeId, bool> = AHashMap::new();
     for q in roots {
         let node = automaton.node(q);
-        let fits = !force_game && *fitting.entry(node).or_insert_with(|| shape(automaton, &[q], all).is_some());
+        let fits = !force_game
+            && *fitting.entry(node).or_insert_with(|| shape(automaton, &[q], all).is_some());
         if fits { quick.push(q) } else { hard.push(q) }
     }
     let mut tasks = Vec::new();
@@ -56,7 +59,8 @@ pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, 
     }
     let mut rest = Vec::new();
     for q in hard {
-        // A single state of the other connective may fit the dual search: `<true*.a>true` as an operand of nothing.
+        // A single state of the other connective may fit the dual search: `<true*.a>true` as an
+        // operand of nothing.
         if !force_game && shape(automaton, &[q], !all).is_some() {
             tasks.push(Task { all: !all, roots: vec![q], way: Way::Product });
         } else {
@@ -69,8 +73,13 @@ pub(super) fn plan(automaton: &mut Automaton, force_game: bool) -> Result<Plan, 
     Ok(Plan::Tasks(all, tasks))
 }
 
-/// The start's states with those that merely stand for others of their connective (`forall x. …`) taken apart; none if one is decided.
-fn operands(automaton: &mut Automaton, all: bool, roots: Vec<FormulaState>) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
+/// The start's states with those that merely stand for others of their connective (`forall x. …`)
+/// taken apart; none if one is decided.
+fn operands(
+    automaton: &mut Automaton,
+    all: bool,
+    roots: Vec<FormulaState>,
+) -> Result<Option<Vec<FormulaState>>, Diagnostic> {
     let mut seen = AHashSet::new();
     let mut out = Vec::new();
     let mut stack = roots;

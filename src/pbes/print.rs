@@ -1,14 +1,19 @@
 //! The parameterised boolean equation system of a formula on a linear process, as mCRL2 text.
 //!
-//! Input: typed formula, linear process. Output: data sections, `pbes` with an equation for each fixed-point variable, outer ones first,
-//! `init`. The translation is that of Groote & Willemse ("Model-checking processes with data", 2005): `[a]f` is, for each summand, that
-//! its condition and the match of its action imply `f` in its next state. Parameters of an equation are the data variables that are live
-//! in it and the process parameters. Quantified variables are copied afresh for each summand, so nothing is captured.
+//! Input: typed formula, linear process. Output: data sections, `pbes` with an equation for each
+//! fixed-point variable, outer ones first, `init`. The translation is that of Groote & Willemse
+//! ("Model-checking processes with data", 2005): `[a]f` is, for each summand, that its condition
+//! and the match of its action imply `f` in its next state. Parameters of an equation are the data
+//! variables that are live in it and the process parameters. Quantified variables are copied afresh
+//! for each summand, so nothing is captured.
 //!
-//! What a modality says of next states, if it has modalities itself, is an equation of its own: written out, nested modalities would multiply. Such an auxiliary
-//! equation stands in the block of the fixed point that it was made for, with the same sign, and only that block calls it. No variable of it depends on itself but
-//! through others, so to substitute it (the last one first, into equations before it) is sound, and alternation is that of the formula.
-//! It would be a parameter of such an equation which value a quantifier gives; where nothing bounds the quantifier but what lies behind a modality, all is written out.
+//! What a modality says of next states, if it has modalities itself, is an equation of its own:
+//! written out, nested modalities would multiply. Such an auxiliary equation stands in the block of
+//! the fixed point that it was made for, with the same sign, and only that block calls it. No
+//! variable of it depends on itself but through others, so to substitute it (the last one first,
+//! into equations before it) is sound, and alternation is that of the formula. It would be a
+//! parameter of such an equation which value a quantifier gives; where nothing bounds the
+//! quantifier but what lies behind a modality, all is written out.
 //!
 //! Cost: (modalities) x (summands); written out, modalities multiply.
 
@@ -74,7 +79,8 @@ struct Translator<'a> {
     names: Vec<String>,
     /// By node: whether it has a modality outside of fixed points.
     modal: Vec<bool>,
-    /// The auxiliary variables of the equation that is being made, and those that have no equation yet.
+    /// The auxiliary variables of the equation that is being made, and those that have no equation
+    /// yet.
     auxiliary: AHashMap<NodeId, String>,
     waiting: Vec<NodeId>,
     /// Quantified variables at hand that nothing bounds.
@@ -93,7 +99,8 @@ pub fn system(formula: &TypedFormula, process: &LinearProcess) -> Result<System,
     let names = equation_names(&normal, &data);
     let modal = modal(&normal);
     let (auxiliary, waiting, unbounded) = Default::default();
-    let mut t = Translator { normal: &normal, data, process, names, modal, auxiliary, waiting, unbounded };
+    let mut t =
+        Translator { normal: &normal, data, process, names, modal, auxiliary, waiting, unbounded };
     let mut equations: Vec<FixedPoint> = Vec::new();
     let values: Vec<Expr> = process.params.iter().map(|p| p.init.clone()).collect();
     let call = match normal.node(normal.root) {
@@ -121,7 +128,9 @@ pub fn text(system: &System) -> String {
     let mut printer = SpecPrinter::new(&system.data);
     let mut sections = printer.sections();
     if !system.globals.is_empty() {
-        sections.push(ast::Section::Globals(system.globals.iter().map(|v| printer.declare(*v)).collect()));
+        sections.push(ast::Section::Globals(
+            system.globals.iter().map(|v| printer.declare(*v)).collect(),
+        ));
     }
     let mut out = print::specification(&ast::Specification { sections });
     if !out.is_empty() {
@@ -131,7 +140,8 @@ pub fn text(system: &System) -> String {
     for FixedPoint { least, name, params, body } in &system.equations {
         let outer = printer.names.clone();
         let params: Vec<String> = params.iter().map(|v| declaration(&mut printer, *v)).collect();
-        let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+        let params =
+            if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
         let _ = write!(out, "  {} {name}{params} =\n      ", if *least { "mu" } else { "nu" });
         write_lines(body, &mut printer, &mut out);
         out.push_str(";\n");
@@ -148,7 +158,9 @@ fn equation_names(normal: &Normal, data: &DataSpec) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for fix in &normal.fixes {
         let base = if fix.name.starts_with('\'') { "Z" } else { &fix.name };
-        let name = unused(base, |n| names.iter().any(|m| m == n) || data.signature.ops().any(|o| o.1.name == n));
+        let name = unused(base, |n| {
+            names.iter().any(|m| m == n) || data.signature.ops().any(|o| o.1.name == n)
+        });
         names.push(name);
     }
     names
@@ -166,7 +178,9 @@ fn order(normal: &Normal) -> Vec<FixId> {
         match normal.node(n) {
             Node::Const(_) | Node::Val(_) | Node::Head(_) => {}
             Node::All(list) | Node::Any(list) => stack.extend(list),
-            Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => stack.push(*b),
+            Node::Forall(_, b) | Node::Exists(_, b) | Node::Must(_, b) | Node::May(_, b) => {
+                stack.push(*b)
+            }
             Node::Call(fix, _) => {
                 reached[fix.index()] = true;
                 stack.push(normal.fix(*fix).body);
@@ -180,8 +194,10 @@ fn order(normal: &Normal) -> Vec<FixId> {
         }
         d
     };
-    let mut order: Vec<FixId> = (0..normal.fixes.len()).map(FixId::new).filter(|f| reached[f.index()]).collect();
-    // Variables of one depth do not depend on each other except through outer ones, so depth alone is an order of scopes.
+    let mut order: Vec<FixId> =
+        (0..normal.fixes.len()).map(FixId::new).filter(|f| reached[f.index()]).collect();
+    // Variables of one depth do not depend on each other except through outer ones, so depth alone
+    // is an order of scopes.
     order.sort_by_key(|f| depth(*f));
     order
 }
@@ -203,19 +219,41 @@ fn modal(normal: &Normal) -> Vec<bool> {
 impl Translator<'_> {
     /// A name that no variable of the system has.
     fn unused(&self, base: &str) -> String {
-        unused(base, |n| self.names.iter().any(|m| m == n) || self.data.signature.ops().any(|o| o.1.name == n))
+        unused(base, |n| {
+            self.names.iter().any(|m| m == n) || self.data.signature.ops().any(|o| o.1.name == n)
+        })
     }
 
     /// The equation of a variable, and the auxiliary ones that it needs, of the same sign.
-    fn equations(&mut self, least: bool, name: &str, live: &[VarId], body: NodeId, to: &mut Vec<FixedPoint>) -> Result<(), Diagnostic> {
+    fn equations(
+        &mut self,
+        least: bool,
+        name: &str,
+        live: &[VarId],
+        body: NodeId,
+        to: &mut Vec<FixedPoint>,
+    ) -> Result<(), Diagnostic> {
         let process = self.process;
-        let params = |live: &[VarId]| live.iter().copied().chain(process.params.iter().map(|p| p.var)).collect();
-        let state: Vec<Expr> = process.params.iter().map(|p| Expr::var(&self.data.signature, p.var)).collect();
+        let params = |live: &[VarId]| {
+            live.iter().copied().chain(process.params.iter().map(|p| p.var)).collect()
+        };
+        let state: Vec<Expr> =
+            process.params.iter().map(|p| Expr::var(&self.data.signature, p.var)).collect();
         self.auxiliary.clear();
-        to.push(FixedPoint { least, name: name.to_string(), params: params(live), body: self.predicate(body, &state)? });
+        to.push(FixedPoint {
+            least,
+            name: name.to_string(),
+            params: params(live),
+            body: self.predicate(body, &state)?,
+        });
         while let Some(node) = self.waiting.pop() {
             let name = self.auxiliary[&node].clone();
-            to.push(FixedPoint { least, name, params: params(self.normal.live(node)), body: self.predicate(node, &state)? });
+            to.push(FixedPoint {
+                least,
+                name,
+                params: params(self.normal.live(node)),
+                body: self.predicate(node, &state)?,
+            });
         }
         Ok(())
     }
@@ -241,7 +279,13 @@ impl Translator<'_> {
     }
 
     /// The predicate below a quantifier.
-    fn quantified(&mut self, all: bool, vars: Vec<VarId>, body: NodeId, state: &[Expr]) -> Result<Predicate, Diagnostic> {
+    fn quantified(
+        &mut self,
+        all: bool,
+        vars: Vec<VarId>,
+        body: NodeId,
+        state: &[Expr],
+    ) -> Result<Predicate, Diagnostic> {
         let before = self.unbounded.len();
         for v in &vars {
             let sort = self.data.signature.var(*v).sort;
@@ -279,7 +323,10 @@ impl Translator<'_> {
                 Node::Val(e) => Predicate::Data(e),
                 Node::All(list) | Node::Any(list) => {
                     let all = matches!(self.normal.node(node), Node::All(_));
-                    let parts = list.into_iter().map(|n| self.predicate(n, state)).collect::<Result<_, _>>()?;
+                    let parts = list
+                        .into_iter()
+                        .map(|n| self.predicate(n, state))
+                        .collect::<Result<_, _>>()?;
                     junction(all, parts)
                 }
                 Node::Forall(vars, body) => self.quantified(true, vars, body, state)?,
@@ -303,12 +350,20 @@ impl Translator<'_> {
         })
     }
 
-    fn modality(&mut self, node: NodeId, action: &Action, body: NodeId, all: bool, state: &[Expr]) -> Result<Predicate, Diagnostic> {
+    fn modality(
+        &mut self,
+        node: NodeId,
+        action: &Action,
+        body: NodeId,
+        all: bool,
+        state: &[Expr],
+    ) -> Result<Predicate, Diagnostic> {
         let span = self.normal.spans[node.index()];
         let mut parts = Vec::new();
         for summand in &self.process.summands {
             // Parameters by their present values, sum variables by copies.
-            let mut by: Substitution = self.process.params.iter().map(|p| p.var).zip(state.iter().cloned()).collect();
+            let mut by: Substitution =
+                self.process.params.iter().map(|p| p.var).zip(state.iter().cloned()).collect();
             let mut copies = Vec::new();
             for v in &summand.sum_vars {
                 let var = self.data.signature.var(*v).clone();
@@ -316,7 +371,8 @@ impl Translator<'_> {
                 copies.push(copy);
                 by.insert(*v, Expr::var(&self.data.signature, copy));
             }
-            let args: Vec<Expr> = summand.actions.iter().flat_map(|a| &a.args).map(|e| e.substitute(&by)).collect();
+            let args: Vec<Expr> =
+                summand.actions.iter().flat_map(|a| &a.args).map(|e| e.substitute(&by)).collect();
             let class = LabelClass {
                 shape: summand.actions.iter().map(|a| a.action).collect(),
                 args: args.iter().map(|e| self.data.signature.fresh_var("label", e.sort)).collect(),
@@ -360,7 +416,11 @@ fn junction(all: bool, parts: Vec<Predicate>) -> Predicate {
 }
 
 fn quantifier(all: bool, vars: Vec<VarId>, body: Predicate) -> Predicate {
-    if vars.is_empty() || matches!(body, Predicate::Const(_)) { body } else { Predicate::Quantifier(all, vars, Box::new(body)) }
+    if vars.is_empty() || matches!(body, Predicate::Const(_)) {
+        body
+    } else {
+        Predicate::Quantifier(all, vars, Box::new(body))
+    }
 }
 
 fn declaration(printer: &mut SpecPrinter, var: VarId) -> String {
@@ -368,7 +428,8 @@ fn declaration(printer: &mut SpecPrinter, var: VarId) -> String {
     format!("{}: {}", decl.name.kind, print::sort(&decl.sort))
 }
 
-/// Writes a predicate with a line for each operand of its outermost connective, and of one more below.
+/// Writes a predicate with a line for each operand of its outermost connective, and of one more
+/// below.
 fn write_lines(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
     let Predicate::Junction(all, parts) = p else { return write_predicate(p, printer, out) };
     let between = if *all { "\n      && " } else { "\n      || " };
@@ -413,7 +474,8 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
         Predicate::Quantifier(all, vars, body) => {
             let outer = printer.names.clone();
             let vars: Vec<String> = vars.iter().map(|v| declaration(printer, *v)).collect();
-            let _ = write!(out, "({} {}. ", if *all { "forall" } else { "exists" }, vars.join(", "));
+            let _ =
+                write!(out, "({} {}. ", if *all { "forall" } else { "exists" }, vars.join(", "));
             write_predicate(body, printer, out);
             out.push(')');
             printer.names = outer;
@@ -424,7 +486,8 @@ fn write_predicate(p: &Predicate, printer: &mut SpecPrinter, out: &mut String) {
 
 fn write_call(name: &str, args: &[Expr], printer: &mut SpecPrinter, out: &mut String) {
     out.push_str(name);
-    let args: Vec<String> = args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
+    let args: Vec<String> =
+        args.iter().map(|e| print::data(&printer.faithful(e, Some(e.sort)))).collect();
     if !args.is_empty() {
         let _ = write!(out, "({})", args.join(", "));
     }
@@ -441,9 +504,15 @@ mod tests {
     fn text(formula: &str) -> String {
         let model = "act enter, leave: Nat; proc P(n: Nat, full: Bool) = sum m: Nat. (m < 3 && !full) -> enter(m) . P(m, true)
              + full -> leave(n) . P(0, false); init P(0, false);";
-        let spec = check_specification(&parse_specification(Default::default(), model).unwrap()).unwrap();
+        let spec =
+            check_specification(&parse_specification(Default::default(), model).unwrap()).unwrap();
         let process = linearise(&spec, &Default::default()).unwrap();
-        let formula = check_formula(&parse_formula(Default::default(), formula).unwrap(), &process.data, &process.actions).unwrap();
+        let formula = check_formula(
+            &parse_formula(Default::default(), formula).unwrap(),
+            &process.data,
+            &process.actions,
+        )
+        .unwrap();
         pbes(&formula, &process).unwrap()
     }
 
@@ -462,20 +531,34 @@ mod tests {
 
     #[test]
     fn copies_of_quantified_variables_are_apart() {
-        // Two steps of the same summand: two variables. Both are written out, since the value of `k` is found behind them only.
+        // Two steps of the same summand: two variables. Both are written out, since the value of
+        // `k` is found behind them only.
         let t = text("exists k: Nat. [exists j: Nat. enter(j)]<leave(7)><enter(k)>true");
-        assert!(t.contains("forall m: Nat") && t.contains("exists m_1: Nat") && !t.contains("Next"), "{t}");
+        assert!(
+            t.contains("forall m: Nat") && t.contains("exists m_1: Nat") && !t.contains("Next"),
+            "{t}"
+        );
     }
 
     #[test]
     fn nested_modalities_add_up() {
-        let of = |depth: usize| text(&format!("mu X. nu Y. {}(X && Y)", "[true]<true>".repeat(depth)));
+        let of =
+            |depth: usize| text(&format!("mu X. nu Y. {}(X && Y)", "[true]<true>".repeat(depth)));
         let (one, two, three) = (of(1), of(2), of(3));
         assert_eq!(three.len() - two.len(), two.len() - one.len(), "{three}");
-        assert_eq!((two.matches("\n  mu ").count(), two.matches("\n  nu ").count()), (1, 4), "{two}");
+        assert_eq!(
+            (two.matches("\n  mu ").count(), two.matches("\n  nu ").count()),
+            (1, 4),
+            "{two}"
+        );
         // With the data that it speaks of: a test in the formula bounds the quantifier.
         let t = text("exists k: Nat. val(k < 2) && [exists j: Nat. enter(j)]<leave(k)><true>true");
-        assert!(t.contains("nu Next(k: Nat, n: Nat, ") && t.contains("nu Next_1(n: Nat, ") && t.contains("Next(k, m, "), "{t}");
+        assert!(
+            t.contains("nu Next(k: Nat, n: Nat, ")
+                && t.contains("nu Next_1(n: Nat, ")
+                && t.contains("Next(k, m, "),
+            "{t}"
+        );
         // One for what is said twice.
         let t = text("[true* . (leave(0) + leave(1)) . leave(2)]false");
         assert!(t.matches("Next(").count() == 3 && !t.contains("Next_1"), "{t}");

@@ -1,9 +1,12 @@
-//! Whether confluent steps may be taken at once for a formula, and if not, which part of it forbids that.
+//! Whether confluent steps may be taken at once for a formula, and if not, which part of it forbids
+//! that.
 //!
-//! In: shape and automaton of a formula. Out: a [`Priority`]. Priority for confluent hidden steps keeps branching bisimilarity (Groote, van de
-//! Pol 2000) but not divergence, so it keeps the verdict of a formula that asks for weak traces alone: a conjunctive one (dually a
-//! disjunctive one) without least fixed points, which asks nothing of the labels that leave a state, and of which hidden steps leave
-//! each state that is met as it is. Cost: one question for each formula state that is met.
+//! In: shape and automaton of a formula. Out: a [`Priority`]. Priority for confluent hidden steps
+//! keeps branching bisimilarity (Groote, van de Pol 2000) but not divergence, so it keeps the
+//! verdict of a formula that asks for weak traces alone: a conjunctive one (dually a disjunctive
+//! one) without least fixed points, which asks nothing of the labels that leave a state, and of
+//! which hidden steps leave each state that is met as it is. Cost: one question for each formula
+//! state that is met.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape};
@@ -46,7 +49,9 @@ impl Ban {
     /// Why, after "not used:".
     pub fn text(self) -> &'static str {
         match self {
-            Ban::Endless => "a least fixed point asks whether runs end, and a run of hidden steps alone is not kept",
+            Ban::Endless => {
+                "a least fixed point asks whether runs end, and a run of hidden steps alone is not kept"
+            }
             Ban::Next => "this asks which steps leave a state, and not all of them are kept",
             Ban::Hidden => "this tells a hidden step from none",
             Ban::Unnamed => "this tells a step that the formula does not name from none",
@@ -71,7 +76,9 @@ impl Priority {
     /// That of a formula of two parts.
     pub(super) fn and(self, other: Priority) -> Priority {
         match (self, other) {
-            (Priority::Forbidden(..), _) | (Priority::Used, Priority::None | Priority::Used) => self,
+            (Priority::Forbidden(..), _) | (Priority::Used, Priority::None | Priority::Used) => {
+                self
+            }
             _ => other,
         }
     }
@@ -84,34 +91,56 @@ pub(super) fn forbidden(automaton: &Automaton, shape: &Shape) -> Option<Priority
         Node::Head(fix) => normal.fix(*fix).span,
         _ => normal.spans[node.index()],
     };
-    if let Some(place) = shape.hostile.iter().filter(|n| matches!(normal.node(**n), Node::Head(_))).map(span).min() {
+    if let Some(place) =
+        shape.hostile.iter().filter(|n| matches!(normal.node(**n), Node::Head(_))).map(span).min()
+    {
         return Some(Priority::Forbidden(Ban::Endless, place));
     }
-    let local = shape.kinds.iter().filter(|(_, kind)| **kind == Kind::Local).map(|(node, _)| span(node)).min();
+    let local = shape
+        .kinds
+        .iter()
+        .filter(|(_, kind)| **kind == Kind::Local)
+        .map(|(node, _)| span(node))
+        .min();
     local.map(|place| Priority::Forbidden(Ban::Next, place))
 }
 
 /// Whether a hidden step leaves these formula states as they are.
-pub(super) fn of_states(automaton: &mut Automaton, labels: &dyn ActionLabels, met: &[u32]) -> Result<Priority, Diagnostic> {
+pub(super) fn of_states(
+    automaton: &mut Automaton,
+    labels: &dyn ActionLabels,
+    met: &[u32],
+) -> Result<Priority, Diagnostic> {
     for q in met.iter().map(|q| FormulaState(*q)) {
         let demand = automaton.step(q, LabelId::TAU, labels)?;
         if demand == Demand::Decided || automaton.set(demand)[..] != [q] {
             return Ok(Priority::Forbidden(
                 Ban::Hidden,
-                modality(automaton, q, automaton.rules().class_of.get(&Vec::new()).copied().unwrap_or(0)),
+                modality(
+                    automaton,
+                    q,
+                    automaton.rules().class_of.get(&Vec::new()).copied().unwrap_or(0),
+                ),
             ));
         }
     }
     Ok(Priority::Used)
 }
 
-/// The place of a modality of a state that a step of a class of labels may fit and that does not lead back to the state's own node.
+/// The place of a modality of a state that a step of a class of labels may fit and that does not
+/// lead back to the state's own node.
 pub(super) fn modality(automaton: &Automaton, q: FormulaState, class: usize) -> Span {
     let (normal, node) = (automaton.normal(), automaton.node(q));
     let rules = &automaton.rules().states[&node];
-    let fitting = rules.rules.iter().filter(|r| matches!(&r.when, When::Label(list) if list[class].is_some()));
+    let fitting = rules
+        .rules
+        .iter()
+        .filter(|r| matches!(&r.when, When::Label(list) if list[class].is_some()));
     let back = |effect: Effect| match effect {
-        Effect::Step(n) => n == node || matches!(normal.node(n), Node::Call(fix, _) if normal.fix(*fix).head == node),
+        Effect::Step(n) => {
+            n == node
+                || matches!(normal.node(n), Node::Call(fix, _) if normal.fix(*fix).head == node)
+        }
         _ => false,
     };
     let mut places: Vec<(bool, Span)> = fitting.map(|r| (back(r.effect), r.span)).collect();

@@ -1,16 +1,20 @@
-//! The fast route: a conjunctive formula (or dually a disjunctive one) by reachability in the product of model and formula, without
-//! storing edges or building a game.
+//! The fast route: a conjunctive formula (or dually a disjunctive one) by reachability in the
+//! product of model and formula, without storing edges or building a game.
 //!
-//! A formula is conjunctive if each of its automaton states is universal or can be decided at a system state from its labels alone (such
-//! as `<true>true`). Then, if its recursive variables are greatest fixed points, it is false iff an obligation that is false is reachable.
-//! Instead of pairs (system state, formula state), each system state carries the *set* of obligations that ever reached it, as
-//! one interned number. A state is revisited only with new obligations, and a step is a lookup of (set, label). So
-//! memory is that of the state space plus 8 bytes a state, whatever the number of obligations.
+//! A formula is conjunctive if each of its automaton states is universal or can be decided at a
+//! system state from its labels alone (such as `<true>true`). Then, if its recursive variables are
+//! greatest fixed points, it is false iff an obligation that is false is reachable. Instead of
+//! pairs (system state, formula state), each system state carries the *set* of obligations that
+//! ever reached it, as one interned number. A state is revisited only with new obligations, and a
+//! step is a lookup of (set, label). So memory is that of the state space plus 8 bytes a state,
+//! whatever the number of obligations.
 //!
-//! With least fixed points on top, an infinite sequence of obligations is false too: if there is no cycle among the transitions that
-//! carry such obligations, the verdict stands; if there is one, the general route decides.
+//! With least fixed points on top, an infinite sequence of obligations is false too: if there is no
+//! cycle among the transitions that carry such obligations, the verdict stands; if there is one,
+//! the general route decides.
 //!
-//! Cost: (transitions) x (times that new obligations come to their source). Invariant: `known` only grows; `pending` is part of `known`.
+//! Cost: (transitions) x (times that new obligations come to their source). Invariant: `known` only
+//! grows; `pending` is part of `known`.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
@@ -38,7 +42,8 @@ pub struct Shape {
     pub universal: bool,
     /// Kinds of the nodes that can be automaton states.
     pub kinds: AHashMap<NodeId, Kind>,
-    /// Nodes through which an infinite sequence of obligations decides the formula against its owner's wish (`mu` in a conjunction).
+    /// Nodes through which an infinite sequence of obligations decides the formula against its
+    /// owner's wish (`mu` in a conjunction).
     pub hostile: AHashSet<NodeId>,
 }
 
@@ -72,7 +77,9 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
                 match (&rule.when, rule.effect) {
                     (_, Effect::Decide) => {}
                     (When::Label(_), Effect::Here(_)) => return None,
-                    (_, Effect::Here(n) | Effect::Step(n)) => targets(normal, n, universal, &mut next),
+                    (_, Effect::Here(n) | Effect::Step(n)) => {
+                        targets(normal, n, universal, &mut next)
+                    }
                 }
             }
             stack.extend(&next);
@@ -83,10 +90,13 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
             return None;
         }
     }
-    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Mixed signs on one cycle: not for this route unless the
-    // cycle is hostile altogether, which the acyclicity check then treats as hostile anyway.
+    // Hostile: nodes on a cycle through a recursive variable of the wrong sign. Mixed signs on one
+    // cycle: not for this route unless the cycle is hostile altogether, which the acyclicity
+    // check then treats as hostile anyway.
     let wrong = |node: &NodeId| match normal.node(*node) {
-        Node::Head(fix) => normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal,
+        Node::Head(fix) => {
+            normal.fix(*fix).recursive && (normal.fix(*fix).rank % 2 == 1) == universal
+        }
         _ => false,
     };
     let mut hostile = AHashSet::new();
@@ -101,7 +111,8 @@ pub fn shape(automaton: &Automaton, roots: &[FormulaState], universal: bool) -> 
         let backward = reach(&back, *head);
         hostile.extend(forward.intersection(&backward).copied());
     }
-    // Disjunctive with greatest fixed points: true by an infinite path, which the general route finds without exploring everything.
+    // Disjunctive with greatest fixed points: true by an infinite path, which the general route
+    // finds without exploring everything.
     if !universal && !hostile.is_empty() {
         return None;
     }
@@ -127,7 +138,8 @@ fn targets(normal: &Normal, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
         Node::Const(_) | Node::Val(_) => {}
         Node::All(list) | Node::Any(list) => {
             let own = matches!(normal.node(node), Node::All(_)) == all;
-            let rest: Vec<NodeId> = list.iter().copied().filter(|n| !super::rules::is_test(normal, *n)).collect();
+            let rest: Vec<NodeId> =
+                list.iter().copied().filter(|n| !super::rules::is_test(normal, *n)).collect();
             if own || rest.len() == 1 {
                 rest.iter().for_each(|n| targets(normal, *n, all, out));
             } else if !rest.is_empty() {
@@ -165,7 +177,8 @@ fn is_local(automaton: &Automaton, node: NodeId, open: &mut Vec<NodeId>) -> bool
     local
 }
 
-/// The value of a local formula state at a system state with these transitions, and the transitions that show it.
+/// The value of a local formula state at a system state with these transitions, and the transitions
+/// that show it.
 pub fn local_value(
     automaton: &mut Automaton,
     q: FormulaState,
@@ -203,7 +216,8 @@ pub fn local_value(
     Ok(all)
 }
 
-/// Obligations with all that they demand at the same system state: flowing ones and local ones; none if one is decided.
+/// Obligations with all that they demand at the same system state: flowing ones and local ones;
+/// none if one is decided.
 pub fn close(
     automaton: &mut Automaton,
     shape: &Shape,
@@ -226,7 +240,10 @@ pub fn close(
             return Ok(None);
         }
         stack.extend(automaton.set(here).iter());
-        let steps = automaton.rules().states[&node].rules.iter().any(|r| matches!(r.effect, Effect::Step(_)));
+        let steps = automaton.rules().states[&node]
+            .rules
+            .iter()
+            .any(|r| matches!(r.effect, Effect::Step(_)));
         if steps || shape.hostile.contains(&node) {
             flow.push(q);
         }
@@ -234,8 +251,13 @@ pub fn close(
     Ok(Some((flow, local)))
 }
 
-/// Whether hostile ones of some obligations at one system state can demand each other round and round.
-pub fn loops_here(automaton: &mut Automaton, shape: &Shape, members: &[FormulaState]) -> Result<bool, Diagnostic> {
+/// Whether hostile ones of some obligations at one system state can demand each other round and
+/// round.
+pub fn loops_here(
+    automaton: &mut Automaton,
+    shape: &Shape,
+    members: &[FormulaState],
+) -> Result<bool, Diagnostic> {
     // Depth-first with its own stack: an obligation, and what it demands that is left to visit.
     let mut done = AHashSet::new();
     let mut open: AHashSet<FormulaState> = AHashSet::new();
@@ -302,7 +324,12 @@ pub struct Product<'a, 'm> {
 
 impl<'a, 'm> Product<'a, 'm> {
     /// A search not yet begun.
-    pub fn new(source: &'a mut Source<'m>, labels: &'a dyn ActionLabels, automaton: &'a mut Automaton, shape: &'a Shape) -> Self {
+    pub fn new(
+        source: &'a mut Source<'m>,
+        labels: &'a dyn ActionLabels,
+        automaton: &'a mut Automaton,
+        shape: &'a Shape,
+    ) -> Self {
         Self {
             source,
             labels,
@@ -325,7 +352,8 @@ impl<'a, 'm> Product<'a, 'm> {
         self.known
     }
 
-    /// Obligations with all that they demand at the same system state: flowing ones, local ones. `DECIDED` if one is decided.
+    /// Obligations with all that they demand at the same system state: flowing ones, local ones.
+    /// `DECIDED` if one is decided.
     fn closure(&mut self, set: Demand) -> Result<(Demand, Demand), Diagnostic> {
         if set == Demand::Decided {
             return Ok((Demand::Decided, Demand::NOTHING));
@@ -336,7 +364,9 @@ impl<'a, 'm> Product<'a, 'm> {
         let members = self.automaton.set(set);
         self.work += members.len() as u64;
         let result = match close(self.automaton, self.shape, &members)? {
-            Some((flow, local)) => (self.automaton.intern_set(flow), self.automaton.intern_set(local)),
+            Some((flow, local)) => {
+                (self.automaton.intern_set(flow), self.automaton.intern_set(local))
+            }
             None => (Demand::Decided, Demand::NOTHING),
         };
         self.closures.insert(set, result);
@@ -383,7 +413,13 @@ impl<'a, 'm> Product<'a, 'm> {
             return r;
         }
         let old = self.automaton.set(known);
-        let fresh: Vec<FormulaState> = self.automaton.set(new).iter().copied().filter(|q| old.binary_search(q).is_err()).collect();
+        let fresh: Vec<FormulaState> = self
+            .automaton
+            .set(new)
+            .iter()
+            .copied()
+            .filter(|q| old.binary_search(q).is_err())
+            .collect();
         let all: Vec<FormulaState> = old.iter().chain(&fresh).copied().collect();
         self.work += all.len() as u64;
         let r = (self.automaton.intern_set(all), self.automaton.intern_set(fresh));
@@ -392,7 +428,12 @@ impl<'a, 'm> Product<'a, 'm> {
     }
 
     /// Brings obligations to a state; true if a local one is decided against the owner there.
-    fn bring(&mut self, state: StateId, (flow, local): (Demand, Demand), queue: &mut VecDeque<StateId>) -> bool {
+    fn bring(
+        &mut self,
+        state: StateId,
+        (flow, local): (Demand, Demand),
+        queue: &mut VecDeque<StateId>,
+    ) -> bool {
         let i = state.index();
         if self.known.len() <= i {
             self.known.resize(i + 1, Demand::NOTHING);
@@ -417,9 +458,14 @@ impl<'a, 'm> Product<'a, 'm> {
         true
     }
 
-    /// Runs the search from the initial state with the given obligations. `acyclic` is whether the system states met so far have no cycle,
-    /// if that is known; it is found out at most once.
-    pub fn run(&mut self, roots: &[FormulaState], acyclic: &mut Option<bool>, budget: &Budget) -> Result<Outcome, Diagnostic> {
+    /// Runs the search from the initial state with the given obligations. `acyclic` is whether the
+    /// system states met so far have no cycle, if that is known; it is found out at most once.
+    pub fn run(
+        &mut self,
+        roots: &[FormulaState],
+        acyclic: &mut Option<bool>,
+        budget: &Budget,
+    ) -> Result<Outcome, Diagnostic> {
         let mut queue = VecDeque::new();
         let set = self.automaton.intern_set(roots.to_vec());
         let start = self.closure(set)?;
@@ -434,9 +480,9 @@ impl<'a, 'm> Product<'a, 'm> {
         while let Some(state) = queue.pop_front() {
             polls += 1;
             if polls.is_multiple_of(1024) {
-                let stop = budget
-                    .check(self.source.state_count() as u64)
-                    .and_then(|()| if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) });
+                let stop = budget.check(self.source.state_count() as u64).and_then(|()| {
+                    if polls.is_multiple_of(64 * 1024) { budget.check_memory() } else { Ok(()) }
+                });
                 if let Err(stop) = stop {
                     self.count();
                     return Ok(Outcome::Stopped(stop));
@@ -450,7 +496,9 @@ impl<'a, 'm> Product<'a, 'm> {
             if local != Demand::NOTHING {
                 for q in self.automaton.set(local).iter() {
                     shown.clear();
-                    if local_value(self.automaton, *q, &transitions, self.labels, &mut shown)? != self.shape.universal {
+                    if local_value(self.automaton, *q, &transitions, self.labels, &mut shown)?
+                        != self.shape.universal
+                    {
                         self.count();
                         return Ok(Outcome::Verdict(!self.shape.universal));
                     }
@@ -536,7 +584,13 @@ impl<'a, 'm> Product<'a, 'm> {
         if let Some(&a) = self.hostile_part.get(&set) {
             return a;
         }
-        let part = self.automaton.set(set).iter().copied().filter(|q| self.shape.hostile.contains(&self.automaton.node(*q))).collect();
+        let part = self
+            .automaton
+            .set(set)
+            .iter()
+            .copied()
+            .filter(|q| self.shape.hostile.contains(&self.automaton.node(*q)))
+            .collect();
         let answer = self.automaton.intern_set(part);
         self.hostile_part.insert(set, answer);
         answer
@@ -558,7 +612,11 @@ impl<'a, 'm> Product<'a, 'm> {
 type Edges<'a> = dyn FnMut(u32, &mut Vec<u32>) -> Result<bool, Diagnostic> + 'a;
 
 /// Whether a graph over `0..n` has no cycle: depth-first search.
-fn acyclic_search(n: usize, budget: &Budget, edges: &mut Edges) -> Result<Result<bool, Stop>, Diagnostic> {
+fn acyclic_search(
+    n: usize,
+    budget: &Budget,
+    edges: &mut Edges,
+) -> Result<Result<bool, Stop>, Diagnostic> {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
     const DONE: u8 = 2;

@@ -1,19 +1,24 @@
-//! A large game played on a quotient of the system by an equivalence that the formula cannot distinguish.
+//! A large game played on a quotient of the system by an equivalence that the formula cannot
+//! distinguish.
 //!
-//! Input: a model whose game is large. Output: the quotient; evidence on it, translated back to the states of the model. Labels that no action
-//! of the formula matches (class 0) look the same to the formula, and become tau. Then
+//! Input: a model whose game is large. Output: the quotient; evidence on it, translated back to the
+//! states of the model. Labels that no action of the formula matches (class 0) look the same to the
+//! formula, and become tau. Then
 //!
 //! - strong bisimilarity always preserves the verdict;
-//! - divergence-preserving branching bisimilarity preserves it if no formula state tests labels without following them and each one is
-//!   unchanged by tau (`nu X. [tau]X && ..` is, `<true>true` is not): inert steps lead a play to the same demands, and a play that stays
-//!   in a class for ever can do so from all states of the class.
+//! - divergence-preserving branching bisimilarity preserves it if no formula state tests labels
+//!   without following them and each one is unchanged by tau (`nu X. [tau]X && ..` is, `<true>true`
+//!   is not): inert steps lead a play to the same demands, and a play that stays in a class for
+//!   ever can do so from all states of the class.
 //!
-//! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive Branching Bisimilarity" (Science of Computer
-//! Programming 96, 2014), with the condition asked of the formula's automaton instead of its text.
+//! After Mateescu, Wijs, "Property-Dependent Reductions Adequate with Divergence-Sensitive
+//! Branching Bisimilarity" (Science of Computer Programming 96, 2014), with the condition asked of
+//! the formula's automaton instead of its text.
 //!
-//! Cost: the explored states and their transitions (8 bytes each) are stored once. At most as many are explored as the game has vertices,
-//! so a game that is decided early, or whose system is infinite, loses only a constant factor.
-//! Invariant: states of the quotient are class numbers; labels keep their numbers.
+//! Cost: the explored states and their transitions (8 bytes each) are stored once. At most as many
+//! are explored as the game has vertices, so a game that is decided early, or whose system is
+//! infinite, loses only a constant factor. Invariant: states of the quotient are class numbers;
+//! labels keep their numbers.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::instantiate::Instance;
@@ -40,7 +45,8 @@ pub struct Reduced {
     pub classes: usize,
 }
 
-/// All states of a model with their transitions, one label for all that the formula does not name. States have the numbers of the source.
+/// All states of a model with their transitions, one label for all that the formula does not name.
+/// States have the numbers of the source.
 pub struct Whole {
     lts: Lts,
     /// By label: the one that stands for it.
@@ -66,7 +72,9 @@ pub fn blind(automaton: &mut Automaton, labels: &dyn ActionLabels) -> Result<boo
             return Ok(false);
         }
         let demand = automaton.step(q, LabelId::TAU, labels)?;
-        if demand == Demand::Decided || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q)) {
+        if demand == Demand::Decided
+            || (automaton.set(demand)[..] != [q] && automaton.follows_labels(q))
+        {
             return Ok(false);
         }
     }
@@ -82,8 +90,13 @@ impl Whole {
         most: usize,
         budget: &Budget,
     ) -> Result<Result<Option<Self>, Stop>, Diagnostic> {
-        let mut lts =
-            Lts { initial: source.initial(), offsets: vec![0], labels: Vec::new(), targets: Vec::new(), table: Labels::default() };
+        let mut lts = Lts {
+            initial: source.initial(),
+            offsets: vec![0],
+            labels: Vec::new(),
+            targets: Vec::new(),
+            table: Labels::default(),
+        };
         // Tau, unless the formula names it: then the first of the labels that it does not name.
         let mut other = (!automaton.names(LabelId::TAU, labels)?).then_some(LabelId::TAU);
         let mut seen_as: Vec<Option<LabelId>> = Vec::new();
@@ -95,7 +108,9 @@ impl Whole {
             }
             if next.is_multiple_of(1024) {
                 let stop = budget.check(source.state_count() as u64);
-                if let Err(stop) = stop.and_then(|()| if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }) {
+                if let Err(stop) = stop.and_then(|()| {
+                    if next.is_multiple_of(1 << 16) { budget.check_memory() } else { Ok(()) }
+                }) {
                     return Ok(Err(stop));
                 }
             }
@@ -116,7 +131,10 @@ impl Whole {
             lts.offsets.push(lts.targets.len() as u64);
             next += 1;
         }
-        Ok(Ok(Some(Self { lts, seen_as: seen_as.into_iter().map(Option::unwrap_or_default).collect() })))
+        Ok(Ok(Some(Self {
+            lts,
+            seen_as: seen_as.into_iter().map(Option::unwrap_or_default).collect(),
+        })))
     }
 
     /// Number of states.
@@ -124,15 +142,19 @@ impl Whole {
         self.lts.state_count()
     }
 
-    /// The quotient by divergence-preserving branching bisimilarity if the formula is blind for hidden steps, else by the strong one.
+    /// The quotient by divergence-preserving branching bisimilarity if the formula is blind for
+    /// hidden steps, else by the strong one.
     pub fn quotient(&self, blind: bool, threads: usize) -> Quotient {
         let (lts, partition) = by_classes(&self.lts, blind, threads);
-        let equivalence = if blind { Equivalence::DivergenceBranching } else { Equivalence::Strong };
-        let reduced = Reduced { equivalence, states: self.lts.state_count(), classes: partition.blocks };
+        let equivalence =
+            if blind { Equivalence::DivergenceBranching } else { Equivalence::Strong };
+        let reduced =
+            Reduced { equivalence, states: self.lts.state_count(), classes: partition.blocks };
         Quotient { lts: Arc::new(lts), reduced, partition }
     }
 
-    /// The transitions of the model that show what the winner's strategy on the quotient, met as `classes`, shows.
+    /// The transitions of the model that show what the winner's strategy on the quotient, met as
+    /// `classes`, shows.
     pub fn evidence(
         &self,
         quotient: &Quotient,
@@ -176,9 +198,13 @@ impl Whole {
                 for (seen_as, label, target) in lift.row(s)? {
                     let to = lift.block_of[target.index()];
                     // Not told apart on the quotient: the same demand goes on.
-                    let inert =
-                        quotient.reduced.equivalence != Equivalence::Strong && seen_as == LabelId::TAU && to == lift.block_of[s.index()];
-                    let fitting = edges.iter().filter(|e| e.label == Some(seen_as) && block(e.to) == to).map(|e| e.to);
+                    let inert = quotient.reduced.equivalence != Equivalence::Strong
+                        && seen_as == LabelId::TAU
+                        && to == lift.block_of[s.index()];
+                    let fitting = edges
+                        .iter()
+                        .filter(|e| e.label == Some(seen_as) && block(e.to) == to)
+                        .map(|e| e.to);
                     let before = next.len();
                     next.extend(fitting.chain(inert.then_some(v)).map(|v| (target, v)));
                     if next.len() > before {
@@ -195,7 +221,8 @@ impl Whole {
 /// A transition: its label as the formula sees it, its own label, its target.
 type Row = Vec<(LabelId, LabelId, StateId)>;
 
-/// A class, a label that its states can take, perhaps after inert steps, and the class to which that leads.
+/// A class, a label that its states can take, perhaps after inert steps, and the class to which
+/// that leads.
 type Leap = (u32, LabelId, u32);
 
 struct Lift<'a, 'm> {
@@ -205,7 +232,8 @@ struct Lift<'a, 'm> {
     rows: AHashMap<StateId, Row>,
     /// The sources of the inert steps to each state, and the states of each class.
     before: Option<(Rows<u32>, Rows<u32>)>,
-    /// For each state of the class: the next state on a shortest way to one that can take the label to that class; none for that itself.
+    /// For each state of the class: the next state on a shortest way to one that can take the
+    /// label to that class; none for that itself.
     ways: AHashMap<Leap, AHashMap<u32, Option<u32>>>,
     builder: Builder,
 }
@@ -217,28 +245,42 @@ impl Lift<'_, '_> {
         }
         let mut found = Vec::new();
         self.source.successors(s, &mut found)?;
-        let row: Row = found.into_iter().map(|(l, t)| (self.whole.seen_as[l.index()], l, t)).collect();
+        let row: Row =
+            found.into_iter().map(|(l, t)| (self.whole.seen_as[l.index()], l, t)).collect();
         self.rows.insert(s, row.clone());
         Ok(row)
     }
 
-    /// The shortest ways of all states of a class to a transition of this label to that class; linear in the class and its inert steps.
+    /// The shortest ways of all states of a class to a transition of this label to that class;
+    /// linear in the class and its inert steps.
     fn way(&mut self, leap: Leap) -> &AHashMap<u32, Option<u32>> {
         let Self { whole, block_of, before, ways, .. } = self;
         ways.entry(leap).or_insert_with(|| {
             let (before, members) = before.get_or_insert_with(|| {
                 let states = whole.lts.state_count() as u32;
                 let steps = |s: u32| whole.lts.successors(StateId(s)).map(move |(l, t)| (s, l, t));
-                let inert = |&(s, l, t): &(u32, LabelId, StateId)| l == LabelId::TAU && block_of[s as usize] == block_of[t.index()];
+                let inert = |&(s, l, t): &(u32, LabelId, StateId)| {
+                    l == LabelId::TAU && block_of[s as usize] == block_of[t.index()]
+                };
                 let classes = block_of.iter().max().map_or(0, |b| *b as usize + 1);
                 (
-                    Rows::build(states as usize, || (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.0, s))),
-                    Rows::build(classes, || block_of.iter().enumerate().map(|(s, b)| (*b, s as u32))),
+                    Rows::build(states as usize, || {
+                        (0..states).flat_map(steps).filter(inert).map(|(s, _, t)| (t.0, s))
+                    }),
+                    Rows::build(classes, || {
+                        block_of.iter().enumerate().map(|(s, b)| (*b, s as u32))
+                    }),
                 )
             });
             let (home, label, class) = leap;
-            let leaps = |s: u32| whole.lts.successors(StateId(s)).any(|(l, t)| l == label && block_of[t.index()] == class);
-            let mut queue: VecDeque<u32> = members.row(home).iter().copied().filter(|s| leaps(*s)).collect();
+            let leaps = |s: u32| {
+                whole
+                    .lts
+                    .successors(StateId(s))
+                    .any(|(l, t)| l == label && block_of[t.index()] == class)
+            };
+            let mut queue: VecDeque<u32> =
+                members.row(home).iter().copied().filter(|s| leaps(*s)).collect();
             let mut next: AHashMap<u32, Option<u32>> = queue.iter().map(|s| (*s, None)).collect();
             while let Some(s) = queue.pop_front() {
                 for &b in before.row(s) {
@@ -254,15 +296,24 @@ impl Lift<'_, '_> {
 
     /// Takes inert steps to a transition of this label to the class, and that; its target.
     fn reach(&mut self, from: StateId, label: LabelId, class: u32) -> Result<StateId, Diagnostic> {
-        let lost = || Diagnostic::new(Stage::Internal, "a step of a class is not one of its states");
+        let lost =
+            || Diagnostic::new(Stage::Internal, "a step of a class is not one of its states");
         let leap = (self.block_of[from.index()], label, class);
         let mut at = from;
         while let Some(next) = *self.way(leap).get(&at.0).ok_or_else(lost)? {
-            let (_, own, _) = *self.row(at)?.iter().find(|(l, _, t)| *l == LabelId::TAU && t.0 == next).ok_or_else(lost)?;
+            let (_, own, _) = *self
+                .row(at)?
+                .iter()
+                .find(|(l, _, t)| *l == LabelId::TAU && t.0 == next)
+                .ok_or_else(lost)?;
             self.builder.step((at, 0), own, (StateId(next), 0));
             at = StateId(next);
         }
-        let (_, own, target) = *self.row(at)?.iter().find(|(l, _, t)| *l == label && self.block_of[t.index()] == class).ok_or_else(lost)?;
+        let (_, own, target) = *self
+            .row(at)?
+            .iter()
+            .find(|(l, _, t)| *l == label && self.block_of[t.index()] == class)
+            .ok_or_else(lost)?;
         self.builder.step((at, 0), own, (target, 0));
         Ok(target)
     }

@@ -1,14 +1,17 @@
-//! Static half of the formula automaton: what each formula state demands of a system state and of its outgoing labels, as rules over
-//! data conditions.
+//! Static half of the formula automaton: what each formula state demands of a system state and of
+//! its outgoing labels, as rules over data conditions.
 //!
-//! Input: a formula in normal form. Output: for each node that can be an automaton state a list of [`Rule`]s.
-//! A state is *universal* (a conjunction of its rules' instances) or existential (a disjunction). A rule is a leaf of the state's
-//! boolean structure with the quantifiers and guards on the way to it: because `forall` commutes with conjunction and with boxes
-//! (`exists` with disjunction and diamonds), the quantified variables of a rule become *unknowns* that are solved for when the label is
-//! known, so `forall n: Nat. [a(n)]f(n)` has one instance for each label `a(n)` at hand. Action formulas become data conditions over
-//! the label's arguments, one for each *class* of labels (the action names of a multi-action).
+//! Input: a formula in normal form. Output: for each node that can be an automaton state a list of
+//! [`Rule`]s. A state is *universal* (a conjunction of its rules' instances) or existential (a
+//! disjunction). A rule is a leaf of the state's boolean structure with the quantifiers and guards
+//! on the way to it: because `forall` commutes with conjunction and with boxes (`exists` with
+//! disjunction and diamonds), the quantified variables of a rule become *unknowns* that are solved
+//! for when the label is known, so `forall n: Nat. [a(n)]f(n)` has one instance for each label
+//! `a(n)` at hand. Action formulas become data conditions over the label's arguments, one for each
+//! *class* of labels (the action names of a multi-action).
 //!
-//! Cost: (leaves) x (classes of the formula). Invariant: an unknown of a rule occurs in its condition or is live in its target.
+//! Cost: (leaves) x (classes of the formula). Invariant: an unknown of a rule occurs in its
+//! condition or is live in its target.
 
 use ahash::AHashMap;
 use mu_base::ids::{ActId, VarId};
@@ -20,7 +23,8 @@ use mu_formula::normal::{Node, NodeId, Normal};
 use mu_formula::typed::Action;
 use mu_labels::ActionDecl;
 
-/// Labels with the same action names. Class 0 is every label whose names no multi-action of the formula has.
+/// Labels with the same action names. Class 0 is every label whose names no multi-action of the
+/// formula has.
 #[derive(Clone, Debug, Default)]
 pub struct LabelClass {
     /// The action names, ascending.
@@ -34,7 +38,8 @@ pub struct LabelClass {
 pub enum When {
     /// Independent of labels; `None` is `true`.
     Always(Option<Expr>),
-    /// For each outgoing label: condition by class of the label (`None` inside: never). Over the class's argument variables too.
+    /// For each outgoing label: condition by class of the label (`None` inside: never). Over the
+    /// class's argument variables too.
     Label(Vec<Option<Expr>>),
 }
 
@@ -60,7 +65,8 @@ pub struct Rule {
     pub effect: Effect,
     /// Where the leaf was written.
     pub span: Span,
-    /// The target of the modality that a step comes from; none for other effects, and for one whose purpose is that it never fits, `[a]false`.
+    /// The target of the modality that a step comes from; none for other effects, and for one
+    /// whose purpose is that it never fits, `[a]false`.
     pub modality: Option<NodeId>,
 }
 
@@ -91,7 +97,9 @@ pub fn universal(normal: &Normal, node: NodeId) -> bool {
     let mut node = node;
     loop {
         match normal.node(node) {
-            Node::Const(_) | Node::Val(_) | Node::Forall(..) | Node::Must(..) | Node::Call(..) => return true,
+            Node::Const(_) | Node::Val(_) | Node::Forall(..) | Node::Must(..) | Node::Call(..) => {
+                return true;
+            }
             Node::Exists(..) | Node::May(..) => return false,
             Node::All(list) | Node::Any(list) => {
                 let all = matches!(normal.node(node), Node::All(_));
@@ -112,8 +120,13 @@ pub fn is_test(normal: &Normal, node: NodeId) -> bool {
     matches!(normal.node(node), Node::Const(_) | Node::Val(_))
 }
 
-/// Makes the rules of all nodes that can be reached as automaton states. New terms are made in `data`.
-pub fn rules(normal: &Normal, data: &mut DataSpec, actions: &[ActionDecl]) -> Result<Rules, Diagnostic> {
+/// Makes the rules of all nodes that can be reached as automaton states. New terms are made in
+/// `data`.
+pub fn rules(
+    normal: &Normal,
+    data: &mut DataSpec,
+    actions: &[ActionDecl],
+) -> Result<Rules, Diagnostic> {
     let mut shapes: Vec<Vec<ActId>> = Vec::new();
     for node in &normal.nodes {
         if let Node::Must(a, _) | Node::May(a, _) = node {
@@ -125,7 +138,8 @@ pub fn rules(normal: &Normal, data: &mut DataSpec, actions: &[ActionDecl]) -> Re
     let mut classes = vec![LabelClass::default()];
     let mut class_of = AHashMap::new();
     for shape in shapes {
-        let sorts: Vec<_> = shape.iter().flat_map(|a| actions[a.index()].sorts.iter().copied()).collect();
+        let sorts: Vec<_> =
+            shape.iter().flat_map(|a| actions[a.index()].sorts.iter().copied()).collect();
         let args = sorts.iter().map(|s| data.signature.fresh_var("label", *s)).collect();
         class_of.insert(shape.clone(), classes.len());
         classes.push(LabelClass { shape, args });
@@ -156,7 +170,8 @@ pub fn rules(normal: &Normal, data: &mut DataSpec, actions: &[ActionDecl]) -> Re
     Ok(Rules { classes, class_of, states, always })
 }
 
-/// The condition, over a class's argument variables, under which a label of the class is in the set of an action formula.
+/// The condition, over a class's argument variables, under which a label of the class is in the set
+/// of an action formula.
 pub(super) fn condition_of(
     normal: &Normal,
     data: &mut DataSpec,
@@ -193,8 +208,9 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Nodes that can become automaton states when a rule of a (universal or not) state leads to `node`: mirrors `Target` of the
-    /// automaton, which takes apart what the owner's connective allows.
+    /// Nodes that can become automaton states when a rule of a (universal or not) state leads to
+    /// `node`: mirrors `Target` of the automaton, which takes apart what the owner's connective
+    /// allows.
     fn roots_of(&self, node: NodeId, all: bool, out: &mut Vec<NodeId>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match self.normal.node(node) {
             Node::Const(_) | Node::Val(_) => {}
@@ -225,10 +241,16 @@ impl Builder<'_> {
                 Node::Const(b) if *b == all => {}
                 Node::Const(_) => self.decide(node, unknowns, conditions, None, out),
                 Node::Val(e) => {
-                    let e = if all { Expr::negate(&mut self.data.signature, e.clone()) } else { e.clone() };
+                    let e = if all {
+                        Expr::negate(&mut self.data.signature, e.clone())
+                    } else {
+                        e.clone()
+                    };
                     self.decide(node, unknowns, conditions, Some(e), out);
                 }
-                Node::All(list) | Node::Any(list) if matches!(normal.node(node), Node::All(_)) == all => {
+                Node::All(list) | Node::Any(list)
+                    if matches!(normal.node(node), Node::All(_)) == all =>
+                {
                     for n in list {
                         self.collect(*n, all, unknowns, conditions, out)?;
                     }
@@ -239,7 +261,9 @@ impl Builder<'_> {
                     let mut rest = Vec::new();
                     for n in list {
                         match normal.node(*n) {
-                            Node::Val(e) if all => conditions.push(Expr::negate(&mut self.data.signature, e.clone())),
+                            Node::Val(e) if all => {
+                                conditions.push(Expr::negate(&mut self.data.signature, e.clone()))
+                            }
                             Node::Val(e) => conditions.push(e.clone()),
                             _ => rest.push(*n),
                         }
@@ -251,14 +275,25 @@ impl Builder<'_> {
                     }
                     conditions.truncate(before);
                 }
-                Node::Forall(vars, body) | Node::Exists(vars, body) if matches!(normal.node(node), Node::Forall(..)) == all => {
+                Node::Forall(vars, body) | Node::Exists(vars, body)
+                    if matches!(normal.node(node), Node::Forall(..)) == all =>
+                {
                     let before = unknowns.len();
                     unknowns.extend(vars);
                     self.collect(*body, all, unknowns, conditions, out)?;
                     unknowns.truncate(before);
                 }
-                Node::Must(action, target) | Node::May(action, target) if matches!(normal.node(node), Node::Must(..)) == all => {
-                    self.labelled(action, Effect::Step(*target), normal.spans[node.index()], unknowns, conditions, out)?;
+                Node::Must(action, target) | Node::May(action, target)
+                    if matches!(normal.node(node), Node::Must(..)) == all =>
+                {
+                    self.labelled(
+                        action,
+                        Effect::Step(*target),
+                        normal.spans[node.index()],
+                        unknowns,
+                        conditions,
+                        out,
+                    )?;
                 }
                 Node::Call(..) => self.here(node, unknowns, conditions, out),
                 _ => self.leaf(node, &[node], all, unknowns, conditions, out)?,
@@ -278,7 +313,14 @@ impl Builder<'_> {
         sum.filter(|s| s.as_bool(&self.data.signature) != Some(true))
     }
 
-    fn push(&mut self, unknowns: &[VarId], when: When, effect: Effect, span: Span, out: &mut Vec<Rule>) {
+    fn push(
+        &mut self,
+        unknowns: &[VarId],
+        when: When,
+        effect: Effect,
+        span: Span,
+        out: &mut Vec<Rule>,
+    ) {
         let mut used = Vec::new();
         match &when {
             When::Always(c) => c.iter().for_each(|c| c.free_vars(&mut used)),
@@ -299,7 +341,14 @@ impl Builder<'_> {
         }
     }
 
-    fn decide(&mut self, node: NodeId, unknowns: &[VarId], conditions: &[Expr], last: Option<Expr>, out: &mut Vec<Rule>) {
+    fn decide(
+        &mut self,
+        node: NodeId,
+        unknowns: &[VarId],
+        conditions: &[Expr],
+        last: Option<Expr>,
+        out: &mut Vec<Rule>,
+    ) {
         let conditions: Vec<Expr> = conditions.iter().cloned().chain(last).collect();
         let when = When::Always(self.conjunction(&conditions));
         self.push(unknowns, when, Effect::Decide, self.normal.spans[node.index()], out);
@@ -310,8 +359,8 @@ impl Builder<'_> {
         self.push(unknowns, when, Effect::Here(node), self.normal.spans[node.index()], out);
     }
 
-    /// A leaf that is not of the owner's kind. If it is trivial unless some outgoing label fits one of its modalities, and unknowns are
-    /// in play, its instances are drawn from the labels.
+    /// A leaf that is not of the owner's kind. If it is trivial unless some outgoing label fits one
+    /// of its modalities, and unknowns are in play, its instances are drawn from the labels.
     fn leaf(
         &mut self,
         node: NodeId,
@@ -374,7 +423,9 @@ impl Builder<'_> {
                     Some(c) => c,
                     None => Expr::boolean(&mut self.data.signature, true),
                 };
-                by_class.push(Some(condition).filter(|c| c.as_bool(&self.data.signature) != Some(false)));
+                by_class.push(
+                    Some(condition).filter(|c| c.as_bool(&self.data.signature) != Some(false)),
+                );
             }
             self.push(&unknowns, When::Label(by_class), effect, span, out);
         }
@@ -408,7 +459,11 @@ impl Builder<'_> {
                 }
                 Action::Forall(vars, a) | Action::Exists(vars, a) => {
                     let a = self.matches(a, class, span)?;
-                    let binder = if matches!(action, Action::Forall(..)) { Binder::Forall } else { Binder::Exists };
+                    let binder = if matches!(action, Action::Forall(..)) {
+                        Binder::Forall
+                    } else {
+                        Binder::Exists
+                    };
                     self.quantify(binder, vars, a)
                 }
             })
@@ -423,8 +478,8 @@ impl Builder<'_> {
         }
     }
 
-    /// A quantifier over the variables that occur (sorts are not empty); `exists` is distributed over `||`, `forall` over `&&`, so
-    /// that each part can be solved by its own equations.
+    /// A quantifier over the variables that occur (sorts are not empty); `exists` is distributed
+    /// over `||`, `forall` over `&&`, so that each part can be solved by its own equations.
     fn quantify(&mut self, binder: Binder, vars: &[VarId], body: Expr) -> Expr {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             let mut free = Vec::new();
@@ -446,12 +501,17 @@ impl Builder<'_> {
                 }
                 _ => {
                     let span = body.span;
-                    // `exists x. exists y. b` is one quantifier, so that its equations are seen together.
+                    // `exists x. exists y. b` is one quantifier, so that its equations are seen
+                    // together.
                     if let ExprKind::Bind(inner, more, b) = &body.kind
                         && *inner == binder
                     {
                         let all = vars.iter().chain(more).copied().collect();
-                        return Expr::new(ExprKind::Bind(binder, all, b.clone()), basic::BOOL, span);
+                        return Expr::new(
+                            ExprKind::Bind(binder, all, b.clone()),
+                            basic::BOOL,
+                            span,
+                        );
                     }
                     Expr::new(ExprKind::Bind(binder, vars, body), basic::BOOL, span)
                 }
@@ -459,9 +519,17 @@ impl Builder<'_> {
         })
     }
 
-    fn equalities(&mut self, acts: &[(ActId, Vec<Expr>)], class: usize, span: Span) -> Result<Expr, Diagnostic> {
+    fn equalities(
+        &mut self,
+        acts: &[(ActId, Vec<Expr>)],
+        class: usize,
+        span: Span,
+    ) -> Result<Expr, Diagnostic> {
         let c = &self.classes[class];
-        if class == 0 || c.shape.len() != acts.len() || c.shape.iter().zip(acts).any(|(s, a)| *s != a.0) {
+        if class == 0
+            || c.shape.len() != acts.len()
+            || c.shape.iter().zip(acts).any(|(s, a)| *s != a.0)
+        {
             return Ok(Expr::boolean(&mut self.data.signature, false));
         }
         // Arguments of the label, by action.
@@ -504,13 +572,17 @@ impl Builder<'_> {
 fn permutations(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![vec![]];
     for i in 0..n {
-        all = all.iter().flat_map(|p: &Vec<usize>| (0..=i).map(move |at| [&p[..at], &[i], &p[at..]].concat())).collect();
+        all = all
+            .iter()
+            .flat_map(|p: &Vec<usize>| (0..=i).map(move |at| [&p[..at], &[i], &p[at..]].concat()))
+            .collect();
     }
     all
 }
 
-/// Splits an action formula into a union of `exists vars. matrix`, pulling out the existential quantifiers that stand positively at
-/// the top, so that they are solved for together with the rule's unknowns.
+/// Splits an action formula into a union of `exists vars. matrix`, pulling out the existential
+/// quantifiers that stand positively at the top, so that they are solved for together with the
+/// rule's unknowns.
 fn alternatives(action: &Action) -> Vec<(Vec<VarId>, Action)> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
         let whole = || vec![(Vec::new(), action.clone())];
@@ -534,7 +606,10 @@ fn alternatives(action: &Action) -> Vec<(Vec<VarId>, Action)> {
                 for x in &a {
                     for y in &b {
                         let vars = x.0.iter().chain(&y.0).copied().collect();
-                        parts.push((vars, Action::And(Box::new(x.1.clone()), Box::new(y.1.clone()))));
+                        parts.push((
+                            vars,
+                            Action::And(Box::new(x.1.clone()), Box::new(y.1.clone())),
+                        ));
                     }
                 }
                 parts

@@ -1,7 +1,10 @@
-//! The value of a task: by the product search, or by a parity game on the model or on a quotient of it.
+//! The value of a task: by the product search, or by a parity game on the model or on a quotient of
+//! it.
 //!
-//! The product search takes all steps or, where the formula cannot tell, confluent ones at once; where cycles matter it goes on in batches, then to the game. A
-//! large game is tried on a quotient ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the game has vertices.
+//! The product search takes all steps or, where the formula cannot tell, confluent ones at once;
+//! where cycles matter it goes on in batches, then to the game. A large game is tried on a quotient
+//! ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the
+//! game has vertices.
 
 use super::among;
 use super::automaton::{Automaton, FormulaState};
@@ -42,7 +45,11 @@ pub(super) struct Run<'a> {
 
 /// The place of the first of some formula states.
 fn source_of(automaton: &Automaton, states: &[FormulaState]) -> Span {
-    states.iter().map(|q| automaton.normal().spans[automaton.node(*q).index()]).min().unwrap_or_default()
+    states
+        .iter()
+        .map(|q| automaton.normal().spans[automaton.node(*q).index()])
+        .min()
+        .unwrap_or_default()
 }
 
 /// A product search as the options want it, by this name.
@@ -60,7 +67,11 @@ fn searched<'a>(
 impl Run<'_> {
     /// The value of a task; `name` is that of its search on the shelf.
     pub fn task(&mut self, task: &Task, name: &str) -> Result<Found, Diagnostic> {
-        let shape = if task.way == Way::Product { shape(&self.automaton, &task.roots, task.all) } else { None };
+        let shape = if task.way == Way::Product {
+            shape(&self.automaton, &task.roots, task.all)
+        } else {
+            None
+        };
         if let Some(shape) = &shape
             && let Some(found) = self.by_product(task, name, shape)?
         {
@@ -73,7 +84,12 @@ impl Run<'_> {
     }
 
     /// By the first of several processes alone; the others wait for the value.
-    fn by_first(&mut self, peers: &dyn Peers, task: &Task, shape: Option<&Shape>) -> Result<Found, Diagnostic> {
+    fn by_first(
+        &mut self,
+        peers: &dyn Peers,
+        task: &Task,
+        shape: Option<&Shape>,
+    ) -> Result<Found, Diagnostic> {
         let options = self.options;
         self.answer.alone = true;
         let said = peers.first(self.budget, &mut || {
@@ -88,7 +104,8 @@ impl Run<'_> {
         }
     }
 
-    /// What the search of all states with their obligations could not tell: by one of stored states, then by a game.
+    /// What the search of all states with their obligations could not tell: by one of stored
+    /// states, then by a game.
     fn alone(&mut self, task: &Task, shape: Option<&Shape>) -> Result<Found, Diagnostic> {
         if let Some(shape) = shape {
             let outcome = self.in_batches(shape, &task.roots)?;
@@ -100,13 +117,19 @@ impl Run<'_> {
     }
 
     /// By the product search; none if that cannot tell.
-    fn by_product(&mut self, task: &Task, name: &str, shape: &Shape) -> Result<Option<Found>, Diagnostic> {
+    fn by_product(
+        &mut self,
+        task: &Task,
+        name: &str,
+        shape: &Shape,
+    ) -> Result<Option<Found>, Diagnostic> {
         let Run { model, labels, options, budget, .. } = *self;
         if self.answer.route == Route::Constant {
             self.answer.route = Route::Product;
         }
         let search = searched(model, labels, budget, &options, name);
-        let flow::Searched { found, priority, order, dropped } = flow::search(search, &mut self.automaton, shape, &task.roots)?;
+        let flow::Searched { found, priority, order, dropped } =
+            flow::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
                 self.answer.dropped.push(d);
@@ -121,10 +144,12 @@ impl Run<'_> {
                 self.answer.symmetries = self.answer.symmetries.max(figures.symmetries);
                 self.concluded(outcome, task, name, shape)
             }
-            // Cycles matter, or there are too many different sets for one search: then on all steps.
+            // Cycles matter, or there are too many different sets for one search: then on all
+            // steps.
             other => {
                 if priority == Priority::Used && other.is_none() {
-                    self.answer.priority = Priority::Forbidden(Ban::Size, source_of(&self.automaton, &task.roots));
+                    self.answer.priority =
+                        Priority::Forbidden(Ban::Size, source_of(&self.automaton, &task.roots));
                 }
                 Ok(None)
             }
@@ -132,21 +157,34 @@ impl Run<'_> {
     }
 
     /// What the end of a product search says, with the evidence; none if a game is to tell.
-    fn concluded(&mut self, outcome: product::Outcome, task: &Task, name: &str, shape: &Shape) -> Result<Option<Found>, Diagnostic> {
+    fn concluded(
+        &mut self,
+        outcome: product::Outcome,
+        task: &Task,
+        name: &str,
+        shape: &Shape,
+    ) -> Result<Option<Found>, Diagnostic> {
         let Run { model, labels, options, budget, .. } = *self;
         match outcome {
             product::Outcome::Stopped(stop) => Ok(Some(Err(stop))),
             product::Outcome::Cycle => Ok(None),
             product::Outcome::Verdict(value) => {
                 if options.wants_evidence(self.answer.telling, value) && value != task.all {
-                    let (source, automaton, roots) = (&mut self.source, &mut self.automaton, &task.roots[..]);
+                    let (source, automaton, roots) =
+                        (&mut self.source, &mut self.automaton, &task.roots[..]);
                     let shortest = match options.peers {
-                        Some(peers) => {
-                            among::shortest(searched(model, labels, budget, &options, name), peers, source, automaton, shape, roots)?
-                        }
+                        Some(peers) => among::shortest(
+                            searched(model, labels, budget, &options, name),
+                            peers,
+                            source,
+                            automaton,
+                            shape,
+                            roots,
+                        )?,
                         None => trace::shortest(source, labels, automaton, shape, roots, budget)?,
                     };
-                    self.answer.evidence = shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
+                    self.answer.evidence =
+                        shortest.map(|builder| finish(builder, value, &self.source)).transpose()?;
                 }
                 Ok(Some(Ok(value)))
             }
@@ -155,14 +193,19 @@ impl Run<'_> {
 
     /// By the product search with stored states, in batches of starting obligations if these are
     /// many ([`super::batches`]).
-    fn in_batches(&mut self, shape: &Shape, roots: &[FormulaState]) -> Result<product::Outcome, Diagnostic> {
+    fn in_batches(
+        &mut self,
+        shape: &Shape,
+        roots: &[FormulaState],
+    ) -> Result<product::Outcome, Diagnostic> {
         let (mut batches, mut pairs, mut sum) = (Batches::new(roots.len()), Pairs::default(), 0);
         let mut acyclic = None;
         let mut outcome = product::Outcome::Verdict(shape.universal);
         while let Some(batch) = batches.batch()
             && outcome == product::Outcome::Verdict(shape.universal)
         {
-            let mut product = Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
+            let mut product =
+                Product::new(&mut self.source, self.labels, &mut self.automaton, shape);
             outcome = product.run(&roots[batch], &mut acyclic, self.budget)?;
             sum += product.figures.configurations;
             batches.advance(product.work);
@@ -186,11 +229,14 @@ impl Run<'_> {
         let mut game = Instantiation::new(&self.source, &self.automaton, (task.all, &task.roots));
         let mut most = options.quotient_at.unwrap_or(usize::MAX);
         let outcome = loop {
-            if let Some(outcome) = game.run(&mut self.source, labels, &mut self.automaton, solver, most, budget)? {
+            if let Some(outcome) =
+                game.run(&mut self.source, labels, &mut self.automaton, solver, most, budget)?
+            {
                 break outcome;
             }
             // As many states as the game has vertices cost about as much as the game did.
-            let states = if options.quotient_at == Some(0) { usize::MAX } else { game.vertex_count() };
+            let states =
+                if options.quotient_at == Some(0) { usize::MAX } else { game.vertex_count() };
             match Whole::explore(&mut self.source, &mut self.automaton, labels, states, budget)? {
                 Err(stop) => break instantiate::Outcome::Stopped(stop),
                 Ok(None) => most = most.max(1).saturating_mul(4),
@@ -224,13 +270,19 @@ impl Run<'_> {
         let mut blind = quotient::blind(&mut self.automaton, labels)?;
         loop {
             let quotient = whole.quotient(blind, plain.thread_count());
-            if options.quotient_at != Some(0) && quotient.reduced.classes > whole.state_count() / 4 * 3 {
+            if options.quotient_at != Some(0)
+                && quotient.reduced.classes > whole.state_count() / 4 * 3
+            {
                 return Ok(None);
             }
             let model = LtsModel::new(quotient.lts.clone());
             let mut classes = Source::new(&model, &plain)?;
             let mut game = Instantiation::new(&classes, &self.automaton, (task.all, &task.roots));
-            let Some(outcome) = game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)? else { return Ok(None) };
+            let Some(outcome) =
+                game.run(&mut classes, labels, &mut self.automaton, solver, usize::MAX, budget)?
+            else {
+                return Ok(None);
+            };
             // The game may have met formula states that tell hidden steps.
             if blind && !quotient::blind(&mut self.automaton, labels)? {
                 blind = false;
@@ -243,7 +295,13 @@ impl Run<'_> {
                 instantiate::Outcome::Stopped(stop) => Err(stop),
                 instantiate::Outcome::Verdict(value) => {
                     if options.wants_evidence(self.answer.telling, value) {
-                        let builder = whole.evidence(&quotient, &instance, value, &mut self.source, &classes)?;
+                        let builder = whole.evidence(
+                            &quotient,
+                            &instance,
+                            value,
+                            &mut self.source,
+                            &classes,
+                        )?;
                         self.answer.evidence = Some(finish(builder, value, &self.source)?);
                     }
                     Ok(value)

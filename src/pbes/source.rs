@@ -1,7 +1,9 @@
-//! Transitions on demand for the engines of this module, and afterwards the groups and the confluent steps behind each transition.
+//! Transitions on demand for the engines of this module, and afterwards the groups and the
+//! confluent steps behind each transition.
 //!
-//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::Lazy`]; 0 is the initial state.
-//! Cost of an [`Explainer`]: one group evaluation a transition where labels tell the group, for evidence only.
+//! Input: any model. Output: numbered states with their transitions, see [`mu_explore::Lazy`]; 0 is
+//! the initial state. Cost of an [`Explainer`]: one group evaluation a transition where labels tell
+//! the group, for evidence only.
 
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
@@ -40,15 +42,32 @@ impl<'m> Source<'m> {
         self.lazy.vector(state)
     }
     /// The transitions of a state, into `out` (which is emptied).
-    pub fn successors(&mut self, state: StateId, out: &mut Vec<(LabelId, StateId)>) -> Result<(), Diagnostic> {
+    pub fn successors(
+        &mut self,
+        state: StateId,
+        out: &mut Vec<(LabelId, StateId)>,
+    ) -> Result<(), Diagnostic> {
         self.lazy.successors(state, out)
     }
     /// What finds the model's steps behind transitions.
     pub fn explainer(&self) -> Explainer<'_, 'm> {
-        let (evaluated, asked) = (Evaluated::new(self.model), vec![false; self.model.groups().len()]);
-        Explainer { source: self, evaluated, from: None, asked, steps: Vec::new(), usual: AHashMap::new() }
+        let (evaluated, asked) =
+            (Evaluated::new(self.model), vec![false; self.model.groups().len()]);
+        Explainer {
+            source: self,
+            evaluated,
+            from: None,
+            asked,
+            steps: Vec::new(),
+            usual: AHashMap::new(),
+        }
     }
-    fn confluent_path(&self, evaluated: &mut Evaluated, from: Vec<u32>, to: &[u32]) -> Result<Option<Vec<Taken>>, Diagnostic> {
+    fn confluent_path(
+        &self,
+        evaluated: &mut Evaluated,
+        from: Vec<u32>,
+        to: &[u32],
+    ) -> Result<Option<Vec<Taken>>, Diagnostic> {
         if from == to {
             return Ok(Some(Vec::new()));
         }
@@ -58,7 +77,8 @@ impl<'m> Source<'m> {
         let mut queue = VecDeque::from([from]);
         while let Some(v) = queue.pop_front() {
             let mut next = Vec::new();
-            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| g as u32) {
+            for group in (0..self.confluent.len()).filter(|g| self.confluent[*g]).map(|g| g as u32)
+            {
                 next.extend(steps_of(self.model, evaluated, group, &v)?);
             }
             for Taken { group: g, label: l, state: t } in next {
@@ -84,9 +104,18 @@ impl<'m> Source<'m> {
 }
 
 /// The steps of a group at a state.
-pub(super) fn steps_of(model: &dyn Model, evaluated: &mut Evaluated, group: u32, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+pub(super) fn steps_of(
+    model: &dyn Model,
+    evaluated: &mut Evaluated,
+    group: u32,
+    from: &[u32],
+) -> Result<Vec<Taken>, Diagnostic> {
     let steps = evaluated.steps(group, from)?;
-    let taken = |(i, label): (usize, &LabelId)| Taken { group, label: *label, state: after(model, group, from, steps, i) };
+    let taken = |(i, label): (usize, &LabelId)| Taken {
+        group,
+        label: *label,
+        state: after(model, group, from, steps, i),
+    };
     Ok(steps.labels.iter().enumerate().map(taken).collect())
 }
 
@@ -106,11 +135,22 @@ impl Explainer<'_, '_> {
     /// The confluent steps from the model's initial vector to the initial state.
     pub fn initial(&mut self) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
-        let found = source.confluent_path(&mut self.evaluated, source.model.initial(), &source.vector(source.initial()))?;
-        found.ok_or_else(|| Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state"))
+        let found = source.confluent_path(
+            &mut self.evaluated,
+            source.model.initial(),
+            &source.vector(source.initial()),
+        )?;
+        found.ok_or_else(|| {
+            Diagnostic::new(Stage::Internal, "no confluent steps lead to the initial state")
+        })
     }
     /// The model's steps behind a transition: one of this label, then confluent ones.
-    pub fn step(&mut self, from: StateId, label: LabelId, to: StateId) -> Result<Vec<Taken>, Diagnostic> {
+    pub fn step(
+        &mut self,
+        from: StateId,
+        label: LabelId,
+        to: StateId,
+    ) -> Result<Vec<Taken>, Diagnostic> {
         let source = self.source;
         if self.from.as_ref().is_none_or(|f| f.0 != from) {
             self.from = Some((from, source.vector(from)));
@@ -130,11 +170,16 @@ impl Explainer<'_, '_> {
             }
         }
         for step in self.steps.iter().filter(|s| s.label == label) {
-            if let Some(rest) = source.confluent_path(&mut self.evaluated, step.state.clone(), &end)? {
+            if let Some(rest) =
+                source.confluent_path(&mut self.evaluated, step.state.clone(), &end)?
+            {
                 return Ok(std::iter::once(step.clone()).chain(rest).collect());
             }
         }
-        Err(Diagnostic::new(Stage::Internal, "a transition of the evidence is not one of the model"))
+        Err(Diagnostic::new(
+            Stage::Internal,
+            "a transition of the evidence is not one of the model",
+        ))
     }
     /// The steps of a group at the state, unless it was asked there.
     fn ask(&mut self, group: u32) -> Result<(), Diagnostic> {

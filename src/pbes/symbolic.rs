@@ -1,14 +1,18 @@
-//! Conjunctive (dually disjunctive) formulas by symbolic search: which obligations meet which states, over sets of states.
+//! Conjunctive (dually disjunctive) formulas by symbolic search: which obligations meet which
+//! states, over sets of states.
 //!
-//! Input: model, labels, formula. Output: verdict, the numbers of states and of pairs of state and obligation, a run that decides if one does.
-//! The formula's automaton is the [`Observer`] of [`mu_symbolic::watch`]: an obligation is a formula state with its data, so all instances of
+//! Input: model, labels, formula. Output: verdict, the numbers of states and of pairs of state and
+//! obligation, a run that decides if one does. The formula's automaton is the [`Observer`] of
+//! [`mu_symbolic::watch`]: an obligation is a formula state with its data, so all instances of
 //! outer quantifiers go in one search, and the symbolic engine knows nothing of formulas.
 //!
-//! For formulas that fit the product route (`product.rs`): obligations of the formula's connective, others that the labels leaving a state
-//! decide, and least fixed points (dually none) if the obligations make no cycle, or only cycles of that one kind. All others are
-//! played as games (`symbolic_game.rs`).
+//! For formulas that fit the product route (`product.rs`): obligations of the formula's connective,
+//! others that the labels leaving a state decide, and least fixed points (dually none) if the
+//! obligations make no cycle, or only cycles of that one kind. All others are played as games
+//! (`symbolic_game.rs`).
 //!
-//! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of formula states belong to one automaton.
+//! Cost: that of the model's search, and at most as much for each obligation. Invariant: numbers of
+//! formula states belong to one automaton.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
@@ -45,9 +49,20 @@ pub struct SymbolicAnswer {
 
 impl SymbolicAnswer {
     fn constant(value: bool) -> Self {
-        Self { verdict: if value { Verdict::True } else { Verdict::False }, watched: None, played: None, evidence: None, more: 0 }
+        Self {
+            verdict: if value { Verdict::True } else { Verdict::False },
+            watched: None,
+            played: None,
+            evidence: None,
+            more: 0,
+        }
     }
-    pub(super) fn game(verdict: Verdict, played: Played, evidence: Option<Evidence>, more: u64) -> Self {
+    pub(super) fn game(
+        verdict: Verdict,
+        played: Played,
+        evidence: Option<Evidence>,
+        more: u64,
+    ) -> Self {
         Self { verdict, watched: None, played: Some(played), evidence, more }
     }
     /// What the search of the model found and cost.
@@ -56,7 +71,8 @@ impl SymbolicAnswer {
     }
     /// Pairs of system state and obligation met.
     pub fn equations(&self) -> BigUint {
-        let pairs = self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
+        let pairs =
+            self.watched.as_ref().map(|w| &w.pairs).or(self.played.as_ref().map(|p| &p.vertices));
         pairs.map_or_else(BigUint::default, |pairs| pairs + self.more)
     }
     /// States of the model that were met: the first one at least.
@@ -85,7 +101,8 @@ impl SymbolicAnswer {
 /// What is wanted of a check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// All runs that count are known to end, though the model may have cycles: see [`super::Options::runs_end`].
+    /// All runs that count are known to end, though the model may have cycles: see
+    /// [`super::Options::runs_end`].
     pub runs_end: bool,
     /// Evidence also where it only says that something holds everywhere.
     pub witnesses: bool,
@@ -141,14 +158,24 @@ fn by_product(
     budget: &Budget,
 ) -> Result<Result<SymbolicAnswer, Automaton>, Diagnostic> {
     let all = shape.universal;
-    let Some((flow, local)) = close(&mut automaton, &shape, roots)? else { return Ok(Ok(SymbolicAnswer::constant(!all))) };
+    let Some((flow, local)) = close(&mut automaton, &shape, roots)? else {
+        return Ok(Ok(SymbolicAnswer::constant(!all)));
+    };
     let start: Vec<u32> = flow.into_iter().chain(local).map(|q| q.0).collect();
-    let mut observer = Obligations { automaton, labels, shape, runs_end: wanted.runs_end, closed: AHashMap::new(), other: None };
+    let mut observer = Obligations {
+        automaton,
+        labels,
+        shape,
+        runs_end: wanted.runs_end,
+        closed: AHashMap::new(),
+        other: None,
+    };
     let options = mu_symbolic::Options { transitions: false, deadlocks: false, ..options.clone() };
     let watched = watch(model, &mut observer, &start, &options, budget)?;
     let Obligations { mut automaton, shape, .. } = observer;
     if !watched.decided && watched.outcome.stop == Stop::Complete && !shape.hostile.is_empty() {
-        let states: Vec<FormulaState> = (0..automaton.state_count() as u32).map(FormulaState).collect();
+        let states: Vec<FormulaState> =
+            (0..automaton.state_count() as u32).map(FormulaState).collect();
         // A fixed-point variable that can call itself without a step between.
         if loops_here(&mut automaton, &shape, &states)? {
             return Ok(Err(automaton));
@@ -169,13 +196,22 @@ fn by_product(
         Some(run) => Some(evidence(model, labels, &mut automaton, run, verdict == Verdict::True)?),
         None => None,
     };
-    Ok(Ok(SymbolicAnswer { verdict, watched: Some(watched), played: None, evidence, more: automaton.more_equations() }))
+    Ok(Ok(SymbolicAnswer {
+        verdict,
+        watched: Some(watched),
+        played: None,
+        evidence,
+        more: automaton.more_equations(),
+    }))
 }
 
 /// Whether a cycle of hostile obligations may go through fixed points of both kinds.
 fn mixed(automaton: &Automaton, shape: &Shape) -> bool {
     shape.hostile.iter().any(|node| match automaton.normal().node(*node) {
-        Node::Head(fix) => automaton.normal().fix(*fix).recursive && (automaton.normal().fix(*fix).rank % 2 != 1) == shape.universal,
+        Node::Head(fix) => {
+            automaton.normal().fix(*fix).recursive
+                && (automaton.normal().fix(*fix).rank % 2 != 1) == shape.universal
+        }
         _ => false,
     })
 }
@@ -195,7 +231,11 @@ struct Obligations<'a> {
 
 impl Observer for Obligations<'_> {
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
-        if self.automaton.names(label, self.labels)? { Ok(label) } else { Ok(*self.other.get_or_insert(label)) }
+        if self.automaton.names(label, self.labels)? {
+            Ok(label)
+        } else {
+            Ok(*self.other.get_or_insert(label))
+        }
     }
 
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic> {
@@ -228,7 +268,8 @@ impl Observer for Obligations<'_> {
     }
 
     fn hostile(&mut self, obligation: u32) -> bool {
-        !self.runs_end && self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
+        !self.runs_end
+            && self.shape.hostile.contains(&self.automaton.node(FormulaState(obligation)))
     }
 }
 
@@ -254,7 +295,11 @@ impl Obligations<'_> {
                 for &next in self.automaton.set(answer).iter() {
                     let value = self.value(next, labels)?;
                     let leaves = Test::Leaves(vec![label]);
-                    parts.push(if all { Test::Any(vec![Test::Not(Box::new(leaves)), value]) } else { Test::All(vec![leaves, value]) });
+                    parts.push(if all {
+                        Test::Any(vec![Test::Not(Box::new(leaves)), value])
+                    } else {
+                        Test::All(vec![leaves, value])
+                    });
                 }
             }
             if answer == Demand::Decided {
@@ -267,8 +312,8 @@ impl Obligations<'_> {
     }
 }
 
-/// A run as evidence: each of its positions is a state of its own; where its end depends on the labels that leave its last state, with those
-/// steps that show it.
+/// A run as evidence: each of its positions is a state of its own; where its end depends on the
+/// labels that leave its last state, with those steps that show it.
 fn evidence(
     model: &dyn Model,
     labels: &dyn ActionLabels,
@@ -283,27 +328,41 @@ fn evidence(
     for (i, (label, to)) in run.trace.steps.iter().enumerate() {
         let leaving = steps_from(model, &mut evaluated, &states[i])?;
         let Some(taken) = leaving.into_iter().find(|t| t.label == *label && t.state == *to) else {
-            return Err(Diagnostic::new(Stage::Internal, "a step of the symbolic path is not a step of the model"));
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                "a step of the symbolic path is not a step of the model",
+            ));
         };
         let target = match run.end {
             End::Back(back) if i + 1 == last => back,
             _ => i + 1,
         };
-        steps.push(EvidenceStep { from: i as u32, label: *label, to: target as u32, taken: vec![taken] });
+        steps.push(EvidenceStep {
+            from: i as u32,
+            label: *label,
+            to: target as u32,
+            taken: vec![taken],
+        });
         if target == i + 1 {
             states.push(to.clone());
         }
     }
     if let End::Test(q) = run.end {
         let leaving = steps_from(model, &mut evaluated, &states[last])?;
-        let numbered: Vec<(LabelId, StateId)> = leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
+        let numbered: Vec<(LabelId, StateId)> =
+            leaving.iter().enumerate().map(|(i, t)| (t.label, StateId::new(i))).collect();
         let mut shown = Vec::new();
         local_value(automaton, FormulaState(q), &numbered, labels, &mut shown)?;
         shown.sort_unstable();
         shown.dedup();
         for (label, i) in shown {
             let taken = leaving[i.index()].clone();
-            steps.push(EvidenceStep { from: last as u32, label, to: states.len() as u32, taken: vec![taken.clone()] });
+            steps.push(EvidenceStep {
+                from: last as u32,
+                label,
+                to: states.len() as u32,
+                taken: vec![taken.clone()],
+            });
             states.push(taken.state);
         }
     }
@@ -311,7 +370,11 @@ fn evidence(
 }
 
 /// All steps from a state.
-pub(super) fn steps_from(model: &dyn Model, evaluated: &mut Evaluated, from: &[u32]) -> Result<Vec<Taken>, Diagnostic> {
+pub(super) fn steps_from(
+    model: &dyn Model,
+    evaluated: &mut Evaluated,
+    from: &[u32],
+) -> Result<Vec<Taken>, Diagnostic> {
     let mut all = Vec::new();
     for group in 0..model.groups().len() {
         all.extend(steps_of(model, evaluated, group as u32, from)?);

@@ -1,10 +1,14 @@
-//! Formulas of any shape by symbolic search: the parity game of model and formula over sets of states.
+//! Formulas of any shape by symbolic search: the parity game of model and formula over sets of
+//! states.
 //!
-//! Input: model, labels, a formula's automaton. Output: verdict, the numbers of states and of pairs of state and formula state, and evidence: the steps that the
-//! winner's strategy needs. The automaton gives the [`Rules`] of [`mu_symbolic::play`]; Even wins if the formula holds, as in [`super::game`].
+//! Input: model, labels, a formula's automaton. Output: verdict, the numbers of states and of pairs
+//! of state and formula state, and evidence: the steps that the winner's strategy needs. The
+//! automaton gives the [`Rules`] of [`mu_symbolic::play`]; Even wins if the formula holds, as in
+//! [`super::game`].
 //!
-//! The solution is checked over sets before it is believed; the part that becomes evidence once more as a game of its own, vertex by vertex, by
-//! `mu_game::verify`; `mu_evidence` then replays its steps and evaluates the formula on them.
+//! The solution is checked over sets before it is believed; the part that becomes evidence once
+//! more as a game of its own, vertex by vertex, by `mu_game::verify`; `mu_evidence` then replays
+//! its steps and evaluates the formula on them.
 //!
 //! Cost: that of the symbolic game. Evidence has at most [`LARGEST`] vertices, or is left out.
 
@@ -43,13 +47,22 @@ impl Alternating<'_> {
             return None;
         }
         let Self { automaton, lists, .. } = self;
-        Some(lists.entry(demand).or_insert_with(|| automaton.set(demand).iter().map(|q| q.0).collect()).clone())
+        Some(
+            lists
+                .entry(demand)
+                .or_insert_with(|| automaton.set(demand).iter().map(|q| q.0).collect())
+                .clone(),
+        )
     }
 }
 
 impl Rules for Alternating<'_> {
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic> {
-        if self.automaton.names(label, self.labels)? { Ok(label) } else { Ok(*self.other.get_or_insert(label)) }
+        if self.automaton.names(label, self.labels)? {
+            Ok(label)
+        } else {
+            Ok(*self.other.get_or_insert(label))
+        }
     }
     fn owner(&self, obligation: u32) -> Player {
         if self.automaton.universal(FormulaState(obligation)) { Player::Odd } else { Player::Even }
@@ -61,9 +74,17 @@ impl Rules for Alternating<'_> {
         let demand = self.automaton.here(FormulaState(obligation))?;
         Ok(self.answer(demand))
     }
-    fn here_if(&mut self, obligation: u32, label: LabelId) -> Result<mu_symbolic::Answer, Diagnostic> {
+    fn here_if(
+        &mut self,
+        obligation: u32,
+        label: LabelId,
+    ) -> Result<mu_symbolic::Answer, Diagnostic> {
         let q = FormulaState(obligation);
-        let demand = if self.automaton.asks_labels(q) { self.automaton.here_if(q, label, self.labels)? } else { Demand::NOTHING };
+        let demand = if self.automaton.asks_labels(q) {
+            self.automaton.here_if(q, label, self.labels)?
+        } else {
+            Demand::NOTHING
+        };
         Ok(self.answer(demand))
     }
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<mu_symbolic::Answer, Diagnostic> {
@@ -72,7 +93,8 @@ impl Rules for Alternating<'_> {
     }
 }
 
-/// Checks a formula, which at the start is the conjunction (or disjunction) of some states of its automaton.
+/// Checks a formula, which at the start is the conjunction (or disjunction) of some states of its
+/// automaton.
 pub(super) fn by_game(
     (model, labels, formula): (&dyn Model, &dyn ActionLabels, &TypedFormula),
     automaton: Automaton,
@@ -87,7 +109,12 @@ pub(super) fn by_game(
     let played = play(model, &mut rules, (all, &start), LARGEST, &options, budget)?;
     let more = rules.automaton.more_equations();
     let Some(winner) = played.winner else {
-        return Ok(SymbolicAnswer::game(Verdict::Unknown(played.outcome.stop.clone()), played, None, more));
+        return Ok(SymbolicAnswer::game(
+            Verdict::Unknown(played.outcome.stop.clone()),
+            played,
+            None,
+            more,
+        ));
     };
     let value = winner == Player::Even;
     let mut evidence = None;
@@ -97,12 +124,19 @@ pub(super) fn by_game(
             evidence = Some(evidence_of(model, shown, value)?);
         }
     }
-    Ok(SymbolicAnswer::game(if value { Verdict::True } else { Verdict::False }, played, evidence, more))
+    Ok(SymbolicAnswer::game(
+        if value { Verdict::True } else { Verdict::False },
+        played,
+        evidence,
+        more,
+    ))
 }
 
 /// Checks what is shown of a game as a game of its own: the winner has one move, or has won.
 fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), Diagnostic> {
-    let owner = |player: Player| if player == Player::Even { mu_game::Player::Even } else { mu_game::Player::Odd };
+    let owner = |player: Player| {
+        if player == Player::Even { mu_game::Player::Even } else { mu_game::Player::Odd }
+    };
     let mut moves: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); play.vertices.len()];
     for &(from, _, to) in &play.moves {
         moves[from].insert(to);
@@ -123,8 +157,9 @@ fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), D
     game.push(owner(winner.opponent()), 0, []);
     strategy.push(None);
     let solution = Solution { winners: vec![owner(winner); end + 1], strategy };
-    verify::verify(&game, &solution)
-        .map_err(|flaw| Diagnostic::internal(format!("the strategy of the symbolic game does not verify: {flaw}")))
+    verify::verify(&game, &solution).map_err(|flaw| {
+        Diagnostic::internal(format!("the strategy of the symbolic game does not verify: {flaw}"))
+    })
 }
 
 /// The steps of a play as evidence.
@@ -138,7 +173,10 @@ fn evidence_of(model: &dyn Model, play: &Play, verdict: bool) -> Result<Evidence
             states.len() as u32 - 1
         })
     };
-    let stepping = play.moves.iter().filter_map(|&(from, label, to)| Some((from, label?, &play.vertices[to].0)));
+    let stepping = play
+        .moves
+        .iter()
+        .filter_map(|&(from, label, to)| Some((from, label?, &play.vertices[to].0)));
     let steps: BTreeSet<(u32, LabelId, u32)> = stepping
         .chain(play.deciding.iter().map(|(from, label, to)| (*from, *label, to)))
         .map(|(from, label, to)| (number(&play.vertices[from].0), label, number(to)))
@@ -149,8 +187,13 @@ fn evidence_of(model: &dyn Model, play: &Play, verdict: bool) -> Result<Evidence
         if leaving.0 != Some(from) {
             leaving = (Some(from), steps_from(model, &mut evaluated, &states[from as usize])?);
         }
-        let taken = leaving.1.iter().find(|t| t.label == label && t.state == states[to as usize]).cloned();
-        let Some(taken) = taken else { return Err(Diagnostic::internal("a step of the symbolic game is not a step of the model")) };
+        let taken =
+            leaving.1.iter().find(|t| t.label == label && t.state == states[to as usize]).cloned();
+        let Some(taken) = taken else {
+            return Err(Diagnostic::internal(
+                "a step of the symbolic game is not a step of the model",
+            ));
+        };
         shown.push(EvidenceStep { from, label, to, taken: vec![taken] });
     }
     Ok(Evidence { verdict, states, steps: shown, before: Vec::new() })

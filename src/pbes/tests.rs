@@ -1,4 +1,5 @@
-//! Random formulas on random small transition systems: every route gives the verdict of the direct evaluator, and evidence holds.
+//! Random formulas on random small transition systems: every route gives the verdict of the direct
+//! evaluator, and evidence holds.
 
 use super::*;
 use mu_base::ids::{ActId, FixId, LabelId, SortId, StateId, VarId};
@@ -24,7 +25,8 @@ impl ActionLabels for Table {
     }
 }
 
-/// Data, actions and labels shared by all cases: `a`, `b`, `c: D`, `e: Nat` with `D = struct d0 | d1 | d2`.
+/// Data, actions and labels shared by all cases: `a`, `b`, `c: D`, `e: Nat` with `D = struct d0 |
+/// d1 | d2`.
 struct World {
     data: DataSpec,
     actions: Vec<ActionDecl>,
@@ -37,14 +39,19 @@ fn world() -> World {
     let d = data.signature.sorts.declare("D", true);
     let mut constants = Vec::new();
     for i in 0..3 {
-        let op = data.signature.add_op(Op { name: format!("d{i}"), sort: d, kind: OpKind::Constructor(i) });
+        let op = data.signature.add_op(Op {
+            name: format!("d{i}"),
+            sort: d,
+            kind: OpKind::Constructor(i),
+        });
         if let mu_data::sort::SortKind::Named(n) = *data.signature.sorts.kind(d) {
             data.signature.sorts.named[n as usize].constructors.push(op);
         }
         constants.push(Expr::op(&data.signature, op));
     }
     let act = |name: &str, sorts: Vec<SortId>| ActionDecl { name: name.into(), sorts };
-    let actions = vec![act("a", vec![]), act("b", vec![]), act("c", vec![d]), act("e", vec![basic::NAT])];
+    let actions =
+        vec![act("a", vec![]), act("b", vec![]), act("c", vec![d]), act("e", vec![basic::NAT])];
     World { data, actions, d, constants }
 }
 
@@ -72,7 +79,11 @@ fn random_lts(r: &mut Random, table: &Labels) -> Lts {
     let mut edges = Vec::new();
     for s in 0..states {
         for _ in 0..r.below(4) {
-            edges.push((StateId::new(s), LabelId::new(r.below(table.texts.len())), StateId::new(r.below(states))));
+            edges.push((
+                StateId::new(s),
+                LabelId::new(r.below(table.texts.len())),
+                StateId::new(r.below(states)),
+            ));
         }
     }
     Lts::from_edges(StateId(0), states, &edges, table.clone())
@@ -93,7 +104,12 @@ fn at(kind: StateKind) -> State {
 
 impl Generator<'_> {
     fn term(&mut self, sort: SortId) -> Expr {
-        let vars: Vec<VarId> = self.vars.iter().copied().filter(|v| self.w.data.signature.var(*v).sort == sort).collect();
+        let vars: Vec<VarId> = self
+            .vars
+            .iter()
+            .copied()
+            .filter(|v| self.w.data.signature.var(*v).sort == sort)
+            .collect();
         if !vars.is_empty() && self.r.chance(2, 3) {
             let v = *self.r.choose(&vars);
             return Expr::var(&self.w.data.signature, v);
@@ -107,7 +123,11 @@ impl Generator<'_> {
     fn condition(&mut self) -> Expr {
         let sort = *self.r.choose(&[self.w.d, self.w.d, basic::NAT, basic::BOOL]);
         let (a, b) = (self.term(sort), self.term(sort));
-        let op = if sort == basic::NAT { *self.r.choose(&[Builtin::Less, Builtin::Equal]) } else { Builtin::Equal };
+        let op = if sort == basic::NAT {
+            *self.r.choose(&[Builtin::Less, Builtin::Equal])
+        } else {
+            Builtin::Equal
+        };
         let e = Expr::builtin(&mut self.w.data.signature, op, vec![a, b], basic::BOOL);
         if self.r.chance(1, 3) { Expr::negate(&mut self.w.data.signature, e) } else { e }
     }
@@ -118,7 +138,10 @@ impl Generator<'_> {
             2 => vec![(ActId(1), vec![])],
             3 => vec![(ActId(0), vec![]), (ActId(1), vec![])],
             4 => vec![(ActId(3), vec![self.term(basic::NAT)])],
-            5 if self.r.chance(1, 3) => vec![(ActId(3), vec![self.term(basic::NAT)]), (ActId(3), vec![self.term(basic::NAT)])],
+            5 if self.r.chance(1, 3) => vec![
+                (ActId(3), vec![self.term(basic::NAT)]),
+                (ActId(3), vec![self.term(basic::NAT)]),
+            ],
             _ => vec![(ActId(2), vec![self.term(self.w.d)])],
         })
     }
@@ -131,13 +154,19 @@ impl Generator<'_> {
             1 => Action::Not(Box::new(self.action(depth - 1))),
             2 => Action::And(Box::new(self.action(depth - 1)), Box::new(self.action(depth - 1))),
             3 => Action::Or(Box::new(self.action(depth - 1)), Box::new(self.action(depth - 1))),
-            4 => Action::Implies(Box::new(self.action(depth - 1)), Box::new(self.action(depth - 1))),
+            4 => {
+                Action::Implies(Box::new(self.action(depth - 1)), Box::new(self.action(depth - 1)))
+            }
             5 => {
                 let v = self.w.data.signature.fresh_var("x", self.w.d);
                 self.vars.push(v);
                 let a = Box::new(self.action(depth - 1));
                 self.vars.pop();
-                if self.r.chance(1, 2) { Action::Exists(vec![v], a) } else { Action::Forall(vec![v], a) }
+                if self.r.chance(1, 2) {
+                    Action::Exists(vec![v], a)
+                } else {
+                    Action::Forall(vec![v], a)
+                }
             }
             6 => {
                 // exists n: Nat. e(n) && val(..)
@@ -148,7 +177,10 @@ impl Generator<'_> {
                 self.vars.pop();
                 Action::Exists(vec![v], Box::new(Action::And(Box::new(c), Box::new(a))))
             }
-            7 => Action::And(Box::new(Action::Val(self.condition())), Box::new(self.action(depth - 1))),
+            7 => Action::And(
+                Box::new(Action::Val(self.condition())),
+                Box::new(self.action(depth - 1)),
+            ),
             _ => self.multi(),
         }
     }
@@ -165,7 +197,8 @@ impl Generator<'_> {
         }
     }
     fn state(&mut self, depth: usize, positive: bool) -> State {
-        let usable: Vec<usize> = (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
+        let usable: Vec<usize> =
+            (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
         if depth == 0 || (!usable.is_empty() && self.r.chance(1, 5)) {
             if !usable.is_empty() && self.r.chance(4, 5) {
                 let (fix, sorts, _) = self.fixes[*self.r.choose(&usable)].clone();
@@ -181,9 +214,16 @@ impl Generator<'_> {
         let d = depth - 1;
         at(match self.r.below(13) {
             0 => StateKind::Not(Box::new(self.state(d, !positive))),
-            1 => StateKind::And(Box::new(self.state(d, positive)), Box::new(self.state(d, positive))),
-            2 => StateKind::Or(Box::new(self.state(d, positive)), Box::new(self.state(d, positive))),
-            3 => StateKind::Implies(Box::new(self.state(d, !positive)), Box::new(self.state(d, positive))),
+            1 => {
+                StateKind::And(Box::new(self.state(d, positive)), Box::new(self.state(d, positive)))
+            }
+            2 => {
+                StateKind::Or(Box::new(self.state(d, positive)), Box::new(self.state(d, positive)))
+            }
+            3 => StateKind::Implies(
+                Box::new(self.state(d, !positive)),
+                Box::new(self.state(d, positive)),
+            ),
             4 | 5 => {
                 let r = Box::new(self.regular(2));
                 StateKind::Must(r, Box::new(self.state(d, positive)))
@@ -197,13 +237,20 @@ impl Generator<'_> {
                 self.vars.push(v);
                 let f = Box::new(self.state(d, positive));
                 self.vars.pop();
-                if self.r.chance(1, 2) { StateKind::Forall(vec![v], f) } else { StateKind::Exists(vec![v], f) }
+                if self.r.chance(1, 2) {
+                    StateKind::Forall(vec![v], f)
+                } else {
+                    StateKind::Exists(vec![v], f)
+                }
             }
             9 => {
                 // forall n: Nat. [e(n)]f(n), exists n: Nat. <e(n)>f(n)
                 let v = self.w.data.signature.fresh_var("n", basic::NAT);
                 self.vars.push(v);
-                let a = Regular::Action(Action::Multi(vec![(ActId(3), vec![Expr::var(&self.w.data.signature, v)])]));
+                let a = Regular::Action(Action::Multi(vec![(
+                    ActId(3),
+                    vec![Expr::var(&self.w.data.signature, v)],
+                )]));
                 let guard = self.condition();
                 let f = self.state(d, positive);
                 self.vars.pop();
@@ -214,8 +261,10 @@ impl Generator<'_> {
                     ));
                     StateKind::Forall(vec![v], Box::new(body))
                 } else {
-                    let body =
-                        at(StateKind::And(Box::new(at(StateKind::Val(guard))), Box::new(at(StateKind::May(Box::new(a), Box::new(f))))));
+                    let body = at(StateKind::And(
+                        Box::new(at(StateKind::Val(guard))),
+                        Box::new(at(StateKind::May(Box::new(a), Box::new(f)))),
+                    ));
                     StateKind::Exists(vec![v], Box::new(body))
                 }
             }
@@ -247,12 +296,22 @@ fn random_formula(r: &mut Random, depth: usize) -> (TypedFormula, World) {
     let mut g = Generator { w: &mut w, r, vars: vec![], fixes: vec![], fix_names: vec![] };
     let formula = g.state(depth, true);
     let fix_names = std::mem::take(&mut g.fix_names);
-    (TypedFormula { data: w.data.clone(), actions: w.actions.clone(), fix_names, formula, as_written: false }, w)
+    (
+        TypedFormula {
+            data: w.data.clone(),
+            actions: w.actions.clone(),
+            fix_names,
+            formula,
+            as_written: false,
+        },
+        w,
+    )
 }
 
 #[test]
 fn every_route_agrees_with_direct_evaluation() {
-    let cases: u64 = std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(2000);
+    let cases: u64 =
+        std::env::var("MU_CHECK_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(2000);
     let first: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
     let (mut truths, mut products, mut games, mut alternating, mut confirmed) = (0, 0, 0, 0, 0);
     let (mut symbolically, mut symbolic_games, mut symbolically_confirmed) = (0, 0, 0);
@@ -271,7 +330,8 @@ fn every_route_agrees_with_direct_evaluation() {
         truths += u64::from(expected);
         let model = LtsModel::new(lts.clone());
         let mut data = formula.data.clone();
-        let normal = mu_formula::normal::normalise(&formula, &mut data.signature).expect("monotonic by construction");
+        let normal = mu_formula::normal::normalise(&formula, &mut data.signature)
+            .expect("monotonic by construction");
         alternating += u64::from(normal.max_rank() > 1);
         for (force_game, threads, solver) in [
             (false, 1, &mu_solve::zielonka::Zielonka as &dyn mu_solve::Solver),
@@ -281,9 +341,16 @@ fn every_route_agrees_with_direct_evaluation() {
         ] {
             let explore = mu_explore::Options { threads, ..Default::default() };
             let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };
-            let answer = check(&model, &table, &formula, options, &Budget::default()).unwrap_or_else(|e| panic!("{}: {e:?}", context()));
+            let answer = check(&model, &table, &formula, options, &Budget::default())
+                .unwrap_or_else(|e| panic!("{}: {e:?}", context()));
             let verdict = if expected { Verdict::True } else { Verdict::False };
-            assert_eq!(answer.verdict, verdict, "{}, game forced: {force_game}, route {:?}", context(), answer.route);
+            assert_eq!(
+                answer.verdict,
+                verdict,
+                "{}, game forced: {force_game}, route {:?}",
+                context(),
+                answer.route
+            );
             match answer.route {
                 Route::Product => products += 1,
                 Route::Game => games += 1,
@@ -294,16 +361,30 @@ fn every_route_agrees_with_direct_evaluation() {
                 match checker::check(evidence, &model, &table, &formula) {
                     Ok(Checked::Confirmed) => confirmed += 1,
                     Ok(Checked::StepsOnly) => {}
-                    Err(e) => panic!("{}, game forced: {force_game}: {e:?}\n{evidence:?}", context()),
+                    Err(e) => {
+                        panic!("{}, game forced: {force_game}: {e:?}\n{evidence:?}", context())
+                    }
                 }
             } else {
                 assert!(answer.route != Route::Game || !force_game, "{}: no evidence", context());
             }
         }
         let wanted = symbolic::Wanted { witnesses: true, ..Default::default() };
-        let answer = symbolic::check_wanted(&model, &table, &formula, &Default::default(), wanted, &Budget::default())
-            .unwrap_or_else(|e| panic!("{}, symbolic: {e:?}", context()));
-        assert_eq!(answer.verdict, if expected { Verdict::True } else { Verdict::False }, "{}, symbolic", context());
+        let answer = symbolic::check_wanted(
+            &model,
+            &table,
+            &formula,
+            &Default::default(),
+            wanted,
+            &Budget::default(),
+        )
+        .unwrap_or_else(|e| panic!("{}, symbolic: {e:?}", context()));
+        assert_eq!(
+            answer.verdict,
+            if expected { Verdict::True } else { Verdict::False },
+            "{}, symbolic",
+            context()
+        );
         if let Some(watched) = &answer.watched {
             symbolically += 1;
             assert!(!watched.decided || answer.evidence.is_some(), "{}: no evidence", context());
@@ -314,18 +395,28 @@ fn every_route_agrees_with_direct_evaluation() {
         }
         if let Some(evidence) = answer.evidence {
             match checker::check(&evidence, &model, &table, &formula) {
-                Ok(Checked::Confirmed) => symbolically_confirmed += u64::from(answer.played.is_some()),
+                Ok(Checked::Confirmed) => {
+                    symbolically_confirmed += u64::from(answer.played.is_some())
+                }
                 Ok(Checked::StepsOnly) => {}
                 Err(e) => panic!("{}, symbolic: {e:?}\n{evidence:?}", context()),
             }
         }
     }
-    eprintln!("{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed");
-    eprintln!("{symbolically} by symbolic product, {symbolic_games} by symbolic game, {symbolically_confirmed} of these confirmed");
+    eprintln!(
+        "{truths} true of {cases}, {products} by product, {games} by game, {alternating} alternating, {confirmed} confirmed"
+    );
+    eprintln!(
+        "{symbolically} by symbolic product, {symbolic_games} by symbolic game, {symbolically_confirmed} of these confirmed"
+    );
     if cases > 1000 {
         assert!(truths > cases / 10 && truths < cases * 9 / 10);
         assert!(
-            products > cases / 20 && games > cases / 20 && alternating > cases / 50 && confirmed > cases / 4 && symbolically > cases / 20
+            products > cases / 20
+                && games > cases / 20
+                && alternating > cases / 50
+                && confirmed > cases / 4
+                && symbolically > cases / 20
         );
         assert!(symbolic_games > cases / 20 && symbolically_confirmed > cases / 40);
     }

@@ -1,7 +1,8 @@
-//! Shortest evidence on the product route: breadth-first over pairs (system state, formula state) with parents.
+//! Shortest evidence on the product route: breadth-first over pairs (system state, formula state)
+//! with parents.
 //!
-//! Run only when it is known that a deciding pair is reachable, so it ends there; no longer path is ever taken.
-//! Cost: memory for each pair no farther from the start than the nearest deciding one.
+//! Run only when it is known that a deciding pair is reachable, so it ends there; no longer path is
+//! ever taken. Cost: memory for each pair no farther from the start than the nearest deciding one.
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape, local_value};
@@ -21,7 +22,8 @@ struct Pair {
     distance: u32,
 }
 
-/// A deciding pair, the length of the path to what decides it, and the transitions that show that it does.
+/// A deciding pair, the length of the path to what decides it, and the transitions that show that
+/// it does.
 struct Found {
     length: u32,
     pair: u32,
@@ -44,7 +46,12 @@ pub fn shortest(
     let mut transitions: Vec<(LabelId, StateId)> = Vec::new();
     let mut best: Option<Found> = None;
     for q in roots {
-        add(&mut pairs, &mut known, &mut queue, Pair { state: initial, q: *q, parent: None, label: None, distance: 0 });
+        add(
+            &mut pairs,
+            &mut known,
+            &mut queue,
+            Pair { state: initial, q: *q, parent: None, label: None, distance: 0 },
+        );
     }
     let mut polls = 0u64;
     'search: while let Some(p) = queue.pop_front() {
@@ -75,18 +82,30 @@ pub fn shortest(
             break 'search;
         }
         for q in automaton.set(here).iter() {
-            add(&mut pairs, &mut known, &mut queue, Pair { state, q: *q, parent: Some(p), label: None, distance });
+            add(
+                &mut pairs,
+                &mut known,
+                &mut queue,
+                Pair { state, q: *q, parent: Some(p), label: None, distance },
+            );
         }
         for &(label, target) in &transitions {
             let step = automaton.step(q, label, labels)?;
             if step == Demand::Decided {
                 if best.is_none() {
-                    best = Some(Found { length: distance + 1, pair: p, last: vec![(label, target)] });
+                    best =
+                        Some(Found { length: distance + 1, pair: p, last: vec![(label, target)] });
                 }
                 break;
             }
             for q in automaton.set(step).iter() {
-                let pair = Pair { state: target, q: *q, parent: Some(p), label: Some(label), distance: distance + 1 };
+                let pair = Pair {
+                    state: target,
+                    q: *q,
+                    parent: Some(p),
+                    label: Some(label),
+                    distance: distance + 1,
+                };
                 add(&mut pairs, &mut known, &mut queue, pair);
             }
         }
@@ -113,8 +132,14 @@ pub fn shortest(
     Ok(Some(builder))
 }
 
-/// Adds a pair unless it is known at no greater distance; demands at the same system state go first.
-fn add(pairs: &mut Vec<Pair>, known: &mut AHashMap<(StateId, FormulaState), u32>, queue: &mut VecDeque<u32>, pair: Pair) {
+/// Adds a pair unless it is known at no greater distance; demands at the same system state go
+/// first.
+fn add(
+    pairs: &mut Vec<Pair>,
+    known: &mut AHashMap<(StateId, FormulaState), u32>,
+    queue: &mut VecDeque<u32>,
+    pair: Pair,
+) {
     let key = (pair.state, pair.q);
     if known.get(&key).is_some_and(|p| pairs[*p as usize].distance <= pair.distance) {
         return;

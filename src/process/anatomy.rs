@@ -1,9 +1,12 @@
-//! What a linear process was made of: the components as automata with data, and the operators between them and the whole.
+//! What a linear process was made of: the components as automata with data, and the operators
+//! between them and the whole.
 //!
-//! For explanations alone: engines read summands. Composition keeps what can happen; why something cannot is told by what it left out, and
-//! that is here: each component's summands before composition, over the parameters of the linear process, and for each component the
-//! operators above it, from the inside out. Built beside the linear process from the same automata, so locations and parameters agree.
-//! Cost: the summands of the components, which are few beside their products.
+//! For explanations alone: engines read summands. Composition keeps what can happen; why something
+//! cannot is told by what it left out, and that is here: each component's summands before
+//! composition, over the parameters of the linear process, and for each component the
+//! operators above it, from the inside out. Built beside the linear process from the same automata,
+//! so locations and parameters agree. Cost: the summands of the components, which are few beside
+//! their products.
 
 use crate::linear::Act;
 use mu_base::Span;

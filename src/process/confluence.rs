@@ -1,18 +1,23 @@
 //! Confluent tau summands of a linear process, by static analysis.
 //!
-//! In: a linear process. Out: for each summand, whether its steps are proven confluent, so that they may be taken at once.
-//! After Groote, van de Pol, "State Space Reduction using Partial tau-Confluence" (MFCS 2000). Where they ask a prover, this
-//! analysis takes conditions that can be read off:
+//! In: a linear process. Out: for each summand, whether its steps are proven confluent, so that
+//! they may be taken at once. After Groote, van de Pol, "State Space Reduction using Partial
+//! tau-Confluence" (MFCS 2000). Where they ask a prover, this analysis takes conditions that can be
+//! read off:
 //!
-//! - a candidate is a tau summand that is deterministic as written: no `sum` was in scope of the action;
-//! - against every other summand it must be *exclusive* (both guards fix one parameter, to different constructor values) or
-//!   *independent* (neither changes a parameter that the other uses or changes).
+//! - a candidate is a tau summand that is deterministic as written: no `sum` was in scope of the
+//!   action;
+//! - against every other summand it must be *exclusive* (both guards fix one parameter, to
+//!   different constructor values) or *independent* (neither changes a parameter that the other
+//!   uses or changes).
 //!
-//! Two steps that are independent commute; two that are exclusive never meet. Both are sufficient, not necessary: guards are not
-//! evaluated, and two guards that fix a *term* (such as `head(l)`) to different values count as undecided.
+//! Two steps that are independent commute; two that are exclusive never meet. Both are sufficient,
+//! not necessary: guards are not evaluated, and two guards that fix a *term* (such as `head(l)`) to
+//! different values count as undecided.
 //!
-//! [`commuting_summands`] is sharper, for who does not count states as the published studies do: a summand is deterministic if no sum variable is left in
-//! it, guards that fix one term, or ask for a condition and its negation, are exclusive, and steps that are no tau may be candidates too.
+//! [`commuting_summands`] is sharper, for who does not count states as the published studies do: a
+//! summand is deterministic if no sum variable is left in it, guards that fix one term, or ask for
+//! a condition and its negation, are exclusive, and steps that are no tau may be candidates too.
 //! Cost: summands squared, on bit sets.
 
 use crate::linear::{LinearProcess, Summand};
@@ -22,25 +27,35 @@ use mu_base::ids::{SortId, VarId};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::{Builtin, OpKind, Signature};
 
-/// Whether an expression is built of constructors and numbers only, so that different expressions are different values; not if it has parts
-/// of sorts in `special`, of whose equality equations say more.
+/// Whether an expression is built of constructors and numbers only, so that different expressions
+/// are different values; not if it has parts of sorts in `special`, of whose equality equations say
+/// more.
 fn is_constructor_term(signature: &Signature, special: &AHashSet<SortId>, e: &Expr) -> bool {
     if special.contains(&e.sort) {
         return false;
     }
     match &e.kind {
         ExprKind::Number(_) => true,
-        ExprKind::Op(op) => matches!(signature.op(*op).kind, OpKind::Constructor(_) | OpKind::Builtin(Builtin::True | Builtin::False)),
+        ExprKind::Op(op) => matches!(
+            signature.op(*op).kind,
+            OpKind::Constructor(_) | OpKind::Builtin(Builtin::True | Builtin::False)
+        ),
         ExprKind::Apply(head, args) => {
-            is_constructor_term(signature, special, head) && args.iter().all(|a| is_constructor_term(signature, special, a))
+            is_constructor_term(signature, special, head)
+                && args.iter().all(|a| is_constructor_term(signature, special, a))
         }
         _ => false,
     }
 }
 
-/// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by itself), that variable and term. `special`: see
+/// If a conjunct says `variable == constructor term` (either way round, or a Bool variable by
+/// itself), that variable and term. `special`: see
 /// [`DataSpec::special_sorts`](mu_data::expr::DataSpec::special_sorts).
-pub fn fixes(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> Option<(VarId, Expr)> {
+pub fn fixes(
+    signature: &mut Signature,
+    special: &AHashSet<SortId>,
+    conjunct: &Expr,
+) -> Option<(VarId, Expr)> {
     if let ExprKind::Var(v) = conjunct.kind {
         return Some((v, Expr::boolean(signature, true)));
     }
@@ -70,11 +85,16 @@ struct Footprint {
     changes: FixedBitSet,
 }
 
-/// What a conjunct asks for: a term and its value. Every conjunct is itself true; an equation with a constructor term says more.
+/// What a conjunct asks for: a term and its value. Every conjunct is itself true; an equation with
+/// a constructor term says more.
 fn asks(signature: &mut Signature, special: &AHashSet<SortId>, conjunct: &Expr) -> (Expr, Expr) {
     match conjunct.as_builtin(signature) {
-        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, b) => (a.clone(), b.clone()),
-        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, a) => (b.clone(), a.clone()),
+        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, b) => {
+            (a.clone(), b.clone())
+        }
+        Some((Builtin::Equal, [a, b])) if is_constructor_term(signature, special, a) => {
+            (b.clone(), a.clone())
+        }
         Some((Builtin::Not, [a])) => (a.clone(), Expr::boolean(signature, false)),
         _ => (conjunct.clone(), Expr::boolean(signature, true)),
     }
@@ -126,19 +146,30 @@ pub fn confluent_summands(process: &mut LinearProcess) -> Vec<bool> {
     proven(process, false, &|s| s.actions.is_empty() && !s.had_sum)
 }
 
-/// For each summand, whether its steps are proven to commute with all others, by the sharper analysis: tau summands, and those that `also` names.
-pub fn commuting_summands(process: &mut LinearProcess, also: &dyn Fn(&Summand) -> bool) -> Vec<bool> {
+/// For each summand, whether its steps are proven to commute with all others, by the sharper
+/// analysis: tau summands, and those that `also` names.
+pub fn commuting_summands(
+    process: &mut LinearProcess,
+    also: &dyn Fn(&Summand) -> bool,
+) -> Vec<bool> {
     proven(process, true, &|s| s.actions.is_empty() || also(s))
 }
 
-fn proven(process: &mut LinearProcess, sharp: bool, is_candidate: &dyn Fn(&Summand) -> bool) -> Vec<bool> {
+fn proven(
+    process: &mut LinearProcess,
+    sharp: bool,
+    is_candidate: &dyn Fn(&Summand) -> bool,
+) -> Vec<bool> {
     // What chance decides, and what ascending times forbid, is not looked at.
     if process.is_probabilistic() || process.is_timed() {
         return vec![false; process.summands.len()];
     }
     let special = process.data.special_sorts();
-    let index: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let footprints: Vec<Footprint> = (0..process.summands.len()).map(|s| footprint(process, &special, &index, s, sharp)).collect();
+    let index: AHashMap<VarId, usize> =
+        process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+    let footprints: Vec<Footprint> = (0..process.summands.len())
+        .map(|s| footprint(process, &special, &index, s, sharp))
+        .collect();
     (process.summands.iter().enumerate())
         .map(|(i, s)| {
             let f = &footprints[i];
@@ -147,7 +178,9 @@ fn proven(process: &mut LinearProcess, sharp: bool, is_candidate: &dyn Fn(&Summa
                 && footprints.iter().enumerate().all(|(j, g)| {
                     i == j
                         || f.fixed.iter().any(|(v, k)| g.fixed.get(v).is_some_and(|l| l != k))
-                        || (f.changes.is_disjoint(&g.uses) && f.changes.is_disjoint(&g.changes) && g.changes.is_disjoint(&f.uses))
+                        || (f.changes.is_disjoint(&g.uses)
+                            && f.changes.is_disjoint(&g.changes)
+                            && g.changes.is_disjoint(&f.uses))
                 })
         })
         .collect()

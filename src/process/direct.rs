@@ -1,9 +1,10 @@
 //! A direct operational semantics of process terms: the oracle for the lineariser.
 //!
-//! In: a typed specification. Out: its states and transitions, by the rules of the structural operational semantics of mCRL2
-//! (Groote, Mousavi, "Modeling and Analysis of Communicating Systems", 2014, chapter 15, untimed), on closed terms. Nothing is
-//! linearised and no code is shared with the lineariser. `sum` ranges over finite sorts only.
-//! Cost: every step substitutes and rewrites; meant for small processes.
+//! In: a typed specification. Out: its states and transitions, by the rules of the structural
+//! operational semantics of mCRL2 (Groote, Mousavi, "Modeling and Analysis of Communicating
+//! Systems", 2014, chapter 15, untimed), on closed terms. Nothing is linearised and no code is
+//! shared with the lineariser. `sum` ranges over finite sorts only. Cost: every step substitutes
+//! and rewrites; meant for small processes.
 
 use crate::spec::{NameSet, Proc, ProcKind, ProcSpec};
 use ahash::AHashMap;
@@ -37,7 +38,8 @@ pub struct Direct {
     pub states: usize,
     /// Source, multi-action, target. `None` is `Terminate`.
     pub transitions: Vec<(u32, Option<MultiAction>, u32)>,
-    /// The signature of the labels' arguments: the specification's, with the operations that came up since.
+    /// The signature of the labels' arguments: the specification's, with the operations that came
+    /// up since.
     pub signature: Signature,
 }
 
@@ -78,13 +80,18 @@ pub fn explore(spec: &ProcSpec, max_states: usize) -> Result<Direct, Diagnostic>
         }
         next += 1;
     }
-    Ok(Direct { states: states.len(), transitions, signature: rules.engine.program().signature().clone() })
+    Ok(Direct {
+        states: states.len(),
+        transitions,
+        signature: rules.engine.program().signature().clone(),
+    })
 }
 
 /// Calls nested deeper than this without an action: unguarded.
 const MAX_UNFOLDINGS: usize = 1000;
 
-/// Runs a recursion with room on the stack: sequences and unfoldings nest as deep as a process recurses.
+/// Runs a recursion with room on the stack: sequences and unfoldings nest as deep as a process
+/// recurses.
 fn deep<T>(recursion: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(128 << 10, 4 << 20, recursion)
 }
@@ -122,7 +129,10 @@ impl<'a> Rules<'a> {
             self.free[part] = Some(Rc::new(vars));
         }
         let free = self.free[part].clone().expect("just computed");
-        let kept = free.iter().filter_map(|v| binding.iter().rev().find(|(w, _)| w == v).cloned()).collect();
+        let kept = free
+            .iter()
+            .filter_map(|v| binding.iter().rev().find(|(w, _)| w == v).cloned())
+            .collect();
         State::Part(part, Rc::new(kept))
     }
 
@@ -138,7 +148,12 @@ impl<'a> Rules<'a> {
         Ok(value.is_true())
     }
 
-    fn steps(&mut self, state: &State, depth: usize, out: &mut Vec<(MultiAction, State)>) -> Result<(), Diagnostic> {
+    fn steps(
+        &mut self,
+        state: &State,
+        depth: usize,
+        out: &mut Vec<(MultiAction, State)>,
+    ) -> Result<(), Diagnostic> {
         match state {
             State::Done => Ok(()),
             State::Part(part, binding) => {
@@ -187,7 +202,8 @@ impl<'a> Rules<'a> {
     ) -> Result<(), Diagnostic> {
         match &proc.kind {
             ProcKind::Action(action, args) => {
-                let args: Result<Vec<Expr>, Diagnostic> = args.iter().map(|e| self.normal_form(e, binding)).collect();
+                let args: Result<Vec<Expr>, Diagnostic> =
+                    args.iter().map(|e| self.normal_form(e, binding)).collect();
                 out.push((vec![(*action, args?)], State::Done));
             }
             ProcKind::Tau => out.push((Vec::new(), State::Done)),
@@ -209,11 +225,17 @@ impl<'a> Rules<'a> {
                     self.part_steps(q, binding, depth, out)?;
                 }
             }
-            ProcKind::Sum(vars, p) => self.sum_steps(vars, proc, p, &mut binding.clone(), depth, out)?,
+            ProcKind::Sum(vars, p) => {
+                self.sum_steps(vars, proc, p, &mut binding.clone(), depth, out)?
+            }
             ProcKind::Call(id, args) => {
                 let def = &self.spec.procs[id.index()];
                 if depth > MAX_UNFOLDINGS {
-                    return Err(Diagnostic::at(Stage::Process, def.span, format!("unguarded recursion of process `{}`", def.name)));
+                    return Err(Diagnostic::at(
+                        Stage::Process,
+                        def.span,
+                        format!("unguarded recursion of process `{}`", def.name),
+                    ));
                 }
                 let mut inner = Binding::new();
                 for (param, arg) in def.params.iter().zip(args) {
@@ -222,7 +244,10 @@ impl<'a> Rules<'a> {
                 deep(|| self.part_steps(&def.body, &inner, depth + 1, out))?;
             }
             ProcKind::Parallel(p, q) => {
-                let both = State::Parallel(Rc::new(self.state(p, binding)), Rc::new(self.state(q, binding)));
+                let both = State::Parallel(
+                    Rc::new(self.state(p, binding)),
+                    Rc::new(self.state(q, binding)),
+                );
                 self.steps(&both, depth, out)?;
             }
             ProcKind::LeftMerge(p, q) => {
@@ -241,13 +266,21 @@ impl<'a> Rules<'a> {
                     }
                 }
             }
-            ProcKind::Block(_, p) | ProcKind::Allow(_, p) | ProcKind::Hide(_, p) | ProcKind::Rename(_, p) | ProcKind::Comm(_, p) => {
+            ProcKind::Block(_, p)
+            | ProcKind::Allow(_, p)
+            | ProcKind::Hide(_, p)
+            | ProcKind::Rename(_, p)
+            | ProcKind::Comm(_, p) => {
                 let part = self.part_of(proc);
                 let inner = self.state(p, binding);
                 self.steps(&State::Around(part, Rc::new(inner)), depth, out)?;
             }
             ProcKind::BoundedInit(..) | ProcKind::At(..) | ProcKind::Dist(..) => {
-                return Err(Diagnostic::at(Stage::Unsupported, proc.span, "timed and stochastic constructs are not supported"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    proc.span,
+                    "timed and stochastic constructs are not supported",
+                ));
             }
         }
         Ok(())
@@ -262,13 +295,20 @@ impl<'a> Rules<'a> {
         depth: usize,
         out: &mut Vec<(MultiAction, State)>,
     ) -> Result<(), Diagnostic> {
-        let Some((first, rest)) = vars.split_first() else { return self.part_steps(body, binding, depth, out) };
+        let Some((first, rest)) = vars.split_first() else {
+            return self.part_steps(body, binding, depth, out);
+        };
         let var = self.spec.data.signature.var(*first);
         let Some(values) = self.engine.values_of(var.sort)? else {
-            let message = format!("`sum {}: {}` is over an infinite sort", var.name, self.spec.data.signature.sorts.text(var.sort));
+            let message = format!(
+                "`sum {}: {}` is over an infinite sort",
+                var.name,
+                self.spec.data.signature.sorts.text(var.sort)
+            );
             return Err(Diagnostic::at(Stage::Data, whole.span, message));
         };
-        let values: Vec<Expr> = values.iter().map(|v: &Value| self.engine.to_expr_at(v, var.sort)).collect();
+        let values: Vec<Expr> =
+            values.iter().map(|v: &Value| self.engine.to_expr_at(v, var.sort)).collect();
         for value in values {
             binding.push((*first, value));
             self.sum_steps(rest, whole, body, binding, depth, out)?;
@@ -278,7 +318,8 @@ impl<'a> Rules<'a> {
     }
 
     fn names(&self, label: &MultiAction) -> NameSet {
-        let mut names: NameSet = label.iter().map(|(a, _)| self.spec.actions[a.index()].name.clone()).collect();
+        let mut names: NameSet =
+            label.iter().map(|(a, _)| self.spec.actions[a.index()].name.clone()).collect();
         names.sort();
         names
     }
@@ -286,13 +327,24 @@ impl<'a> Rules<'a> {
     fn overload(&self, name: &str, like: ActId) -> Result<ActId, Diagnostic> {
         let sorts = &self.spec.actions[like.index()].sorts;
         (self.spec.actions.iter().position(|d| d.name == name && d.sorts == *sorts).map(ActId::new))
-            .ok_or_else(|| Diagnostic::new(Stage::Process, format!("there is no action `{name}` with the sorts of its ingredients")))
+            .ok_or_else(|| {
+                Diagnostic::new(
+                    Stage::Process,
+                    format!("there is no action `{name}` with the sorts of its ingredients"),
+                )
+            })
     }
 
     /// What an operator makes of a label; `None` if it stops it.
-    fn pass(&self, operator: &Proc, mut label: MultiAction) -> Result<Option<MultiAction>, Diagnostic> {
+    fn pass(
+        &self,
+        operator: &Proc,
+        mut label: MultiAction,
+    ) -> Result<Option<MultiAction>, Diagnostic> {
         match &operator.kind {
-            ProcKind::Block(names, _) => Ok((!self.names(&label).iter().any(|n| names.contains(n))).then_some(label)),
+            ProcKind::Block(names, _) => {
+                Ok((!self.names(&label).iter().any(|n| names.contains(n))).then_some(label))
+            }
             ProcKind::Allow(sets, _) => {
                 let names = self.names(&label);
                 let sorted = |set: &NameSet| {
@@ -324,11 +376,14 @@ impl<'a> Rules<'a> {
                             if !lhs.contains(&self.spec.actions[action.index()].name) {
                                 continue;
                             }
-                            // Take the names of the left-hand side from the label, all with these arguments.
+                            // Take the names of the left-hand side from the label, all with these
+                            // arguments.
                             let mut taken: Vec<usize> = Vec::new();
                             let all = lhs.iter().all(|name| {
                                 let found = (0..label.len()).find(|i| {
-                                    !taken.contains(i) && self.spec.actions[label[*i].0.index()].name == *name && label[*i].1 == args
+                                    !taken.contains(i)
+                                        && self.spec.actions[label[*i].0.index()].name == *name
+                                        && label[*i].1 == args
                                 });
                                 taken.extend(found);
                                 found.is_some()
@@ -401,9 +456,11 @@ fn free_vars(proc: &Proc, bound: &mut Vec<VarId>, out: &mut Vec<VarId>) {
             free_vars(p, bound, out);
             bound.truncate(n);
         }
-        ProcKind::Block(_, p) | ProcKind::Allow(_, p) | ProcKind::Hide(_, p) | ProcKind::Rename(_, p) | ProcKind::Comm(_, p) => {
-            free_vars(p, bound, out)
-        }
+        ProcKind::Block(_, p)
+        | ProcKind::Allow(_, p)
+        | ProcKind::Hide(_, p)
+        | ProcKind::Rename(_, p)
+        | ProcKind::Comm(_, p) => free_vars(p, bound, out),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing of how states are stored.
+//! Processes: typed specification, linearisation, direct semantics, static analyses. Knows nothing
+//! of how states are stored.
 #![warn(missing_docs)]
 
 pub mod anatomy;

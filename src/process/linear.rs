@@ -1,4 +1,5 @@
-//! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser makes and engines run.
+//! Linear processes: `P(d) = sum e. c(d, e) -> a(f(d, e)) . P(g(d, e)) + …`, what the lineariser
+//! makes and engines run.
 
 use crate::anatomy::Anatomy;
 use mu_base::ids::{ActId, VarId};
@@ -13,7 +14,8 @@ pub struct Act {
     pub action: ActId,
     /// Its arguments.
     pub args: Vec<Expr>,
-    /// What the components did for it, ascending by component: one action, or several that communicated. Provenance only.
+    /// What the components did for it, ascending by component: one action, or several that
+    /// communicated. Provenance only.
     pub from: Vec<Origin>,
     /// Where the action was written; for a communication, the first of those that made it.
     pub place: Place,
@@ -26,11 +28,13 @@ pub struct Origin {
     pub component: u32,
     /// Its action.
     pub action: ActId,
-    /// How many of its arguments were left open there (variables summed over): what the component learns by communicating.
+    /// How many of its arguments were left open there (variables summed over): what the component
+    /// learns by communicating.
     pub open: u32,
 }
 
-/// A choice by chance: values of variables, each with its probability. Values that are not listed by the weight have none.
+/// A choice by chance: values of variables, each with its probability. Values that are not listed
+/// by the weight have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chance {
     /// What is chosen.
@@ -48,7 +52,8 @@ pub struct Summand {
     pub guard: Expr,
     /// The multi-action, sorted by action id; empty is tau.
     pub actions: Vec<Act>,
-    /// What was hidden to get `actions`: provenance for traces and for naming steps to be prioritised.
+    /// What was hidden to get `actions`: provenance for traces and for naming steps to be
+    /// prioritised.
     pub hidden: Vec<Act>,
     /// Next-state: (index of parameter, new value), only those that change; ascending index.
     pub updates: Vec<(usize, Expr)>,
@@ -56,14 +61,20 @@ pub struct Summand {
     pub chance: Option<Chance>,
     /// When the action happens, if that is said.
     pub time: Option<Expr>,
-    /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed it since.
+    /// Whether the process as written had a `sum` in scope here, even if a one-point rule removed
+    /// it since.
     pub had_sum: bool,
 }
 
 impl Summand {
     /// A place for messages: that of its first action.
     pub fn span(&self) -> Span {
-        self.actions.iter().chain(&self.hidden).map(|a| a.place.0).find(|s| s.is_somewhere()).unwrap_or_default()
+        self.actions
+            .iter()
+            .chain(&self.hidden)
+            .map(|a| a.place.0)
+            .find(|s| s.is_somewhere())
+            .unwrap_or_default()
     }
 }
 

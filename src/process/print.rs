@@ -1,7 +1,9 @@
-//! A linear process as an mCRL2 specification that means the same: data, actions, `proc P(…) = …` with a summand for each summand,
-//! `init P(…)`. What was hidden in a summand stands above it in a comment.
+//! A linear process as an mCRL2 specification that means the same: data, actions, `proc P(…) = …`
+//! with a summand for each summand, `init P(…)`. What was hidden in a summand stands above it in a
+//! comment.
 //!
-//! Names of variables are made unique. Cost: linear, with a type check of each expression (see [`mu_data::print`]).
+//! Names of variables are made unique. Cost: linear, with a type check of each expression (see
+//! [`mu_data::print`]).
 
 use super::linear::{Act, Chance, LinearProcess, Summand};
 use mu_base::Span;
@@ -18,11 +20,14 @@ pub fn linear_process(process: &LinearProcess) -> String {
     let mut sections = printer.sections();
     if !process.actions.is_empty() {
         let signature = &printer.data.signature;
-        let decls = process.actions.iter().map(|a| (node(a.name.clone()), a.sorts.iter().map(|s| sort_ast(signature, *s)).collect()));
+        let decls = process.actions.iter().map(|a| {
+            (node(a.name.clone()), a.sorts.iter().map(|s| sort_ast(signature, *s)).collect())
+        });
         sections.push(Section::Actions(decls.collect()));
     }
     if !process.globals.is_empty() {
-        sections.push(Section::Globals(process.globals.iter().map(|v| printer.declare(*v)).collect()));
+        sections
+            .push(Section::Globals(process.globals.iter().map(|v| printer.declare(*v)).collect()));
     }
     let mut out = print::specification(&ast::Specification { sections });
     let name = unused("P", |n| process.actions.iter().any(|a| a.name == n));
@@ -51,9 +56,15 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn equation(&mut self, out: &mut String) {
-        // The header and `init` are printed as a specification with an empty body, which the summands then replace.
-        let params = self.params.iter().map(|p| format!("{}: {}", p.name.kind, print::sort(&p.sort))).collect::<Vec<_>>();
-        let params = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+        // The header and `init` are printed as a specification with an empty body, which the
+        // summands then replace.
+        let params = self
+            .params
+            .iter()
+            .map(|p| format!("{}: {}", p.name.kind, print::sort(&p.sort)))
+            .collect::<Vec<_>>();
+        let params =
+            if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
         if !out.is_empty() {
             out.push('\n');
         }
@@ -77,9 +88,13 @@ impl Printer<'_> {
             self.printer.names = outer;
         }
         let chosen = process.chance.as_ref().map(|c| self.chance(c));
-        let args: Vec<ast::Data> =
-            process.params.iter().map(|p| self.printer.faithful(&p.init, Some(process.data.signature.var(p.var).sort))).collect();
-        let mut init = node(ProcessKind::Call { name: node(self.name.clone()), args, parens: false });
+        let args: Vec<ast::Data> = process
+            .params
+            .iter()
+            .map(|p| self.printer.faithful(&p.init, Some(process.data.signature.var(p.var).sort)))
+            .collect();
+        let mut init =
+            node(ProcessKind::Call { name: node(self.name.clone()), args, parens: false });
         if let Some((vars, weight)) = chosen {
             init = node(ProcessKind::Dist(vars, Box::new(weight), Box::new(init)));
         }
@@ -87,7 +102,8 @@ impl Printer<'_> {
     }
 
     fn summand(&mut self, summand: &Summand) -> String {
-        let sums: Vec<ast::VarDecl> = summand.sum_vars.iter().map(|v| self.printer.declare(*v)).collect();
+        let sums: Vec<ast::VarDecl> =
+            summand.sum_vars.iter().map(|v| self.printer.declare(*v)).collect();
         let mut actions = self.multi_action(&summand.actions);
         if let Some(time) = &summand.time {
             let time = self.printer.faithful(time, Some(mu_data::sort::basic::REAL));
@@ -97,7 +113,8 @@ impl Printer<'_> {
         let mut assignments = Vec::with_capacity(summand.updates.len());
         for (i, value) in &summand.updates {
             let sort = self.process.data.signature.var(self.process.params[*i].var).sort;
-            assignments.push((self.params[*i].name.clone(), self.printer.faithful(value, Some(sort))));
+            assignments
+                .push((self.params[*i].name.clone(), self.printer.faithful(value, Some(sort))));
         }
         let next = if assignments.is_empty() {
             ProcessKind::Call { name: node(self.name.clone()), args: Vec::new(), parens: true }
@@ -135,9 +152,18 @@ impl Printer<'_> {
 
     fn action(&mut self, act: &Act) -> ast::Process {
         let decl = &self.process.actions[act.action.index()];
-        let rivals: Vec<&ActionDecl> =
-            self.process.actions.iter().filter(|a| a.name == decl.name && a.sorts.len() == decl.sorts.len()).collect();
-        let args = act.args.iter().zip(&decl.sorts).map(|(e, s)| self.argument(e, *s, rivals.len() > 1)).collect();
+        let rivals: Vec<&ActionDecl> = self
+            .process
+            .actions
+            .iter()
+            .filter(|a| a.name == decl.name && a.sorts.len() == decl.sorts.len())
+            .collect();
+        let args = act
+            .args
+            .iter()
+            .zip(&decl.sorts)
+            .map(|(e, s)| self.argument(e, *s, rivals.len() > 1))
+            .collect();
         node(ProcessKind::Call { name: node(decl.name.clone()), args, parens: false })
     }
 

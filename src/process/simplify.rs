@@ -1,11 +1,14 @@
-//! Static simplification of linear processes, by name: unreachable control flow, parameters that nothing depends on, sums over small
-//! finite sorts. (Constants, duplicates and sum elimination by one-point rules are part of linearisation itself.)
+//! Static simplification of linear processes, by name: unreachable control flow, parameters that
+//! nothing depends on, sums over small finite sorts. (Constants, duplicates and sum elimination by
+//! one-point rules are part of linearisation itself.)
 //!
-//! In and out: [`LinearProcess`]. After Groote, Lisser, "Computer assisted manipulation of algebraic process specifications" (2001), and
-//! Keiren, Wesselink, Willemse, "Liveness analysis for parameterised Boolean equation systems" (2014), of which [`control`] takes the
-//! reachable values of single parameters only. [`control`] and [`instantiate`] leave the transition system as it is; [`dead`] gives a
-//! strongly bisimilar one, which may have fewer states.
-//! Cost: rounds over all summands, each linear in their size; evaluation of conditions on one parameter for each of its values.
+//! In and out: [`LinearProcess`]. After Groote, Lisser, "Computer assisted manipulation of
+//! algebraic process specifications" (2001), and Keiren, Wesselink, Willemse, "Liveness analysis
+//! for parameterised Boolean equation systems" (2014), of which [`control`] takes the
+//! reachable values of single parameters only. [`control`] and [`instantiate`] leave the transition
+//! system as it is; [`dead`] gives a strongly bisimilar one, which may have fewer states.
+//! Cost: rounds over all summands, each linear in their size; evaluation of conditions on one
+//! parameter for each of its values.
 
 use super::anatomy::Anatomy;
 use super::linear::{LinearProcess, Summand};
@@ -21,7 +24,8 @@ use std::collections::BTreeSet;
 const MAX_VALUES: usize = 4096;
 /// The same for a parameter that gets values computed from its own.
 const MAX_COMPUTED: usize = 64;
-/// Equations that one evaluation of [`control`] may apply, and how many evaluations there may be: it is to cost little and to end.
+/// Equations that one evaluation of [`control`] may apply, and how many evaluations there may be:
+/// it is to cost little and to end.
 const MAX_STEPS: u64 = 2_000;
 const MAX_EVALUATIONS: u32 = 20_000;
 /// Summands that [`instantiate`] makes of one.
@@ -41,7 +45,8 @@ struct Site {
 /// What is known of the reachable values of the parameters.
 struct Reach<'a> {
     process: &'a LinearProcess,
-    /// By parameter: its values, none if any. Sorted, so that what an end of patience leaves does not depend on chance.
+    /// By parameter: its values, none if any. Sorted, so that what an end of patience leaves does
+    /// not depend on chance.
     values: Vec<Option<BTreeSet<ValueId>>>,
     engine: Option<Engine>,
     evaluations: u32,
@@ -147,7 +152,8 @@ impl Reach<'_> {
     }
 }
 
-/// A summand for [`reachable`]: its conditions on one parameter, and what it sets; the site if that depends on one parameter.
+/// A summand for [`reachable`]: its conditions on one parameter, and what it sets; the site if that
+/// depends on one parameter.
 struct Watched {
     conditions: Vec<Site>,
     updates: Vec<(usize, Expr, Option<Site>)>,
@@ -155,7 +161,8 @@ struct Watched {
 
 /// Which summands can ever happen, as far as single parameters tell.
 fn reachable(process: &LinearProcess) -> Vec<bool> {
-    let of_var: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+    let of_var: AHashMap<VarId, usize> =
+        process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
     // Summands of one composition have most of their conditions and updates in common.
     let mut sites: AHashMap<Expr, Option<Site>> = AHashMap::new();
     let mut site = |expr: &Expr| {
@@ -169,7 +176,12 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
     };
     let summands: Vec<Watched> = (process.summands.iter())
         .map(|s| Watched {
-            conditions: s.guard.conjuncts(&process.data.signature).iter().filter_map(&mut site).collect(),
+            conditions: s
+                .guard
+                .conjuncts(&process.data.signature)
+                .iter()
+                .filter_map(&mut site)
+                .collect(),
             updates: s.updates.iter().map(|(p, e)| (*p, e.clone(), site(e))).collect(),
         })
         .collect();
@@ -186,12 +198,22 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
     };
     for (i, param) in process.params.iter().enumerate() {
         // What chance decides may be anything.
-        reach.values[i] = if param.init.is_closed() { reach.closed(&param.init).map(|v| BTreeSet::from([v])) } else { None };
+        reach.values[i] = if param.init.is_closed() {
+            reach.closed(&param.init).map(|v| BTreeSet::from([v]))
+        } else {
+            None
+        };
     }
     let mut enabled = vec![false; process.summands.len()];
     // The parameters that decide what a summand adds, and when they and it were last looked at.
     let sources: Vec<Vec<usize>> = (summands.iter())
-        .map(|s| s.conditions.iter().chain(s.updates.iter().filter_map(|u| u.2.as_ref())).map(|site| site.param).collect())
+        .map(|s| {
+            s.conditions
+                .iter()
+                .chain(s.updates.iter().filter_map(|u| u.2.as_ref()))
+                .map(|site| site.param)
+                .collect()
+        })
         .collect();
     let mut changed_at = vec![1u64; process.params.len()];
     let mut seen_at = vec![0u64; process.summands.len()];
@@ -208,7 +230,8 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
             let mut blocked = false;
             for condition in &summand.conditions {
                 let Some(all) = &reach.values[condition.param] else { continue };
-                let mut values = here.remove(&condition.param).unwrap_or_else(|| all.iter().copied().collect());
+                let mut values =
+                    here.remove(&condition.param).unwrap_or_else(|| all.iter().copied().collect());
                 values.retain(|v| reach.possible(condition, *v));
                 blocked = values.is_empty();
                 here.insert(condition.param, values);
@@ -232,7 +255,10 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
                             Some(values) => values.clone(),
                             None => reach.values[site.param].as_ref()?.iter().copied().collect(),
                         };
-                        values.into_iter().map(|v| reach.at(site, v)).collect::<Option<Vec<ValueId>>>()
+                        values
+                            .into_iter()
+                            .map(|v| reach.at(site, v))
+                            .collect::<Option<Vec<ValueId>>>()
                     });
                     (values, MAX_COMPUTED)
                 };
@@ -249,21 +275,26 @@ fn reachable(process: &LinearProcess) -> Vec<bool> {
     }
 }
 
-/// Removes summands that can never happen: their conditions are false for all values that some parameter ever has, such as the control
-/// locations that are reached.
+/// Removes summands that can never happen: their conditions are false for all values that some
+/// parameter ever has, such as the control locations that are reached.
 pub fn control(process: &mut LinearProcess) {
     let mut enabled = reachable(process).into_iter();
     process.summands.retain(|_| enabled.next().expect("one for each summand"));
 }
 
-/// Removes parameters on which neither an action nor a condition depends, also by way of other parameters.
+/// Removes parameters on which neither an action nor a condition depends, also by way of other
+/// parameters.
 pub fn dead(process: &mut LinearProcess) {
-    let of_var: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+    let of_var: AHashMap<VarId, usize> =
+        process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
     let mut used = vec![false; process.params.len()];
     let mut vars = Vec::new();
     for s in &process.summands {
         s.guard.free_vars(&mut vars);
-        s.time.iter().chain(s.chance.as_ref().map(|c| &c.weight)).for_each(|e| e.free_vars(&mut vars));
+        s.time
+            .iter()
+            .chain(s.chance.as_ref().map(|c| &c.weight))
+            .for_each(|e| e.free_vars(&mut vars));
         s.actions.iter().flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut vars));
     }
     let mut todo: Vec<usize> = vars.iter().filter_map(|v| of_var.get(v).copied()).collect();
@@ -276,11 +307,13 @@ pub fn dead(process: &mut LinearProcess) {
         updates.filter(|u| u.0 == p).for_each(|u| u.1.free_vars(&mut vars));
         todo.extend(vars.iter().filter_map(|v| of_var.get(v).copied()).filter(|q| !used[*q]));
     }
-    let number: Vec<usize> = used.iter().scan(0, |n, &u| Some(std::mem::replace(n, *n + usize::from(u)))).collect();
+    let number: Vec<usize> =
+        used.iter().scan(0, |n, &u| Some(std::mem::replace(n, *n + usize::from(u)))).collect();
     for s in &mut process.summands {
         s.updates.retain(|u| used[u.0]);
         s.updates.iter_mut().for_each(|u| u.0 = number[u.0]);
-        // What was hidden is remembered for messages only: it may speak of what is gone, which then counts as not used.
+        // What was hidden is remembered for messages only: it may speak of what is gone, which then
+        // counts as not used.
         s.hidden.retain(|a| {
             let mut vars = Vec::new();
             a.args.iter().for_each(|e| e.free_vars(&mut vars));
@@ -324,7 +357,10 @@ pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
                 by.insert(v, value.clone());
                 by
             };
-            instances = instances.iter().flat_map(|by| values.iter().map(move |value| with(by, value))).collect();
+            instances = instances
+                .iter()
+                .flat_map(|by| values.iter().map(move |value| with(by, value)))
+                .collect();
         }
         for by in instances {
             let mut instance = summand.clone();
@@ -343,7 +379,12 @@ pub fn instantiate(process: &mut LinearProcess) -> Result<(), Diagnostic> {
             if !possible {
                 continue;
             }
-            instance.actions.iter_mut().chain(&mut instance.hidden).flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(&by));
+            instance
+                .actions
+                .iter_mut()
+                .chain(&mut instance.hidden)
+                .flat_map(|a| a.args.iter_mut())
+                .for_each(|e| *e = e.substitute(&by));
             instance.updates.iter_mut().for_each(|u| u.1 = u.1.substitute(&by));
             let weight = instance.chance.iter_mut().map(|c| &mut c.weight);
             instance.time.iter_mut().chain(weight).for_each(|e| *e = e.substitute(&by));

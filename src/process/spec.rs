@@ -1,4 +1,5 @@
-//! Typed process specifications: names resolved, actions distinguished from process instances, arguments coerced.
+//! Typed process specifications: names resolved, actions distinguished from process instances,
+//! arguments coerced.
 
 use mu_base::Span;
 use mu_base::ids::{ActId, ProcId, VarId};
@@ -30,13 +31,15 @@ pub struct Proc {
 /// A multiset of action *names* as written in `allow`, `comm`: sorted.
 pub type NameSet = Vec<String>;
 
-/// Kinds of process term. Operators over action names speak of names, not of overloads, as in mCRL2.
+/// Kinds of process term. Operators over action names speak of names, not of overloads, as in
+/// mCRL2.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum ProcKind {
     /// `a(e…)`
     Action(ActId, Vec<Expr>),
-    /// `P(e…)`: all parameters given (assignments `P(x = e)` are completed with the equation's own parameters).
+    /// `P(e…)`: all parameters given (assignments `P(x = e)` are completed with the equation's own
+    /// parameters).
     Call(ProcId, Vec<Expr>),
     Delta,
     Tau,

@@ -1,8 +1,10 @@
 //! Time in linear processes: what `a@t` means where states hold the time of the last action.
 //!
-//! In and out: [`LinearProcess`]. Actions with a time happen in ascending order of time, strictly, and after time 0; an action without one takes no time
-//! that anybody can tell. [`stamp`] adds a parameter for the time of the last timed action, and writes the time into the label; this is how far the reference
-//! explores time as well. [`untime`] gives the process without times: an action that said no time then happens at some time, as the reference's `lpsuntime` has it.
+//! In and out: [`LinearProcess`]. Actions with a time happen in ascending order of time, strictly,
+//! and after time 0; an action without one takes no time that anybody can tell. [`stamp`] adds a
+//! parameter for the time of the last timed action, and writes the time into the label; this is how
+//! far the reference explores time as well. [`untime`] gives the process without times: an action
+//! that said no time then happens at some time, as the reference's `lpsuntime` has it.
 //! Cost: linear. Invariant: a process without times stays as it is.
 
 use crate::linear::{Act, LinearProcess, Param, ParamRole};
@@ -38,10 +40,16 @@ pub fn stamp(process: &mut LinearProcess) {
     for summand in &mut process.summands {
         let Some(time) = summand.time.take() else { continue };
         let before = Expr::var(signature, clock);
-        let later = Expr::builtin(signature, Builtin::Less, vec![before, time.clone()], basic::BOOL);
+        let later =
+            Expr::builtin(signature, Builtin::Less, vec![before, time.clone()], basic::BOOL);
         summand.guard = Expr::and(signature, summand.guard.clone(), later);
         summand.updates.push((last, time.clone()));
-        summand.actions.push(Act { action, args: vec![time], from: Vec::new(), place: Place(summand.span()) });
+        summand.actions.push(Act {
+            action,
+            args: vec![time],
+            from: Vec::new(),
+            place: Place(summand.span()),
+        });
     }
 }
 
@@ -62,7 +70,8 @@ pub fn untime(process: &mut LinearProcess) {
         });
         let (before, zero) = (Expr::var(signature, clock), real(signature, 0));
         for least in [before, zero] {
-            let later = Expr::builtin(signature, Builtin::Greater, vec![time.clone(), least], basic::BOOL);
+            let later =
+                Expr::builtin(signature, Builtin::Greater, vec![time.clone(), least], basic::BOOL);
             summand.guard = Expr::and(signature, summand.guard.clone(), later);
         }
         summand.updates.push((last, time));

@@ -1,7 +1,9 @@
-//! Type checking of specifications: syntax tree -> [`ProcSpec`]. Names become actions, process instances, variables and operations;
-//! overloads are resolved by the sorts of their arguments; `P(x = e)` gets all its arguments.
+//! Type checking of specifications: syntax tree -> [`ProcSpec`]. Names become actions, process
+//! instances, variables and operations; overloads are resolved by the sorts of their arguments;
+//! `P(x = e)` gets all its arguments.
 //!
-//! Declarations may come in any order. Invariant: in the result every argument has exactly the sort of its parameter.
+//! Declarations may come in any order. Invariant: in the result every argument has exactly the sort
+//! of its parameter.
 
 use super::spec::{NameSet, Proc, ProcDef, ProcKind, ProcSpec};
 use ahash::{AHashMap, AHashSet};
@@ -21,14 +23,24 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     let mut actions = Actions::default();
     actions.declare(&mut data, sections)?;
     let globals = data.declare_globals(sections)?;
-    let mut checker = Processes { data, actions, procs: Vec::new(), by_name: AHashMap::new(), own: None, warnings: Vec::new() };
+    let mut checker = Processes {
+        data,
+        actions,
+        procs: Vec::new(),
+        by_name: AHashMap::new(),
+        own: None,
+        warnings: Vec::new(),
+    };
     let bodies = checker.declare(sections)?;
     let mut init = None;
     for section in sections {
         if let Section::Init(process) = section
             && init.replace(process).is_some()
         {
-            return Err(error(process.span, "a second `init`: a specification has one initial process"));
+            return Err(error(
+                process.span,
+                "a second `init`: a specification has one initial process",
+            ));
         }
     }
     // Global variables belong to processes; equations of the data specification do not see them.
@@ -55,14 +67,22 @@ pub fn check_specification(specification: &ast::Specification) -> Result<ProcSpe
     }
     checker.own = None;
     let Some(init) = init else {
-        return Err(Diagnostic::new(Stage::Type, "the specification has no `init`").note("expected: init P;"));
+        return Err(Diagnostic::new(Stage::Type, "the specification has no `init`")
+            .note("expected: init P;"));
     };
     let init = checker.process(init)?;
     let mut warnings = checker.warnings;
     // An overloaded call is completed once for each candidate.
     warnings.sort_by_key(|w| (w.0.source, w.0.start));
     warnings.dedup();
-    Ok(ProcSpec { data: checker.data.data, globals, actions: checker.actions.decls, procs, init, warnings })
+    Ok(ProcSpec {
+        data: checker.data.data,
+        globals,
+        actions: checker.actions.decls,
+        procs,
+        init,
+        warnings,
+    })
 }
 
 /// Declared actions by name.
@@ -93,12 +113,18 @@ impl Actions {
         self.read(data, sections, false)
     }
 
-    /// Reads the `act` sections of a formula file, which may repeat actions that are declared already.
+    /// Reads the `act` sections of a formula file, which may repeat actions that are declared
+    /// already.
     pub fn extend(&mut self, data: &mut Checker, sections: &[Section]) -> Result<(), Diagnostic> {
         self.read(data, sections, true)
     }
 
-    fn read(&mut self, data: &mut Checker, sections: &[Section], may_repeat: bool) -> Result<(), Diagnostic> {
+    fn read(
+        &mut self,
+        data: &mut Checker,
+        sections: &[Section],
+        may_repeat: bool,
+    ) -> Result<(), Diagnostic> {
         for section in sections {
             let Section::Actions(decls) = section else { continue };
             for (name, sorts) in decls {
@@ -108,7 +134,10 @@ impl Actions {
                         continue;
                     }
                     let text = data.parameters_text(&sorts);
-                    return Err(error(name.span, format!("action `{}`{text} is declared twice", name.kind)));
+                    return Err(error(
+                        name.span,
+                        format!("action `{}`{text} is declared twice", name.kind),
+                    ));
                 }
                 self.add(ActionDecl { name: name.kind.clone(), sorts });
             }
@@ -122,12 +151,19 @@ impl Actions {
     }
 
     /// An action with its arguments; the name must be declared.
-    pub fn call(&self, data: &mut Checker, name: &ast::Ident, args: &[ast::Data], span: Span) -> Result<(ActId, Vec<Expr>), Diagnostic> {
+    pub fn call(
+        &self,
+        data: &mut Checker,
+        name: &ast::Ident,
+        args: &[ast::Data],
+        span: Span,
+    ) -> Result<(ActId, Vec<Expr>), Diagnostic> {
         let overloads = self.overloads(&name.kind);
         if overloads.is_empty() {
             return Err(self.undeclared(name));
         }
-        let candidates: Vec<Vec<SortId>> = overloads.iter().map(|a| self.decls[a.index()].sorts.clone()).collect();
+        let candidates: Vec<Vec<SortId>> =
+            overloads.iter().map(|a| self.decls[a.index()].sorts.clone()).collect();
         let (i, args) = data.check_call("action", &name.kind, span, args, &candidates)?;
         Ok((overloads[i], args))
     }
@@ -135,7 +171,12 @@ impl Actions {
     /// The error for a name that is no action.
     fn undeclared(&self, name: &ast::Ident) -> Diagnostic {
         let names = self.by_name.keys().map(String::as_str);
-        expecting(error(name.span, format!("action `{}` is not declared", name.kind)), &name.kind, names, "actions")
+        expecting(
+            error(name.span, format!("action `{}` is not declared", name.kind)),
+            &name.kind,
+            names,
+            "actions",
+        )
     }
 
     fn check_name(&self, name: &ast::Ident) -> Result<(), Diagnostic> {
@@ -168,14 +209,20 @@ struct Processes {
 
 impl Processes {
     /// Reads the left-hand sides of all process equations.
-    fn declare<'a>(&mut self, sections: &'a [Section]) -> Result<Vec<&'a ast::ProcessEquation>, Diagnostic> {
+    fn declare<'a>(
+        &mut self,
+        sections: &'a [Section],
+    ) -> Result<Vec<&'a ast::ProcessEquation>, Diagnostic> {
         let mut bodies = Vec::new();
         for section in sections {
             let Section::Processes(equations) = section else { continue };
             for equation in equations {
                 let name = &equation.name;
                 if !self.actions.overloads(&name.kind).is_empty() {
-                    return Err(error(name.span, format!("`{}` is declared as an action and as a process", name.kind)));
+                    return Err(error(
+                        name.span,
+                        format!("`{}` is declared as an action and as a process", name.kind),
+                    ));
                 }
                 let params = self.data.declare_vars(&equation.params)?;
                 let id = ProcId::new(self.procs.len());
@@ -183,7 +230,10 @@ impl Processes {
                 for &other in self.by_name.get(&name.kind).map_or(&[][..], Vec::as_slice) {
                     if self.sorts_of(&self.procs[other.index()].params) == sorts {
                         let text = self.data.parameters_text(&sorts);
-                        return Err(error(name.span, format!("process `{}`{text} is declared twice", name.kind)));
+                        return Err(error(
+                            name.span,
+                            format!("process `{}`{text} is declared twice", name.kind),
+                        ));
                     }
                 }
                 self.procs.push(Header { name: name.kind.clone(), params, span: name.span });
@@ -217,7 +267,9 @@ impl Processes {
         let span = process.span;
         Ok(match &process.kind {
             ProcessKind::Call { name, args, parens } => self.call(name, args, *parens, span)?,
-            ProcessKind::CallAssign(name, assignments) => self.call_with_assignments(name, assignments, span)?,
+            ProcessKind::CallAssign(name, assignments) => {
+                self.call_with_assignments(name, assignments, span)?
+            }
             ProcessKind::Delta => ProcKind::Delta,
             ProcessKind::Tau => ProcKind::Tau,
             ProcessKind::Choice(p, q) => ProcKind::Choice(self.boxed(p)?, self.boxed(q)?),
@@ -226,7 +278,9 @@ impl Processes {
             ProcessKind::LeftMerge(p, q) => ProcKind::LeftMerge(self.boxed(p)?, self.boxed(q)?),
             ProcessKind::Sync(p, q) => ProcKind::Sync(self.boxed(p)?, self.boxed(q)?),
             ProcessKind::BoundedInit(p, q) => ProcKind::BoundedInit(self.boxed(p)?, self.boxed(q)?),
-            ProcessKind::At(p, time) => ProcKind::At(self.boxed(p)?, self.data.check(time, Some(basic::REAL))?),
+            ProcessKind::At(p, time) => {
+                ProcKind::At(self.boxed(p)?, self.data.check(time, Some(basic::REAL))?)
+            }
             ProcessKind::If(condition, p, q) => {
                 let condition = self.data.check(condition, Some(basic::BOOL))?;
                 let then = self.boxed(p)?;
@@ -250,11 +304,18 @@ impl Processes {
             ProcessKind::Block(names, p) => ProcKind::Block(self.names(names)?, self.boxed(p)?),
             ProcessKind::Hide(names, p) => ProcKind::Hide(self.names(names)?, self.boxed(p)?),
             ProcessKind::Allow(sets, p) => {
-                let sets = sets.iter().map(|s| self.names(&s.kind)).collect::<Result<Vec<NameSet>, _>>()?;
+                let sets = sets
+                    .iter()
+                    .map(|s| self.names(&s.kind))
+                    .collect::<Result<Vec<NameSet>, _>>()?;
                 ProcKind::Allow(sets, self.boxed(p)?)
             }
-            ProcessKind::Rename(pairs, p) => ProcKind::Rename(self.renaming(pairs)?, self.boxed(p)?),
-            ProcessKind::Comm(rules, p) => ProcKind::Comm(self.communications(rules)?, self.boxed(p)?),
+            ProcessKind::Rename(pairs, p) => {
+                ProcKind::Rename(self.renaming(pairs)?, self.boxed(p)?)
+            }
+            ProcessKind::Comm(rules, p) => {
+                ProcKind::Comm(self.communications(rules)?, self.boxed(p)?)
+            }
         })
     }
 
@@ -282,14 +343,26 @@ impl Processes {
     }
 
     /// `x`, `x()`, `x(e, …)`.
-    fn call(&mut self, name: &ast::Ident, args: &[ast::Data], parens: bool, span: Span) -> Result<ProcKind, Diagnostic> {
+    fn call(
+        &mut self,
+        name: &ast::Ident,
+        args: &[ast::Data],
+        parens: bool,
+        span: Span,
+    ) -> Result<ProcKind, Diagnostic> {
         let procs = self.overloads(&name.kind);
         if procs.is_empty() {
             if self.actions.overloads(&name.kind).is_empty() {
                 return Err(self.unknown(name));
             }
             if parens && args.is_empty() {
-                return Err(error(span, format!("action `{}` is written without parentheses if it has no arguments", name.kind)));
+                return Err(error(
+                    span,
+                    format!(
+                        "action `{}` is written without parentheses if it has no arguments",
+                        name.kind
+                    ),
+                ));
             }
             let (action, args) = self.actions.call(&mut self.data, name, args, span)?;
             return Ok(ProcKind::Action(action, args));
@@ -297,12 +370,14 @@ impl Processes {
         if parens && args.is_empty() {
             return self.call_with_assignments(name, &[], span);
         }
-        let candidates: Vec<Vec<SortId>> = procs.iter().map(|p| self.sorts_of(&self.procs[p.index()].params)).collect();
+        let candidates: Vec<Vec<SortId>> =
+            procs.iter().map(|p| self.sorts_of(&self.procs[p.index()].params)).collect();
         let (i, args) = self.data.check_call("process", &name.kind, span, args, &candidates)?;
         Ok(ProcKind::Call(procs[i], args))
     }
 
-    /// `P(x = e, …)`: the other parameters of P keep the values that the parameters of the same names have here.
+    /// `P(x = e, …)`: the other parameters of P keep the values that the parameters of the same
+    /// names have here.
     fn call_with_assignments(
         &mut self,
         name: &ast::Ident,
@@ -314,12 +389,18 @@ impl Processes {
             if self.actions.overloads(&name.kind).is_empty() {
                 return Err(self.unknown(name));
             }
-            return Err(error(span, format!("`{}` is an action; only a process has parameters to assign to", name.kind)));
+            return Err(error(
+                span,
+                format!("`{}` is an action; only a process has parameters to assign to", name.kind),
+            ));
         }
         let mut seen = AHashSet::new();
         for (param, _) in assignments {
             if !seen.insert(&param.kind) {
-                return Err(error(param.span, format!("parameter `{}` is assigned twice", param.kind)));
+                return Err(error(
+                    param.span,
+                    format!("parameter `{}` is assigned twice", param.kind),
+                ));
             }
         }
         let mut found = None;
@@ -329,7 +410,10 @@ impl Processes {
                 Ok(_) if found.is_some() => {
                     return Err(error(
                         span,
-                        format!("`{}` is ambiguous here: several processes of this name have these parameters", name.kind),
+                        format!(
+                            "`{}` is ambiguous here: several processes of this name have these parameters",
+                            name.kind
+                        ),
                     ));
                 }
                 Ok(call) => found = Some(call),
@@ -355,8 +439,12 @@ impl Processes {
         for (param, value) in assignments {
             let signature = &self.data.data.signature;
             let Some(i) = params.iter().position(|p| signature.var(*p).name == param.kind) else {
-                let names: Vec<&str> = params.iter().map(|p| signature.var(*p).name.as_str()).collect();
-                let diagnostic = error(param.span, format!("process `{}` has no parameter `{}`", name.kind, param.kind));
+                let names: Vec<&str> =
+                    params.iter().map(|p| signature.var(*p).name.as_str()).collect();
+                let diagnostic = error(
+                    param.span,
+                    format!("process `{}` has no parameter `{}`", name.kind, param.kind),
+                );
                 return Err(diagnostic.note(if names.is_empty() {
                     format!("`{}` has no parameters", name.kind)
                 } else {
@@ -372,7 +460,9 @@ impl Processes {
             let wanted = signature.var(*param);
             let mut hidden = false;
             let value = given.or_else(|| {
-                let same = |v: &VarId| signature.var(*v).name == wanted.name && signature.var(*v).sort == wanted.sort;
+                let same = |v: &VarId| {
+                    signature.var(*v).name == wanted.name && signature.var(*v).sort == wanted.sort
+                };
                 let own = match &self.own {
                     Some(own) => {
                         let own = own.iter().copied().find(same)?;
@@ -407,7 +497,10 @@ impl Processes {
     }
 
     fn unknown(&self, name: &ast::Ident) -> Diagnostic {
-        let diagnostic = error(name.span, format!("`{}` is declared neither as an action nor as a process", name.kind));
+        let diagnostic = error(
+            name.span,
+            format!("`{}` is declared neither as an action nor as a process", name.kind),
+        );
         expecting(
             diagnostic,
             &name.kind,
@@ -428,10 +521,17 @@ impl Processes {
     }
 
     fn sorts_by_name(&self, name: &str) -> Vec<&[SortId]> {
-        self.actions.overloads(name).iter().map(|a| self.actions.decls[a.index()].sorts.as_slice()).collect()
+        self.actions
+            .overloads(name)
+            .iter()
+            .map(|a| self.actions.decls[a.index()].sorts.as_slice())
+            .collect()
     }
 
-    fn renaming(&self, pairs: &[(ast::Ident, ast::Ident)]) -> Result<Vec<(String, String)>, Diagnostic> {
+    fn renaming(
+        &self,
+        pairs: &[(ast::Ident, ast::Ident)],
+    ) -> Result<Vec<(String, String)>, Diagnostic> {
         let mut out: Vec<(String, String)> = Vec::with_capacity(pairs.len());
         for (from, to) in pairs {
             self.actions.check_name(from)?;
@@ -442,7 +542,13 @@ impl Processes {
             let targets = self.sorts_by_name(&to.kind);
             if !self.sorts_by_name(&from.kind).iter().any(|s| targets.contains(s)) {
                 return Err(self.sorts_note(
-                    error(to.span, format!("`{}` cannot be renamed to `{}`: their sorts differ", from.kind, to.kind)),
+                    error(
+                        to.span,
+                        format!(
+                            "`{}` cannot be renamed to `{}`: their sorts differ",
+                            from.kind, to.kind
+                        ),
+                    ),
                     &[from, to],
                 ));
             }
@@ -451,17 +557,26 @@ impl Processes {
         Ok(out)
     }
 
-    fn communications(&self, rules: &[(ast::ActionNames, Option<ast::Ident>)]) -> Result<Vec<(NameSet, Option<String>)>, Diagnostic> {
+    fn communications(
+        &self,
+        rules: &[(ast::ActionNames, Option<ast::Ident>)],
+    ) -> Result<Vec<(NameSet, Option<String>)>, Diagnostic> {
         let mut out = Vec::with_capacity(rules.len());
         let mut used: AHashMap<&str, usize> = AHashMap::new();
         for (i, (names, result)) in rules.iter().enumerate() {
             let lhs = self.names(&names.kind)?;
             if lhs.len() < 2 {
-                return Err(error(names.span, "a communication needs at least two actions to synchronise"));
+                return Err(error(
+                    names.span,
+                    "a communication needs at least two actions to synchronise",
+                ));
             }
             for name in &names.kind {
                 if used.insert(&name.kind, i).is_some_and(|j| j != i) {
-                    return Err(error(name.span, format!("action `{}` occurs on the left of two communications", name.kind)));
+                    return Err(error(
+                        name.span,
+                        format!("action `{}` occurs on the left of two communications", name.kind),
+                    ));
                 }
             }
             let mut involved: Vec<&ast::Ident> = names.kind.iter().collect();
@@ -474,7 +589,10 @@ impl Processes {
                 .into_iter()
                 .any(|s| involved.iter().all(|n| self.sorts_by_name(&n.kind).contains(&s)));
             if !common {
-                return Err(self.sorts_note(error(names.span, "the actions of this communication have no sorts in common"), &involved));
+                return Err(self.sorts_note(
+                    error(names.span, "the actions of this communication have no sorts in common"),
+                    &involved,
+                ));
             }
             out.push((lhs, result.as_ref().map(|r| r.kind.clone())));
         }
@@ -482,7 +600,13 @@ impl Processes {
             if let Some(result) = result
                 && used.get(result.kind.as_str()).is_some_and(|j| *j != i)
             {
-                return Err(error(result.span, format!("`{}` results from a communication and takes part in another", result.kind)));
+                return Err(error(
+                    result.span,
+                    format!(
+                        "`{}` results from a communication and takes part in another",
+                        result.kind
+                    ),
+                ));
             }
         }
         Ok(out)
@@ -491,7 +615,8 @@ impl Processes {
     fn sorts_note(&self, mut diagnostic: Diagnostic, names: &[&ast::Ident]) -> Diagnostic {
         for name in names {
             for sorts in self.sorts_by_name(&name.kind) {
-                diagnostic = diagnostic.note(format!("{}{}", name.kind, self.data.parameters_text(sorts)));
+                diagnostic =
+                    diagnostic.note(format!("{}{}", name.kind, self.data.parameters_text(sorts)));
             }
         }
         diagnostic

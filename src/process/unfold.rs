@@ -1,17 +1,24 @@
-//! Parameters that are records, lists that keep their length, or functions that change at few arguments become one parameter for each field, and sums over
-//! few values a summand for each of them, where summands come to depend on fewer fields by that. So does a summand that looks at fields by the value of
-//! another parameter, such as a position on a board, where that takes few values ([`range`]).
+//! Parameters that are records, lists that keep their length, or functions that change at few
+//! arguments become one parameter for each field, and sums over few values a summand for each of
+//! them, where summands come to depend on fewer fields by that. So does a summand that looks at
+//! fields by the value of another parameter, such as a position on a board, where that takes few
+//! values ([`range`]).
 //!
-//! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort with one constructor, which is free;
-//! its fields may be records, lists or functions again ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not be known
-//! ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a disjunction of conditions on few fields each becomes a summand for
-//! each of these: whether four pieces stand in some row is asked row by row, and rows recur where boards do not. After Groote, Lisser, "Computer assisted manipulation of algebraic process
-//! specifications" (2001), where such unfolding needs functions that tell cases apart; records need none.
+//! In and out: [`LinearProcess`] with the same transition system. A record is an element of a sort
+//! with one constructor, which is free; its fields may be records, lists or functions again
+//! ([`shape`]). What a summand says of a record is evaluated as far as the fields' values need not
+//! be known ([`Engine::open`]): `at(3, board)` becomes the third field. A condition that is a
+//! disjunction of conditions on few fields each becomes a summand for each of these: whether four
+//! pieces stand in some row is asked row by row, and rows recur where boards do not. After Groote,
+//! Lisser, "Computer assisted manipulation of algebraic process specifications" (2001), where such
+//! unfolding needs functions that tell cases apart; records need none.
 //!
-//! What conditions of several summands have in common is asked once in a state (`mu_compile`), so it counts once.
-//! A parameter stays as it is if an update of it is no record (or list of that length) of expressions, or if its summands would go on to read more than half of its
-//! fields on average: its value is one number in a state then, which is shorter. Cost: an evaluation for each expression of each
-//! instance, of which there are limits, and a few rounds: one more after parameters were found that are to stay.
+//! What conditions of several summands have in common is asked once in a state (`mu_compile`), so
+//! it counts once. A parameter stays as it is if an update of it is no record (or list of that
+//! length) of expressions, or if its summands would go on to read more than half of its
+//! fields on average: its value is one number in a state then, which is shorter. Cost: an
+//! evaluation for each expression of each instance, of which there are limits, and a few rounds:
+//! one more after parameters were found that are to stay.
 
 mod range;
 mod shape;
@@ -37,7 +44,8 @@ const MAX_ALTERNATIVES: usize = 1024;
 const MAX_INSTANCES: usize = 4096;
 /// Equations that an evaluation may apply, and values that an enumeration may try.
 const MAX_STEPS: u64 = 50_000;
-/// Undecided conditions behind which calls are evaluated, at first, and where that takes too many steps.
+/// Undecided conditions behind which calls are evaluated, at first, and where that takes too many
+/// steps.
 const PATIENCE: u32 = 100;
 const IMPATIENCE: u32 = 4;
 const MAX_TRIED: u64 = 10_000;
@@ -135,7 +143,8 @@ struct Unfolding<'a> {
     positions: bool,
 }
 
-/// Unfolds where that pays; `positions`: also by the values of parameters that fields are looked at by.
+/// Unfolds where that pays; `positions`: also by the values of parameters that fields are looked at
+/// by.
 pub fn unfold(process: &mut LinearProcess, positions: bool) -> Result<(), Diagnostic> {
     let sort_of = |process: &LinearProcess, p: &Param| process.data.signature.var(p.var).sort;
     let signature = &process.data.signature;
@@ -186,7 +195,13 @@ impl Unfolding<'_> {
         let var = self.process.data.signature.var(self.process.params[param].var).clone();
         let shaped = match self.process.data.signature.sorts.kind(var.sort) {
             SortKind::List(_) | SortKind::Function(..) => true,
-            _ => self.process.data.signature.sorts.named_of(var.sort).is_some_and(|n| n.constructors.len() == 1),
+            _ => self
+                .process
+                .data
+                .signature
+                .sorts
+                .named_of(var.sort)
+                .is_some_and(|n| n.constructors.len() == 1),
         };
         if !shaped {
             return;
@@ -228,10 +243,13 @@ impl Unfolding<'_> {
         !refuted.is_empty()
     }
 
-    /// A guess was wrong: functions in this parameter change elsewhere too, lists within its lists may be of any length, or it cannot be unfolded at all.
+    /// A guess was wrong: functions in this parameter change elsewhere too, lists within its lists
+    /// may be of any length, or it cannot be unfolded at all.
     fn refute(&mut self, param: usize) {
         let unknown = self.unknown.remove(&param).unwrap_or_default();
-        let Some(Candidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param) else { return };
+        let Some(Candidate { shape, lists, mut keys, .. }) = self.candidates.remove(&param) else {
+            return;
+        };
         let known = keys.len();
         unknown.into_iter().for_each(|k| {
             if !keys.contains(&k) {
@@ -249,14 +267,17 @@ impl Unfolding<'_> {
         }
     }
 
-    /// Everything with the candidates unfolded; none if some were struck off instead (all of them, where that takes too long).
+    /// Everything with the candidates unfolded; none if some were struck off instead (all of them,
+    /// where that takes too long).
     fn attempt(&mut self) -> Option<(Substitution, Vec<Instance>)> {
         let before = self.candidates.len();
         let mut inits = Substitution::new();
         let params: Vec<usize> = self.candidates.keys().copied().collect();
         for p in params {
             let mut parts = Parts::default();
-            let split = self.init(p).and_then(|e| self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut parts));
+            let split = self.init(p).and_then(|e| {
+                self.candidates[&p].shape.split(&mut self.process.data.signature, &e, &mut parts)
+            });
             match split {
                 Some(()) => inits.extend(parts.values),
                 None => drop(self.refuted.insert(p)),
@@ -266,7 +287,11 @@ impl Unfolding<'_> {
             return None;
         }
         let LinearProcess { data, params, .. } = &mut *self.process;
-        let by: Substitution = self.candidates.iter().map(|(p, c)| (params[*p].var, c.shape.term(&mut data.signature))).collect();
+        let by: Substitution = self
+            .candidates
+            .iter()
+            .map(|(p, c)| (params[*p].var, c.shape.term(&mut data.signature)))
+            .collect();
         let mut reads: AHashMap<usize, Reads> = AHashMap::new();
         let mut touching: Vec<Touching> = Vec::new();
         let mut out = Vec::new();
@@ -274,7 +299,11 @@ impl Unfolding<'_> {
             let summand = self.process.summands[i].clone();
             let touched: Vec<usize> = self.touched(&summand);
             if touched.is_empty() {
-                let updates = summand.updates.iter().map(|(p, e)| (self.process.params[*p].var, e.clone())).collect();
+                let updates = summand
+                    .updates
+                    .iter()
+                    .map(|(p, e)| (self.process.params[*p].var, e.clone()))
+                    .collect();
                 out.push(Instance { summand, updates });
                 continue;
             }
@@ -303,21 +332,30 @@ impl Unfolding<'_> {
                 here.share += self.share(p, &out[instances.clone()], &mut common);
             }
         }
-        self.candidates.retain(|p, _| reads.get(p).is_some_and(|r| r.share <= 0.5 * r.summands as f64));
+        self.candidates
+            .retain(|p, _| reads.get(p).is_some_and(|r| r.share <= 0.5 * r.summands as f64));
         (self.candidates.len() == before).then_some((inits, out))
     }
 
     fn within_limits(&self, summands: usize) -> bool {
-        summands <= MAX_INSTANCES + self.process.summands.len() && self.evaluations <= MAX_EVALUATIONS && self.engine.steps() <= MAX_WORK
+        summands <= MAX_INSTANCES + self.process.summands.len()
+            && self.evaluations <= MAX_EVALUATIONS
+            && self.engine.steps() <= MAX_WORK
     }
 
     fn touched(&self, s: &Summand) -> Vec<usize> {
         let mut vars = Vec::new();
         s.guard.free_vars(&mut vars);
-        s.actions.iter().chain(&s.hidden).flat_map(|a| &a.args).for_each(|e| e.free_vars(&mut vars));
+        s.actions
+            .iter()
+            .chain(&s.hidden)
+            .flat_map(|a| &a.args)
+            .for_each(|e| e.free_vars(&mut vars));
         s.updates.iter().for_each(|u| u.1.free_vars(&mut vars));
         let mut touched: Vec<usize> = (self.candidates.keys().copied())
-            .filter(|p| vars.contains(&self.process.params[*p].var) || s.updates.iter().any(|u| u.0 == *p))
+            .filter(|p| {
+                vars.contains(&self.process.params[*p].var) || s.updates.iter().any(|u| u.0 == *p)
+            })
             .collect();
         touched.sort_unstable();
         touched
@@ -331,7 +369,8 @@ impl Unfolding<'_> {
         self.evaluations += 1;
         let mut vars = Vec::new();
         e.free_vars(&mut vars);
-        // With patience first: what looks at one part of a structure after the other is decided by their values.
+        // With patience first: what looks at one part of a structure after the other is decided by
+        // their values.
         self.engine.set_patience(PATIENCE);
         let mut open = self.engine.open(e, &vars).ok();
         self.engine.set_patience(IMPATIENCE);
@@ -360,7 +399,9 @@ impl Unfolding<'_> {
         let mut found = Vec::new();
         let mut all = true;
         let solved = self.engine.solve(&problem, &[], &mut |engine, values| {
-            let value = |(v, value): (&VarId, _)| (*v, engine.to_expr_at(value, engine.program().signature().var(*v).sort));
+            let value = |(v, value): (&VarId, _)| {
+                (*v, engine.to_expr_at(value, engine.program().signature().var(*v).sort))
+            };
             found.push(bound.iter().zip(values).map(value).collect());
             all = found.len() <= MAX_VALUES;
             Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -368,8 +409,14 @@ impl Unfolding<'_> {
         (solved.is_ok() && all).then_some(found)
     }
 
-    /// The instances of a summand, for each of the values of parameters by which it looks at fields where it does: then it speaks of few of them.
-    fn rewritten(&mut self, touched: &[usize], s: &Summand, by: &Substitution) -> Result<Vec<Instance>, usize> {
+    /// The instances of a summand, for each of the values of parameters by which it looks at fields
+    /// where it does: then it speaks of few of them.
+    fn rewritten(
+        &mut self,
+        touched: &[usize],
+        s: &Summand,
+        by: &Substitution,
+    ) -> Result<Vec<Instance>, usize> {
         let unknown = self.unknown.clone();
         let whole = self.rewrite(s, by, &[Substitution::new()]);
         let narrow = whole.as_ref().is_ok_and(|instances| self.width(touched, instances) <= WIDE);
@@ -377,13 +424,19 @@ impl Unfolding<'_> {
             return whole;
         }
         let indices = self.indices(touched, s);
-        let Some(each) = combinations(&indices, MAX_VALUES).filter(|c| c.len() > 1) else { return whole };
+        let Some(each) = combinations(&indices, MAX_VALUES).filter(|c| c.len() > 1) else {
+            return whole;
+        };
         let before = std::mem::replace(&mut self.unknown, unknown);
         match (self.rewrite(s, by, &each), &whole) {
             (Ok(split), Err(_)) => Ok(split),
             // Arguments at which functions change are known now.
             (Err(param), Err(_)) if self.unknown.contains_key(&param) => Err(param),
-            (Ok(split), Ok(instances)) if 2.0 * self.width(touched, &split) <= self.width(touched, instances) => Ok(split),
+            (Ok(split), Ok(instances))
+                if 2.0 * self.width(touched, &split) <= self.width(touched, instances) =>
+            {
+                Ok(split)
+            }
             _ => {
                 self.unknown = before;
                 whole
@@ -391,16 +444,27 @@ impl Unfolding<'_> {
         }
     }
 
-    /// The instances of a summand, for each of these values of parameters; a parameter if an update of it cannot be split.
-    fn rewrite(&mut self, s: &Summand, by: &Substitution, each: &[Substitution]) -> Result<Vec<Instance>, usize> {
+    /// The instances of a summand, for each of these values of parameters; a parameter if an update
+    /// of it cannot be split.
+    fn rewrite(
+        &mut self,
+        s: &Summand,
+        by: &Substitution,
+        each: &[Substitution],
+    ) -> Result<Vec<Instance>, usize> {
         let values = self.values(&s.sum_vars, &s.guard);
         let bound = values.is_some();
         let (mut out, mut failed) = (Vec::new(), None);
         let values = values.unwrap_or_else(|| vec![Substitution::new()]);
         if values.len() * each.len() > MAX_INSTANCES {
-            return Err(*self.touched(s).first().expect("only what has to do with a candidate is rewritten"));
+            return Err(*self
+                .touched(s)
+                .first()
+                .expect("only what has to do with a candidate is rewritten"));
         }
-        for (mut all, indices) in values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices))) {
+        for (mut all, indices) in
+            values.iter().flat_map(|all| each.iter().map(move |indices| (all.clone(), indices)))
+        {
             all.extend(by.iter().map(|(v, e)| (*v, e.clone())));
             let at = self.at(indices);
             all.extend(indices.iter().map(|(v, e)| (*v, e.clone())));
@@ -410,14 +474,20 @@ impl Unfolding<'_> {
             }
             let Some(guard) = self.guard(&s.guard.substitute(&all)) else { continue };
             instance.guard = Expr::and(&mut self.process.data.signature, at, guard);
-            for e in instance.actions.iter_mut().chain(&mut instance.hidden).flat_map(|a: &mut Act| a.args.iter_mut()) {
+            for e in instance
+                .actions
+                .iter_mut()
+                .chain(&mut instance.hidden)
+                .flat_map(|a: &mut Act| a.args.iter_mut())
+            {
                 let plain = e.substitute(&all);
                 *e = self.open(&plain).unwrap_or(plain);
             }
             for (p, e) in &s.updates {
                 let plain = e.substitute(&all);
                 let value = self.open(&plain).unwrap_or(plain);
-                // Of one that was refuted all arguments at which it changes are to be known in the next round.
+                // Of one that was refuted all arguments at which it changes are to be known in the
+                // next round.
                 let open = |p: &usize| !self.refuted.contains(p) || self.unknown.contains_key(p);
                 if self.candidates.get(p).is_none_or(|_| !open(p)) {
                     let var = self.process.params[*p].var;
@@ -435,10 +505,19 @@ impl Unfolding<'_> {
                     failed = Some(*p);
                     continue;
                 }
-                updates.extend(parts.values.into_iter().filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)));
+                updates.extend(
+                    parts
+                        .values
+                        .into_iter()
+                        .filter(|(v, e)| !matches!(e.kind, ExprKind::Var(w) if w == *v)),
+                );
             }
-            for guard in self.alternatives(&instance.guard, by, MAX_ALTERNATIVES / out.len().max(1)) {
-                out.push(Instance { summand: Summand { guard, ..instance.clone() }, updates: updates.clone() });
+            for guard in self.alternatives(&instance.guard, by, MAX_ALTERNATIVES / out.len().max(1))
+            {
+                out.push(Instance {
+                    summand: Summand { guard, ..instance.clone() },
+                    updates: updates.clone(),
+                });
             }
         }
         failed.map_or(Ok(out), Err)
@@ -458,7 +537,8 @@ impl Unfolding<'_> {
         at
     }
 
-    /// What the fields of a candidate become. Where it is not live any values will do: those that they begin with.
+    /// What the fields of a candidate become. Where it is not live any values will do: those that
+    /// they begin with.
     fn split(&mut self, param: usize, value: &Expr, parts: &mut Parts) -> Option<()> {
         let candidate = self.candidates.get(&param)?;
         if candidate.shape.is_built()
@@ -470,8 +550,9 @@ impl Unfolding<'_> {
         candidate.shape.split(&mut self.process.data.signature, value, parts)
     }
 
-    /// Conditions of which one holds if and only if this one does: where a disjunction reads much and each of its parts little, there is one for each part.
-    /// A step is taken once, however many of them hold.
+    /// Conditions of which one holds if and only if this one does: where a disjunction reads much
+    /// and each of its parts little, there is one for each part. A step is taken once, however
+    /// many of them hold.
     fn alternatives(&mut self, guard: &Expr, by: &Substitution, most: usize) -> Vec<Expr> {
         let signature = &mut self.process.data.signature;
         let reads = reads_of(by);
@@ -479,7 +560,10 @@ impl Unfolding<'_> {
         let widest = conjuncts.iter().enumerate().map(|(i, c)| (reads(c), i)).max();
         let Some((width, at)) = widest.filter(|w| w.0 > 2) else { return vec![guard.clone()] };
         let parts = disjuncts(signature, &conjuncts[at]);
-        if parts.len() < 2 || parts.len() > most.min(MAX_VALUES) || parts.iter().any(|p| 2 * reads(p) > width) {
+        if parts.len() < 2
+            || parts.len() > most.min(MAX_VALUES)
+            || parts.iter().any(|p| 2 * reads(p) > width)
+        {
             return vec![guard.clone()];
         }
         // Where the rest reads most of it anyway, nothing is gained.
@@ -536,7 +620,10 @@ impl Unfolding<'_> {
                 let part = self.expanded(&part);
                 all = match (all.as_bool(&self.process.data.signature), forall) {
                     (Some(true), true) | (Some(false), false) => part,
-                    _ => self.connected(if forall { Builtin::And } else { Builtin::Or }, vec![part, all]),
+                    _ => self.connected(
+                        if forall { Builtin::And } else { Builtin::Or },
+                        vec![part, all],
+                    ),
                 };
             }
             return self.open(&all).unwrap_or(all);
@@ -557,22 +644,35 @@ impl Unfolding<'_> {
         Expr::builtin(&mut self.process.data.signature, connective, parts, basic::BOOL)
     }
 
-    /// A summand for each part of a disjunction of which others ask all parts: its answer is known then.
-    fn told_apart(&mut self, instances: Vec<Instance>, touching: Vec<Touching>) -> (Vec<Instance>, Vec<Touching>) {
+    /// A summand for each part of a disjunction of which others ask all parts: its answer is known
+    /// then.
+    fn told_apart(
+        &mut self,
+        instances: Vec<Instance>,
+        touching: Vec<Touching>,
+    ) -> (Vec<Instance>, Vec<Touching>) {
         let signature = &mut self.process.data.signature;
         let mut asked: AHashMap<Expr, usize> = AHashMap::new();
         for i in &instances {
-            i.summand.guard.conjuncts(signature).iter().for_each(|c| *asked.entry(plain(signature, c).clone()).or_default() += 1);
+            i.summand
+                .guard
+                .conjuncts(signature)
+                .iter()
+                .for_each(|c| *asked.entry(plain(signature, c).clone()).or_default() += 1);
         }
         let (mut out, mut starts) = (Vec::new(), Vec::new());
         for Instance { summand, updates } in instances {
             starts.push(out.len());
             let conjuncts = summand.guard.conjuncts(signature);
-            let mut parts: Vec<Vec<Expr>> = conjuncts.iter().map(|c| disjuncts(signature, c)).collect();
+            let mut parts: Vec<Vec<Expr>> =
+                conjuncts.iter().map(|c| disjuncts(signature, c)).collect();
             let alone = |c: &Expr| asked.get(plain(signature, c)).is_some_and(|times| *times == 1);
             let known = |part: &Expr| asked.contains_key(plain(signature, part));
-            let at = (0..parts.len())
-                .find(|&i| (2..=MAX_VALUES).contains(&parts[i].len()) && alone(&conjuncts[i]) && parts[i].iter().all(known));
+            let at = (0..parts.len()).find(|&i| {
+                (2..=MAX_VALUES).contains(&parts[i].len())
+                    && alone(&conjuncts[i])
+                    && parts[i].iter().all(known)
+            });
             let Some(at) = at else {
                 out.push(Instance { summand, updates });
                 continue;
@@ -580,13 +680,20 @@ impl Unfolding<'_> {
             for part in std::mem::take(&mut parts[at]) {
                 let mut guard = Expr::boolean(signature, true);
                 for (i, c) in conjuncts.iter().enumerate() {
-                    guard = Expr::and(signature, guard, if i == at { part.clone() } else { c.clone() });
+                    guard =
+                        Expr::and(signature, guard, if i == at { part.clone() } else { c.clone() });
                 }
-                out.push(Instance { summand: Summand { guard, ..summand.clone() }, updates: updates.clone() });
+                out.push(Instance {
+                    summand: Summand { guard, ..summand.clone() },
+                    updates: updates.clone(),
+                });
             }
         }
         starts.push(out.len());
-        let touching = touching.into_iter().map(|(params, range)| (params, starts[range.start]..starts[range.end])).collect();
+        let touching = touching
+            .into_iter()
+            .map(|(params, range)| (params, starts[range.start]..starts[range.end]))
+            .collect();
         (out, touching)
     }
 
@@ -595,20 +702,28 @@ impl Unfolding<'_> {
         let mut times: AHashMap<Expr, Asked> = AHashMap::new();
         for Instance { summand: s, .. } in instances {
             for c in s.guard.conjuncts(&self.process.data.signature) {
-                times.entry(plain(&self.process.data.signature, &c).clone()).or_default().times += 1;
+                times.entry(plain(&self.process.data.signature, &c).clone()).or_default().times +=
+                    1;
             }
         }
         times.retain(|e, asked| {
             let mut vars = Vec::new();
             e.free_vars(&mut vars);
-            asked.times > 1 && vars.iter().all(|v| instances.iter().all(|i| !i.summand.sum_vars.contains(v)))
+            asked.times > 1
+                && vars.iter().all(|v| instances.iter().all(|i| !i.summand.sum_vars.contains(v)))
         });
         times
     }
 
-    /// Which part of the fields of a parameter the instances of a summand read on average. What must have a certain value is not read, and what several
-    /// instances ask is read by the first of them.
-    fn share(&mut self, param: usize, instances: &[Instance], common: &mut AHashMap<Expr, Asked>) -> f64 {
+    /// Which part of the fields of a parameter the instances of a summand read on average. What
+    /// must have a certain value is not read, and what several instances ask is read by the
+    /// first of them.
+    fn share(
+        &mut self,
+        param: usize,
+        instances: &[Instance],
+        common: &mut AHashMap<Expr, Asked>,
+    ) -> f64 {
         let fields = &self.candidates[&param].fields;
         let mut read = 0;
         for Instance { summand: s, updates } in instances {
@@ -620,8 +735,10 @@ impl Unfolding<'_> {
                     None => {
                         let mut here = Vec::new();
                         c.free_vars(&mut here);
-                        // One on most of the fields is answered by those that it looks at, which are few if it has to do with the state alone.
-                        let narrow = 2 * fields.iter().filter(|f| here.contains(f)).count() <= fields.len();
+                        // One on most of the fields is answered by those that it looks at, which
+                        // are few if it has to do with the state alone.
+                        let narrow =
+                            2 * fields.iter().filter(|f| here.contains(f)).count() <= fields.len();
                         if !narrow && here.iter().all(|v| !s.sum_vars.contains(v)) {
                             continue;
                         }
@@ -647,15 +764,23 @@ impl Unfolding<'_> {
         let Unfolding { process, candidates, .. } = self;
         let mut params = Vec::new();
         for (p, candidate) in &candidates {
-            process.anatomy.defined.insert(process.params[*p].var, candidate.shape.term(&mut process.data.signature));
+            process
+                .anatomy
+                .defined
+                .insert(process.params[*p].var, candidate.shape.term(&mut process.data.signature));
         }
         for (p, param) in std::mem::take(&mut process.params).into_iter().enumerate() {
             match candidates.get(&p) {
-                Some(c) => params.extend(c.fields.iter().map(|v| Param { var: *v, role: param.role.clone(), init: inits[v].clone() })),
+                Some(c) => params.extend(c.fields.iter().map(|v| Param {
+                    var: *v,
+                    role: param.role.clone(),
+                    init: inits[v].clone(),
+                })),
                 None => params.push(param),
             }
         }
-        let number: AHashMap<VarId, usize> = params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+        let number: AHashMap<VarId, usize> =
+            params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
         let numbered = |Instance { mut summand, updates }: Instance| {
             summand.updates = updates.into_iter().map(|(v, e)| (number[&v], e)).collect();
             summand.updates.sort_by_key(|u| u.0);

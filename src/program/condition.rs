@@ -1,4 +1,5 @@
-//! What litmus tests of x86 observe: bits of registers and cells, for the questions of the layer `outcome`.
+//! What litmus tests of x86 observe: bits of registers and cells, for the questions of the layer
+//! `outcome`.
 
 use super::outcomes::Observable;
 use super::variables::{Type, Variables};
@@ -34,8 +35,15 @@ impl question::Observed for Observed {
     /// Two registers are compared in full, whatever their types.
     fn same(&self, value: u64, other: &Self, of_other: u64) -> bool {
         match (self.what, other.what) {
-            (Observable::Register(..), Observable::Register(..)) if (self.shift, other.shift) == (0, 0) => value == of_other,
-            _ => question::Observed::number(self, value) == question::Observed::number(other, of_other),
+            (Observable::Register(..), Observable::Register(..))
+                if (self.shift, other.shift) == (0, 0) =>
+            {
+                value == of_other
+            }
+            _ => {
+                question::Observed::number(self, value)
+                    == question::Observed::number(other, of_other)
+            }
         }
     }
     fn name(&self) -> &str {

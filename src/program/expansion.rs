@@ -1,12 +1,15 @@
 //! A program with its memory as mCRL2 text: the machine in the language of the first front end.
 //!
-//! In: a [`Machine`]. Out: a specification with one process for each thread (its place and its registers) and one for memory with the store
-//! buffers. They meet in reads, writes, updates and fences; stores reach memory by themselves. Actions have the texts that the labels of
-//! [`super::model`] have, so the two transition systems can be compared: they are strongly bisimilar, which is one more independent route
-//! from a program to its behaviour. Only an access to an address where nothing is differs: an error there, a deadlock here.
+//! In: a [`Machine`]. Out: a specification with one process for each thread (its place and its
+//! registers) and one for memory with the store buffers. They meet in reads, writes, updates and
+//! fences; stores reach memory by themselves. Actions have the texts that the labels of
+//! [`super::model`] have, so the two transition systems can be compared: they are strongly
+//! bisimilar, which is one more independent route from a program to its behaviour. Only an access
+//! to an address where nothing is differs: an error there, a deadlock here.
 //!
-//! Values are natural numbers below 2^64 as in the machine; the arithmetic of instructions is given by equations.
-//! Cost: linear in the program, but for computed addresses, which give a summand for each cell.
+//! Values are natural numbers below 2^64 as in the machine; the arithmetic of instructions is given
+//! by equations. Cost: linear in the program, but for computed addresses, which give a summand for
+//! each cell.
 
 use super::expr::{BinOp, Expr, Test, TestKind, Width};
 use super::machine::Machine;
@@ -63,7 +66,8 @@ pub(super) const OWN_NAMES: [&str; 41] = [
 /// A step without memory.
 const LOCAL: &str = "local";
 
-/// Arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4 carry, 8 overflow, 16 parity.
+/// Arithmetic of instructions. `m` is 2 to the width; flags are 1 zero, 2 sign, 4 carry, 8
+/// overflow, 16 parity.
 const ARITHMETIC: &str = "\
 map signed: Pos # Nat -> Int;                         % the number that bits stand for; the width, the bits
     unsigned: Pos # Int -> Nat;
@@ -145,15 +149,30 @@ impl Texts<'_> {
             Expr::Register(r) => self.registers[*r as usize].clone(),
             Expr::Loaded => self.loaded.clone(),
             Expr::Part(e, 0, width) => format!("({} mod {})", of(e), power(width.bits())),
-            Expr::Part(e, shift, width) => format!("({} div {} mod {})", of(e), power(*shift), power(width.bits())),
+            Expr::Part(e, shift, width) => {
+                format!("({} div {} mod {})", of(e), power(*shift), power(width.bits()))
+            }
             Expr::Merge(old, new, shift, width) => {
-                format!("merge({}, {}, {}, {})", of(old), of(new), power(*shift), power(width.bits()))
+                format!(
+                    "merge({}, {}, {}, {})",
+                    of(old),
+                    of(new),
+                    power(*shift),
+                    power(width.bits())
+                )
             }
             Expr::Op(op, width, a, b) => operation(*op, *width, &of(a), &of(b)),
-            Expr::Flags(op, width, a, b, before) => flags(*op, *width, &of(a), &of(b), || of(before)),
+            Expr::Flags(op, width, a, b, before) => {
+                flags(*op, *width, &of(a), &of(b), || of(before))
+            }
             Expr::Parity(f, result) => format!("f_parity({}, {})", of(f), of(result)),
             Expr::Test(..) => format!("if({}, 1, 0)", self.truth(e)),
-            Expr::SignExtend(width, e) => format!("unsigned(64, signed({}, {} mod {}))", width.bits(), of(e), power(width.bits())),
+            Expr::SignExtend(width, e) => format!(
+                "unsigned(64, signed({}, {} mod {}))",
+                width.bits(),
+                of(e),
+                power(width.bits())
+            ),
             Expr::If(c, a, b) => format!("if({}, {}, {})", self.truth(c), of(a), of(b)),
         }
     }
@@ -178,7 +197,9 @@ fn operation(op: BinOp, width: Width, a: &str, b: &str) -> String {
         BinOp::Xor => format!("(bxor({a}, {b}) mod {m})"),
         BinOp::Shl => format!("(({a} * exp(2, {count})) mod {m})"),
         BinOp::Shr => format!("({a} mod {m} div exp(2, {count}))"),
-        BinOp::Sar => format!("((signed({}, {a} mod {m}) div exp(2, {count})) mod {m})", width.bits()),
+        BinOp::Sar => {
+            format!("((signed({}, {a} mod {m}) div exp(2, {count})) mod {m})", width.bits())
+        }
         BinOp::Mul => format!("(({a} * {b}) mod {m})"),
     }
 }
@@ -191,7 +212,9 @@ fn flags(op: BinOp, width: Width, a: &str, b: &str, before: impl Fn() -> String)
         BinOp::Sub => format!("f_sub({a}, {b}, {m})"),
         BinOp::Inc => format!("f_inc({a}, {b}, {m}, {})", before()),
         BinOp::Dec => format!("f_dec({a}, {b}, {m}, {})", before()),
-        BinOp::And | BinOp::Or | BinOp::Xor => format!("f_bits({}, 0, {m})", operation(op, width, a, b)),
+        BinOp::And | BinOp::Or | BinOp::Xor => {
+            format!("f_bits({}, 0, {m})", operation(op, width, a, b))
+        }
         BinOp::Shl => format!("f_shl({a}, {count}, {m}, {}, {bits})", before()),
         BinOp::Shr => format!("f_shr({a}, {count}, {m}, {}, {bits})", before()),
         BinOp::Sar => format!("f_sar({a}, {count}, {m}, {}, {bits})", before()),
@@ -244,7 +267,11 @@ pub fn mcrl2(machine: &Machine) -> String {
     if let Some(bound) = machine.bound.filter(|_| machine.memory.buffered()) {
         let _ = writeln!(out, "% A store buffer holds at most {bound} stores.");
     }
-    let _ = writeln!(out, "\nsort Var = struct {};", if names.is_empty() { "none".into() } else { names.join(" | ") });
+    let _ = writeln!(
+        out,
+        "\nsort Var = struct {};",
+        if names.is_empty() { "none".into() } else { names.join(" | ") }
+    );
     out += "map bits: Var -> Pos;\neqn ";
     for (name, cell) in names.iter().zip(&machine.program.cells) {
         let _ = writeln!(out, "bits({name}) = {};", cell.width.bits());
@@ -287,36 +314,58 @@ pub fn mcrl2(machine: &Machine) -> String {
     // A name is declared once.
     let mut seen = false;
     for act in acts {
-        let act =
-            if act.starts_with("act read,") && std::mem::replace(&mut seen, true) { act.replacen("act read, ", "act ", 1) } else { act };
+        let act = if act.starts_with("act read,") && std::mem::replace(&mut seen, true) {
+            act.replacen("act read, ", "act ", 1)
+        } else {
+            act
+        };
         let _ = writeln!(out, "{act}");
     }
     out += &processes;
     let parts = starts.join(" || ");
-    let composed = if communications.is_empty() { parts } else { format!("comm({{{}}},\n    {parts})", communications.join(", ")) };
+    let composed = if communications.is_empty() {
+        parts
+    } else {
+        format!("comm({{{}}},\n    {parts})", communications.join(", "))
+    };
     // A thread's own step is hidden last, so that it does not happen together with another.
     allowed.push(LOCAL.into());
-    let _ = writeln!(out, "\ninit hide({{{LOCAL}}}, allow({{{}}},\n  {composed}));", allowed.join(", "));
+    let _ = writeln!(
+        out,
+        "\ninit hide({{{LOCAL}}}, allow({{{}}},\n  {composed}));",
+        allowed.join(", ")
+    );
     out
 }
 
 /// When the threads of the specification are done: each one's place, and the condition on it.
 pub fn ends(machine: &Machine) -> Vec<(String, String)> {
     let threads = machine.program.threads.iter().enumerate();
-    threads.map(|(t, thread)| (format!("at{t}"), format!("at{t} == {}", thread.steps.len()))).collect()
+    threads
+        .map(|(t, thread)| (format!("at{t}"), format!("at{t} == {}", thread.steps.len())))
+        .collect()
 }
 
 /// Writes the process of a thread; returns its call.
-fn thread_process(machine: &Machine, thread: usize, names: &[String], used: &mut Used, out: &mut String) -> String {
+fn thread_process(
+    machine: &Machine,
+    thread: usize,
+    names: &[String],
+    used: &mut Used,
+    out: &mut String,
+) -> String {
     let code = &machine.program.threads[thread];
-    let registers: Vec<String> = code.registers.iter().map(|r| format!("r_{}", identifier(&r.name))).collect();
+    let registers: Vec<String> =
+        code.registers.iter().map(|r| format!("r_{}", identifier(&r.name))).collect();
     let mut touched = vec![false; registers.len()];
     for step in &code.steps {
         super::liveness::registers_read(step, &mut |r| touched[r as usize] = true);
         step.assigns.iter().for_each(|(r, _)| touched[*r as usize] = true);
     }
-    let kept: Vec<Register> = (0..registers.len() as Register).filter(|r| touched[*r as usize]).collect();
-    let parameters: String = kept.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
+    let kept: Vec<Register> =
+        (0..registers.len() as Register).filter(|r| touched[*r as usize]).collect();
+    let parameters: String =
+        kept.iter().map(|r| format!(", {}: Nat", registers[*r as usize])).collect();
     let _ = write!(out, "\n% {}\nproc T{thread}(at{thread}: Nat{parameters}) =\n", code.name);
     let body = Body { machine, thread, names, registers: &registers, kept: &kept };
     let mut summands = Vec::new();
@@ -324,7 +373,10 @@ fn thread_process(machine: &Machine, thread: usize, names: &[String], used: &mut
         let text = &code.instructions[step.instruction as usize].text;
         for summand in body.summands(place, step, used) {
             let plus = if summands.is_empty() { "    " } else { "  + " };
-            summands.push(format!("    % {}\n{plus}(at{thread} == {place}) -> {summand}", text.replace('\n', " ")));
+            summands.push(format!(
+                "    % {}\n{plus}(at{thread} == {place}) -> {summand}",
+                text.replace('\n', " ")
+            ));
         }
     }
     if summands.is_empty() {
@@ -333,7 +385,16 @@ fn thread_process(machine: &Machine, thread: usize, names: &[String], used: &mut
     let _ = writeln!(out, "{};", summands.join("\n"));
     let values: String = kept
         .iter()
-        .map(|r| format!(", {}", if machine.live(thread, 0)[*r as usize] { code.registers[*r as usize].initial } else { 0 }))
+        .map(|r| {
+            format!(
+                ", {}",
+                if machine.live(thread, 0)[*r as usize] {
+                    code.registers[*r as usize].initial
+                } else {
+                    0
+                }
+            )
+        })
         .collect();
     format!("T{thread}(0{values})")
 }
@@ -354,10 +415,15 @@ impl Body<'_> {
     fn cells(&self, address: &Expr, fits: impl Fn(Width) -> bool) -> Vec<(usize, String)> {
         let cells = &self.machine.program.cells;
         match address {
-            Expr::Const(a) => self.machine.program.cell_at(*a).into_iter().map(|c| (c, String::new())).collect(),
+            Expr::Const(a) => {
+                self.machine.program.cell_at(*a).into_iter().map(|c| (c, String::new())).collect()
+            }
             e => {
                 let text = self.texts(String::new()).number(e);
-                (0..cells.len()).filter(|&c| fits(cells[c].access)).map(|c| (c, format!("({text} == {}) -> ", cells[c].address))).collect()
+                (0..cells.len())
+                    .filter(|&c| fits(cells[c].access))
+                    .map(|c| (c, format!("({text} == {}) -> ", cells[c].address)))
+                    .collect()
             }
         }
     }
@@ -377,21 +443,32 @@ impl Body<'_> {
                 used.reads.insert(*width);
                 let texts = self.texts(format!("unsigned({}, v)", width.bits()));
                 let next = self.next(place, step, &texts);
-                let one = |(c, when): (usize, String)| format!("{when}(sum v: Int. t_read{}({t}, {}, v) . {next})", width.bits(), names[c]);
+                let one = |(c, when): (usize, String)| {
+                    format!(
+                        "{when}(sum v: Int. t_read{}({t}, {}, v) . {next})",
+                        width.bits(),
+                        names[c]
+                    )
+                };
                 self.cells(address, |access| access >= *width).into_iter().map(one).collect()
             }
             Access::Write { address, width, value, when } => {
                 used.writes = true;
                 let next = self.next(place, step, &none);
                 let stores = |(c, at): (usize, String)| {
-                    format!("{at}t_write({t}, {}, {}) . {next}", names[c], self.merged(c, *width, &none.number(value)))
+                    format!(
+                        "{at}t_write({t}, {}, {}) . {next}",
+                        names[c],
+                        self.merged(c, *width, &none.number(value))
+                    )
                 };
                 let all = self.cells(address, |access| access == *width).into_iter().map(stores);
                 match when {
                     None => all.collect(),
                     Some(e) => {
                         let truth = none.truth(e);
-                        let mut out: Vec<String> = all.map(|s| format!("({truth}) -> {s}")).collect();
+                        let mut out: Vec<String> =
+                            all.map(|s| format!("({truth}) -> {s}")).collect();
                         out.push(format!("(!({truth})) -> {LOCAL} . {next}"));
                         out
                     }
@@ -432,7 +509,9 @@ impl Body<'_> {
         let (at, targets) = match &step.next {
             Next::Fall => (fall.to_string(), [fall, fall]),
             Next::Jump(to) => (to.to_string(), [*to as usize; 2]),
-            Next::Branch(test, to) => (format!("if({}, {to}, {fall})", texts.truth(test)), [*to as usize, fall]),
+            Next::Branch(test, to) => {
+                (format!("if({}, {to}, {fall})", texts.truth(test)), [*to as usize, fall])
+            }
         };
         let mut out = format!("T{}({at}", self.thread);
         for &r in self.kept {
@@ -443,8 +522,12 @@ impl Body<'_> {
                 None => self.registers[r as usize].clone(),
             };
             let _ = match (&step.next, taken, not) {
-                (Next::Branch(test, _), true, false) => write!(out, ", if({}, {value}, 0)", texts.truth(test)),
-                (Next::Branch(test, _), false, true) => write!(out, ", if({}, 0, {value})", texts.truth(test)),
+                (Next::Branch(test, _), true, false) => {
+                    write!(out, ", if({}, {value}, 0)", texts.truth(test))
+                }
+                (Next::Branch(test, _), false, true) => {
+                    write!(out, ", if({}, 0, {value})", texts.truth(test))
+                }
                 _ => write!(out, ", {value}"),
             };
         }
@@ -453,7 +536,12 @@ impl Body<'_> {
 }
 
 /// Writes the process of memory; returns its call.
-fn memory_process(machine: &Machine, names: &[String], used: &mut Used, out: &mut String) -> String {
+fn memory_process(
+    machine: &Machine,
+    names: &[String],
+    used: &mut Used,
+    out: &mut String,
+) -> String {
     let cells = &machine.program.cells;
     let threads = machine.program.threads.len();
     let buffered = machine.memory.buffered();
@@ -469,13 +557,23 @@ fn memory_process(machine: &Machine, names: &[String], used: &mut Used, out: &mu
         let empty = if buffered { format!("(b{t} == []) -> ") } else { String::new() };
         for (cell, name) in cells.iter().zip(names) {
             let bits = cell.width.bits();
-            let seen = if buffered { format!("see(b{t}, {name}, m_{name})") } else { format!("m_{name}") };
+            let seen =
+                if buffered { format!("see(b{t}, {name}, m_{name})") } else { format!("m_{name}") };
             for width in used.reads.iter().filter(|w| **w <= cell.access) {
-                let part = if *width < cell.width { format!("{seen} mod {}", power(width.bits())) } else { seen.clone() };
-                summands.push(format!("m_read{}({t}, {name}, signed({bits}, {part})) . Memory()", width.bits()));
+                let part = if *width < cell.width {
+                    format!("{seen} mod {}", power(width.bits()))
+                } else {
+                    seen.clone()
+                };
+                summands.push(format!(
+                    "m_read{}({t}, {name}, signed({bits}, {part})) . Memory()",
+                    width.bits()
+                ));
             }
             if used.writes && !buffered {
-                summands.push(format!("(sum v: Int. m_write({t}, {name}, v) . Memory(m_{name} = unsigned({bits}, v)))"));
+                summands.push(format!(
+                    "(sum v: Int. m_write({t}, {name}, v) . Memory(m_{name} = unsigned({bits}, v)))"
+                ));
             }
             if used.updates {
                 summands.push(format!(
@@ -503,16 +601,28 @@ fn memory_process(machine: &Machine, names: &[String], used: &mut Used, out: &mu
             summands.push(format!("{empty}m_fence({t}) . Memory()"));
         }
         if used.store_fences {
-            let mark = if buffered && marks { format!("b{t} = trim(b{t} <| barrier)") } else { String::new() };
+            let mark = if buffered && marks {
+                format!("b{t} = trim(b{t} <| barrier)")
+            } else {
+                String::new()
+            };
             summands.push(format!("m_store_fence({t}) . Memory({mark})"));
         }
     }
     if summands.is_empty() {
         summands.push("delta".into());
     }
-    let head = if parameters.is_empty() { "Memory".to_string() } else { format!("Memory({})", parameters.join(", ")) };
+    let head = if parameters.is_empty() {
+        "Memory".to_string()
+    } else {
+        format!("Memory({})", parameters.join(", "))
+    };
     let body = summands.join("\n  + ");
     let body = if parameters.is_empty() { body.replace("Memory()", "Memory") } else { body };
-    let _ = writeln!(out, "\n% Memory{}\nproc {head} =\n    {body};", if buffered { " and the store buffers" } else { "" });
+    let _ = writeln!(
+        out,
+        "\n% Memory{}\nproc {head} =\n    {body};",
+        if buffered { " and the store buffers" } else { "" }
+    );
     if values.is_empty() { "Memory".into() } else { format!("Memory({})", values.join(", ")) }
 }

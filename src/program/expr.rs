@@ -1,8 +1,10 @@
-//! Values and expressions of instructions: bits of one of four widths, and the flags that arithmetic leaves.
+//! Values and expressions of instructions: bits of one of four widths, and the flags that
+//! arithmetic leaves.
 //!
-//! A value is a `u64` with zeros above its width. Expressions are what the lowering makes of operands; their depth is bounded by the
-//! instruction set, so recursion over them is shallow. The flags are Intel's ZF, SF, CF, OF, and PF where a thread
-//! tests it (SDM volume 1, 3.4.3); no condition reads AF.
+//! A value is a `u64` with zeros above its width. Expressions are what the lowering makes of
+//! operands; their depth is bounded by the instruction set, so recursion over them is shallow. The
+//! flags are Intel's ZF, SF, CF, OF, and PF where a thread tests it (SDM volume 1, 3.4.3); no
+//! condition reads AF.
 
 use super::Register;
 
@@ -136,7 +138,8 @@ impl BinOp {
                     BinOp::Shr => count <= width.bits() && a >> (count - 1) & 1 == 1,
                     _ => width.signed(a) >> (count - 1).min(63) & 1 == 1,
                 };
-                // Defined for a count of one only; what it is otherwise is Intel's secret, and here the same.
+                // Defined for a count of one only; what it is otherwise is Intel's secret, and here
+                // the same.
                 let overflow = match self {
                     BinOp::Shl => sr != out,
                     BinOp::Shr => sa,
@@ -181,7 +184,8 @@ pub enum TestKind {
 }
 
 impl Test {
-    /// The condition of a mnemonic's end, as in `jle`, `setb`, `cmovne`. The herd tools also know `jlt` and `jgt`.
+    /// The condition of a mnemonic's end, as in `jle`, `setb`, `cmovne`. The herd tools also know
+    /// `jlt` and `jgt`.
     pub fn of_suffix(suffix: &str) -> Option<Self> {
         use TestKind::{Below, BelowOrEqual, Equal, Less, LessOrEqual, Overflow, Parity, Sign};
         let (kind, negated) = match suffix {
@@ -234,7 +238,8 @@ pub enum Expr {
     Loaded,
     /// Bits `shift .. shift + width` of an expression.
     Part(Box<Expr>, u32, Width),
-    /// The first expression with bits `shift .. shift + width` replaced by the second's lowest bits.
+    /// The first expression with bits `shift .. shift + width` replaced by the second's lowest
+    /// bits.
     Merge(Box<Expr>, Box<Expr>, u32, Width),
     /// An operation in a width.
     Op(BinOp, Width, Box<Expr>, Box<Expr>),
@@ -274,14 +279,20 @@ impl Expr {
     pub fn with_parity(self) -> Self {
         match self {
             Expr::Flags(op, width, a, b, before) => {
-                let (result, count) = (Expr::op(op, width, (*a).clone(), (*b).clone()), (*b).clone());
+                let (result, count) =
+                    (Expr::op(op, width, (*a).clone(), (*b).clone()), (*b).clone());
                 let old = (*before).clone();
-                let flags = Expr::Parity(Box::new(Expr::Flags(op, width, a, b, before)), Box::new(result));
+                let flags =
+                    Expr::Parity(Box::new(Expr::Flags(op, width, a, b, before)), Box::new(result));
                 // A shift by nothing leaves all flags alone.
                 match op {
                     BinOp::Shl | BinOp::Shr | BinOp::Sar => {
                         let most = if width == Width::W64 { 63 } else { 31 };
-                        Expr::If(Box::new(Expr::op(BinOp::And, Width::W8, count, Expr::Const(most))), Box::new(flags), Box::new(old))
+                        Expr::If(
+                            Box::new(Expr::op(BinOp::And, Width::W8, count, Expr::Const(most))),
+                            Box::new(flags),
+                            Box::new(old),
+                        )
                     }
                     _ => flags,
                 }
@@ -298,8 +309,12 @@ impl Expr {
             Expr::Const(_) | Expr::Register(_) | Expr::Loaded => false,
             Expr::Test(test, e) => test.kind == TestKind::Parity || e.tests_parity(),
             Expr::Part(e, ..) | Expr::SignExtend(_, e) => e.tests_parity(),
-            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => a.tests_parity() || b.tests_parity(),
-            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => a.tests_parity() || b.tests_parity() || c.tests_parity(),
+            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => {
+                a.tests_parity() || b.tests_parity()
+            }
+            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => {
+                a.tests_parity() || b.tests_parity() || c.tests_parity()
+            }
         }
     }
     /// Its value.
@@ -310,10 +325,15 @@ impl Expr {
             Expr::Register(r) => register(*r),
             Expr::Loaded => loaded,
             Expr::Part(e, shift, width) => of(e) >> shift & width.mask(),
-            Expr::Merge(old, new, shift, width) => of(old) & !(width.mask() << shift) | (of(new) & width.mask()) << shift,
+            Expr::Merge(old, new, shift, width) => {
+                of(old) & !(width.mask() << shift) | (of(new) & width.mask()) << shift
+            }
             Expr::Op(op, width, a, b) => op.apply(*width, of(a), of(b)),
             Expr::Flags(op, width, a, b, before) => op.flags(*width, of(a), of(b), of(before)),
-            Expr::Parity(f, result) => of(f) & !flags::PF | if (of(result) & 0xff).count_ones() % 2 == 0 { flags::PF } else { 0 },
+            Expr::Parity(f, result) => {
+                of(f) & !flags::PF
+                    | if (of(result) & 0xff).count_ones() % 2 == 0 { flags::PF } else { 0 }
+            }
             Expr::Test(test, f) => u64::from(test.holds(of(f))),
             Expr::SignExtend(width, e) => width.signed(of(e)) as u64,
             Expr::If(c, a, b) => {
@@ -331,8 +351,12 @@ impl Expr {
             Expr::Const(_) | Expr::Register(_) => false,
             Expr::Loaded => true,
             Expr::Part(e, ..) | Expr::Test(_, e) | Expr::SignExtend(_, e) => e.uses_loaded(),
-            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => a.uses_loaded() || b.uses_loaded(),
-            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => a.uses_loaded() || b.uses_loaded() || c.uses_loaded(),
+            Expr::Merge(a, b, ..) | Expr::Op(_, _, a, b) | Expr::Parity(a, b) => {
+                a.uses_loaded() || b.uses_loaded()
+            }
+            Expr::Flags(_, _, a, b, c) | Expr::If(a, b, c) => {
+                a.uses_loaded() || b.uses_loaded() || c.uses_loaded()
+            }
         }
     }
     /// Calls `visit` with each register in it.
@@ -345,11 +369,15 @@ impl Expr {
                 a.registers(visit);
                 b.registers(visit);
             }
-            // Only these keep something of the flags before: the others overwrite all that is there.
+            // Only these keep something of the flags before: the others overwrite all that is
+            // there.
             Expr::Flags(op, _, a, b, before) => {
                 a.registers(visit);
                 b.registers(visit);
-                if matches!(op, BinOp::Inc | BinOp::Dec | BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Mul) {
+                if matches!(
+                    op,
+                    BinOp::Inc | BinOp::Dec | BinOp::Shl | BinOp::Shr | BinOp::Sar | BinOp::Mul
+                ) {
                     before.registers(visit);
                 }
             }
@@ -374,23 +402,37 @@ mod tests {
         assert_eq!(Width::W16.signed(0xfffe), -2);
     }
 
-    /// Flags of additions and subtractions of bytes against their definition over unbounded integers.
+    /// Flags of additions and subtractions of bytes against their definition over unbounded
+    /// integers.
     #[test]
     fn flags_of_bytes_by_definition() {
         let signed = |v: i32| v as u8 as i8 as i32;
         for a in 0..256i32 {
             for b in 0..256i32 {
-                for (op, exact, with_sign) in [(BinOp::Add, a + b, signed(a) + signed(b)), (BinOp::Sub, a - b, signed(a) - signed(b))] {
+                for (op, exact, with_sign) in [
+                    (BinOp::Add, a + b, signed(a) + signed(b)),
+                    (BinOp::Sub, a - b, signed(a) - signed(b)),
+                ] {
                     let f = op.flags(Width::W8, a as u64, b as u64, 0);
                     assert_eq!(f & flags::CF != 0, !(0..256).contains(&exact), "{op:?} {a} {b}");
-                    assert_eq!(f & flags::OF != 0, !(-128..128).contains(&with_sign), "{op:?} {a} {b}");
+                    assert_eq!(
+                        f & flags::OF != 0,
+                        !(-128..128).contains(&with_sign),
+                        "{op:?} {a} {b}"
+                    );
                     assert_eq!(f & flags::ZF != 0, exact & 255 == 0);
                     assert_eq!(f & flags::SF != 0, exact & 128 != 0);
                 }
                 let f = BinOp::Sub.flags(Width::W8, a as u64, b as u64, 0);
                 let holds = |s: &str| Test::of_suffix(s).unwrap().holds(f);
-                assert_eq!((holds("l"), holds("le")), (signed(a) < signed(b), signed(a) <= signed(b)));
-                assert_eq!((holds("g"), holds("ge")), (signed(a) > signed(b), signed(a) >= signed(b)));
+                assert_eq!(
+                    (holds("l"), holds("le")),
+                    (signed(a) < signed(b), signed(a) <= signed(b))
+                );
+                assert_eq!(
+                    (holds("g"), holds("ge")),
+                    (signed(a) > signed(b), signed(a) >= signed(b))
+                );
                 assert_eq!((holds("b"), holds("be")), (a < b, a <= b));
                 assert_eq!((holds("a"), holds("ae")), (a > b, a >= b));
                 assert_eq!((holds("e"), holds("ne")), (a == b, a != b));
@@ -398,19 +440,35 @@ mod tests {
         }
     }
 
-    /// The parity after each operation, as the manual defines it, and that a shift by nothing leaves it.
+    /// The parity after each operation, as the manual defines it, and that a shift by nothing
+    /// leaves it.
     #[test]
     fn parity_is_that_of_the_lowest_byte() {
         let parity = |op: BinOp, a: u64, b: u64, before: u64| {
-            let flags = Expr::Flags(op, Width::W32, Box::new(Expr::Register(1)), Box::new(Expr::Register(2)), Box::new(Expr::Register(0)));
+            let flags = Expr::Flags(
+                op,
+                Width::W32,
+                Box::new(Expr::Register(1)),
+                Box::new(Expr::Register(2)),
+                Box::new(Expr::Register(0)),
+            );
             flags.with_parity().eval(&|r| [before, a, b][r as usize], 0)
         };
         let holds = |s: &str, f: u64| Test::of_suffix(s).unwrap().holds(f);
         for a in 0..600u64 {
             for b in [0, 1, 2, 3, 7, 255, 256, 0xffff_ffff] {
-                for op in
-                    [BinOp::Add, BinOp::Sub, BinOp::And, BinOp::Or, BinOp::Xor, BinOp::Inc, BinOp::Dec, BinOp::Shl, BinOp::Shr, BinOp::Sar]
-                {
+                for op in [
+                    BinOp::Add,
+                    BinOp::Sub,
+                    BinOp::And,
+                    BinOp::Or,
+                    BinOp::Xor,
+                    BinOp::Inc,
+                    BinOp::Dec,
+                    BinOp::Shl,
+                    BinOp::Shr,
+                    BinOp::Sar,
+                ] {
                     let shift = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar);
                     let result = op.apply(Width::W32, a, b);
                     let mut even = true;
@@ -418,9 +476,14 @@ mod tests {
                     for before in [0, flags::PF] {
                         let f = parity(op, a, b, before);
                         let expected = if shift && b & 31 == 0 { before != 0 } else { even };
-                        let names = [holds("p", f), holds("pe", f), !holds("np", f), !holds("po", f)];
+                        let names =
+                            [holds("p", f), holds("pe", f), !holds("np", f), !holds("po", f)];
                         assert_eq!(names, [expected; 4], "{op:?} {a} {b} {before}");
-                        assert_eq!(f & !flags::PF, op.flags(Width::W32, a, b, before) & !flags::PF, "{op:?} {a} {b}");
+                        assert_eq!(
+                            f & !flags::PF,
+                            op.flags(Width::W32, a, b, before) & !flags::PF,
+                            "{op:?} {a} {b}"
+                        );
                     }
                 }
             }

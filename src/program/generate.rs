@@ -1,7 +1,8 @@
 //! Random small programs as litmus tests, for the comparison of independent routes.
 //!
-//! In: a seed, the most threads and instructions a thread. Out: the text of a test of architecture `X86` whose outcomes tell all registers and
-//! cells. The same seed gives the same text, so a failure replays from the seed.
+//! In: a seed, the most threads and instructions a thread. Out: the text of a test of architecture
+//! `X86` whose outcomes tell all registers and cells. The same seed gives the same text, so a
+//! failure replays from the seed.
 
 use mu_base::random::Random;
 use std::fmt::Write;
@@ -16,7 +17,8 @@ pub struct Shape {
     pub threads: usize,
     /// Most instructions of a thread.
     pub instructions: usize,
-    /// Whether there are locked instructions, unlocked read-modify-write, and jumps, beside loads, stores and fences.
+    /// Whether there are locked instructions, unlocked read-modify-write, and jumps, beside loads,
+    /// stores and fences.
     pub rich: bool,
 }
 
@@ -30,7 +32,9 @@ pub fn litmus(seed: u64, shape: Shape) -> String {
     let columns: Vec<Vec<String>> = (0..threads)
         .map(|t| {
             let count = 1 + random.below(shape.instructions);
-            let mut code: Vec<String> = (0..count).map(|_| instruction(&mut random, shape.rich, cells, &mut used[t])).collect();
+            let mut code: Vec<String> = (0..count)
+                .map(|_| instruction(&mut random, shape.rich, cells, &mut used[t]))
+                .collect();
             // A jump over what follows it, to the end.
             if shape.rich && count > 2 && random.chance(1, 8) {
                 let at = 1 + random.below(count - 1);
@@ -44,7 +48,8 @@ pub fn litmus(seed: u64, shape: Shape) -> String {
     let head: Vec<String> = (0..threads).map(|i| format!("P{i}")).collect();
     let _ = writeln!(text, "{} ;", head.join(" | "));
     for row in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
-        let line: Vec<&str> = columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
+        let line: Vec<&str> =
+            columns.iter().map(|c| c.get(row).map_or("", String::as_str)).collect();
         let _ = writeln!(text, "{} ;", line.join(" | "));
     }
     text += "locations [";
@@ -55,7 +60,12 @@ pub fn litmus(seed: u64, shape: Shape) -> String {
     text + "]\n"
 }
 
-fn instruction(random: &mut Random, rich: bool, cells: &[&str], used: &mut Vec<&'static str>) -> String {
+fn instruction(
+    random: &mut Random,
+    rich: bool,
+    cells: &[&str],
+    used: &mut Vec<&'static str>,
+) -> String {
     let cell = *random.choose(cells);
     let mut register = |random: &mut Random| {
         let r = *random.choose(&REGISTERS);

@@ -30,21 +30,41 @@ fn machine(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>) 
 }
 
 /// Runs a test.
-pub fn run(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>, budget: &Budget) -> Result<Report, Diagnostic> {
+pub fn run(
+    test: &Litmus,
+    memory: &'static dyn MemoryModel,
+    asked: Option<u32>,
+    budget: &Budget,
+) -> Result<Report, Diagnostic> {
     let found = outcomes(&machine(test, memory, asked), &test.observables(), true, budget)?;
     Ok(report(test, memory.name(), &found))
 }
 
-/// An execution that decides a test: one that satisfies the proposition, or for `forall` one that does not.
-pub fn deciding(test: &Litmus, memory: &'static dyn MemoryModel, asked: Option<u32>, budget: &Budget) -> Result<Witness, Diagnostic> {
-    witness(&machine(test, memory, asked), &test.observables(), budget, &|o| test.question.decided_by(o))
+/// An execution that decides a test: one that satisfies the proposition, or for `forall` one that
+/// does not.
+pub fn deciding(
+    test: &Litmus,
+    memory: &'static dyn MemoryModel,
+    asked: Option<u32>,
+    budget: &Budget,
+) -> Result<Witness, Diagnostic> {
+    witness(&machine(test, memory, asked), &test.observables(), budget, &|o| {
+        test.question.decided_by(o)
+    })
 }
 
 /// The report of a set of outcomes.
 pub fn report(test: &Litmus, model: &'static str, found: &Outcomes) -> Report {
     let complete = found.stop == Stop::Complete && !found.bound_reached;
     Report {
-        answer: Answer::new(&test.name, model, &test.question, &test.variables, &found.set, complete),
+        answer: Answer::new(
+            &test.name,
+            model,
+            &test.question,
+            &test.variables,
+            &found.set,
+            complete,
+        ),
         states: found.states,
         stop: found.stop.clone(),
         bound_reached: found.bound_reached,

@@ -1,14 +1,18 @@
 //! Programs on weak memory: the second front end above the waist.
 //!
-//! In: litmus files ([`litmus`]) and x86 programs ([`nasm`]). They are lowered ([`x86`]) to a [`Program`]: threads of [`Step`]s, each of which
-//! reads or writes memory at most once, over cells of memory. Out: a [`machine::Machine`] under a memory model ([`memory`]: sequential
-//! consistency, total store order, partial store order), which is a model of slots and transition groups ([`model`]) for every engine, and
-//! which [`outcomes`] searches by itself where a test is too small for them.
+//! In: litmus files ([`litmus`]) and x86 programs ([`nasm`]). They are lowered ([`x86`]) to a
+//! [`Program`]: threads of [`Step`]s, each of which reads or writes memory at most once, over cells
+//! of memory. Out: a [`machine::Machine`] under a memory model ([`memory`]: sequential consistency,
+//! total store order, partial store order), which is a model of slots and transition groups
+//! ([`model`]) for every engine, and which [`outcomes`] searches by itself where a test is too
+//! small for them.
 //!
-//! The machines follow Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO" (TPHOLs 2009), and the instruction semantics of Conchon,
-//! Declerck, Zaïdi, "Compiling Parameterized X86-TSO Concurrent Programs to Cubicle-W" (ICFEM 2017).
+//! The machines follow Owens, Sarkar, Sewell, "A better x86 memory model: x86-TSO" (TPHOLs 2009),
+//! and the instruction semantics of Conchon, Declerck, Zaïdi, "Compiling Parameterized X86-TSO
+//! Concurrent Programs to Cubicle-W" (ICFEM 2017).
 //!
-//! Invariant: a step of a thread is deterministic; choices are which thread goes on and which buffered store reaches memory.
+//! Invariant: a step of a thread is deterministic; choices are which thread goes on and which
+//! buffered store reaches memory.
 #![warn(missing_docs)]
 
 pub mod axiomatic;
@@ -45,7 +49,8 @@ pub type Register = u16;
 
 /// The register of every thread that holds the flags, see [`expr::flags`].
 pub const FLAGS: Register = 0;
-/// The register of every thread that carries a value from the read of an unlocked read-modify-write instruction to its write.
+/// The register of every thread that carries a value from the read of an unlocked read-modify-write
+/// instruction to its write.
 pub const CARRIED: Register = 1;
 
 /// A cell of memory: the unit of access.
@@ -117,7 +122,8 @@ pub enum Access {
         /// Whether.
         when: Option<Expr>,
     },
-    /// A locked instruction: a load and, unless `when` is zero, a store at the same moment. Orders like a full fence.
+    /// A locked instruction: a load and, unless `when` is zero, a store at the same moment. Orders
+    /// like a full fence.
     Update {
         /// Where.
         address: Expr,
@@ -143,12 +149,14 @@ pub enum Next {
     Branch(Expr, u32),
 }
 
-/// A part of an instruction that accesses memory at most once. Registers get their values together, after the access.
+/// A part of an instruction that accesses memory at most once. Registers get their values together,
+/// after the access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The access.
     pub access: Access,
-    /// Registers that it sets; the expressions may use the loaded value and see the registers as they were before.
+    /// Registers that it sets; the expressions may use the loaded value and see the registers as
+    /// they were before.
     pub assigns: Vec<(Register, Expr)>,
     /// Where control goes.
     pub next: Next,
@@ -162,7 +170,8 @@ impl Access {
         let of = match self {
             Access::None | Access::Fence(_) => [None; 3],
             Access::Read { address, .. } => [Some(address), None, None],
-            Access::Write { address, value, when, .. } | Access::Update { address, value, when, .. } => {
+            Access::Write { address, value, when, .. }
+            | Access::Update { address, value, when, .. } => {
                 [Some(address), Some(value), when.as_ref()]
             }
         };
@@ -195,7 +204,12 @@ impl Thread {
     /// A thread without code.
     pub fn new(name: impl Into<String>) -> Self {
         let special = ["flags", "carried"].map(|n| RegisterInfo { name: n.into(), initial: 0 });
-        Self { name: name.into(), registers: special.into(), steps: Vec::new(), instructions: Vec::new() }
+        Self {
+            name: name.into(),
+            registers: special.into(),
+            steps: Vec::new(),
+            instructions: Vec::new(),
+        }
     }
     /// The register of a name, made if there is none.
     pub fn register(&mut self, name: &str) -> Register {
@@ -232,8 +246,9 @@ impl Program {
     pub fn is_loop_free(&self) -> bool {
         self.threads.iter().all(Thread::is_loop_free)
     }
-    /// The most stores a buffer is to hold, if nobody asked for another bound: any number for code without loops, since then a buffer never
-    /// holds more than the stores of its thread; else 4.
+    /// The most stores a buffer is to hold, if nobody asked for another bound: any number for code
+    /// without loops, since then a buffer never holds more than the stores of its thread; else
+    /// 4.
     pub fn buffer_bound(&self, asked: Option<u32>) -> Option<u32> {
         asked.or_else(|| (!self.is_loop_free()).then_some(4))
     }

@@ -1,9 +1,9 @@
 //! Litmus tests for x86, as the users of the herd tools write them.
 //!
-//! In: the text of a `.litmus` file of architecture `X86` or `X86_64`. Out: a [`Litmus`]: program, what is observed, condition, filter; or a [`Read`], which
-//! has no cells yet, for routes that cut memory themselves.
-//! `X86` has the destination first, `X86_64` last; a file that makes sense only the other way round is read that way.
-//! Format: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
+//! In: the text of a `.litmus` file of architecture `X86` or `X86_64`. Out: a [`Litmus`]: program,
+//! what is observed, condition, filter; or a [`Read`], which has no cells yet, for routes that cut
+//! memory themselves. `X86` has the destination first, `X86_64` last; a file that makes sense only
+//! the other way round is read that way. Format: Alglave, Maranget, "The diy toolsuite", <http://diy.inria.fr/doc/>.
 
 use std::collections::HashMap;
 
@@ -90,7 +90,9 @@ pub fn read(source: SourceId, text: &str) -> Result<Read, Diagnostic> {
     let other = if head.arch == Arch::X86 { Order::Att } else { Order::Intel };
     match body(&head, &list, text, usual) {
         Ok(test) => Ok(test),
-        Err(refusal) if refusal.order => body(&head, &list, text, other).map_err(|_| refusal.diagnostic),
+        Err(refusal) if refusal.order => {
+            body(&head, &list, text, other).map_err(|_| refusal.diagnostic)
+        }
         Err(refusal) => Err(refusal.diagnostic),
     }
 }
@@ -109,8 +111,11 @@ fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Resu
     let wide = if head.arch == Arch::X86 { Width::W32 } else { Width::W64 };
     let mut variables = Variables::new(true);
     let initial = initial_state(&mut cursor, &mut variables, Type { width: wide, signed: false })?;
-    let mut assemblers: Vec<Assembler> = (0..table::columns(&mut cursor)?).map(|i| Assembler::new(i, order)).collect();
-    table::rows(&mut cursor, assemblers.len(), |i, cursor| assemblers[i].line(cursor, &mut variables, text))?;
+    let mut assemblers: Vec<Assembler> =
+        (0..table::columns(&mut cursor)?).map(|i| Assembler::new(i, order)).collect();
+    table::rows(&mut cursor, assemblers.len(), |i, cursor| {
+        assemblers[i].line(cursor, &mut variables, text)
+    })?;
     let mut threads: Vec<Thread> = Vec::new();
     let mut uses: Vec<Use> = Vec::new();
     for assembler in assemblers {
@@ -125,19 +130,33 @@ fn body(head: &Head<Arch>, list: &[Token<'_>], text: &str, order: Order) -> Resu
             types.insert((r.thread, r.view.full.clone()), ty);
         }
     }
-    let mut names = Observer { arch: head.arch, threads: &mut threads, variables: &mut variables, types };
+    let mut names =
+        Observer { arch: head.arch, threads: &mut threads, variables: &mut variables, types };
     let question = Question::parse(&mut cursor, &mut names)?;
-    Ok(Read { arch: head.arch, name: head.name.clone(), info: head.info.clone(), threads, variables, question, uses })
+    Ok(Read {
+        arch: head.arch,
+        name: head.name.clone(),
+        info: head.info.clone(),
+        threads,
+        variables,
+        question,
+        uses,
+    })
 }
 
 fn set_register(threads: &mut [Thread], r: &InitialRegister<'_>) -> Result<(), Diagnostic> {
     let count = threads.len();
     let Some(thread) = threads.get_mut(r.thread as usize) else {
-        return Err(Diagnostic::at(Stage::Type, r.token.span, format!("there is no thread {}, the last one is {}", r.thread, count - 1)));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            r.token.span,
+            format!("there is no thread {}, the last one is {}", r.thread, count - 1),
+        ));
     };
     let at = thread.register(&r.view.full);
     let old = &mut thread.registers[at as usize].initial;
-    *old = *old & !(r.view.width.mask() << r.view.shift) | (r.value & r.view.width.mask()) << r.view.shift;
+    *old = *old & !(r.view.width.mask() << r.view.shift)
+        | (r.value & r.view.width.mask()) << r.view.shift;
     Ok(())
 }
 
@@ -156,10 +175,15 @@ impl Names for Observer<'_> {
             let (number, view, token) = register(cursor)?;
             let count = self.threads.len();
             let Some(thread) = self.threads.get_mut(number as usize) else {
-                return Err(Diagnostic::at(Stage::Type, token.span, format!("there is no thread {number}, the last one is {}", count - 1)));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    token.span,
+                    format!("there is no thread {number}, the last one is {}", count - 1),
+                ));
             };
             let register = thread.register(&view.full);
-            // Without a declared type a register is an `int`, however wide it is, as in the herd tools.
+            // Without a declared type a register is an `int`, however wide it is, as in the herd
+            // tools.
             let shown = match self.types.get(&(number, view.full.clone())) {
                 Some(ty) if view.width == Width::W64 || ty.width <= view.width => *ty,
                 _ => Type { width: view.width.min(Type::INT.width), ..Type::INT },
@@ -171,7 +195,12 @@ impl Names for Observer<'_> {
                 Arch::X86_64 => token.text.to_ascii_lowercase(),
             };
             let what = Observable::Register(number, register);
-            return Ok(Observed { what, shift: view.shift, shown, text: format!("{number}:{name}") });
+            return Ok(Observed {
+                what,
+                shift: view.shift,
+                shown,
+                text: format!("{number}:{name}"),
+            });
         }
         let bracketed = cursor.eat("[") || {
             cursor.eat("*");
@@ -182,14 +211,20 @@ impl Names for Observer<'_> {
             cursor.expect("]")?;
         }
         self.variables.address(name.text, name.span, 0)?;
-        let Some(v) = self.variables.get(name.text) else { return Err(cursor.unexpected("a variable")) };
+        let Some(v) = self.variables.get(name.text) else {
+            return Err(cursor.unexpected("a variable"));
+        };
         let mut index = 0;
         if !bracketed && cursor.is("[") {
             let open = cursor.take();
             index = cursor.number()?;
             cursor.expect("]")?;
             if !v.array || index < 0 || index as usize >= v.initial.len() {
-                return Err(Diagnostic::at(Stage::Type, open.span, format!("`{}` has no element {index}", name.text)));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    open.span,
+                    format!("`{}` has no element {index}", name.text),
+                ));
             }
         } else if v.array {
             return Err(Diagnostic::at(
@@ -199,8 +234,13 @@ impl Names for Observer<'_> {
             )
             .note(format!("expected an element, such as `{}[0]`", name.text)));
         }
-        let text = if v.array { format!("{}[{index}]", name.text) } else { format!("[{}]", name.text) };
-        let number = self.variables.list()[..].iter().take_while(|o| o.name != name.text).map(|o| o.initial.len()).sum::<usize>();
+        let text =
+            if v.array { format!("{}[{index}]", name.text) } else { format!("[{}]", name.text) };
+        let number = self.variables.list()[..]
+            .iter()
+            .take_while(|o| o.name != name.text)
+            .map(|o| o.initial.len())
+            .sum::<usize>();
         let what = Observable::Cell(number as u32 + index as u32);
         let shown = v.declared.unwrap_or(Type::INT);
         Ok(Observed { what, shift: 0, shown, text })

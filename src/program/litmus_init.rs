@@ -1,6 +1,7 @@
 //! The initial state of a litmus test: `{ int x=1; 0:rax=x; uint64_t t[2]={1,-1}; … }`.
 //!
-//! In: tokens after `{`. Out: declared variables, and registers with their values and types for when the threads are there.
+//! In: tokens after `{`. Out: declared variables, and registers with their values and types for
+//! when the threads are there.
 
 use super::expr::Width;
 use super::registers::{self, View};
@@ -19,17 +20,27 @@ pub(super) struct InitialRegister<'a> {
 }
 
 /// A thread's register: `0:EAX`, `P0:rax`, `0:%x`.
-pub(super) fn register<'a>(cursor: &mut Cursor<'a, '_>) -> Result<(u32, View, Token<'a>), Diagnostic> {
+pub(super) fn register<'a>(
+    cursor: &mut Cursor<'a, '_>,
+) -> Result<(u32, View, Token<'a>), Diagnostic> {
     let token = cursor.take();
     let digits = token.text.trim_start_matches('P');
-    let thread = digits.parse().map_err(|_| Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is no thread", token.text)))?;
+    let thread = digits.parse().map_err(|_| {
+        Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is no thread", token.text))
+    })?;
     cursor.expect(":")?;
     let symbolic = cursor.eat("%");
     let name = cursor.name("a register")?;
     let view = match registers::parse(name.text) {
         Some(view) => view,
         None if symbolic => View { full: name.text.into(), width: Width::W64, shift: 0 },
-        None => return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a register", name.text))),
+        None => {
+            return Err(Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("`{}` is not a register", name.text),
+            ));
+        }
     };
     Ok((thread, view, name))
 }
@@ -114,12 +125,14 @@ fn initial_register<'a>(
     // The declared type says how the register is compared, and does not narrow its value, as
     // the herd tools have it.
     let overlaps = |other: &View| {
-        let apart = other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
+        let apart =
+            other.shift != view.shift && other.width == Width::W8 && view.width == Width::W8;
         other.full == view.full && !apart
     };
     if let Some(first) = registers.iter().find(|r| r.thread == thread && overlaps(&r.view)) {
         let text = format!("the register `{thread}:{}` is initialised twice", token.text);
-        return Err(Diagnostic::at(Stage::Type, token.span, text).related(first.token.span, "the first time"));
+        return Err(Diagnostic::at(Stage::Type, token.span, text)
+            .related(first.token.span, "the first time"));
     }
     let value = bits & view.width.mask();
     registers.push(InitialRegister { thread, view, value, declared, token });
@@ -149,9 +162,12 @@ fn item<'a>(
         let span = cursor.peek().span;
         let n = cursor.number()?;
         if !(1..=4096).contains(&n) {
-            return Err(
-                Diagnostic::at(Stage::Unsupported, span, format!("an array of {n} elements is not supported")).note("supported: 1 to 4096")
-            );
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                format!("an array of {n} elements is not supported"),
+            )
+            .note("supported: 1 to 4096"));
         }
         count = Some(n as usize);
         cursor.expect("]")?;
@@ -174,7 +190,12 @@ fn item<'a>(
                     Value::Address(name) => names.push((i, name)),
                 }
                 if cursor.is("}") && i + 1 != initial.len() {
-                    let text = format!("{} values for the {} elements of `{}`", i + 1, initial.len(), name.text);
+                    let text = format!(
+                        "{} values for the {} elements of `{}`",
+                        i + 1,
+                        initial.len(),
+                        name.text
+                    );
                     return Err(Diagnostic::at(Stage::Type, open.span, text));
                 }
             }
@@ -196,10 +217,18 @@ fn item<'a>(
         {
             bare.swap_remove(at);
             known.initial[0] = initial[0] & known.declared.map_or(u64::MAX, |ty| ty.width.mask());
-            addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
+            addresses.extend(
+                names
+                    .into_iter()
+                    .map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)),
+            );
             return end(cursor);
         }
-        return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is initialised twice", name.text)));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            name.span,
+            format!("the variable `{}` is initialised twice", name.text),
+        ));
     }
     let declared = if count.is_some() { Some(declared.unwrap_or(Type::INT)) } else { declared };
     if let Some(ty) = declared {
@@ -207,7 +236,9 @@ fn item<'a>(
     }
     // An untyped pointer is as wide as pointers are.
     let declared = if names.is_empty() { declared } else { declared.or(Some(pointer)) };
-    addresses.extend(names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)));
+    addresses.extend(
+        names.into_iter().map(|(i, value)| (Place::Variable(name.text.to_string(), i), value)),
+    );
     if !valued && count.is_none() {
         bare.push(name.text);
     }
@@ -225,7 +256,8 @@ fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Ty
     let mut words: Vec<&str> = Vec::new();
     while cursor.peek().kind == Kind::Name
         && !is_register(cursor)
-        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number) || cursor.ahead(1).text == "*")
+        && (matches!(cursor.ahead(1).kind, Kind::Name | Kind::Number)
+            || cursor.ahead(1).text == "*")
     {
         words.push(cursor.take().text);
     }
@@ -253,9 +285,8 @@ fn declared_type(cursor: &mut Cursor<'_, '_>, pointer: Type) -> Result<Option<Ty
     };
     let Some(ty) = Type::of_name(name) else {
         let text = format!("unknown type `{}`", if name.is_empty() { first.text } else { name });
-        return Err(
-            Diagnostic::at(Stage::Type, first.span, text).note("known: int, char, short, long, with unsigned, and int8_t to uint64_t")
-        );
+        return Err(Diagnostic::at(Stage::Type, first.span, text)
+            .note("known: int, char, short, long, with unsigned, and int8_t to uint64_t"));
     };
     Ok(Some(if unsigned { Type { signed: false, ..ty } } else { ty }))
 }

@@ -1,7 +1,9 @@
-//! Which registers matter from where on, and which cells a thread may still touch: two analyses over the control flow of a thread.
+//! Which registers matter from where on, and which cells a thread may still touch: two analyses
+//! over the control flow of a thread.
 //!
-//! In: a thread, the registers that somebody looks at. Out: for each step (and the end) the registers that may be read before they are set, and
-//! the cells that may be read or written. Backward fixed points; cost: steps times registers, a few rounds.
+//! In: a thread, the registers that somebody looks at. Out: for each step (and the end) the
+//! registers that may be read before they are set, and the cells that may be read or written.
+//! Backward fixed points; cost: steps times registers, a few rounds.
 
 use super::expr::Expr;
 use super::{Access, Next, Program, Register, Step, Thread};
@@ -21,7 +23,8 @@ pub fn registers_read(step: &Step, visit: &mut impl FnMut(Register)) {
     match &step.access {
         Access::None | Access::Fence(_) => {}
         Access::Read { address, .. } => address.registers(visit),
-        Access::Write { address, value, when, .. } | Access::Update { address, value, when, .. } => {
+        Access::Write { address, value, when, .. }
+        | Access::Update { address, value, when, .. } => {
             address.registers(visit);
             value.registers(visit);
             if let Some(when) = when {
@@ -37,7 +40,8 @@ pub fn registers_read(step: &Step, visit: &mut impl FnMut(Register)) {
     }
 }
 
-/// For each step and the end: whether each register is live there. The observed ones are at the end, or `always`.
+/// For each step and the end: whether each register is live there. The observed ones are at the
+/// end, or `always`.
 pub fn live(thread: &Thread, observed: &[Register], always: bool) -> Vec<Vec<bool>> {
     let count = thread.steps.len();
     let mut end = vec![false; thread.registers.len()];
@@ -100,7 +104,9 @@ pub fn futures(program: &Program, thread: &Thread) -> Vec<Future> {
             Access::None | Access::Fence(_) => Future::default(),
             Access::Read { address, .. } => Future { reads: cells(address), writes: 0 },
             Access::Write { address, .. } => Future { reads: 0, writes: cells(address) },
-            Access::Update { address, .. } => Future { reads: cells(address), writes: cells(address) },
+            Access::Update { address, .. } => {
+                Future { reads: cells(address), writes: cells(address) }
+            }
         })
         .collect();
     let count = own.len();

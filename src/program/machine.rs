@@ -1,10 +1,12 @@
 //! A program under a memory model, as a machine over slots.
 //!
-//! In: a [`Program`], a memory model, the most stores a buffer holds. Out: states (vectors of `u32`) and what moves them: a thread goes on
-//! ([`Machine::advance`], deterministic), or a buffered store reaches memory ([`Machine::flush`]).
+//! In: a [`Program`], a memory model, the most stores a buffer holds. Out: states (vectors of
+//! `u32`) and what moves them: a thread goes on ([`Machine::advance`], deterministic), or a
+//! buffered store reaches memory ([`Machine::flush`]).
 //!
-//! A state is, for each thread, its place, its buffer (if the model has buffers), its registers, and then the cells. Values below 2^31 are
-//! slots themselves; larger ones, and buffers, are numbered in tables that only grow. A register that nothing will read is zero, so that
+//! A state is, for each thread, its place, its buffer (if the model has buffers), its registers,
+//! and then the cells. Values below 2^31 are slots themselves; larger ones, and buffers, are
+//! numbered in tables that only grow. A register that nothing will read is zero, so that
 //! states which differ in nothing that matters are one.
 
 use std::collections::HashMap;
@@ -99,15 +101,32 @@ macro_rules! held {
 }
 
 impl Machine {
-    /// A machine. The values of `observed` registers of each thread (all others if it is shorter) stay until the end.
-    pub fn new(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, observed: &[Vec<Register>]) -> Self {
+    /// A machine. The values of `observed` registers of each thread (all others if it is shorter)
+    /// stay until the end.
+    pub fn new(
+        program: Program,
+        memory: &'static dyn MemoryModel,
+        bound: Option<u32>,
+        observed: &[Vec<Register>],
+    ) -> Self {
         Self::with(program, memory, bound, observed, false)
     }
     /// A machine of which somebody looks at the `watched` registers in every state.
-    pub fn watched(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, watched: &[Vec<Register>]) -> Self {
+    pub fn watched(
+        program: Program,
+        memory: &'static dyn MemoryModel,
+        bound: Option<u32>,
+        watched: &[Vec<Register>],
+    ) -> Self {
         Self::with(program, memory, bound, watched, true)
     }
-    fn with(program: Program, memory: &'static dyn MemoryModel, bound: Option<u32>, observed: &[Vec<Register>], always: bool) -> Self {
+    fn with(
+        program: Program,
+        memory: &'static dyn MemoryModel,
+        bound: Option<u32>,
+        observed: &[Vec<Register>],
+        always: bool,
+    ) -> Self {
         let mut threads = Vec::new();
         let mut next = 0;
         for t in &program.threads {
@@ -115,7 +134,12 @@ impl Machine {
             next += 1 + u32::from(memory.buffered()) + t.registers.len() as u32;
         }
         let none = Vec::new();
-        let live = program.threads.iter().enumerate().map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none), always)).collect();
+        let live = program
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(i, t)| liveness::live(t, observed.get(i).unwrap_or(&none), always))
+            .collect();
         let empty: Arc<[Entry]> = Arc::from([]);
         let buffers = Buffers { list: vec![empty.clone()], ids: HashMap::from([(empty, 0)]) };
         Self {
@@ -177,7 +201,11 @@ impl Machine {
     }
     /// The value of a slot.
     pub fn decode(&self, slot: u32) -> u64 {
-        if slot < BIG { u64::from(slot) } else { held!(self.values.read()).list[(slot & !BIG) as usize] }
+        if slot < BIG {
+            u64::from(slot)
+        } else {
+            held!(self.values.read()).list[(slot & !BIG) as usize]
+        }
     }
     /// The stores of a buffer slot, oldest first.
     pub fn buffer(&self, slot: u32) -> Arc<[Entry]> {
@@ -227,7 +255,8 @@ impl Machine {
     }
     /// Whether all threads have ended and all stores are in memory.
     pub fn is_final(&self, state: &[u32]) -> bool {
-        (0..self.program.threads.len()).all(|t| self.ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
+        (0..self.program.threads.len())
+            .all(|t| self.ended(t, state) && self.buffer_slot(t).is_none_or(|b| state[b] == 0))
     }
     /// A register's value.
     pub fn register(&self, thread: usize, register: Register, state: &[u32]) -> u64 {
@@ -255,14 +284,22 @@ impl Machine {
     }
 
     /// The cell that an access goes to.
-    fn resolve(&self, thread: usize, instruction: u32, address: u64, width: Width, write: bool) -> Result<usize, Diagnostic> {
+    fn resolve(
+        &self,
+        thread: usize,
+        instruction: u32,
+        address: u64,
+        width: Width,
+        write: bool,
+    ) -> Result<usize, Diagnostic> {
         let span = self.program.threads[thread].instructions[instruction as usize].span;
         let Some(at) = self.program.cell_at(address) else {
-            let text =
-                format!("`{}` accesses the address {address:#x}, where no variable or element starts", self.program.threads[thread].name);
-            return Err(
-                Diagnostic::at(Stage::Data, span, text).note("an address register must hold the address of a variable when it is used")
+            let text = format!(
+                "`{}` accesses the address {address:#x}, where no variable or element starts",
+                self.program.threads[thread].name
             );
+            return Err(Diagnostic::at(Stage::Data, span, text)
+                .note("an address register must hold the address of a variable when it is used"));
         };
         let cell = &self.program.cells[at];
         if width > cell.access || write && width != cell.access {
@@ -287,20 +324,29 @@ impl Machine {
         match &step.access {
             Access::None => {}
             Access::Read { address, width } => {
-                let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
+                let cell =
+                    self.resolve(thread, step.instruction, eval(state, address, 0), *width, false)?;
                 loaded = self.seen(thread, cell, state) & width.mask();
                 event = Event::Read { cell: cell as u32, value: loaded };
             }
             Access::Write { address, width, value, when } => {
                 if when.as_ref().is_none_or(|w| eval(state, w, 0) != 0) {
-                    let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, true)?;
+                    let cell = self.resolve(
+                        thread,
+                        step.instruction,
+                        eval(state, address, 0),
+                        *width,
+                        true,
+                    )?;
                     let value = self.merged(cell, *width, eval(state, value, 0));
                     let slot = self.encode(value);
                     match buffer {
                         None => state[self.cell_slot(cell)] = slot,
                         Some(b) => {
                             let mut entries = self.buffer(state[b]).to_vec();
-                            if self.bound.is_some_and(|m| entries.iter().filter(|e| **e != Entry::Mark).count() >= m as usize) {
+                            if self.bound.is_some_and(|m| {
+                                entries.iter().filter(|e| **e != Entry::Mark).count() >= m as usize
+                            }) {
                                 self.full.store(true, Ordering::Relaxed);
                                 return Ok(None);
                             }
@@ -315,7 +361,8 @@ impl Machine {
                 if buffer.is_some_and(|b| state[b] != 0) {
                     return Ok(None);
                 }
-                let cell = self.resolve(thread, step.instruction, eval(state, address, 0), *width, true)?;
+                let cell =
+                    self.resolve(thread, step.instruction, eval(state, address, 0), *width, true)?;
                 let old = self.cell(cell, state);
                 loaded = old & width.mask();
                 let mut new = old;
@@ -330,7 +377,9 @@ impl Machine {
                 event = Event::Fence(*fence);
                 match (fence, buffer) {
                     (Fence::Full, Some(b)) if state[b] != 0 => return Ok(None),
-                    (Fence::Store, Some(b)) if self.memory.marks_store_fences() && state[b] != 0 => {
+                    (Fence::Store, Some(b))
+                        if self.memory.marks_store_fences() && state[b] != 0 =>
+                    {
                         let mut entries = self.buffer(state[b]).to_vec();
                         entries.push(Entry::Mark);
                         state[b] = self.intern(entries);
@@ -355,7 +404,8 @@ impl Machine {
             [] => {}
             [(r, e)] => state[base + *r as usize] = self.encode(eval(state, e, loaded)),
             several => {
-                let new: Vec<u32> = several.iter().map(|(_, e)| self.encode(eval(state, e, loaded))).collect();
+                let new: Vec<u32> =
+                    several.iter().map(|(_, e)| self.encode(eval(state, e, loaded))).collect();
                 for ((r, _), slot) in several.iter().zip(new) {
                     state[base + *r as usize] = slot;
                 }
@@ -385,11 +435,18 @@ impl Machine {
     }
 
     /// Lets a buffered store that is ready reach memory; its cell and value.
-    pub fn flush(&self, thread: usize, at: usize, state: &mut [u32]) -> Result<(u32, u64), Diagnostic> {
+    pub fn flush(
+        &self,
+        thread: usize,
+        at: usize,
+        state: &mut [u32],
+    ) -> Result<(u32, u64), Diagnostic> {
         let b = self.threads[thread] as usize + 1;
         let mut entries = self.buffer(state[b]).to_vec();
         let Entry::Store { cell, value } = entries.remove(at) else {
-            return Err(Diagnostic::internal("the mark of a store fence is taken for a store that is ready"));
+            return Err(Diagnostic::internal(
+                "the mark of a store fence is taken for a store that is ready",
+            ));
         };
         state[b] = self.intern(entries);
         state[self.cell_slot(cell as usize)] = value;

@@ -1,10 +1,12 @@
 //! The machine as slots and transition groups, for every engine.
 //!
-//! Each step of each thread is a group that requires the thread to be there; each pair of a thread and a cell that it may store to is a group
-//! that brings a buffered store to memory. What a group reads and writes is read off the step, so memoisation and decision diagrams work.
+//! Each step of each thread is a group that requires the thread to be there; each pair of a thread
+//! and a cell that it may store to is a group that brings a buffered store to memory. What a group
+//! reads and writes is read off the step, so memoisation and decision diagrams work.
 //!
-//! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`, `store_fence(t)`, `flush(t, x, v)`, and `tau` for
-//! steps without memory, which are confluent: nothing else looks at a thread's registers.
+//! Labels are `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`,
+//! `store_fence(t)`, `flush(t, x, v)`, and `tau` for steps without memory, which are confluent:
+//! nothing else looks at a thread's registers.
 
 use super::expansion::OWN_NAMES;
 use super::expr::{Expr, Width};
@@ -112,7 +114,13 @@ impl ProgramModel {
         let branches = successors(step, place, code.steps.len()).count() > 1;
         let buffer = m.buffer_slot(thread).map(|b| b as Slot);
         let cells = |address: &Expr, width: &Width, write: bool| -> Vec<Slot> {
-            let fits = |c: usize| if write { m.program.cells[c].access == *width } else { m.program.cells[c].access >= *width };
+            let fits = |c: usize| {
+                if write {
+                    m.program.cells[c].access == *width
+                } else {
+                    m.program.cells[c].access >= *width
+                }
+            };
             match address {
                 Expr::Const(a) => m.program.cell_at(*a).into_iter().collect::<Vec<_>>(),
                 _ => (0..m.program.cells.len()).filter(|&c| fits(c)).collect(),
@@ -160,7 +168,12 @@ impl ProgramModel {
             reads.extend(kept);
         }
         let instruction = &code.instructions[step.instruction as usize];
-        let mut g = group(format!("{}: {}", code.name, instruction.text), vec![(at, place as u32)], reads, writes);
+        let mut g = group(
+            format!("{}: {}", code.name, instruction.text),
+            vec![(at, place as u32)],
+            reads,
+            writes,
+        );
         g.tau = step.access == Access::None;
         g.confluent = g.tau;
         g
@@ -172,15 +185,27 @@ impl ProgramModel {
         for step in &self.machine.program.threads[thread].steps {
             if let Access::Write { address, width, .. } = &step.access {
                 match address {
-                    Expr::Const(a) => self.machine.program.cell_at(*a).into_iter().for_each(|c| stored[c] = true),
-                    _ => stored.iter_mut().zip(&self.machine.program.cells).for_each(|(s, c)| *s |= c.access == *width),
+                    Expr::Const(a) => {
+                        self.machine.program.cell_at(*a).into_iter().for_each(|c| stored[c] = true)
+                    }
+                    _ => stored
+                        .iter_mut()
+                        .zip(&self.machine.program.cells)
+                        .for_each(|(s, c)| *s |= c.access == *width),
                 }
             }
         }
         for (cell, _) in stored.iter().enumerate().filter(|(_, s)| **s) {
-            let name =
-                format!("{}: store to {} reaches memory", self.machine.program.threads[thread].name, self.machine.program.cells[cell].name);
-            self.groups.push(group(name, Vec::new(), vec![buffer], vec![buffer, self.machine.cell_slot(cell) as Slot]));
+            let name = format!(
+                "{}: store to {} reaches memory",
+                self.machine.program.threads[thread].name, self.machine.program.cells[cell].name
+            );
+            self.groups.push(group(
+                name,
+                Vec::new(),
+                vec![buffer],
+                vec![buffer, self.machine.cell_slot(cell) as Slot],
+            ));
             self.moves.push(Move::Flush { thread: thread as u32, cell: cell as u32 });
         }
     }
@@ -191,14 +216,25 @@ impl ProgramModel {
         let number = |c: u32, v: u64| self.machine.program.cells[c as usize].width.signed(v);
         match event {
             Event::Local => "tau".into(),
-            Event::Read { cell, value } => format!("read({thread}, {}, {})", name(cell), number(cell, value)),
-            Event::Write { cell, value } => format!("write({thread}, {}, {})", name(cell), number(cell, value)),
+            Event::Read { cell, value } => {
+                format!("read({thread}, {}, {})", name(cell), number(cell, value))
+            }
+            Event::Write { cell, value } => {
+                format!("write({thread}, {}, {})", name(cell), number(cell, value))
+            }
             Event::Update { cell, old, new, .. } => {
-                format!("update({thread}, {}, {}, {})", name(cell), number(cell, old), number(cell, new))
+                format!(
+                    "update({thread}, {}, {}, {})",
+                    name(cell),
+                    number(cell, old),
+                    number(cell, new)
+                )
             }
             Event::Fence(Fence::Full) => format!("fence({thread})"),
             Event::Fence(Fence::Store) => format!("store_fence({thread})"),
-            Event::Flush { cell, value } => format!("flush({thread}, {}, {})", name(cell), number(cell, value)),
+            Event::Flush { cell, value } => {
+                format!("flush({thread}, {}, {})", name(cell), number(cell, value))
+            }
         }
     }
     fn label(&self, text: String) -> LabelId {
@@ -208,11 +244,14 @@ impl ProgramModel {
 
 /// Words of mCRL2 that no variable can be called.
 const RESERVED: [&str; 77] = [
-    "act", "allow", "block", "comm", "cons", "delay", "delta", "div", "end", "eqn", "exists", "exp", "false", "floor", "forall", "glob",
-    "hide", "if", "in", "init", "lambda", "map", "max", "min", "mod", "mu", "nabla", "nu", "pbes", "proc", "rename", "sort", "struct",
-    "sum", "tau", "true", "val", "var", "whr", "yaled", "dist", "abs", "succ", "pred", "round", "ceil", "head", "tail", "rhead", "rtail",
-    "count", "pick", "A2B", "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "Pos2Nat", "Pos2Int", "Pos2Real",
-    "Nat2Pos", "Nat2Int", "Nat2Real", "Int2Pos", "Int2Nat", "Int2Real", "Real2Pos", "Real2Nat", "Real2Int", "Set2Bag", "Bag2Set",
+    "act", "allow", "block", "comm", "cons", "delay", "delta", "div", "end", "eqn", "exists",
+    "exp", "false", "floor", "forall", "glob", "hide", "if", "in", "init", "lambda", "map", "max",
+    "min", "mod", "mu", "nabla", "nu", "pbes", "proc", "rename", "sort", "struct", "sum", "tau",
+    "true", "val", "var", "whr", "yaled", "dist", "abs", "succ", "pred", "round", "ceil", "head",
+    "tail", "rhead", "rtail", "count", "pick", "A2B", "Bool", "Pos", "Nat", "Int", "Real", "List",
+    "Set", "Bag", "FSet", "FBag", "Pos2Nat", "Pos2Int", "Pos2Real", "Nat2Pos", "Nat2Int",
+    "Nat2Real", "Int2Pos", "Int2Nat", "Int2Real", "Real2Pos", "Real2Nat", "Real2Int", "Set2Bag",
+    "Bag2Set",
 ];
 
 /// The names of the cells as identifiers of mCRL2, all different.
@@ -220,7 +259,10 @@ pub fn cell_names(program: &Program) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &program.cells {
         let mut name = identifier(&cell.name);
-        while RESERVED.contains(&name.as_str()) || OWN_NAMES.contains(&name.as_str()) || names.contains(&name) {
+        while RESERVED.contains(&name.as_str())
+            || OWN_NAMES.contains(&name.as_str())
+            || names.contains(&name)
+        {
             name.push('_');
         }
         names.push(name);
@@ -230,30 +272,57 @@ pub fn cell_names(program: &Program) -> Vec<String> {
 
 /// A name as an identifier of mCRL2: other signs become `_`.
 pub fn identifier(name: &str) -> String {
-    name.trim_end_matches(']').chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+    name.trim_end_matches(']')
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .collect()
 }
 
-fn group(name: String, requires: Vec<(Slot, u32)>, mut reads: Vec<Slot>, mut writes: Vec<Slot>) -> Group {
+fn group(
+    name: String,
+    requires: Vec<(Slot, u32)>,
+    mut reads: Vec<Slot>,
+    mut writes: Vec<Slot>,
+) -> Group {
     for list in [&mut reads, &mut writes] {
         list.sort_unstable();
         list.dedup();
     }
-    Group { name, requires, tests: reads.clone(), reads, writes, actions: None, hidden: Vec::new(), tau: false, confluent: false }
+    Group {
+        name,
+        requires,
+        tests: reads.clone(),
+        reads,
+        writes,
+        actions: None,
+        hidden: Vec::new(),
+        tau: false,
+        confluent: false,
+    }
 }
 
 fn slots(m: &Machine) -> Vec<SlotInfo> {
     let mut slots = Vec::with_capacity(m.slot_count());
     let threads = m.program.threads.len() as u32;
     for (t, thread) in m.program.threads.iter().enumerate() {
-        let mut add =
-            |name: &str, control: bool| slots.push(SlotInfo { name: format!("{}.{name}", thread.name), component: t as u32, control });
+        let mut add = |name: &str, control: bool| {
+            slots.push(SlotInfo {
+                name: format!("{}.{name}", thread.name),
+                component: t as u32,
+                control,
+            })
+        };
         add("at", true);
         if m.memory.buffered() {
             add("buffer", false);
         }
         thread.registers.iter().for_each(|r| add(&r.name, false));
     }
-    slots.extend(m.program.cells.iter().map(|c| SlotInfo { name: c.name.clone(), component: threads, control: false }));
+    slots.extend(m.program.cells.iter().map(|c| SlotInfo {
+        name: c.name.clone(),
+        component: threads,
+        control: false,
+    }));
     slots
 }
 
@@ -330,14 +399,19 @@ impl Worker for ProgramWorker<'_> {
             Move::Flush { thread, cell } => {
                 let mut ready = Vec::new();
                 machine.ready(thread as usize, &self.state, &mut |at| ready.push(at));
-                let slot =
-                    machine.buffer_slot(thread as usize).ok_or_else(|| Diagnostic::internal("a flush under a model without buffers"))?;
+                let slot = machine
+                    .buffer_slot(thread as usize)
+                    .ok_or_else(|| Diagnostic::internal("a flush under a model without buffers"))?;
                 let before = self.state[slot];
                 for at in ready {
                     if machine.buffer(before)[at].cell() == Some(cell) {
                         self.state[slot] = before;
                         let (cell, value) = machine.flush(thread as usize, at, &mut self.state)?;
-                        put(&self.state, self.model.label(self.model.event_text(thread, Event::Flush { cell, value })));
+                        put(
+                            &self.state,
+                            self.model
+                                .label(self.model.event_text(thread, Event::Flush { cell, value })),
+                        );
                     }
                 }
             }

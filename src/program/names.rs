@@ -1,8 +1,11 @@
-//! What the names of an x86 program mean, for editors: shared data, thread data, labels and registers of a thread's code, threads of unsafe states.
+//! What the names of an x86 program mean, for editors: shared data, thread data, labels and
+//! registers of a thread's code, threads of unsafe states.
 //!
-//! In: a text in the grammar of [`crate::nasm`], which need not be right: lines are read one by one. Out: a [`Naming`]. Labels and registers are a space of names
-//! for each `thread_code`; a label that an unsafe state names is one thing in all of them, as that means each thread's own. A name beside `eip` is a label,
-//! elsewhere a variable comes first. Registers keep their names, and so does what the language gives: `N`, `self`, `next`. Cost: linear.
+//! In: a text in the grammar of [`crate::nasm`], which need not be right: lines are read one by
+//! one. Out: a [`Naming`]. Labels and registers are a space of names for each `thread_code`; a
+//! label that an unsafe state names is one thing in all of them, as that means each thread's own. A
+//! name beside `eip` is a label, elsewhere a variable comes first. Registers keep their names, and
+//! so does what the language gives: `N`, `self`, `next`. Cost: linear.
 
 use super::registers;
 use mu_base::naming::{Naming, Role, line};
@@ -18,8 +21,14 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     let blanked = readable(source, text);
     let list = tokens(source, &blanked, 0, Form::Lines(';')).unwrap_or_default();
     let sections = sections(&list);
-    let mut walk =
-        Walk { text, out: Naming::default(), variables: HashMap::new(), given: HashMap::new(), labels: Vec::new(), registers: Vec::new() };
+    let mut walk = Walk {
+        text,
+        out: Naming::default(),
+        variables: HashMap::new(),
+        given: HashMap::new(),
+        labels: Vec::new(),
+        registers: Vec::new(),
+    };
     for (name, says) in [
         ("N", "N: the number of threads"),
         ("self", "$self: the thread itself"),
@@ -32,12 +41,15 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     for s in &sections {
         walk.out.parts.push((s.name.text.into(), s.whole));
     }
-    let of = |names: &'static [&'static str]| sections.iter().filter(move |s| names.contains(&s.name.text));
+    let of = |names: &'static [&'static str]| {
+        sections.iter().filter(move |s| names.contains(&s.name.text))
+    };
     of(&["shared_data", "thread_data"]).for_each(|s| walk.data(s));
     of(&["thread_code"]).for_each(|s| walk.declares_labels(s));
     // Before the code: labels that are one thing are united first.
     of(&["unsafe_prop"]).for_each(|s| walk.property(s));
-    let registers: Vec<HashMap<String, usize>> = of(&["thread_code"]).enumerate().map(|(i, s)| walk.code(i, s)).collect();
+    let registers: Vec<HashMap<String, usize>> =
+        of(&["thread_code"]).enumerate().map(|(i, s)| walk.code(i, s)).collect();
     // With one code for all threads a register of an unsafe state is that of the code.
     if let [only] = &registers[..] {
         for (full, place) in std::mem::take(&mut walk.registers) {
@@ -47,12 +59,17 @@ pub fn names(source: SourceId, text: &str) -> Naming {
     walk.out
 }
 
-/// The text with blanks in place of what begins no word, and of comments and texts in quotes that do not end.
+/// The text with blanks in place of what begins no word, and of comments and texts in quotes that
+/// do not end.
 fn readable(source: SourceId, text: &str) -> String {
     const MOST: usize = 50;
     let mut out = text.to_string();
     for _ in 0..MOST {
-        let Some(Span { start, end, .. }) = tokens(source, &out, 0, Form::Lines(';')).err().and_then(|e| e.span) else { break };
+        let Some(Span { start, end, .. }) =
+            tokens(source, &out, 0, Form::Lines(';')).err().and_then(|e| e.span)
+        else {
+            break;
+        };
         out.replace_range(start as usize..end as usize, &" ".repeat((end - start) as usize));
     }
     out
@@ -73,7 +90,11 @@ fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
         let (first, last) = (row[0], row[row.len() - 1]);
         match (first.text.to_ascii_lowercase().as_str(), known(1)) {
             ("begin", Some(name)) => {
-                out.push(Section { name: *name, lines: Vec::new(), whole: first.span.to(last.span) });
+                out.push(Section {
+                    name: *name,
+                    lines: Vec::new(),
+                    whole: first.span.to(last.span),
+                });
                 open = true;
             }
             (word, name) => {
@@ -91,7 +112,9 @@ fn sections<'t>(list: &[Token<'t>]) -> Vec<Section<'t>> {
 
 /// The labels that a line begins with, each with its colon.
 fn labels_of<'r, 't>(row: &'r [Token<'t>]) -> impl Iterator<Item = &'r Token<'t>> {
-    row.chunks(2).take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":").map(|p| &p[0])
+    row.chunks(2)
+        .take_while(|p| p.len() == 2 && p[0].kind == Kind::Name && p[1].text == ":")
+        .map(|p| &p[0])
 }
 
 struct Walk<'t> {
@@ -112,16 +135,29 @@ impl<'t> Walk<'t> {
 
     fn data(&mut self, section: &Section<'_>) {
         for row in &section.lines {
-            let Some((name, rest)) = row.split_first().filter(|(name, _)| name.kind == Kind::Name) else { continue };
+            let Some((name, rest)) = row.split_first().filter(|(name, _)| name.kind == Kind::Name)
+            else {
+                continue;
+            };
             let whole = name.span.to(row[row.len() - 1].span);
             let says = self.written(whole);
             let of = self.out.declare(Role::Storage, name.text, name.span, whole, says);
-            let counter = if rest.iter().any(|t| t.text.eq_ignore_ascii_case("counter")) { ", a counter" } else { "" };
-            let note = if section.name.text == "thread_data" { "each thread has an element" } else { "shared by all threads" };
+            let counter = if rest.iter().any(|t| t.text.eq_ignore_ascii_case("counter")) {
+                ", a counter"
+            } else {
+                ""
+            };
+            let note = if section.name.text == "thread_data" {
+                "each thread has an element"
+            } else {
+                "shared by all threads"
+            };
             self.out.bindings[of].note = format!("{note}{counter}");
             self.variables.entry(name.text.into()).or_insert(of);
             // The width and a value, which may be `N`.
-            rest.iter().filter(|t| t.text.eq_ignore_ascii_case("N")).for_each(|t| self.mention_given(t));
+            rest.iter()
+                .filter(|t| t.text.eq_ignore_ascii_case("N"))
+                .for_each(|t| self.mention_given(t));
         }
     }
 
@@ -135,8 +171,15 @@ impl<'t> Walk<'t> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for row in &section.lines {
             for name in labels_of(row) {
-                let of = self.out.declare(Role::Label, name.text, name.span, name.span, format!("{}:", name.text));
-                (self.out.bindings[of].scope, self.out.bindings[of].note) = (Some(section.whole), "a label".into());
+                let of = self.out.declare(
+                    Role::Label,
+                    name.text,
+                    name.span,
+                    name.span,
+                    format!("{}:", name.text),
+                );
+                (self.out.bindings[of].scope, self.out.bindings[of].note) =
+                    (Some(section.whole), "a label".into());
                 known.entry(name.text.into()).or_insert(of);
             }
         }
@@ -163,16 +206,27 @@ impl<'t> Walk<'t> {
         while !cursor.at_end() {
             let token = cursor.take();
             match token.kind {
-                Kind::Sign if token.text == "&&" => place = super::property::compares_places(&cursor),
+                Kind::Sign if token.text == "&&" => {
+                    place = super::property::compares_places(&cursor)
+                }
                 Kind::Sign if token.text == "$" && cursor.peek().kind == Kind::Name => {
                     let thread = cursor.take();
                     match threads.get(thread.text) {
                         Some(of) => self.out.mention(thread.span, *of),
                         None => {
                             let says = format!("${}", thread.text);
-                            let of = self.out.declare(Role::Local, thread.text, thread.span, thread.span, says);
+                            let of = self.out.declare(
+                                Role::Local,
+                                thread.text,
+                                thread.span,
+                                thread.span,
+                                says,
+                            );
                             let binding = &mut self.out.bindings[of];
-                            (binding.scope, binding.note) = (Some(section.whole), "a thread, other than those of other names".into());
+                            (binding.scope, binding.note) = (
+                                Some(section.whole),
+                                "a thread, other than those of other names".into(),
+                            );
                             threads.insert(thread.text.into(), of);
                         }
                     }
@@ -207,7 +261,9 @@ impl<'t> Walk<'t> {
     fn code(&mut self, number: usize, section: &Section<'_>) -> HashMap<String, usize> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for row in &section.lines {
-            let mut words = row[2 * labels_of(row).count()..].iter().skip_while(|t| t.text.eq_ignore_ascii_case("lock"));
+            let mut words = row[2 * labels_of(row).count()..]
+                .iter()
+                .skip_while(|t| t.text.eq_ignore_ascii_case("lock"));
             let Some(mnemonic) = words.next() else { continue };
             let jumps = mnemonic.text.to_ascii_lowercase().starts_with('j');
             let mut before = mnemonic.text;
@@ -232,15 +288,27 @@ impl<'t> Walk<'t> {
         known
     }
 
-    /// A register of a thread, by whatever part of it. One that the architecture has not is symbolic: `%name`.
-    fn register(&mut self, token: &Token<'_>, known: &mut HashMap<String, usize>, section: &Section<'_>) {
+    /// A register of a thread, by whatever part of it. One that the architecture has not is
+    /// symbolic: `%name`.
+    fn register(
+        &mut self,
+        token: &Token<'_>,
+        known: &mut HashMap<String, usize>,
+        section: &Section<'_>,
+    ) {
         let view = registers::parse(token.text);
         let full = view.as_ref().map_or_else(|| token.text.to_string(), |v| v.full.clone());
         if let Some(of) = known.get(&full) {
             self.out.mention(token.span, *of);
             return;
         }
-        let of = self.out.declare(Role::Register, token.text, token.span, token.span, token.text.to_string());
+        let of = self.out.declare(
+            Role::Register,
+            token.text,
+            token.span,
+            token.span,
+            token.text.to_string(),
+        );
         let binding = &mut self.out.bindings[of];
         binding.scope = Some(section.whole);
         binding.note = "a register of each thread that runs this code; it starts as zero".into();
@@ -312,7 +380,8 @@ end thread_code
         assert_eq!(lines(&text, "m: jmp"), [2, 2, 6, 6, 9]);
     }
 
-    /// A label beside `eip` is one, though a variable has its name; text that is being typed leaves the rest alive.
+    /// A label beside `eip` is one, though a variable has its name; text that is being typed leaves
+    /// the rest alive.
     #[test]
     fn a_variable_and_a_label_of_one_name() {
         let text = "begin shared_data\nx dd 0\nend shared_data\nbegin unsafe_prop\neip[$t] = x && x = 1\nend unsafe_prop\nbegin thread_code\n\u{20ac} (* mov eax, [x]\nx: jmp x\n";

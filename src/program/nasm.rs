@@ -1,13 +1,15 @@
-//! x86 programs for a number of threads, in the grammar of Conchon, Declerck, Zaïdi, "Compiling Parameterized X86-TSO Concurrent Programs to
-//! Cubicle-W" (ICFEM 2017), appendix A.
+//! x86 programs for a number of threads, in the grammar of Conchon, Declerck, Zaïdi, "Compiling
+//! Parameterized X86-TSO Concurrent Programs to Cubicle-W" (ICFEM 2017), appendix A.
 //!
-//! In: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and `init_code`, and the number of threads. Out: an
-//! [`X86Program`]. The name `N` is the number of threads. A variable of `thread_data` has an element for each thread: `[x]` is the own one,
-//! `[x + $next]` that of the next thread round robin, `[x + $1]` that of thread 1. A counter (`! as counter`) takes part in `mov`, `inc`,
-//! `dec` and `cmp` only. Registers start as zero.
+//! In: a text with the sections `shared_data`, `thread_data`, `thread_code`, `unsafe_prop` and
+//! `init_code`, and the number of threads. Out: an [`X86Program`]. The name `N` is the number of
+//! threads. A variable of `thread_data` has an element for each thread: `[x]` is the own one, `[x +
+//! $next]` that of the next thread round robin, `[x + $1]` that of thread 1. A counter (`! as
+//! counter`) takes part in `mov`, `inc`, `dec` and `cmp` only. Registers start as zero.
 //!
-//! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is unsafe; several `thread_code` sections, one
-//! for each thread in order and the last one for all further threads; the instructions that litmus tests have.
+//! Beyond the grammar: numbers in `unsafe_prop`; several `unsafe_prop` sections, any of which is
+//! unsafe; several `thread_code` sections, one for each thread in order and the last one for all
+//! further threads; the instructions that litmus tests have.
 
 use super::expr::Width;
 use super::property::{Property, Scope, conjunction, word};
@@ -72,17 +74,28 @@ pub fn parse(source: SourceId, text: &str, threads: usize) -> Result<X86Program,
     let program = parse_any(source, text, threads)?;
     match program.declarations.iter().find(|d| d.initial.is_none()) {
         Some(open) => {
-            let message = format!("`{}` holds anything at the start (`?`), expected a number or `N`", open.name);
-            Err(Diagnostic::at(Stage::Unsupported, open.span, message).note("`--threads-of any` reads such variables"))
+            let message = format!(
+                "`{}` holds anything at the start (`?`), expected a number or `N`",
+                open.name
+            );
+            Err(Diagnostic::at(Stage::Unsupported, open.span, message)
+                .note("`--threads-of any` reads such variables"))
         }
         None => Ok(program),
     }
 }
 
 /// The same, with variables that hold anything at the start (`dd ?`).
-pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<X86Program, Diagnostic> {
+pub(super) fn parse_any(
+    source: SourceId,
+    text: &str,
+    threads: usize,
+) -> Result<X86Program, Diagnostic> {
     if threads == 0 || threads > MOST_THREADS {
-        return Err(Diagnostic::new(Stage::Usage, format!("{threads} threads, expected 1 to {MOST_THREADS}")));
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            format!("{threads} threads, expected 1 to {MOST_THREADS}"),
+        ));
     }
     let list = tokens(source, text, 0, Form::Lines(';'))?;
     let sections = sections(&list)?;
@@ -91,8 +104,12 @@ pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<
         let mut all = of(name);
         let first = all.next();
         match (first, all.next()) {
-            (Some(first), Some(second)) => Err(Diagnostic::at(Stage::Syntax, second.name.span, format!("a second section `{name}`"))
-                .related(first.name.span, "the first one")),
+            (Some(first), Some(second)) => Err(Diagnostic::at(
+                Stage::Syntax,
+                second.name.span,
+                format!("a second section `{name}`"),
+            )
+            .related(first.name.span, "the first one")),
             _ => Ok(first),
         }
     };
@@ -109,11 +126,19 @@ pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<
     let codes: Vec<&Section<'_>> = of("thread_code").collect();
     let end = list.last().map_or(Span::default(), |t| t.span);
     if codes.is_empty() {
-        return Err(Diagnostic::at(Stage::Syntax, end, "expected a section `begin thread_code`, found the end of the text"));
+        return Err(Diagnostic::at(
+            Stage::Syntax,
+            end,
+            "expected a section `begin thread_code`, found the end of the text",
+        ));
     }
     if let Some(spare) = codes.get(threads) {
-        let text = format!("code for thread {threads}, but there are only {threads} thread{}", if threads == 1 { "" } else { "s" });
-        return Err(Diagnostic::at(Stage::Type, spare.name.span, text).note("`--threads-of N` gives the number of threads"));
+        let text = format!(
+            "code for thread {threads}, but there are only {threads} thread{}",
+            if threads == 1 { "" } else { "s" }
+        );
+        return Err(Diagnostic::at(Stage::Type, spare.name.span, text)
+            .note("`--threads-of N` gives the number of threads"));
     }
     let mut program = Program::default();
     let mut uses = Vec::new();
@@ -132,7 +157,13 @@ pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<
                 cursor.expect("\n").map_err(|_| cursor.unexpected("the end of the line"))?;
             }
         }
-        labels.push(assembler.labels().iter().map(|(name, &(at, _))| (name.clone(), at)).collect::<HashMap<_, _>>());
+        labels.push(
+            assembler
+                .labels()
+                .iter()
+                .map(|(name, &(at, _))| (name.clone(), at))
+                .collect::<HashMap<_, _>>(),
+        );
         statements = std::mem::take(&mut assembler.statements);
         let (code, own) = assembler.finish()?;
         check_counters(&code.steps, &code.instructions, &declared, &variables)?;
@@ -146,11 +177,20 @@ pub(super) fn parse_any(source: SourceId, text: &str, threads: usize) -> Result<
         unsafe_states.push(conjunction(&section.tokens, section.name.span, scope)?);
     }
     let codes = codes.iter().map(|s| s.name.span).collect();
-    Ok(X86Program { program, variables, labels, unsafe_states, declarations: declared, statements, codes })
+    Ok(X86Program {
+        program,
+        variables,
+        labels,
+        unsafe_states,
+        declarations: declared,
+        statements,
+        codes,
+    })
 }
 
 /// The sections of a program.
-pub(super) const NAMES: [&str; 5] = ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
+pub(super) const NAMES: [&str; 5] =
+    ["shared_data", "thread_data", "thread_code", "unsafe_prop", "init_code"];
 
 fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
     let mut cursor = Cursor::new(list);
@@ -165,18 +205,29 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
         }
         let name = cursor.name("the name of a section")?;
         if !NAMES.contains(&name.text) {
-            return Err(Diagnostic::at(Stage::Syntax, name.span, format!("unknown section `{}`", name.text))
-                .note(format!("known: {}", NAMES.join(", "))));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                name.span,
+                format!("unknown section `{}`", name.text),
+            )
+            .note(format!("known: {}", NAMES.join(", "))));
         }
         if !cursor.is("\n") {
             return Err(cursor.unexpected("the end of the line"));
         }
         let mut tokens = Vec::new();
-        // `end` at the start of a line with a section's name: a label or a jump may be called `end` as well.
-        while !(cursor.is_word("end") && cursor.before().text == "\n" && NAMES.contains(&cursor.ahead(1).text)) {
+        // `end` at the start of a line with a section's name: a label or a jump may be called `end`
+        // as well.
+        while !(cursor.is_word("end")
+            && cursor.before().text == "\n"
+            && NAMES.contains(&cursor.ahead(1).text))
+        {
             if cursor.at_end() {
-                let error =
-                    Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("expected `end {}`, found the end of the text", name.text));
+                let error = Diagnostic::at(
+                    Stage::Syntax,
+                    cursor.peek().span,
+                    format!("expected `end {}`, found the end of the text", name.text),
+                );
                 return Err(error.related(name.span, "the section starts here"));
             }
             tokens.push(cursor.take());
@@ -184,7 +235,11 @@ fn sections<'a>(list: &[Token<'a>]) -> Result<Vec<Section<'a>>, Diagnostic> {
         let last = cursor.take();
         let closing = cursor.take();
         if closing.text != name.text {
-            let error = Diagnostic::at(Stage::Syntax, closing.span, format!("expected `end {}`, found `end {}`", name.text, closing.text));
+            let error = Diagnostic::at(
+                Stage::Syntax,
+                closing.span,
+                format!("expected `end {}`, found `end {}`", name.text, closing.text),
+            );
             return Err(error.related(name.span, "the section starts here"));
         }
         tokens.push(Token { kind: Kind::End, text: "", span: last.span });
@@ -203,7 +258,11 @@ fn declared_name<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Option<Token<'a>>, D
     }
     let name = cursor.name("the name of a variable")?;
     if super::registers::parse(name.text).is_some() || ["N", "eip"].contains(&name.text) {
-        return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` cannot be the name of a variable", name.text)));
+        return Err(Diagnostic::at(
+            Stage::Type,
+            name.span,
+            format!("`{}` cannot be the name of a variable", name.text),
+        ));
     }
     Ok(Some(name))
 }
@@ -219,7 +278,11 @@ fn declarations(
     loop {
         let Some(name) = declared_name(&mut cursor)? else { return Ok(()) };
         if variables.get(name.text).is_some() {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("the variable `{}` is declared twice", name.text)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("the variable `{}` is declared twice", name.text),
+            ));
         }
         let ty = match cursor.peek().text.to_ascii_lowercase().as_str() {
             "db" => "int8_t",
@@ -236,7 +299,9 @@ fn declarations(
         } else if cursor.eat_word("N") {
             Some(Number::Threads)
         } else {
-            Some(Number::Is(cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?))
+            Some(Number::Is(
+                cursor.number().map_err(|_| cursor.unexpected("a number, `N` or `?`"))?,
+            ))
         };
         let value = match initial {
             Some(Number::Is(n)) => n,
@@ -248,13 +313,22 @@ fn declarations(
         };
         let per_thread = section.name.text == "thread_data";
         let bits = value as u64 & ty.width.mask();
-        variables.declare(name.text, Some(ty), elements != 1 || per_thread, vec![bits; elements]).per_thread = per_thread;
+        variables
+            .declare(name.text, Some(ty), elements != 1 || per_thread, vec![bits; elements])
+            .per_thread = per_thread;
         let counter = cursor.eat("!");
         if counter && !(cursor.eat_word("as") && cursor.eat_word("counter")) {
             return Err(cursor.unexpected("`as counter`"));
         }
         let initial = initial.map(|n| if n == Number::Threads { n } else { Number::Is(signed) });
-        declared.push(Declaration { name: name.text.into(), width: ty.width, initial, counter, per_thread, span: name.span });
+        declared.push(Declaration {
+            name: name.text.into(),
+            width: ty.width,
+            initial,
+            counter,
+            per_thread,
+            span: name.span,
+        });
         if !cursor.at_end() && !cursor.is("\n") {
             return Err(cursor.unexpected("the end of the line"));
         }
@@ -269,13 +343,18 @@ fn init_code(section: &Section<'_>) -> Result<(), Diagnostic> {
             return Ok(());
         }
         if !cursor.eat_word("start_threads") {
-            let error = Diagnostic::at(Stage::Unsupported, cursor.peek().span, "code that runs before the threads start");
+            let error = Diagnostic::at(
+                Stage::Unsupported,
+                cursor.peek().span,
+                "code that runs before the threads start",
+            );
             return Err(error.note("`init_code` may say `start_threads`; initial values stand in `shared_data` and `thread_data`"));
         }
     }
 }
 
-/// Counters are moved, counted up and down, and compared; the paper's tool could translate nothing else.
+/// Counters are moved, counted up and down, and compared; the paper's tool could translate nothing
+/// else.
 fn check_counters(
     steps: &[Step],
     instructions: &[super::Instruction],
@@ -284,17 +363,23 @@ fn check_counters(
 ) -> Result<(), Diagnostic> {
     for step in steps {
         let address = match &step.access {
-            Access::Read { address, .. } | Access::Write { address, .. } | Access::Update { address, .. } => address,
+            Access::Read { address, .. }
+            | Access::Write { address, .. }
+            | Access::Update { address, .. } => address,
             _ => continue,
         };
         let Expr::Const(address) = address else { continue };
         let Some((v, _)) = variables.at(*address) else { continue };
         let instruction = &instructions[step.instruction as usize];
-        let words: Vec<String> = instruction.text.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let words: Vec<String> =
+            instruction.text.split_whitespace().map(str::to_ascii_lowercase).collect();
         let name = words.iter().find(|w| *w != "lock").map_or("", String::as_str);
         let counted = declared.iter().any(|d| d.counter && d.name == v.name);
         if counted && !["mov", "inc", "dec", "cmp"].contains(&name) {
-            let text = format!("`{name}` on the counter `{}`, which may only be moved, incremented, decremented and compared", v.name);
+            let text = format!(
+                "`{name}` on the counter `{}`, which may only be moved, incremented, decremented and compared",
+                v.name
+            );
             return Err(Diagnostic::at(Stage::Type, instruction.span, text));
         }
     }

@@ -1,12 +1,16 @@
-//! All outcomes of a program: the values of some registers and cells when all threads have ended and all stores are in memory.
+//! All outcomes of a program: the values of some registers and cells when all threads have ended
+//! and all stores are in memory.
 //!
-//! In: a [`Machine`], what to look at, a [`Budget`]. Out: the set of outcomes. A depth-first search in one thread, made for programs of some
-//! instructions, of which there are thousands: no tables in advance, nothing shared. Large ones go through [`super::model`] and an engine.
+//! In: a [`Machine`], what to look at, a [`Budget`]. Out: the set of outcomes. A depth-first search
+//! in one thread, made for programs of some instructions, of which there are thousands: no tables
+//! in advance, nothing shared. Large ones go through [`super::model`] and an engine.
 //!
-//! The search follows persistent sets (Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996) of one move: a
-//! move that commutes with all that the other threads and the thread's own buffer can still do is taken alone. Such are steps without
-//! memory, stores into the buffer, fences that pass, and accesses to cells that no other thread will use in a way that conflicts. Persistent
-//! sets lose no state without moves, and outcomes are such. Cost: a hash of each state, some nanoseconds for each check of the sets.
+//! The search follows persistent sets (Godefroid, "Partial-Order Methods for the Verification of
+//! Concurrent Systems", 1996) of one move: a move that commutes with all that the other threads and
+//! the thread's own buffer can still do is taken alone. Such are steps without memory, stores into
+//! the buffer, fences that pass, and accesses to cells that no other thread will use in a way that
+//! conflicts. Persistent sets lose no state without moves, and outcomes are such. Cost: a hash of
+//! each state, some nanoseconds for each check of the sets.
 
 use ahash::AHashSet;
 use std::collections::BTreeSet;
@@ -43,20 +47,28 @@ pub struct Outcomes {
     pub set: BTreeSet<Vec<u64>>,
     /// States that were stored.
     pub states: u64,
-    /// Why the search ended; the set is complete if it is `Complete` and the bound was not reached.
+    /// Why the search ended; the set is complete if it is `Complete` and the bound was not
+    /// reached.
     pub stop: Stop,
     /// Whether a store had to wait for a full buffer.
     pub bound_reached: bool,
 }
 
 /// All outcomes; `reduce` is off only to compare.
-pub fn outcomes(machine: &Machine, observables: &[Observable], reduce: bool, budget: &Budget) -> Result<Outcomes, Diagnostic> {
-    let futures: Vec<Vec<Future>> = machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
+pub fn outcomes(
+    machine: &Machine,
+    observables: &[Observable],
+    reduce: bool,
+    budget: &Budget,
+) -> Result<Outcomes, Diagnostic> {
+    let futures: Vec<Vec<Future>> =
+        machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
     let initial: Box<[u32]> = machine.initial().into();
     let mut seen: AHashSet<Box<[u32]>> = AHashSet::new();
     let mut stack = vec![initial.clone()];
     seen.insert(initial);
-    let mut found = Outcomes { set: BTreeSet::new(), states: 0, stop: Stop::Complete, bound_reached: false };
+    let mut found =
+        Outcomes { set: BTreeSet::new(), states: 0, stop: Stop::Complete, bound_reached: false };
     let mut ready = Vec::new();
     while let Some(state) = stack.pop() {
         if seen.len().is_multiple_of(4096)
@@ -136,24 +148,32 @@ pub(super) fn lonely(
             && state[b] != 0
         {
             let buffer = machine.buffer(state[b]);
-            future.writes |= buffer.iter().filter_map(|e| e.cell()).fold(0, |set, cell| set | cell_bit(cell));
+            future.writes |=
+                buffer.iter().filter_map(|e| e.cell()).fold(0, |set, cell| set | cell_bit(cell));
         }
         future
     };
     let others = |t: usize| {
-        (0..threads)
-            .filter(|&u| u != t)
-            .map(rest)
-            .fold(Future::default(), |a, b| Future { reads: a.reads | b.reads, writes: a.writes | b.writes })
+        (0..threads).filter(|&u| u != t).map(rest).fold(Future::default(), |a, b| Future {
+            reads: a.reads | b.reads,
+            writes: a.writes | b.writes,
+        })
     };
     for t in 0..threads {
-        let Some(step) = machine.program.threads[t].steps.get(machine.place(t, state)) else { continue };
+        let Some(step) = machine.program.threads[t].steps.get(machine.place(t, state)) else {
+            continue;
+        };
         let cells = |at: usize| -> Cells {
-            // The step's own cells: its future without that of its successors is not kept, so look at the access.
+            // The step's own cells: its future without that of its successors is not kept, so look
+            // at the access.
             match &machine.program.threads[t].steps[at].access {
                 Access::None | Access::Fence(_) => 0,
-                Access::Read { address, .. } | Access::Write { address, .. } | Access::Update { address, .. } => match address {
-                    super::expr::Expr::Const(a) => machine.program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32)),
+                Access::Read { address, .. }
+                | Access::Write { address, .. }
+                | Access::Update { address, .. } => match address {
+                    super::expr::Expr::Const(a) => {
+                        machine.program.cell_at(*a).map_or(Cells::MAX, |c| cell_bit(c as u32))
+                    }
                     _ => Cells::MAX,
                 },
             }

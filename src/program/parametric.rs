@@ -1,8 +1,11 @@
-//! x86 programs for any number of threads, as written: declarations, instructions, unsafe states. Nothing is lowered and `N` stays a name.
+//! x86 programs for any number of threads, as written: declarations, instructions, unsafe states.
+//! Nothing is lowered and `N` stays a name.
 //!
-//! In: a text, read as the machine reads it ([`super::nasm`]), for the most threads. Out: a [`Source`], which a translation to a system of any
-//! number of processes takes: what this reader has of instructions, initial values and claims is what the machine has. What a system has no
-//! counterpart of is unsupported: code for single threads, other words than 32 bits, computed addresses.
+//! In: a text, read as the machine reads it ([`super::nasm`]), for the most threads. Out: a
+//! [`Source`], which a translation to a system of any number of processes takes: what this reader
+//! has of instructions, initial values and claims is what the machine has. What a system has no
+//! counterpart of is unsupported: code for single threads, other words than 32 bits, computed
+//! addresses.
 //!
 //! Beyond what the machine takes: `dd ?` is a variable that nothing determines at the start.
 
@@ -102,39 +105,57 @@ pub struct Source {
 /// Reads a program.
 ///
 /// # Errors
-/// What the machine's reader rejects, with its place; and what has no counterpart for any number of threads, as unsupported.
+/// What the machine's reader rejects, with its place; and what has no counterpart for any number of
+/// threads, as unsupported.
 pub fn parse(source: SourceId, text: &str) -> Result<Source, Diagnostic> {
     let program = nasm::parse_any(source, text, MOST_THREADS)?;
     if let [first, second, ..] = program.codes[..] {
         let message = "a second section `thread_code`: any number of threads run one code";
-        return Err(Diagnostic::at(Stage::Unsupported, second, message).related(first, "the first one"));
+        return Err(
+            Diagnostic::at(Stage::Unsupported, second, message).related(first, "the first one")
+        );
     }
     if let Some(other) = program.declarations.iter().find(|d| d.width != Width::W32) {
         return Err(narrow(&other.name, other.span));
     }
     let code = code(&program)?;
-    let unsafe_states = program.unsafe_states.iter().map(|p| claim(&program, p)).collect::<Result<_, _>>()?;
+    let unsafe_states =
+        program.unsafe_states.iter().map(|p| claim(&program, p)).collect::<Result<_, _>>()?;
     Ok(Source { variables: program.declarations, code, unsafe_states })
 }
 
 /// The refusal of another width than 32 bits.
 fn narrow(what: &str, span: Span) -> Diagnostic {
-    let message = format!("`{what}` has not 32 bits, which words of programs for any number of threads have");
+    let message =
+        format!("`{what}` has not 32 bits, which words of programs for any number of threads have");
     Diagnostic::at(Stage::Unsupported, span, message)
 }
 
 /// The instructions with the labels before them, and the labels at the end.
 fn code(program: &X86Program) -> Result<Vec<Instruction>, Diagnostic> {
     // All threads have the code of the last one.
-    let mut labels: Vec<(u32, &String)> = program.labels.last().into_iter().flatten().map(|(name, at)| (*at, name)).collect();
+    let mut labels: Vec<(u32, &String)> =
+        program.labels.last().into_iter().flatten().map(|(name, at)| (*at, name)).collect();
     labels.sort_unstable();
-    let before = |step: u32| labels.iter().filter(|l| l.0 == step).map(|l| l.1.clone()).collect::<Vec<_>>();
-    let mut out = program.statements.iter().map(|s| instruction(s, before(s.first))).collect::<Result<Vec<_>, _>>()?;
+    let before =
+        |step: u32| labels.iter().filter(|l| l.0 == step).map(|l| l.1.clone()).collect::<Vec<_>>();
+    let mut out = program
+        .statements
+        .iter()
+        .map(|s| instruction(s, before(s.first)))
+        .collect::<Result<Vec<_>, _>>()?;
     let end = program.program.threads.last().map_or(0, |t| t.steps.len() as u32);
     let last = before(end);
     if !last.is_empty() {
         let span = out.last().map_or(program.codes[0], |i| i.span);
-        out.push(Instruction { labels: last, word: String::new(), entry: None, lock: false, operands: Vec::new(), span });
+        out.push(Instruction {
+            labels: last,
+            word: String::new(),
+            entry: None,
+            lock: false,
+            operands: Vec::new(),
+            span,
+        });
     }
     Ok(out)
 }
@@ -148,7 +169,14 @@ fn instruction(statement: &Statement, labels: Vec<String>) -> Result<Instruction
     let operands = if entry.kind == Kind::Nothing { &[] } else { operands.as_slice() };
     let operands = operands.iter().map(operand).collect::<Result<Vec<_>, _>>()?;
     let operands = operands.into_iter().map(|o| wrapped(o, word)).collect::<Result<_, _>>()?;
-    Ok(Instruction { labels, word: word.clone(), entry: Some(*entry), lock: *locked, operands, span: *span })
+    Ok(Instruction {
+        labels,
+        word: word.clone(),
+        entry: Some(*entry),
+        lock: *locked,
+        operands,
+        span: *span,
+    })
 }
 
 /// A number as the one with a sign that has its bits.
@@ -156,7 +184,9 @@ fn wrapped(operand: Operand, word: &str) -> Result<Operand, Diagnostic> {
     match operand {
         Operand::Immediate(Number::Is(n), span) => match super::property::word(n, Width::W32) {
             Some(n) => Ok(Operand::Immediate(Number::Is(n), span)),
-            None => Err(Diagnostic::at(Stage::Type, span, super::x86::too_wide(n, Width::W32, word))),
+            None => {
+                Err(Diagnostic::at(Stage::Type, span, super::x86::too_wide(n, Width::W32, word)))
+            }
         },
         other => Ok(other),
     }
@@ -164,10 +194,18 @@ fn wrapped(operand: Operand, word: &str) -> Result<Operand, Diagnostic> {
 
 fn operand(written: &Written) -> Result<Operand, Diagnostic> {
     Ok(match written {
-        Written::Register(view, span) if view.width == Width::W32 => Operand::Register(name_at(&view.full, Width::W32), *span),
+        Written::Register(view, span) if view.width == Width::W32 => {
+            Operand::Register(name_at(&view.full, Width::W32), *span)
+        }
         Written::Register(view, span) => {
-            let name = if view.shift == 8 { format!("{}h", &view.full[1..2]) } else { name_at(&view.full, view.width) };
-            return Err(narrow(&name, *span).note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`"));
+            let name = if view.shift == 8 {
+                format!("{}h", &view.full[1..2])
+            } else {
+                name_at(&view.full, view.width)
+            };
+            return Err(
+                narrow(&name, *span).note("expected `eax`, `ebx`, `ecx`, `edx`, `esi`, `edi`")
+            );
         }
         Written::Memory(_, Some(width), span) if *width != Width::W32 => {
             let name = match width {
@@ -177,15 +215,25 @@ fn operand(written: &Written) -> Result<Operand, Diagnostic> {
             };
             return Err(narrow(name, *span));
         }
-        Written::Memory(Place::Shared(name) | Place::Element(name, Element::Own), _, span) => Operand::Memory(name.clone(), *span),
-        Written::Memory(Place::Element(name, Element::Of(thread)), _, span) => Operand::Element(name.clone(), *thread, *span),
+        Written::Memory(Place::Shared(name) | Place::Element(name, Element::Own), _, span) => {
+            Operand::Memory(name.clone(), *span)
+        }
+        Written::Memory(Place::Element(name, Element::Of(thread)), _, span) => {
+            Operand::Element(name.clone(), *thread, *span)
+        }
         Written::Memory(Place::Element(_, Element::Next), _, span) => {
-            let error = Diagnostic::at(Stage::Unsupported, *span, "`$next` has no meaning for any number of threads");
+            let error = Diagnostic::at(
+                Stage::Unsupported,
+                *span,
+                "`$next` has no meaning for any number of threads",
+            );
             return Err(error.note("expected `$self` or the number of a thread, `$1`"));
         }
         Written::Memory(Place::Computed, _, span) => {
-            let message = "memory at an address that is computed is not supported for any number of threads";
-            return Err(Diagnostic::at(Stage::Unsupported, *span, message).note("expected the name of a variable, `[x]`"));
+            let message =
+                "memory at an address that is computed is not supported for any number of threads";
+            return Err(Diagnostic::at(Stage::Unsupported, *span, message)
+                .note("expected the name of a variable, `[x]`"));
         }
         Written::Immediate(number, span) => Operand::Immediate(*number, *span),
         Written::Label(name, span) => Operand::Label(name.clone(), *span),
@@ -194,15 +242,22 @@ fn operand(written: &Written) -> Result<Operand, Diagnostic> {
 
 fn claim(program: &X86Program, property: &Property) -> Result<Unsafe, Diagnostic> {
     let atoms = property.atoms.iter().zip(&property.spans);
-    let atoms = atoms.map(|((a, comparison, b), span)| Ok((side(program, a, *span)?, *comparison, side(program, b, *span)?, *span)));
-    Ok(Unsafe { threads: property.variables.clone(), atoms: atoms.collect::<Result<_, Diagnostic>>()? })
+    let atoms = atoms.map(|((a, comparison, b), span)| {
+        Ok((side(program, a, *span)?, *comparison, side(program, b, *span)?, *span))
+    });
+    Ok(Unsafe {
+        threads: property.variables.clone(),
+        atoms: atoms.collect::<Result<_, Diagnostic>>()?,
+    })
 }
 
 fn side(program: &X86Program, term: &Term, span: Span) -> Result<Side, Diagnostic> {
     let variable = |cell: usize| {
         let address = program.program.cells[cell].address;
         let found = program.variables.at(address).map(|(v, _)| v.name.clone());
-        found.ok_or_else(|| Diagnostic::internal(format!("no variable is at {address:#x}, where a claim has one")))
+        found.ok_or_else(|| {
+            Diagnostic::internal(format!("no variable is at {address:#x}, where a claim has one"))
+        })
     };
     Ok(match term {
         Term::Number(n) => Side::Number(*n),

@@ -1,9 +1,11 @@
-//! Unsafe states of an x86 program: conjunctions over the registers, places and memory of threads, some threads, all different.
+//! Unsafe states of an x86 program: conjunctions over the registers, places and memory of threads,
+//! some threads, all different.
 //!
-//! In: the tokens of an `unsafe_prop` section. Out: a [`Property`]; its truth of a state; which slots it looks at. `$t` is any thread:
-//! `eax[$t]` is its register, `eip[$t]` the place where it is, `x[$t]` its element of thread data and `$t:x` shared data as it sees them (its
-//! own buffered stores first), `x` what is in memory, another name a label. Words are compared with their sign; a number is a word of the width
-//! that it is compared with.
+//! In: the tokens of an `unsafe_prop` section. Out: a [`Property`]; its truth of a state; which
+//! slots it looks at. `$t` is any thread: `eax[$t]` is its register, `eip[$t]` the place where it
+//! is, `x[$t]` its element of thread data and `$t:x` shared data as it sees them (its own buffered
+//! stores first), `x` what is in memory, another name a label. Words are compared with their sign;
+//! a number is a word of the width that it is compared with.
 
 use super::expr::Width;
 use super::machine::Machine;
@@ -48,14 +50,19 @@ impl Comparison {
     }
 }
 
-/// The number with a sign that a literal is as a word of a width; `None` if it has more bits. So `0xffffffff` is -1 beside 32 bits.
+/// The number with a sign that a literal is as a word of a width; `None` if it has more bits. So
+/// `0xffffffff` is -1 beside 32 bits.
 pub fn word(number: i64, width: Width) -> Option<i64> {
     width.holds(number).then(|| width.signed(number as u64 & width.mask()))
 }
 
-/// Whether the comparison that starts here is about places in the code: a name beside `eip` is a label, whatever else has that name.
+/// Whether the comparison that starts here is about places in the code: a name beside `eip` is a
+/// label, whatever else has that name.
 pub(super) fn compares_places(cursor: &Cursor<'_, '_>) -> bool {
-    (0..).map(|i| cursor.ahead(i)).take_while(|t| t.kind != Kind::End && t.text != "&&").any(|t| t.text == "eip")
+    (0..)
+        .map(|i| cursor.ahead(i))
+        .take_while(|t| t.kind != Kind::End && t.text != "&&")
+        .any(|t| t.text == "eip")
 }
 
 /// One side of a comparison. Threads are numbers of the property's variables.
@@ -73,7 +80,8 @@ pub enum Term {
     Label(String, Vec<Option<u32>>),
     /// What is in memory: the cell.
     Memory(usize),
-    /// What a thread sees: the first cell, and the thread whose element is meant, if there are several.
+    /// What a thread sees: the first cell, and the thread whose element is meant, if there are
+    /// several.
     Seen(usize, usize, Option<usize>),
 }
 
@@ -96,11 +104,18 @@ pub(super) struct Scope<'a> {
 }
 
 /// Takes a conjunction, to the end of its tokens.
-pub(super) fn conjunction(tokens: &[Token<'_>], span: Span, scope: Scope<'_>) -> Result<Property, Diagnostic> {
+pub(super) fn conjunction(
+    tokens: &[Token<'_>],
+    span: Span,
+    scope: Scope<'_>,
+) -> Result<Property, Diagnostic> {
     // Lines do not count here.
     let tokens: Vec<Token<'_>> = tokens.iter().filter(|t| t.text != "\n").copied().collect();
-    let mut reader =
-        Reader { cursor: Cursor::new(&tokens), scope, found: Property { variables: Vec::new(), atoms: Vec::new(), spans: Vec::new() } };
+    let mut reader = Reader {
+        cursor: Cursor::new(&tokens),
+        scope,
+        found: Property { variables: Vec::new(), atoms: Vec::new(), spans: Vec::new() },
+    };
     loop {
         reader.atom()?;
         if reader.cursor.at_end() {
@@ -112,9 +127,12 @@ pub(super) fn conjunction(tokens: &[Token<'_>], span: Span, scope: Scope<'_>) ->
     }
     let (needed, threads) = (reader.found.variables.len(), reader.scope.labels.len());
     if needed > threads {
-        let text =
-            format!("a property of {needed} different threads, but there {} only {threads}", if threads == 1 { "is" } else { "are" });
-        return Err(Diagnostic::at(Stage::Type, span, text).note("`--threads-of N` gives the number of threads"));
+        let text = format!(
+            "a property of {needed} different threads, but there {} only {threads}",
+            if threads == 1 { "is" } else { "are" }
+        );
+        return Err(Diagnostic::at(Stage::Type, span, text)
+            .note("`--threads-of N` gives the number of threads"));
     }
     Ok(reader.found)
 }
@@ -132,24 +150,36 @@ impl Reader<'_, '_, '_> {
         let mut left = self.term(label)?;
         let sign = self.cursor.take();
         let Some(comparison) = Comparison::of_sign(sign.text) else {
-            let found = if sign.kind == Kind::End { "the end of the section".into() } else { format!("`{}`", sign.text) };
-            let text = format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
+            let found = if sign.kind == Kind::End {
+                "the end of the section".into()
+            } else {
+                format!("`{}`", sign.text)
+            };
+            let text =
+                format!("expected a comparison (`=`, `<>`, `<`, `<=`, `>`, `>=`), found {found}");
             return Err(Diagnostic::at(Stage::Syntax, sign.span, text));
         };
         let mut right = self.term(label)?;
         let is_place = |t: &Term| matches!(t, Term::Place(_) | Term::Label(..));
         let span = start.to(self.cursor.before().span);
         if is_place(&left) != is_place(&right) {
-            return Err(Diagnostic::at(Stage::Type, span, "a place in the code is compared with a number")
-                .note("`eip[$t]` is compared with a label"));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                "a place in the code is compared with a number",
+            )
+            .note("`eip[$t]` is compared with a label"));
         }
         if is_place(&left) && !matches!(comparison, Comparison::Equal | Comparison::Different) {
-            return Err(Diagnostic::at(Stage::Type, sign.span, "places in the code have no order").note("use `=` or `<>`"));
+            return Err(Diagnostic::at(Stage::Type, sign.span, "places in the code have no order")
+                .note("use `=` or `<>`"));
         }
         let widths = (self.width(&left), self.width(&right));
         for (term, width) in [(&mut left, widths.1), (&mut right, widths.0)] {
             if let (Term::Number(n), Some(width)) = (term, width) {
-                *n = word(*n, width).ok_or_else(|| Diagnostic::at(Stage::Type, span, too_wide(*n, width, "this comparison")))?;
+                *n = word(*n, width).ok_or_else(|| {
+                    Diagnostic::at(Stage::Type, span, too_wide(*n, width, "this comparison"))
+                })?;
             }
         }
         self.found.atoms.push((left, comparison, right));
@@ -161,7 +191,9 @@ impl Reader<'_, '_, '_> {
     fn width(&self, term: &Term) -> Option<Width> {
         match term {
             Term::Register(.., width) => Some(*width),
-            Term::Memory(cell) | Term::Seen(_, cell, _) => Some(self.scope.program.cells[*cell].width),
+            Term::Memory(cell) | Term::Seen(_, cell, _) => {
+                Some(self.scope.program.cells[*cell].width)
+            }
             Term::Number(_) | Term::Threads(_) | Term::Place(_) | Term::Label(..) => None,
         }
     }
@@ -186,15 +218,25 @@ impl Reader<'_, '_, '_> {
     /// A variable's first cell, and whether each thread has an element.
     fn variable(&self, name: Token<'_>) -> Result<(usize, bool), Diagnostic> {
         let Some(v) = self.scope.variables.get(name.text) else {
-            let known: Vec<&str> = self.scope.variables.list().iter().map(|v| v.name.as_str()).collect();
-            let mut error = Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a variable, a label or a register", name.text));
+            let known: Vec<&str> =
+                self.scope.variables.list().iter().map(|v| v.name.as_str()).collect();
+            let mut error = Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("`{}` is not a variable, a label or a register", name.text),
+            );
             if !known.is_empty() {
                 error = error.note(format!("variables: {}", known.join(", ")));
             }
             return Err(error);
         };
         let cell = self.scope.program.cell_at(v.address);
-        let cell = cell.ok_or_else(|| Diagnostic::internal(format!("`{}` is at {:#x}, where memory has no cell", name.text, v.address)))?;
+        let cell = cell.ok_or_else(|| {
+            Diagnostic::internal(format!(
+                "`{}` is at {:#x}, where memory has no cell",
+                name.text, v.address
+            ))
+        })?;
         Ok((cell, v.per_thread))
     }
 
@@ -229,7 +271,8 @@ impl Reader<'_, '_, '_> {
                 return Ok(Term::Place(thread));
             }
             if let Some(view) = registers::parse(name.text) {
-                let own = self.scope.program.threads.iter_mut().map(|t| t.register(&view.full)).collect();
+                let own =
+                    self.scope.program.threads.iter_mut().map(|t| t.register(&view.full)).collect();
                 return Ok(Term::Register(thread, own, view.shift, view.width));
             }
             let (cell, per_thread) = self.variable(name)?;
@@ -239,15 +282,23 @@ impl Reader<'_, '_, '_> {
                     name.span,
                     format!("`{}` is shared data: it has no element for a thread", name.text),
                 )
-                .note(format!("`{0}` is its value in memory, `$t:{0}` what thread `$t` sees", name.text)));
+                .note(format!(
+                    "`{0}` is its value in memory, `$t:{0}` what thread `$t` sees",
+                    name.text
+                )));
             }
             return Ok(Term::Seen(thread, cell, Some(thread)));
         }
-        let places: Vec<Option<u32>> = self.scope.labels.iter().map(|l| l.get(name.text).copied()).collect();
+        let places: Vec<Option<u32>> =
+            self.scope.labels.iter().map(|l| l.get(name.text).copied()).collect();
         let is_label = places.iter().any(Option::is_some);
         if label || is_label && self.scope.variables.get(name.text).is_none() {
             if !is_label {
-                return Err(Diagnostic::at(Stage::Type, name.span, format!("no thread has a label `{}`", name.text)));
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    name.span,
+                    format!("no thread has a label `{}`", name.text),
+                ));
             }
             return Ok(Term::Label(name.text.into(), places));
         }
@@ -256,7 +307,11 @@ impl Reader<'_, '_, '_> {
         }
         let (cell, per_thread) = self.variable(name)?;
         if per_thread {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{0}` has an element for each thread: `{0}[$t]`", name.text)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("`{0}` has an element for each thread: `{0}[$t]`", name.text),
+            ));
         }
         Ok(Term::Memory(cell))
     }
@@ -268,7 +323,9 @@ impl Property {
         let mut out = vec![Vec::new()];
         for _ in &self.variables {
             let longer = out.iter().flat_map(|c: &Vec<usize>| {
-                (0..threads).filter(|t| !c.contains(t)).map(|t| c.iter().copied().chain([t]).collect::<Vec<_>>())
+                (0..threads)
+                    .filter(|t| !c.contains(t))
+                    .map(|t| c.iter().copied().chain([t]).collect::<Vec<_>>())
             });
             out = longer.collect();
         }
@@ -276,13 +333,16 @@ impl Property {
     }
     /// Whether it holds of a state with these threads.
     pub fn holds(&self, machine: &Machine, state: &[u32], chosen: &[usize]) -> bool {
-        let shown = |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
+        let shown =
+            |cell: usize, value: u64| i128::from(machine.program.cells[cell].width.signed(value));
         let value = |term: &Term, other: &Term| -> Option<i128> {
             Some(match term {
                 Term::Number(n) | Term::Threads(n) => i128::from(*n),
                 Term::Register(t, own, shift, width) => {
                     let t = chosen[*t];
-                    i128::from(width.signed(machine.register(t, own[t], state) >> shift & width.mask()))
+                    i128::from(
+                        width.signed(machine.register(t, own[t], state) >> shift & width.mask()),
+                    )
                 }
                 Term::Place(t) => machine.place(chosen[*t], state) as i128,
                 // A label is one of the thread that it is compared with.
@@ -312,7 +372,9 @@ impl Property {
     }
     /// Threads for which it holds of a state.
     pub fn witnesses(&self, machine: &Machine, state: &[u32]) -> Option<Vec<usize>> {
-        self.choices(machine.program.threads.len()).into_iter().find(|c| self.holds(machine, state, c))
+        self.choices(machine.program.threads.len())
+            .into_iter()
+            .find(|c| self.holds(machine, state, c))
     }
     /// The registers of each thread that it looks at.
     pub fn registers(&self, threads: usize) -> Vec<Vec<Register>> {
@@ -324,7 +386,8 @@ impl Property {
         }
         out
     }
-    /// True if it compares memory, or what a thread sees of memory: store buffers change these without a step of the code.
+    /// True if it compares memory, or what a thread sees of memory: store buffers change these
+    /// without a step of the code.
     pub fn reads_memory(&self) -> bool {
         self.terms().any(|t| matches!(t, Term::Memory(_) | Term::Seen(..)))
     }
@@ -336,7 +399,9 @@ impl Property {
             for t in 0..threads {
                 match term {
                     Term::Number(_) | Term::Threads(_) | Term::Label(..) => {}
-                    Term::Register(_, own, ..) => out.push(machine.register_slot(t, own[t]) as Slot),
+                    Term::Register(_, own, ..) => {
+                        out.push(machine.register_slot(t, own[t]) as Slot)
+                    }
                     Term::Place(_) => out.push(machine.place_slot(t) as Slot),
                     Term::Memory(cell) => out.push(machine.cell_slot(*cell) as Slot),
                     Term::Seen(_, cell, element) => {

@@ -34,7 +34,8 @@ pub fn parse(name: &str) -> Option<View> {
     }
     // The eight that have names: a, b, c, d with high bytes, the others without.
     let stems = ["ax", "bx", "cx", "dx", "si", "di", "bp", "sp"];
-    let (prefix, stem) = if name.len() == 3 && name.is_ascii() { name.split_at(1) } else { ("", name.as_str()) };
+    let (prefix, stem) =
+        if name.len() == 3 && name.is_ascii() { name.split_at(1) } else { ("", name.as_str()) };
     if stems.contains(&stem) {
         let width = match prefix {
             "r" => Width::W64,
@@ -48,13 +49,16 @@ pub fn parse(name: &str) -> Option<View> {
     match name.as_bytes() {
         [a @ b'a'..=b'd', b'l'] => view(format!("r{}x", *a as char), Width::W8, 0),
         [a @ b'a'..=b'd', b'h'] => view(format!("r{}x", *a as char), Width::W8, 8),
-        [.., b'l'] if stems[4..].contains(&&name[..name.len() - 1]) => view(format!("r{}", &name[..2]), Width::W8, 0),
+        [.., b'l'] if stems[4..].contains(&&name[..name.len() - 1]) => {
+            view(format!("r{}", &name[..2]), Width::W8, 0)
+        }
         _ if ["rip", "cs", "ss", "ds"].contains(&name.as_str()) => view(name, Width::W64, 0),
         _ => None,
     }
 }
 
-/// The name of the part of a full register that has a width, for messages and outcomes: `rax` at 32 bits is `eax`.
+/// The name of the part of a full register that has a width, for messages and outcomes: `rax` at 32
+/// bits is `eax`.
 pub fn name_at(full: &str, width: Width) -> String {
     let Some(view) = parse(full).filter(|v| v.full == full) else { return full.to_string() };
     let stem = &view.full[1..];

@@ -11,15 +11,17 @@ fn test(text: &str) -> Litmus {
 }
 
 fn run(text: &str, model: &str) -> Answer {
-    herd::run(&test(text), memory::by_name(model).unwrap(), None, &Budget::default()).unwrap().answer
+    herd::run(&test(text), memory::by_name(model).unwrap(), None, &Budget::default())
+        .unwrap()
+        .answer
 }
 
 fn refused(text: &str) -> Diagnostic {
     litmus::parse(SourceId(0), text).expect_err(text)
 }
 
-/// A test of two-letter instructions: `Wx1` stores 1 to x, `Rx` loads x into the next register, `F` is a fence, `S` a store fence, `Lx2`
-/// exchanges x with 2.
+/// A test of two-letter instructions: `Wx1` stores 1 to x, `Rx` loads x into the next register, `F`
+/// is a fence, `S` a store fence, `Lx2` exchanges x with 2.
 fn short(threads: &[&str], condition: &str) -> String {
     let mut columns: Vec<Vec<String>> = Vec::new();
     for thread in threads {
@@ -30,7 +32,9 @@ fn short(threads: &[&str], condition: &str) -> String {
             code.extend(match op {
                 "W" => vec![format!("MOV [{}],${}", &rest[..1], &rest[1..])],
                 "R" => vec![format!("MOV {},[{rest}]", loads.next().unwrap())],
-                "L" => vec![format!("MOV ESI,${}", &rest[1..]), format!("XCHG [{}],ESI", &rest[..1])],
+                "L" => {
+                    vec![format!("MOV ESI,${}", &rest[1..]), format!("XCHG [{}],ESI", &rest[..1])]
+                }
                 "F" => vec!["MFENCE".into()],
                 _ => vec!["SFENCE".into()],
             });
@@ -38,9 +42,13 @@ fn short(threads: &[&str], condition: &str) -> String {
         columns.push(code);
     }
     let rows = columns.iter().map(Vec::len).max().unwrap();
-    let mut text = format!("X86 short\n{{}}\n{} ;\n", (0..threads.len()).map(|i| format!("P{i}")).collect::<Vec<_>>().join(" | "));
+    let mut text = format!(
+        "X86 short\n{{}}\n{} ;\n",
+        (0..threads.len()).map(|i| format!("P{i}")).collect::<Vec<_>>().join(" | ")
+    );
     for r in 0..rows {
-        let cells: Vec<String> = columns.iter().map(|c| c.get(r).cloned().unwrap_or_default()).collect();
+        let cells: Vec<String> =
+            columns.iter().map(|c| c.get(r).cloned().unwrap_or_default()).collect();
         text += &format!("{} ;\n", cells.join(" | "));
     }
     text + "exists (" + condition + ")\n"
@@ -70,7 +78,10 @@ fn store_buffering() {
     assert_eq!(allowed(&["Lx1 Ry", "Wy1 Rx"], sb), TSO_ON);
     assert_eq!(allowed(&["Wx1 Lz1 Ry", "Wy1 Lz2 Rx"], sb), NEVER);
     // A thread sees its own store before others do.
-    assert_eq!(allowed(&["Wx1 Rx Ry", "Wy1 Ry Rx"], "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"), TSO_ON);
+    assert_eq!(
+        allowed(&["Wx1 Rx Ry", "Wy1 Ry Rx"], "0:EAX=1 /\\ 0:EBX=0 /\\ 1:EAX=1 /\\ 1:EBX=0"),
+        TSO_ON
+    );
 }
 
 #[test]
@@ -123,12 +134,17 @@ fn three_and_four_threads() {
     assert_eq!(allowed(&["Wx1", "Rx Wy1", "Ry Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), NEVER);
     assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), TSO_ON);
     assert_eq!(allowed(&["Wx1", "Rx Ry", "Wy1 F Rx"], "1:EAX=1 /\\ 1:EBX=0 /\\ 2:EAX=0"), NEVER);
-    assert_eq!(allowed(&["Wx1 Wy1", "Ry Wz1", "Rz Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"), PSO_ONLY);
+    assert_eq!(
+        allowed(&["Wx1 Wy1", "Ry Wz1", "Rz Rx"], "1:EAX=1 /\\ 2:EAX=1 /\\ 2:EBX=0"),
+        PSO_ONLY
+    );
 }
 
 #[test]
 fn locked_instructions_are_atomic() {
-    let two = |code: &str| format!("X86_64 t\n{{ x=0; }}\nP0 | P1 ;\n{code} | {code} ;\nforall ([x]=2)\n");
+    let two = |code: &str| {
+        format!("X86_64 t\n{{ x=0; }}\nP0 | P1 ;\n{code} | {code} ;\nforall ([x]=2)\n")
+    };
     for model in ["sc", "tso", "pso"] {
         for code in ["lock incl (x)", "lock; incl (x)", "lock addl $1,(x)", "lock subl $-1,(x)"] {
             assert_eq!(run(&two(code), model).verdict, Verdict::Ok, "{code} {model}");
@@ -137,11 +153,13 @@ fn locked_instructions_are_atomic() {
             assert_eq!(run(&two(code), model).verdict, Verdict::No, "{code} {model}");
         }
     }
-    let text =
-        "X86_64 t\n{ 0:rbx=1; 1:rbx=2; }\nP0 | P1 ;\nlock cmpxchgl %ebx,(x) | lock cmpxchgl %ebx,(x) ;\nlocations [x; 0:rax; 1:rax;]\n";
+    let text = "X86_64 t\n{ 0:rbx=1; 1:rbx=2; }\nP0 | P1 ;\nlock cmpxchgl %ebx,(x) | lock cmpxchgl %ebx,(x) ;\nlocations [x; 0:rax; 1:rax;]\n";
     let report = run(text, "tso");
-    let lines: Vec<String> =
-        report.outcomes.iter().map(|l| l.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" ")).collect();
+    let lines: Vec<String> = report
+        .outcomes
+        .iter()
+        .map(|l| l.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" "))
+        .collect();
     assert_eq!(lines, ["0:rax=0 1:rax=1 [x]=1", "0:rax=2 1:rax=0 [x]=2"]);
 }
 
@@ -173,7 +191,12 @@ fn both_orders_of_operands() {
 #[test]
 fn registers_of_each_width() {
     let one = |code: &str, condition: &str| {
-        run(&format!("X86_64 w\n{{ 0:rax=0x1122334455667788; char x; }}\nP0 ;\n{code}\nforall ({condition})\n"), "tso")
+        run(
+            &format!(
+                "X86_64 w\n{{ 0:rax=0x1122334455667788; char x; }}\nP0 ;\n{code}\nforall ({condition})\n"
+            ),
+            "tso",
+        )
     };
     for (code, condition) in [
         ("movb $0,%al ;", "0:rax=0x1122334455667700"),
@@ -221,7 +244,12 @@ fn pointers_and_arrays() {
 
 #[test]
 fn unrestricted_conditions() {
-    let with = |condition: &str| run(&format!("X86 c\n{{ x=1; y=1; }}\nP0 ;\nMOV EAX,[x] ;\nlocations [x;]\n{condition}\n"), "tso");
+    let with = |condition: &str| {
+        run(
+            &format!("X86 c\n{{ x=1; y=1; }}\nP0 ;\nMOV EAX,[x] ;\nlocations [x;]\n{condition}\n"),
+            "tso",
+        )
+    };
     for yes in [
         "exists not (x=2) /\\ true",
         "forall (0:EAX=1 => [x]=1)",
@@ -282,9 +310,15 @@ fn ways_to_write_a_test() {
     yes(
         "X86_64 p\n{ int x=5; int *p=&x; *q; q=x; 0:rbx=p; 1:rbx=x; }\nP0|P1;\nmovq (%rbx),%rcx|movl 0(%rbx),%eax;\nmovl (%rcx),%edx|;\nforall (0:rdx=5 /\\ 0:rcx=x /\\ 1:rax=5 /\\ p=x)",
     );
-    yes("X86 j\n{}\n P0 ;\n CMP EAX, $0 ;\n JE L0 ;\n MOV EBX , $1 ;\n L0 : ;\n JMP L1 ;\n L2: MOV EBX,$2 ;\n L1: ;\nforall (0:EBX=0)");
-    yes("X86_64 l\n{}\n P0 ;\n lock; xaddl %eax,(x) ;\n lock\n incl (x) ;\n LOCK ;\n DECL (x) ;\n endbr64 ;\nforall [x]=0");
-    yes("X86 n\n{ x=-3; }\n P0 ;\n MOV EAX,[x] ;\n ADD EAX,$-2 ;\n SFENCE ;\n LFENCE ;\nforall (0:EAX=-5 /\\ x=-3)");
+    yes(
+        "X86 j\n{}\n P0 ;\n CMP EAX, $0 ;\n JE L0 ;\n MOV EBX , $1 ;\n L0 : ;\n JMP L1 ;\n L2: MOV EBX,$2 ;\n L1: ;\nforall (0:EBX=0)",
+    );
+    yes(
+        "X86_64 l\n{}\n P0 ;\n lock; xaddl %eax,(x) ;\n lock\n incl (x) ;\n LOCK ;\n DECL (x) ;\n endbr64 ;\nforall [x]=0",
+    );
+    yes(
+        "X86 n\n{ x=-3; }\n P0 ;\n MOV EAX,[x] ;\n ADD EAX,$-2 ;\n SFENCE ;\n LFENCE ;\nforall (0:EAX=-5 /\\ x=-3)",
+    );
 }
 
 /// An implication binds closer than `and`, as the herd tools read it.
@@ -295,7 +329,11 @@ fn implications_bind_closely() {
         let report = run(&text, "tso");
         // The printed condition reads the same.
         let again = run(&text.replace(condition, &report.condition), "tso");
-        assert_eq!((again.verdict, &again.condition), (report.verdict, &report.condition), "{condition}");
+        assert_eq!(
+            (again.verdict, &again.condition),
+            (report.verdict, &report.condition),
+            "{condition}"
+        );
         (report.verdict, report.condition)
     };
     assert_eq!(of("x=2 /\\ x=1 => y=1"), (Verdict::No, "[x]=2 /\\ ([x]=1 => [y]=1)".to_string()));
@@ -311,8 +349,7 @@ fn loops_terminate_and_bounds_are_honest() {
     assert_eq!(run(spin, "tso").verdict, Verdict::Ok);
     assert_eq!(run(spin, "pso").verdict, Verdict::No);
     // The buffer is full before the loop has ended.
-    let long =
-        "X86 long\n{}\nP0 | P1 ;\nMOV EAX,$6 | MOV EBX,[y] ;\nL: MOV [x],EAX | ;\nDEC EAX | ;\nJNE L | ;\nexists ([x]=1 /\\ 1:EBX=1)\n";
+    let long = "X86 long\n{}\nP0 | P1 ;\nMOV EAX,$6 | MOV EBX,[y] ;\nL: MOV [x],EAX | ;\nDEC EAX | ;\nJNE L | ;\nexists ([x]=1 /\\ 1:EBX=1)\n";
     assert_eq!(run(long, "tso").verdict, Verdict::Unknown);
     assert_eq!(run(long, "sc").verdict, Verdict::No);
 }
@@ -377,17 +414,35 @@ fn operands_without_an_encoding_are_refused() {
         ("mov ah, [r9]", "takes no high byte"),
         ("mov eax, [cx]", "a register of 16 bits in an address"),
     ] {
-        let text = format!("begin shared_data\nX dd 0\nQ dq 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n");
+        let text = format!(
+            "begin shared_data\nX dd 0\nQ dq 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n"
+        );
         let found = super::nasm::parse(SourceId(0), &text, 1).map(|_| ()).expect_err(code);
-        assert!(found.message.contains(wanted) && found.span.is_some(), "{code}: {}", found.message);
+        assert!(
+            found.message.contains(wanted) && found.span.is_some(),
+            "{code}: {}",
+            found.message
+        );
     }
-    for code in ["mov rax, 4294967295", "add rax, -2147483648", "mov ah, bl", "xchg eax, [X]", "cmovz ax, bx", "setz bh", "mov al, sil"] {
-        let text = format!("begin shared_data\nX dd 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n");
-        super::nasm::parse(SourceId(0), &text, 1).unwrap_or_else(|d| panic!("{code}: {}", d.message));
+    for code in [
+        "mov rax, 4294967295",
+        "add rax, -2147483648",
+        "mov ah, bl",
+        "xchg eax, [X]",
+        "cmovz ax, bx",
+        "setz bh",
+        "mov al, sil",
+    ] {
+        let text = format!(
+            "begin shared_data\nX dd 0\nend shared_data\nbegin thread_code\n{code}\nend thread_code\n"
+        );
+        super::nasm::parse(SourceId(0), &text, 1)
+            .unwrap_or_else(|d| panic!("{code}: {}", d.message));
     }
 }
 
-/// The reader for any number of threads is the machine's, and keeps `N` and the threads of elements.
+/// The reader for any number of threads is the machine's, and keeps `N` and the threads of
+/// elements.
 #[test]
 fn what_a_proof_reads_is_what_the_machine_reads() {
     use super::parametric::{Declaration, Number, Operand, Side, Source};
@@ -395,23 +450,45 @@ fn what_a_proof_reads_is_what_the_machine_reads() {
         "begin shared_data\nC dd N ! as counter\nX dd 0xffffffff\nY dd ?\nend shared_data\nbegin thread_data\nE dd 7\nend thread_data
 begin unsafe_prop\neip[$a] = last && $b:E[$a] = 4294967295 && edi[$a] = edi[$b] && X <> 1\nend unsafe_prop
 begin thread_code\nfirst: MOV EAX, dword ptr [E]\nmov [E + $1], eax\nmov dword [C], N\nsub eax, 0x80000000\nlast:\nend thread_code\n";
-    let Source { variables, code, unsafe_states } = super::parametric::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{}", d));
-    let initial: Vec<_> = variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
-    let expected = [(Some(Number::Threads), true), (Some(Number::Is(-1)), false), (None, false), (Some(Number::Is(7)), false)];
+    let Source { variables, code, unsafe_states } =
+        super::parametric::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{}", d));
+    let initial: Vec<_> =
+        variables.iter().map(|Declaration { initial, counter, .. }| (*initial, *counter)).collect();
+    let expected = [
+        (Some(Number::Threads), true),
+        (Some(Number::Is(-1)), false),
+        (None, false),
+        (Some(Number::Is(7)), false),
+    ];
     assert_eq!(initial, expected);
     let operands: Vec<_> = code.iter().map(|i| i.operands.as_slice()).collect();
-    assert!(matches!(operands[0], [Operand::Register(r, _), Operand::Memory(e, _)] if r == "eax" && e == "E"), "{operands:?}");
+    assert!(
+        matches!(operands[0], [Operand::Register(r, _), Operand::Memory(e, _)] if r == "eax" && e == "E"),
+        "{operands:?}"
+    );
     assert!(matches!(operands[1], [Operand::Element(e, 1, _), _] if e == "E"), "{operands:?}");
-    assert!(matches!(operands[2], [Operand::Memory(..), Operand::Immediate(Number::Threads, _)]), "{operands:?}");
-    assert!(matches!(operands[3], [_, Operand::Immediate(Number::Is(-2_147_483_648), _)]), "{operands:?}");
-    assert_eq!((&code[0].labels[..], &code[4].labels[..]), (&["first".to_string()][..], &["last".to_string()][..]));
+    assert!(
+        matches!(operands[2], [Operand::Memory(..), Operand::Immediate(Number::Threads, _)]),
+        "{operands:?}"
+    );
+    assert!(
+        matches!(operands[3], [_, Operand::Immediate(Number::Is(-2_147_483_648), _)]),
+        "{operands:?}"
+    );
+    assert_eq!(
+        (&code[0].labels[..], &code[4].labels[..]),
+        (&["first".to_string()][..], &["last".to_string()][..])
+    );
     let sides: Vec<_> = unsafe_states[0].atoms.iter().map(|a| (a.0.clone(), a.2.clone())).collect();
     assert_eq!(sides[0], (Side::Place(0), Side::Label("last".into())));
     assert_eq!(sides[1], (Side::Seen(1, "E".into(), Some(0)), Side::Number(-1)));
     assert_eq!(sides[2], (Side::Register(0, "edi".into()), Side::Register(1, "edi".into())));
     assert_eq!(sides[3], (Side::Memory("X".into()), Side::Number(1)));
     // What a variable holds at first must be known for a number of threads.
-    assert!(super::nasm::parse(SourceId(0), text, 2).is_err_and(|d| d.message.contains("holds anything at the start")));
+    assert!(
+        super::nasm::parse(SourceId(0), text, 2)
+            .is_err_and(|d| d.message.contains("holds anything at the start"))
+    );
 }
 
 #[test]
@@ -425,15 +502,27 @@ fn computed_addresses_of_thread_data_are_refused() {
     for operand in ["[X]", "[X + $next]", "[X + $1]", "[Y + ecx*4]", "[Y + 0]"] {
         assert!(parse(operand).is_ok(), "{operand}");
     }
-    for operand in ["[X + ecx*4]", "[ecx*4 + X]", "[X + 4]", "[4 + X]", "[X + $1 + ecx]", "[X + eax - 4]", "X + 4"] {
+    for operand in [
+        "[X + ecx*4]",
+        "[ecx*4 + X]",
+        "[X + 4]",
+        "[4 + X]",
+        "[X + $1 + ecx]",
+        "[X + eax - 4]",
+        "X + 4",
+    ] {
         let found = parse(operand).expect_err(operand);
         let span = found.span.expect("a place");
         assert!(found.message.contains("`X` is thread data"), "{operand}: {found:?}");
-        assert!(operand.contains(&text(operand)[span.start as usize..span.end as usize]), "{operand}: {found:?}");
+        assert!(
+            operand.contains(&text(operand)[span.start as usize..span.end as usize]),
+            "{operand}: {found:?}"
+        );
     }
 }
 
-/// Every beginning of a test, and every test with a character less, is read or refused, never a panic.
+/// Every beginning of a test, and every test with a character less, is read or refused, never a
+/// panic.
 #[test]
 fn damaged_tests_do_no_harm() {
     let text = "X86_64 A\n\"doc\"\nkey=v\n{ int64_t t[2]={1,-1}; 0:rax=t; int *p=&x; [y]=1; }\n P0 | P1 ;\n L: movq 8(%rax),%rcx | lock; xaddl %eax,(y) ;\n jne L | mfence ;\nlocations [t[1]; 0:rcx;] filter y=1\n~exists (0:rcx=-1 /\\ not [y]=2 \\/ p=x)\n";

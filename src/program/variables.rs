@@ -1,9 +1,11 @@
 //! The variables of a program and where they are in memory.
 //!
-//! In: declarations, uses. Out: the cells. Variables are far enough from each other that no arithmetic within one reaches the next.
+//! In: declarations, uses. Out: the cells. Variables are far enough from each other that no
+//! arithmetic within one reaches the next.
 //!
-//! A cell is accessed as a whole: all stores to it have one width, and loads have at most that; the bits above stay as they were at the start.
-//! Accesses of mixed sizes beyond that are refused, since a store buffer forwards parts of values in ways that this model does not have.
+//! A cell is accessed as a whole: all stores to it have one width, and loads have at most that; the
+//! bits above stay as they were at the start. Accesses of mixed sizes beyond that are refused,
+//! since a store buffer forwards parts of values in ways that this model does not have.
 
 use std::collections::HashMap;
 
@@ -114,8 +116,21 @@ impl Variables {
         self.by_name.get(name).map(|&i| &mut self.list[i])
     }
     /// Declares a variable that is not there yet.
-    pub fn declare(&mut self, name: &str, declared: Option<Type>, array: bool, initial: Vec<u64>) -> &mut Variable {
-        let variable = Variable { name: name.into(), address: self.next, declared, array, per_thread: false, initial };
+    pub fn declare(
+        &mut self,
+        name: &str,
+        declared: Option<Type>,
+        array: bool,
+        initial: Vec<u64>,
+    ) -> &mut Variable {
+        let variable = Variable {
+            name: name.into(),
+            address: self.next,
+            declared,
+            array,
+            per_thread: false,
+            initial,
+        };
         let bytes = variable.element() * variable.initial.len() as u64;
         self.next += bytes.max(1).next_multiple_of(ALIGN);
         self.by_name.insert(name.into(), self.list.len());
@@ -132,7 +147,8 @@ impl Variables {
             return Ok(self.declare(name, None, false, vec![0]).address);
         }
         let known: Vec<&str> = self.list.iter().map(|v| v.name.as_str()).collect();
-        let mut error = Diagnostic::at(Stage::Type, span, format!("no variable `{name}` is declared"));
+        let mut error =
+            Diagnostic::at(Stage::Type, span, format!("no variable `{name}` is declared"));
         if !known.is_empty() {
             error = error.note(format!("declared: {}", known.join(", ")));
         }
@@ -149,7 +165,9 @@ impl Variables {
     pub fn address_text(&self, value: u64) -> Option<String> {
         match self.at(value)? {
             (v, 0) => Some(v.name.clone()),
-            (v, offset) if v.array && offset % v.element() == 0 => Some(format!("{}[{}]", v.name, offset / v.element())),
+            (v, offset) if v.array && offset % v.element() == 0 => {
+                Some(format!("{}[{}]", v.name, offset / v.element()))
+            }
             (v, offset) => Some(format!("{}+{offset}", v.name)),
         }
     }
@@ -173,7 +191,8 @@ impl Variables {
                 let declared = v.declared.map(|t| t.width);
                 let widest = here.iter().map(|u| u.width).max();
                 let access = widest.or(roaming).or(declared).unwrap_or(Width::W32);
-                let access = if here.is_empty() && v.array { declared.unwrap_or(access) } else { access };
+                let access =
+                    if here.is_empty() && v.array { declared.unwrap_or(access) } else { access };
                 if let Some(u) = here.iter().find(|u| u.write && u.width != access) {
                     return Err(mixed(&name, u.span, u.width, access));
                 }
@@ -186,9 +205,15 @@ impl Variables {
             }
         }
         if let Some(wrong) = by_address.into_values().flatten().min_by_key(|u| u.span) {
-            let text = wrong.address.map_or(String::new(), |a| self.address_text(a).unwrap_or_else(|| format!("{a:#x}")));
-            return Err(Diagnostic::at(Stage::Unsupported, wrong.span, format!("no variable or element starts at the address `{text}`"))
-                .note("a variable is accessed as a whole, an array element by element"));
+            let text = wrong.address.map_or(String::new(), |a| {
+                self.address_text(a).unwrap_or_else(|| format!("{a:#x}"))
+            });
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                wrong.span,
+                format!("no variable or element starts at the address `{text}`"),
+            )
+            .note("a variable is accessed as a whole, an array element by element"));
         }
         Ok(cells)
     }
@@ -205,7 +230,11 @@ pub(super) fn mixed(cell: &str, span: Span, found: Width, other: Width) -> Diagn
     Diagnostic::at(
         Stage::Unsupported,
         span,
-        format!("accesses to `{cell}` have several sizes: {} bits here, {} bits elsewhere", found.bits(), other.bits()),
+        format!(
+            "accesses to `{cell}` have several sizes: {} bits here, {} bits elsewhere",
+            found.bits(),
+            other.bits()
+        ),
     )
     .note("all stores to a variable must have one width, and loads at most that")
 }

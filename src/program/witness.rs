@@ -1,9 +1,11 @@
 //! An execution of a machine that ends in a wanted outcome, as a graph of events.
 //!
-//! In: a [`Machine`], what an outcome observes, which outcomes are wanted. Out: an [`Execution`]: events, reads-from and coherence, the same as the
-//! axioms build ([`super::axiomatic`]), but for programs with loops too. The search is breadth-first, so that loops are unrolled no
-//! further than necessary, with the reduction of [`super::outcomes`]. Its moves are then replayed with a number for each store, so that
-//! each load identifies its source. Cost: that of the outcomes, and 16 more bytes a state.
+//! In: a [`Machine`], what an outcome observes, which outcomes are wanted. Out: an [`Execution`]:
+//! events, reads-from and coherence, the same as the axioms build ([`super::axiomatic`]), but for
+//! programs with loops too. The search is breadth-first, so that loops are unrolled no further than
+//! necessary, with the reduction of [`super::outcomes`]. Its moves are then replayed with a number
+//! for each store, so that each load identifies its source. Cost: that of the outcomes, and 16 more
+//! bytes a state.
 
 use ahash::AHashSet;
 use std::collections::VecDeque;
@@ -19,7 +21,8 @@ use mu_base::{Budget, Diagnostic, Stop};
 pub struct Witness {
     /// The execution with its outcome, if there is one.
     pub execution: Option<(Execution, Vec<u64>)>,
-    /// Why the search ended; without an execution, none exists only if that is `Complete` and no buffer was full.
+    /// Why the search ended; without an execution, none exists only if that is `Complete` and no
+    /// buffer was full.
     pub stop: Stop,
 }
 
@@ -30,7 +33,8 @@ pub fn witness(
     budget: &Budget,
     wanted: &dyn Fn(&[u64]) -> bool,
 ) -> Result<Witness, Diagnostic> {
-    let futures: Vec<Vec<Future>> = machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
+    let futures: Vec<Vec<Future>> =
+        machine.program.threads.iter().map(|t| liveness::futures(&machine.program, t)).collect();
     let initial: Box<[u32]> = machine.initial().into();
     let mut seen: AHashSet<Box<[u32]>> = AHashSet::from([initial.clone()]);
     // Of each state: the one before and the move.
@@ -54,7 +58,10 @@ pub fn witness(
                     at = earlier;
                 }
                 way.reverse();
-                return Ok(Witness { execution: Some((replay(machine, &way)?, found)), stop: Stop::Complete });
+                return Ok(Witness {
+                    execution: Some((replay(machine, &way)?, found)),
+                    stop: Stop::Complete,
+                });
             }
             continue;
         }
@@ -84,7 +91,9 @@ fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
         if let Some(at) = flush {
             let (cell, _) = machine.flush(thread, at, &mut state)?;
             let first = waiting[thread].iter().position(|w| w.0 == cell);
-            let first = first.ok_or_else(|| Diagnostic::internal("a store reaches memory that was never made"))?;
+            let first = first.ok_or_else(|| {
+                Diagnostic::internal("a store reaches memory that was never made")
+            })?;
             coherence[cell as usize].push(waiting[thread].remove(first).1);
             continue;
         }
@@ -93,7 +102,15 @@ fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
         let Some(event) = machine.advance(thread, &mut state)? else { continue };
         let new = events.len();
         let newest = |cell: u32| coherence[cell as usize].last().copied();
-        let make = |kind, cell: u32, read, written, source| Event { thread, kind, cell: cell as usize, read, written, source, instruction };
+        let make = |kind, cell: u32, read, written, source| Event {
+            thread,
+            kind,
+            cell: cell as usize,
+            read,
+            written,
+            source,
+            instruction,
+        };
         events.push(match event {
             machine::Event::Local | machine::Event::Flush { .. } => continue,
             machine::Event::Read { cell, value } => {
@@ -113,7 +130,13 @@ fn replay(machine: &Machine, way: &[Move]) -> Result<Execution, Diagnostic> {
                 if wrote {
                     coherence[cell as usize].push(new);
                 }
-                make(if wrote { EventKind::Update } else { EventKind::Test }, cell, old, if wrote { value } else { 0 }, source)
+                make(
+                    if wrote { EventKind::Update } else { EventKind::Test },
+                    cell,
+                    old,
+                    if wrote { value } else { 0 },
+                    source,
+                )
             }
             machine::Event::Fence(fence) => make(EventKind::Fence(fence), 0, 0, 0, None),
         });
@@ -133,27 +156,43 @@ mod tests {
 
     fn machine(test: &Litmus, model: &str) -> Machine {
         let registers = observed_registers(&test.observables(), test.program.threads.len());
-        Machine::new(test.program.clone(), memory::by_name(model).unwrap(), test.program.buffer_bound(None), &registers)
+        Machine::new(
+            test.program.clone(),
+            memory::by_name(model).unwrap(),
+            test.program.buffer_bound(None),
+            &registers,
+        )
     }
 
-    /// Whether an execution is one of the model: no cycle in the two relations of the axioms, built here from what the execution says.
+    /// Whether an execution is one of the model: no cycle in the two relations of the axioms, built
+    /// here from what the execution says.
     fn consistent(execution: &Execution, axioms: Axioms) -> bool {
         let n = execution.events.len();
         let (mut uniproc, mut ghb) = (vec![vec![false; n]; n], vec![vec![false; n]; n]);
         let e = &execution.events;
-        let full = |i: usize| !matches!(e[i].kind, EventKind::Read | EventKind::Write | EventKind::Fence(super::super::Fence::Store));
+        let full = |i: usize| {
+            !matches!(
+                e[i].kind,
+                EventKind::Read | EventKind::Write | EventKind::Fence(super::super::Fence::Store)
+            )
+        };
         let mark = |i: usize| e[i].kind == EventKind::Fence(super::super::Fence::Store);
         for a in 0..n {
             for b in (0..n).filter(|&b| b > a && e[b].thread == e[a].thread) {
                 let accesses = [a, b].iter().all(|&i| e[i].reads() || e[i].writes());
                 uniproc[a][b] = accesses && e[a].cell == e[b].cell;
                 // A store fence keeps stores apart, so any of them between two stores does.
-                let fenced = (a..b).any(|m| e[m].thread == e[a].thread && mark(m)) && e[a].writes() && e[b].writes();
+                let fenced = (a..b).any(|m| e[m].thread == e[a].thread && mark(m))
+                    && e[a].writes()
+                    && e[b].writes();
                 ghb[a][b] = full(a)
                     || full(b)
                     || match axioms {
                         Axioms::Sc => true,
-                        Axioms::Tso => accesses && !(e[a].kind == EventKind::Write && e[b].kind == EventKind::Read),
+                        Axioms::Tso => {
+                            accesses
+                                && !(e[a].kind == EventKind::Write && e[b].kind == EventKind::Read)
+                        }
                         Axioms::Pso => accesses && e[a].kind == EventKind::Read || fenced,
                     };
             }
@@ -183,29 +222,42 @@ mod tests {
         })
     }
 
-    /// Each outcome of random programs has an execution, it is one by the axioms, and its values are those of the stores that loads took.
+    /// Each outcome of random programs has an execution, it is one by the axioms, and its values
+    /// are those of the stores that loads took.
     #[test]
     fn every_outcome_has_a_consistent_execution() {
         let mut drawn = 0;
         for seed in 0..120 {
-            let shape = Shape { threads: 2 + seed as usize % 3, instructions: 3, rich: seed % 2 == 0 };
+            let shape =
+                Shape { threads: 2 + seed as usize % 3, instructions: 3, rich: seed % 2 == 0 };
             let text = generate::litmus(seed, shape);
             let test = litmus::parse(SourceId(0), &text).unwrap();
             for axioms in Axioms::ALL {
                 let machine = machine(&test, axioms.name());
-                let all = outcomes(&machine, &test.observables(), true, &Budget::default()).unwrap();
+                let all =
+                    outcomes(&machine, &test.observables(), true, &Budget::default()).unwrap();
                 for wanted in all.set.iter().take(6) {
-                    let found = witness(&machine, &test.observables(), &Budget::default(), &|o| o == &wanted[..]).unwrap();
-                    let place = format!("seed {seed}, {shape:?}, {}, {wanted:?}\n{text}", axioms.name());
+                    let found = witness(&machine, &test.observables(), &Budget::default(), &|o| {
+                        o == &wanted[..]
+                    })
+                    .unwrap();
+                    let place =
+                        format!("seed {seed}, {shape:?}, {}, {wanted:?}\n{text}", axioms.name());
                     let (execution, outcome) = found.execution.unwrap_or_else(|| panic!("{place}"));
                     assert_eq!(&outcome, wanted, "{place}");
                     assert!(consistent(&execution, axioms), "{place}\n{execution:?}");
                     for e in execution.events.iter().filter(|e| e.reads()) {
-                        let value = e.source.map_or(test.program.cells[e.cell].initial, |s| execution.events[s].written);
+                        let value = e.source.map_or(test.program.cells[e.cell].initial, |s| {
+                            execution.events[s].written
+                        });
                         assert_eq!(value & e.read, e.read, "{place}\n{execution:?}");
                     }
                     let writes = execution.events.iter().filter(|e| e.writes()).count();
-                    assert_eq!(execution.coherence.iter().map(Vec::len).sum::<usize>(), writes, "{place}");
+                    assert_eq!(
+                        execution.coherence.iter().map(Vec::len).sum::<usize>(),
+                        writes,
+                        "{place}"
+                    );
                     drawn += 1;
                 }
             }
@@ -219,7 +271,9 @@ mod tests {
         let test = litmus::parse(SourceId(0), sb).unwrap();
         let find = |model: &str| {
             let wanted = |o: &[u64]| test.question.holds(o);
-            witness(&machine(&test, model), &test.observables(), &Budget::default(), &wanted).unwrap().execution
+            witness(&machine(&test, model), &test.observables(), &Budget::default(), &wanted)
+                .unwrap()
+                .execution
         };
         assert!(find("sc").is_none());
         let (execution, outcome) = find("tso").unwrap();
@@ -233,7 +287,9 @@ mod tests {
         let spin = "X86 spin\n{}\nP0 | P1 ;\nMOV [x],$1 | L: MOV EAX,[x] ;\n | CMP EAX,$1 ;\n | JNE L ;\nexists (1:EAX=1)\n";
         let test = litmus::parse(SourceId(0), spin).unwrap();
         let wanted = |o: &[u64]| test.question.holds(o);
-        let found = witness(&machine(&test, "tso"), &test.observables(), &Budget::default(), &wanted).unwrap();
+        let found =
+            witness(&machine(&test, "tso"), &test.observables(), &Budget::default(), &wanted)
+                .unwrap();
         let (execution, _) = found.execution.unwrap();
         assert_eq!(execution.events.len(), 2, "{execution:?}");
         assert_eq!(execution.events.iter().find(|e| e.reads()).unwrap().source, Some(0));

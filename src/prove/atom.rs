@@ -1,11 +1,14 @@
-//! Cells, atoms and their negations: the vocabulary of cubes. All process variables of a cube are distinct and numbered from 0 (the first
-//! [`Signature::fixed`] of them are the constants `#1`, `#2`, ..); a cell is a symbol at process variables, packed into eight bytes, so that
-//! renaming is arithmetic and comparing is one instruction.
+//! Cells, atoms and their negations: the vocabulary of cubes. All process variables of a cube are
+//! distinct and numbered from 0 (the first [`Signature::fixed`] of them are the constants `#1`,
+//! `#2`, ..); a cell is a symbol at process variables, packed into eight bytes, so that renaming is
+//! arithmetic and comparing is one instruction.
 //!
-//! Under total store order a cell of memory is either *memory now* or what a process sees at a *stage*, one of the moments, in the past or now, at
-//! which its later reads look at memory (see [`crate::stages`]). Both are cells like all others to everything in this file.
+//! Under total store order a cell of memory is either *memory now* or what a process sees at a
+//! *stage*, one of the moments, in the past or now, at which its later reads look at memory (see
+//! [`crate::stages`]). Both are cells like all others to everything in this file.
 //!
-//! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal constraints are equal values.
+//! Invariant: an atom is in normal form ([`Atom::same`], [`Linear::new`]), so that equal
+//! constraints are equal values.
 
 use crate::simplex::Relation;
 
@@ -76,7 +79,8 @@ impl Signature {
     }
 }
 
-/// A symbol at up to three process variables, seen by nobody (plain, or memory now) or by a process at a stage.
+/// A symbol at up to three process variables, seen by nobody (plain, or memory now) or by a process
+/// at a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cell(u64);
 
@@ -143,8 +147,9 @@ impl Point {
     }
 }
 
-/// A linear constraint: the sum of factors times cells, plus a constant, compares with zero. Cells ascend, no factor is zero, the factors and the
-/// constant have no common divisor (over integers the constant is rounded), and for `=`, `≠` the first factor is positive.
+/// A linear constraint: the sum of factors times cells, plus a constant, compares with zero. Cells
+/// ascend, no factor is zero, the factors and the constant have no common divisor (over integers
+/// the constant is rounded), and for `=`, `≠` the first factor is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Linear {
     /// Cells with factors.
@@ -187,13 +192,23 @@ pub struct TooLarge;
 
 impl Linear {
     /// The constraint in normal form; `terms` in any order, with repetitions.
-    #[allow(clippy::new_ret_no_self, reason = "a constraint without variables is true or false, which are other literals")]
-    pub fn new(mut terms: Vec<(Cell, i64)>, constant: i64, relation: Relation, integer: bool) -> Result<Literal, TooLarge> {
+    #[allow(
+        clippy::new_ret_no_self,
+        reason = "a constraint without variables is true or false, which are other literals"
+    )]
+    pub fn new(
+        mut terms: Vec<(Cell, i64)>,
+        constant: i64,
+        relation: Relation,
+        integer: bool,
+    ) -> Result<Literal, TooLarge> {
         terms.sort_unstable_by_key(|t| t.0);
         let mut merged: Vec<(Cell, i64)> = Vec::with_capacity(terms.len());
         for (cell, factor) in terms {
             match merged.last_mut() {
-                Some((last, sum)) if *last == cell => *sum = sum.checked_add(factor).ok_or(TooLarge)?,
+                Some((last, sum)) if *last == cell => {
+                    *sum = sum.checked_add(factor).ok_or(TooLarge)?
+                }
                 _ => merged.push((cell, factor)),
             }
         }
@@ -209,7 +224,8 @@ impl Linear {
         }
         let equation = matches!(relation, Relation::Eq | Relation::Ne);
         let divisor = merged.iter().fold(0, |g, t| num_integer::gcd(g, t.1.unsigned_abs()));
-        let divisor = if integer { divisor } else { num_integer::gcd(divisor, constant.unsigned_abs()) };
+        let divisor =
+            if integer { divisor } else { num_integer::gcd(divisor, constant.unsigned_abs()) };
         let divisor = i64::try_from(divisor).map_err(|_| TooLarge)?;
         let (mut constant, mut relation) = (constant, relation);
         if integer && relation == Relation::Lt {
@@ -224,7 +240,11 @@ impl Linear {
         }
         // sum + c <= 0 over integers: the least integer that is not below c / divisor.
         let constant = constant.div_euclid(divisor) + i64::from(constant.rem_euclid(divisor) != 0);
-        Ok(Literal::Atom(Atom::Linear(Box::new(Linear { terms: merged, constant: constant.checked_mul(sign).ok_or(TooLarge)?, relation }))))
+        Ok(Literal::Atom(Atom::Linear(Box::new(Linear {
+            terms: merged,
+            constant: constant.checked_mul(sign).ok_or(TooLarge)?,
+            relation,
+        }))))
     }
     /// The opposite.
     pub fn negate(&self, integer: bool) -> Result<Literal, TooLarge> {
@@ -238,13 +258,14 @@ impl Linear {
         if matches!(relation, Relation::Eq | Relation::Ne) {
             return Ok(Literal::Atom(Atom::Linear(Box::new(Linear { relation, ..self.clone() }))));
         }
-        let terms = self.terms.iter().map(|&(c, f)| Ok((c, minus(f)?))).collect::<Result<_, TooLarge>>()?;
+        let terms =
+            self.terms.iter().map(|&(c, f)| Ok((c, minus(f)?))).collect::<Result<_, TooLarge>>()?;
         Linear::new(terms, minus(self.constant)?, relation, integer)
     }
 }
 
-/// The bits of a set of processes after renaming: named ones move, and a name that is new, `0..processes` but nobody's image, is in the set iff
-/// the others are.
+/// The bits of a set of processes after renaming: named ones move, and a name that is new,
+/// `0..processes` but nobody's image, is in the set iff the others are.
 pub fn map_set(set: u64, from: usize, processes: usize, to: impl Fn(u8) -> u8) -> u64 {
     let mut mapped = if set & OTHER != 0 { OTHER | ((1 << processes) - 1) } else { 0 };
     for p in 0..from {
@@ -282,7 +303,9 @@ impl Atom {
                     Literal::False
                 }
             }
-            (Point::Variable(_), Point::Variable(_)) => Literal::Atom(Atom::Before(left, right, true)),
+            (Point::Variable(_), Point::Variable(_)) => {
+                Literal::Atom(Atom::Before(left, right, true))
+            }
             _ if left == right => {
                 if strict {
                     Literal::False
@@ -302,19 +325,34 @@ impl Atom {
             }
             Atom::Same(a, b, equal) => Literal::Atom(Atom::Same(*a, *b, !equal)),
             Atom::Before(a, b, strict) => Atom::before(*b, *a, !strict, signature.fixed),
-            Atom::Linear(l) => l.negate(l.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer))?,
+            Atom::Linear(l) => {
+                l.negate(l.terms.iter().all(|t| signature.sort(t.0) == Sort::Integer))?
+            }
             Atom::Fence(..) => Literal::True,
         })
     }
-    /// The atom with each process `p` of `from` replaced by `to(p)` of `processes`; `to` is injective.
-    pub fn map(&self, signature: &Signature, from: usize, processes: usize, to: impl Fn(u8) -> u8 + Copy) -> Literal {
+    /// The atom with each process `p` of `from` replaced by `to(p)` of `processes`; `to` is
+    /// injective.
+    pub fn map(
+        &self,
+        signature: &Signature,
+        from: usize,
+        processes: usize,
+        to: impl Fn(u8) -> u8 + Copy,
+    ) -> Literal {
         match self {
             Atom::In(c, set) => {
-                let set = if signature.sort(*c) == Sort::Process { map_set(*set, from, processes, to) } else { *set };
+                let set = if signature.sort(*c) == Sort::Process {
+                    map_set(*set, from, processes, to)
+                } else {
+                    *set
+                };
                 Literal::Atom(Atom::In(c.map(to), set))
             }
             Atom::Same(a, b, equal) => Atom::same(a.map(to), b.map(to), *equal),
-            Atom::Before(a, b, strict) => Atom::before(a.map(to), b.map(to), *strict, signature.fixed),
+            Atom::Before(a, b, strict) => {
+                Atom::before(a.map(to), b.map(to), *strict, signature.fixed)
+            }
             Atom::Linear(l) => {
                 let mut l = l.clone();
                 for t in &mut l.terms {
@@ -337,7 +375,10 @@ impl Atom {
         match self {
             Atom::In(c, _) => vec![*c],
             Atom::Same(a, b, _) => vec![*a, *b],
-            Atom::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Cell(c) = p { Some(*c) } else { None }).collect(),
+            Atom::Before(a, b, _) => [a, b]
+                .into_iter()
+                .filter_map(|p| if let Point::Cell(c) = p { Some(*c) } else { None })
+                .collect(),
             Atom::Linear(l) => l.terms.iter().map(|t| t.0).collect(),
             Atom::Fence(..) => Vec::new(),
         }

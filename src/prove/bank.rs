@@ -1,10 +1,13 @@
-//! Reachable states of one instance, which grow: breadth first, and by runs that a search has found. They serve to refuse approximations, never to prove.
+//! Reachable states of one instance, which grow: breadth first, and by runs that a search has
+//! found. They serve to refuse approximations, never to prove.
 //!
-//! States are stored by columns: for each cell and value the set of states, as bits, and the same for what some process may still see in the cell. A conjunction
-//! over finite domains is a conjunction of columns; arithmetic, order and stages are tested state by state on what remains. Exploring ends at numbers of states and of steps tried, so that nothing depends on
-//! the clock.
+//! States are stored by columns: for each cell and value the set of states, as bits, and the same
+//! for what some process may still see in the cell. A conjunction over finite domains is a
+//! conjunction of columns; arithmetic, order and stages are tested state by state on what remains.
+//! Exploring ends at numbers of states and of steps tried, so that nothing depends on the clock.
 //!
-//! Where `init` leaves cells open there are more initial states than any bound: few are tried, or the search would never leave them.
+//! Where `init` leaves cells open there are more initial states than any bound: few are tried, or
+//! the search would never leave them.
 
 use crate::atom::{Atom, Signature};
 use crate::cube::{Cube, Mix};
@@ -60,13 +63,18 @@ pub struct Bank<'a> {
 }
 
 impl<'a> Bank<'a> {
-    /// No states yet of so many processes; states in one of the assumed cubes are none of the system.
+    /// No states yet of so many processes; states in one of the assumed cubes are none of the
+    /// system.
     pub fn new(rules: &'a Rules, processes: usize, assumed: &[Cube]) -> Bank<'a> {
         let instance = Instance::new(rules, processes, LAG);
         let along = Instance::new(rules, processes, LAG_ALONG);
         let columns: Columns = vec![HashMap::default(); instance.cells];
         let named: Vec<u8> = (0..rules.signature.fixed as u8).collect();
-        let assumed = assumed.iter().filter(|c| c.processes <= processes).flat_map(|c| placed(&instance, c, &named)).collect();
+        let assumed = assumed
+            .iter()
+            .filter(|c| c.processes <= processes)
+            .flat_map(|c| placed(&instance, c, &named))
+            .collect();
         Bank {
             instance,
             along,
@@ -82,7 +90,9 @@ impl<'a> Bank<'a> {
         }
     }
     fn push(&mut self, state: State) -> bool {
-        if self.seen.contains(&state) || self.assumed.iter().any(|c| self.instance.satisfies(&state, c)) {
+        if self.seen.contains(&state)
+            || self.assumed.iter().any(|c| self.instance.satisfies(&state, c))
+        {
             return false;
         }
         let i = self.states.len();
@@ -95,7 +105,8 @@ impl<'a> Bank<'a> {
             mark(&mut self.columns, cell, *v);
         }
         if self.instance.has_views() {
-            let before = state.writes.iter().flat_map(|w| &w.old).map(|(cell, v)| (*cell as usize, *v));
+            let before =
+                state.writes.iter().flat_map(|w| &w.old).map(|(cell, v)| (*cell as usize, *v));
             for (cell, v) in state.values.iter().copied().enumerate().chain(before) {
                 mark(&mut self.visible, cell, v);
             }
@@ -120,7 +131,8 @@ impl<'a> Bank<'a> {
     fn named(&self) -> Vec<u8> {
         (0..self.fixed as u8).collect()
     }
-    /// Explores to so many states; whether these are all. What is found does not depend on the threads.
+    /// Explores to so many states; whether these are all. What is found does not depend on the
+    /// threads.
     pub fn explore(&mut self, most: usize, threads: usize, stop: &dyn Fn() -> bool) -> bool {
         let mut tries = most.saturating_mul(TRIES);
         if !self.explored {
@@ -139,7 +151,13 @@ impl<'a> Bank<'a> {
         self.go_on(most, &mut tries, threads, stop)
     }
     /// Takes in the steps of further states, until there are so many.
-    fn go_on(&mut self, most: usize, tries: &mut usize, threads: usize, stop: &dyn Fn() -> bool) -> bool {
+    fn go_on(
+        &mut self,
+        most: usize,
+        tries: &mut usize,
+        threads: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> bool {
         let bindings = self.instance.bindings().max(1);
         while self.at < self.states.len() {
             // Few at a time, so that little is lost where it ends.
@@ -151,7 +169,10 @@ impl<'a> Bank<'a> {
                 next
             };
             for next in share::map(threads, count, PART_WAITING, steps) {
-                if self.states.len() >= most || *tries < bindings || (self.at.is_multiple_of(256) && stop()) {
+                if self.states.len() >= most
+                    || *tries < bindings
+                    || (self.at.is_multiple_of(256) && stop())
+                {
                     return false;
                 }
                 *tries -= bindings;
@@ -163,8 +184,8 @@ impl<'a> Bank<'a> {
         }
         true
     }
-    /// Does the steps (rule, processes) from the initial states in a cube whose processes are the first ones, and takes in the states on the way and some
-    /// beyond its end.
+    /// Does the steps (rule, processes) from the initial states in a cube whose processes are the
+    /// first ones, and takes in the states on the way and some beyond its end.
     pub fn follow(&mut self, rules: &Rules, start: &Cube, steps: &[(usize, Vec<u8>)]) {
         let mut here: Vec<State> = self.instance.initial(MOST_ALONG * 16, Some(start), false);
         here.truncate(MOST_ALONG);
@@ -195,10 +216,13 @@ impl<'a> Bank<'a> {
             }
         }
     }
-    /// Whether some state is in the cube; what it took is added to `spent`, in states that were looked at.
+    /// Whether some state is in the cube; what it took is added to `spent`, in states that were
+    /// looked at.
     pub fn meets(&self, signature: &Signature, cube: &Cube, spent: &mut u64) -> bool {
         let processes = self.instance.processes as u8;
-        arranged(cube.processes, processes, &mut self.named(), &mut |place| self.has(signature, cube, place, spent))
+        arranged(cube.processes, processes, &mut self.named(), &mut |place| {
+            self.has(signature, cube, place, spent)
+        })
     }
     fn has(&self, signature: &Signature, cube: &Cube, place: &[u8], spent: &mut u64) -> bool {
         let words = self.states.len().div_ceil(64);
@@ -249,7 +273,8 @@ impl<'a> Bank<'a> {
     }
 }
 
-/// A cube made ready for each choice of processes of the instance that begins with those in `named`.
+/// A cube made ready for each choice of processes of the instance that begins with those in
+/// `named`.
 fn placed(instance: &Instance<'_>, cube: &Cube, named: &[u8]) -> Vec<Prepared> {
     let mut all = Vec::new();
     arranged(cube.processes, instance.processes as u8, &mut named.to_vec(), &mut |place| {

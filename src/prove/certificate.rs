@@ -13,8 +13,9 @@
 //!   fence p1@0                   p1 has seen all its writes there
 //! ```
 //!
-//! `#1`, `#2` are the processes of these names. Distinct names are distinct processes. The invariant says of each cube: there are no such
-//! processes. What stages mean is told in [`crate::stages`]. Writing takes time and space linear in the cubes.
+//! `#1`, `#2` are the processes of these names. Distinct names are distinct processes. The
+//! invariant says of each cube: there are no such processes. What stages mean is told in
+//! [`crate::stages`]. Writing takes time and space linear in the cubes.
 
 use crate::atom::{Atom, Cell, JOINT, OTHER, Point, Signature, Sort};
 use crate::cube::Cube;
@@ -33,7 +34,11 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn process(&self, p: u8) -> String {
         let p = usize::from(p);
-        if p < self.signature.fixed { format!("#{}", p + 1) } else { format!("p{}", p + 1 - self.signature.fixed) }
+        if p < self.signature.fixed {
+            format!("#{}", p + 1)
+        } else {
+            format!("p{}", p + 1 - self.signature.fixed)
+        }
     }
     fn view(&self, view: (u8, u8)) -> String {
         match view {
@@ -44,7 +49,12 @@ impl Writer<'_> {
     fn cell(&self, cell: Cell) -> String {
         let mut text = cell.view().map_or_else(String::new, |v| self.view(v) + ".");
         text += &self.system.symbols[cell.symbol()].name;
-        let args: Vec<String> = cell.args().iter().take(self.signature.arity[cell.symbol()]).map(|p| self.process(*p)).collect();
+        let args: Vec<String> = cell
+            .args()
+            .iter()
+            .take(self.signature.arity[cell.symbol()])
+            .map(|p| self.process(*p))
+            .collect();
         if !args.is_empty() {
             let _ = write!(text, "[{}]", args.join(","));
         }
@@ -53,12 +63,15 @@ impl Writer<'_> {
     fn set(&self, cell: Cell, set: u64, processes: usize) -> String {
         let mut names: Vec<String> = Vec::new();
         if self.signature.sort(cell) == Sort::Process {
-            names.extend((0..processes as u8).filter(|p| set & (1 << p) != 0).map(|p| self.process(p)));
+            names.extend(
+                (0..processes as u8).filter(|p| set & (1 << p) != 0).map(|p| self.process(p)),
+            );
             if set & OTHER != 0 {
                 names.push("other".into());
             }
         } else {
-            let constructors = &self.system.type_of(self.system.symbols[cell.symbol()].sort).constructors;
+            let constructors =
+                &self.system.type_of(self.system.symbols[cell.symbol()].sort).constructors;
             let chosen = constructors.iter().enumerate().filter(|(i, _)| set & (1 << i) != 0);
             names.extend(chosen.map(|(_, c)| self.system.constructor(*c).name.clone()));
         }
@@ -73,8 +86,18 @@ impl Writer<'_> {
     fn atom(&self, atom: &Atom, processes: usize) -> String {
         match atom {
             Atom::In(c, set) => format!("{} in {}", self.cell(*c), self.set(*c, *set, processes)),
-            Atom::Same(a, b, equal) => format!("{} {} {}", if *equal { "same" } else { "differ" }, self.cell(*a), self.cell(*b)),
-            Atom::Before(a, b, strict) => format!("{} {} {}", if *strict { "before" } else { "upto" }, self.point(*a), self.point(*b)),
+            Atom::Same(a, b, equal) => format!(
+                "{} {} {}",
+                if *equal { "same" } else { "differ" },
+                self.cell(*a),
+                self.cell(*b)
+            ),
+            Atom::Before(a, b, strict) => format!(
+                "{} {} {}",
+                if *strict { "before" } else { "upto" },
+                self.point(*a),
+                self.point(*b)
+            ),
             Atom::Linear(l) => {
                 let mut text = "sum ".to_string();
                 for (c, f) in &l.terms {

@@ -1,9 +1,12 @@
-//! Cubes: there are distinct processes for which all atoms hold. Input is any list of atoms, output a normal form or the news that it contradicts
-//! itself: domains merged, equalities propagated, arithmetic without what a neighbour implies, stages tidied ([`crate::stages`]), processes that
-//! nothing mentions dropped, the others numbered by how they occur, so that most cubes that differ in names are equal.
+//! Cubes: there are distinct processes for which all atoms hold. Input is any list of atoms, output
+//! a normal form or the news that it contradicts itself: domains merged, equalities propagated,
+//! arithmetic without what a neighbour implies, stages tidied ([`crate::stages`]), processes that
+//! nothing mentions dropped, the others numbered by how they occur, so that most cubes that differ
+//! in names are equal.
 //!
-//! Dropping a process that nothing mentions forgets that there are so many processes: an over-approximation that only adds smaller systems.
-//! Cost: a few passes over the atoms, and one call of the decision procedure.
+//! Dropping a process that nothing mentions forgets that there are so many processes: an
+//! over-approximation that only adds smaller systems. Cost: a few passes over the atoms, and one
+//! call of the decision procedure.
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, OTHER, Point, Signature, Sort, map_set};
 use crate::decide::satisfiable;
@@ -57,7 +60,11 @@ impl Cube {
         Cube::named(signature, processes, atoms).map(|c| c.0)
     }
     /// The same, with the new name of each process, [`NONE`] for those that are dropped.
-    pub fn named(signature: &Signature, processes: usize, mut atoms: Vec<Atom>) -> Option<(Cube, Vec<u8>)> {
+    pub fn named(
+        signature: &Signature,
+        processes: usize,
+        mut atoms: Vec<Atom>,
+    ) -> Option<(Cube, Vec<u8>)> {
         if !simplify(signature, processes, &mut atoms) {
             return None;
         }
@@ -72,7 +79,9 @@ impl Cube {
     #[must_use]
     pub fn widened(&self, signature: &Signature, processes: usize) -> Cube {
         let wide = |a: &Atom| match a {
-            Atom::In(c, set) if signature.sort(*c) == Sort::Process => Atom::In(*c, map_set(*set, self.processes, processes, |p| p)),
+            Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
+                Atom::In(*c, map_set(*set, self.processes, processes, |p| p))
+            }
             a => a.clone(),
         };
         Cube { processes, atoms: self.atoms.iter().map(wide).collect() }
@@ -81,8 +90,10 @@ impl Cube {
     fn renumbered(self, signature: &Signature) -> (Cube, Vec<u8>) {
         let fixed = signature.fixed;
         let used = self.atoms.iter().fold(0, |set, a| set | a.processes(signature, self.processes));
-        let mut order: Vec<(u64, usize)> =
-            (fixed..self.processes).filter(|p| used & (1 << p) != 0).map(|p| (occurrence(signature, &self.atoms, p), p)).collect();
+        let mut order: Vec<(u64, usize)> = (fixed..self.processes)
+            .filter(|p| used & (1 << p) != 0)
+            .map(|p| (occurrence(signature, &self.atoms, p), p))
+            .collect();
         order.sort_unstable();
         let mut to = vec![NONE; self.processes.max(1)];
         for (p, t) in to.iter_mut().enumerate().take(fixed) {
@@ -92,12 +103,22 @@ impl Cube {
             to[*p] = (fixed + i) as u8;
         }
         let processes = fixed + order.len();
-        let mut atoms: Vec<Atom> = self.atoms.iter().filter_map(|a| rename(signature, a, self.processes, processes, &to, used)).collect();
+        let mut atoms: Vec<Atom> = self
+            .atoms
+            .iter()
+            .filter_map(|a| rename(signature, a, self.processes, processes, &to, used))
+            .collect();
         atoms.sort_unstable();
         (Cube { processes, atoms }, to)
     }
-    /// The atoms with the processes renamed by an injective map, in a cube of so many processes; `None` if two names clash with the order.
-    pub fn instance(&self, signature: &Signature, processes: usize, to: &[u8]) -> Option<Vec<Atom>> {
+    /// The atoms with the processes renamed by an injective map, in a cube of so many processes;
+    /// `None` if two names clash with the order.
+    pub fn instance(
+        &self,
+        signature: &Signature,
+        processes: usize,
+        to: &[u8],
+    ) -> Option<Vec<Atom>> {
         let mut atoms = Vec::with_capacity(self.atoms.len());
         for a in &self.atoms {
             match a.map(signature, self.processes, processes, |p| to[usize::from(p)]) {
@@ -110,7 +131,14 @@ impl Cube {
     }
 }
 
-fn rename(signature: &Signature, atom: &Atom, from: usize, processes: usize, to: &[u8], used: u64) -> Option<Atom> {
+fn rename(
+    signature: &Signature,
+    atom: &Atom,
+    from: usize,
+    processes: usize,
+    to: &[u8],
+    used: u64,
+) -> Option<Atom> {
     if let Atom::In(c, set) = atom
         && signature.sort(*c) == Sort::Process
     {
@@ -137,7 +165,9 @@ fn occurrence(signature: &Signature, atoms: &[Atom], process: usize) -> u64 {
         let mut hash = Mix::default();
         match a {
             Atom::In(c, set) if signature.sort(*c) == Sort::Process => {
-                if c.processes().all(|p| usize::from(p) != process) && (set & (1 << process) != 0) == (set & OTHER != 0) {
+                if c.processes().all(|p| usize::from(p) != process)
+                    && (set & (1 << process) != 0) == (set & OTHER != 0)
+                {
                     continue;
                 }
                 (c.map(to), set & (1 << process) != 0, set & OTHER != 0).hash(&mut hash);
@@ -187,7 +217,9 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
     }
     let all = |c: Cell| signature.all(signature.sort(c), processes);
     let discrete = |c: Cell| matches!(signature.sort(c), Sort::Finite(_) | Sort::Process);
-    let domain = |domains: &[(Cell, u64)], c: Cell| domains.iter().find(|d| d.0 == c).map_or(all(c), |d| d.1);
+    let domain = |domains: &[(Cell, u64)], c: Cell| {
+        domains.iter().find(|d| d.0 == c).map_or(all(c), |d| d.1)
+    };
     let single = |set: u64| set.is_power_of_two() && set != OTHER;
     loop {
         let mut changed = false;
@@ -239,7 +271,9 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
     while i < rest.len() {
         if let Atom::Before(a, b, strict) = rest[i] {
             let point = |p: Point| match p {
-                Point::Cell(c) if single(domain(&domains, c)) => Point::Variable(domain(&domains, c).trailing_zeros() as u8),
+                Point::Cell(c) if single(domain(&domains, c)) => {
+                    Point::Variable(domain(&domains, c).trailing_zeros() as u8)
+                }
                 p => p,
             };
             match Atom::before(point(a), point(b), strict, signature.fixed) {
@@ -256,7 +290,12 @@ pub fn simplify(signature: &Signature, processes: usize, atoms: &mut Vec<Atom>) 
     if !merge_linear(&mut rest) {
         return false;
     }
-    atoms.extend(domains.into_iter().filter(|d| d.1 & all(d.0) != all(d.0)).map(|(c, set)| Atom::In(c, set & all(c))));
+    atoms.extend(
+        domains
+            .into_iter()
+            .filter(|d| d.1 & all(d.0) != all(d.0))
+            .map(|(c, set)| Atom::In(c, set & all(c))),
+    );
     atoms.append(&mut rest);
     atoms.sort_unstable();
     atoms.dedup();
@@ -270,7 +309,8 @@ fn restrict(domains: &mut Vec<(Cell, u64)>, cell: Cell, set: u64) {
     }
 }
 
-/// Drops linear constraints that another one over the same sum implies; false if two contradict each other.
+/// Drops linear constraints that another one over the same sum implies; false if two contradict
+/// each other.
 fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
     let mut i = 0;
     'next: while i < atoms.len() {
@@ -283,7 +323,9 @@ fn merge_linear(atoms: &mut Vec<Atom>) -> bool {
             if i == j || a.terms != b.terms {
                 continue;
             }
-            if matches!((a.relation, b.relation), (Relation::Eq, Relation::Eq)) && a.constant != b.constant {
+            if matches!((a.relation, b.relation), (Relation::Eq, Relation::Eq))
+                && a.constant != b.constant
+            {
                 return false;
             }
             if implies(b, a) && (!implies(a, b) || j < i) {
@@ -302,7 +344,8 @@ fn implies(a: &Linear, b: &Linear) -> bool {
     match (a.relation, b.relation) {
         (Relation::Eq, Relation::Eq) => a.constant == b.constant,
         (Relation::Eq, Relation::Ne) => a.constant != b.constant,
-        (Relation::Eq | Relation::Le, Relation::Le) | (Relation::Lt, Relation::Lt | Relation::Le) => a.constant >= b.constant,
+        (Relation::Eq | Relation::Le, Relation::Le)
+        | (Relation::Lt, Relation::Lt | Relation::Le) => a.constant >= b.constant,
         (Relation::Eq | Relation::Le, Relation::Lt) => a.constant > b.constant,
         (Relation::Le, Relation::Ne) => a.constant > b.constant,
         (Relation::Lt, Relation::Ne) => a.constant >= b.constant,

@@ -1,12 +1,16 @@
-//! The decision procedure: conjunctions of atoms over distinct processes, enumerations, a total order of the processes, linear arithmetic.
-//! Incremental: atoms are asserted on levels that are pushed and popped.
+//! The decision procedure: conjunctions of atoms over distinct processes, enumerations, a total
+//! order of the processes, linear arithmetic. Incremental: atoms are asserted on levels that are
+//! pushed and popped.
 //!
-//! No cell is both a number and something else, so arithmetic ([`crate::simplex`]) and the rest do not share variables: each part is decided
-//! alone, nothing need be exchanged (the trivial case of Nelson and Oppen). Finite domains are sets of bits; equalities join cells in classes with
-//! one domain, disequalities and the order strike values out and are decided by splitting on the smallest domain; an order is contradictory if it
-//! has a cycle with a strict edge. The processes that no variable names are one bit of a domain, and there are as many of them as one likes.
+//! No cell is both a number and something else, so arithmetic ([`crate::simplex`]) and the rest do
+//! not share variables: each part is decided alone, nothing need be exchanged (the trivial case of
+//! Nelson and Oppen). Finite domains are sets of bits; equalities join cells in classes with
+//! one domain, disequalities and the order strike values out and are decided by splitting on the
+//! smallest domain; an order is contradictory if it has a cycle with a strict edge. The processes
+//! that no variable names are one bit of a domain, and there are as many of them as one likes.
 //!
-//! [`Answer::Unsatisfiable`] is always right. What ends a budget, or does not fit 128 bits, is [`Answer::Unknown`].
+//! [`Answer::Unsatisfiable`] is always right. What ends a budget, or does not fit 128 bits, is
+//! [`Answer::Unknown`].
 
 use crate::atom::{Atom, Cell, OTHER, Point, Signature, Sort};
 use crate::rational::Rational;
@@ -144,7 +148,11 @@ impl<'a> Decider<'a> {
                 let terms = l.terms.iter().map(|&(c, f)| (self.number(c), f)).collect();
                 self.linear += 1;
                 self.undo.push(Undo::Linear);
-                self.simplex.assert(&Constraint { terms, constant: l.constant, relation: l.relation });
+                self.simplex.assert(&Constraint {
+                    terms,
+                    constant: l.constant,
+                    relation: l.relation,
+                });
             }
             Atom::Fence(..) => {}
         }
@@ -186,10 +194,18 @@ impl<'a> Decider<'a> {
             let (numerator, denominator) = r.parts();
             BigRational::new(numerator.into(), denominator.into())
         };
-        let cells = self.numbers.iter().enumerate().filter(|(_, c)| c.symbol() < self.signature.sorts.len());
-        cells.map(|(v, c)| (*c, self.simplex.value(v))).map(|(c, v)| (c, number(v.real), number(v.small))).collect()
+        let cells = self
+            .numbers
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.symbol() < self.signature.sorts.len());
+        cells
+            .map(|(v, c)| (*c, self.simplex.value(v)))
+            .map(|(c, v)| (c, number(v.real), number(v.small)))
+            .collect()
     }
-    /// Whether the atom holds in all solutions: `Some(true)`; in none: `Some(false)`; otherwise, or if it is not found out, `None`.
+    /// Whether the atom holds in all solutions: `Some(true)`; in none: `Some(false)`; otherwise, or
+    /// if it is not found out, `None`.
     pub fn evaluate(&mut self, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::In(c, set) => {
@@ -221,7 +237,9 @@ impl<'a> Decider<'a> {
                 }
             }
             Atom::Before(a, b, strict) => {
-                if self.before.is_empty() && matches!((a, b), (Point::Variable(_), Point::Variable(_))) {
+                if self.before.is_empty()
+                    && matches!((a, b), (Point::Variable(_), Point::Variable(_)))
+                {
                     return None;
                 }
                 if self.before.contains(&(*a, *b, *strict)) {
@@ -235,7 +253,8 @@ impl<'a> Decider<'a> {
             }
             Atom::Fence(..) => return None,
         }
-        if let Ok(crate::atom::Literal::Atom(opposite)) = atom.negate(self.signature, self.processes)
+        if let Ok(crate::atom::Literal::Atom(opposite)) =
+            atom.negate(self.signature, self.processes)
             && self.refutes(&opposite)
         {
             return Some(true);
@@ -250,7 +269,8 @@ impl<'a> Decider<'a> {
         self.pop();
         answer == Answer::Unsatisfiable
     }
-    /// Equalities give their sides one domain, disequalities strike single values out, until nothing changes.
+    /// Equalities give their sides one domain, disequalities strike single values out, until
+    /// nothing changes.
     fn propagate(&mut self) {
         let mut changed = !self.same.is_empty();
         while changed && !self.contradiction {
@@ -385,7 +405,8 @@ impl<'a> Decider<'a> {
         }
         let count = processes + others.len();
         for &(a, b, equal) in &self.same {
-            if let (Some(i), Some(j)) = (others.iter().position(|o| *o == a), others.iter().position(|o| *o == b))
+            if let (Some(i), Some(j)) =
+                (others.iter().position(|o| *o == a), others.iter().position(|o| *o == b))
                 && equal
             {
                 edges.push((processes + i, processes + j, false));

@@ -1,10 +1,14 @@
-//! Atoms that follow from those of a cube, and the ways in which its numbers compare: what a larger cube may be made of beyond the atoms themselves.
+//! Atoms that follow from those of a cube, and the ways in which its numbers compare: what a larger
+//! cube may be made of beyond the atoms themselves.
 //!
-//! A lock that gives out numbers is safe since no two processes have the same number, and no cube says so that a step back from *both are inside* gives: it says that
-//! both numbers are the one that is served. Elimination of the number served says it (Fourier and Motzkin, of two constraints). Where each process sees another
-//! number served, nothing follows; but in each of the three ways in which their own numbers compare, something does.
+//! A lock that gives out numbers is safe since no two processes have the same number, and no cube
+//! says so that a step back from *both are inside* gives: it says that both numbers are the one
+//! that is served. Elimination of the number served says it (Fourier and Motzkin, of two
+//! constraints). Where each process sees another number served, nothing follows; but in each of the
+//! three ways in which their own numbers compare, something does.
 //!
-//! Invariant: whatever satisfies the cube satisfies each atom of [`loosened`] and [`derived`], and one of [`comparisons`].
+//! Invariant: whatever satisfies the cube satisfies each atom of [`loosened`] and [`derived`], and
+//! one of [`comparisons`].
 
 use crate::atom::{Atom, Cell, Linear, Literal, OTHER, Signature, Sort};
 use crate::cube::Cube;
@@ -27,7 +31,8 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
     let ordered = |l: &Linear| matches!(l.relation, Relation::Le | Relation::Lt);
     let equation = first.relation == Relation::Eq && second.relation != Relation::Ne;
     // Inequalities are added, never taken away.
-    if a.abs() != 1 || !(equation || ordered(first) && ordered(second) && a.signum() != b.signum()) {
+    if a.abs() != 1 || !(equation || ordered(first) && ordered(second) && a.signum() != b.signum())
+    {
         return None;
     }
     let times = b.checked_mul(a)?.checked_neg()?;
@@ -50,12 +55,16 @@ fn eliminated(signature: &Signature, first: &Linear, second: &Linear, cell: Cell
 
 /// Constraints on few numbers that follow from two of the atoms, with those that these imply.
 pub fn derived(signature: &Signature, atoms: &[Atom]) -> Vec<Atom> {
-    let linear: Vec<&Linear> = atoms.iter().filter_map(|a| if let Atom::Linear(l) = a { Some(&**l) } else { None }).collect();
+    let linear: Vec<&Linear> = atoms
+        .iter()
+        .filter_map(|a| if let Atom::Linear(l) = a { Some(&**l) } else { None })
+        .collect();
     let mut found: Vec<Atom> = Vec::new();
     for (i, first) in linear.iter().enumerate() {
         for second in linear.iter().skip(i + 1) {
             for (cell, _) in &first.terms {
-                let one = eliminated(signature, first, second, *cell).or_else(|| eliminated(signature, second, first, *cell));
+                let one = eliminated(signature, first, second, *cell)
+                    .or_else(|| eliminated(signature, second, first, *cell));
                 let Some(Atom::Linear(l)) = one else { continue };
                 for atom in halves(signature, &l).into_iter().chain([Atom::Linear(l)]) {
                     if found.len() < MOST_DERIVED && !found.contains(&atom) {
@@ -101,14 +110,26 @@ pub fn comparisons(signature: &Signature, left: Cell, right: Cell) -> Vec<Atom> 
         }
     };
     let (ascending, descending) = (vec![(left, 1), (right, -1)], vec![(right, 1), (left, -1)]);
-    [one(ascending.clone(), Relation::Eq), one(ascending, Relation::Lt), one(descending, Relation::Lt)].into_iter().flatten().collect()
+    [
+        one(ascending.clone(), Relation::Eq),
+        one(ascending, Relation::Lt),
+        one(descending, Relation::Lt),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b` implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
+/// The comparisons that a comparison of numbers implies and that are easier to keep: `a = b`
+/// implies `a <= b` and `a >= b`, `a < b` implies `a <= b`.
 fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
     let integer = is_integer(signature, &sum.terms);
     let half = |sign: i64| {
-        let terms = sum.terms.iter().map(|t| Some((t.0, t.1.checked_mul(sign)?))).collect::<Option<Vec<_>>>()?;
+        let terms = sum
+            .terms
+            .iter()
+            .map(|t| Some((t.0, t.1.checked_mul(sign)?)))
+            .collect::<Option<Vec<_>>>()?;
         match Linear::new(terms, sum.constant.checked_mul(sign)?, Relation::Le, integer) {
             Ok(Literal::Atom(a)) => Some(a),
             _ => None,
@@ -122,8 +143,8 @@ fn halves(signature: &Signature, sum: &Linear) -> Vec<Atom> {
     signs.iter().filter_map(|s| half(*s)).collect()
 }
 
-/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded value, and comparisons of numbers that are easier to
-/// keep before those that they follow from.
+/// The atoms, with sets of finite domains that exclude values also as one atom for each excluded
+/// value, and comparisons of numbers that are easier to keep before those that they follow from.
 pub fn loosened(signature: &Signature, cube: &Cube) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for a in &cube.atoms {

@@ -1,12 +1,17 @@
-//! Pre-images: from a cube and a rule to the cubes whose states the rule can lead into the cube, one for each way in which processes of the rule are
-//! processes of the cube or new ones, cases of updates are chosen, `forall_other` holds for the processes named, and, under total store order,
+//! Pre-images: from a cube and a rule to the cubes whose states the rule can lead into the cube,
+//! one for each way in which processes of the rule are processes of the cube or new ones, cases of
+//! updates are chosen, `forall_other` holds for the processes named, and, under total store order,
 //! reads look at memory before or after the write (see [`crate::stages`]).
 //!
-//! Exact but for three over-approximations, which can only cost an answer: `forall_other` speaks of named processes alone (as in the monotonic
-//! abstraction of Ghilardi and Ranise), what `X := .` forgets is projected rationally, and unmentioned processes are dropped. A rule that sets
-//! nothing that the cube mentions gives a part of the cube itself and is left out.
+//! Exact but for three over-approximations, which can only cost an answer: `forall_other` speaks of
+//! named processes alone (as in the monotonic abstraction of Ghilardi and Ranise), what `X := .`
+//! forgets is projected rationally, and unmentioned processes are dropped. A rule that sets nothing
+//! that the cube mentions gives a part of the cube itself and is left out.
 
-use crate::atom::{Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, NONE, Point, Signature, Sort, TooLarge, map_set};
+use crate::atom::{
+    Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, NONE, Point, Signature, Sort, TooLarge,
+    map_set,
+};
 use crate::cube::Cube;
 use crate::decide::Decider;
 use crate::rules::{Change, FIXED, Rule, Rules, Scope, Test, Value, instantiate};
@@ -17,7 +22,8 @@ use crate::stages;
 const FORGOTTEN: (u8, u8) = (NONE - 2, 0);
 /// Most choices of cases of one transition into one cube.
 const MOST_CHOICES: u32 = 100_000;
-/// Most conditions that cases of one update are told by: each is told by its own and by those before it, which do not hold.
+/// Most conditions that cases of one update are told by: each is told by its own and by those
+/// before it, which do not hold.
 const MOST_CONDITIONS: usize = 1 << 20;
 /// Most reads of one process that a cube keeps apart.
 const MOST_STAGES: usize = 200;
@@ -44,8 +50,13 @@ impl From<TooLarge> for Trouble {
 /// Which processes the parameters of a rule are.
 pub type Binding = Vec<u8>;
 
-/// All injective bindings of `params` parameters to `named` processes and new ones, of which `fixed` first are constants that always exist.
-pub fn bindings(params: usize, named: usize, most: Option<usize>) -> Result<Vec<(Binding, usize)>, Trouble> {
+/// All injective bindings of `params` parameters to `named` processes and new ones, of which
+/// `fixed` first are constants that always exist.
+pub fn bindings(
+    params: usize,
+    named: usize,
+    most: Option<usize>,
+) -> Result<Vec<(Binding, usize)>, Trouble> {
     fn extend(
         binding: &mut Binding,
         params: usize,
@@ -109,7 +120,8 @@ impl Draft {
             }
         }
     }
-    /// Whether an atom about one number is already decided by an equation about it; where the atom is the equation, what it implies is dropped.
+    /// Whether an atom about one number is already decided by an equation about it; where the atom
+    /// is the equation, what it implies is dropped.
     fn glance(&mut self, cell: Cell, atom: &Atom) -> Option<bool> {
         let about = |a: &Atom| single(a).is_some_and(|s| s.0 == cell);
         if let Some(value) = self.atoms.iter().filter(|a| about(a)).find_map(equated) {
@@ -139,10 +151,13 @@ fn single(atom: &Atom) -> Option<(Cell, i64, i64, Relation)> {
 /// The whole number that an equation about one cell gives it.
 fn equated(atom: &Atom) -> Option<i64> {
     let (_, factor, constant, relation) = single(atom)?;
-    (relation == Relation::Eq && constant.checked_rem(factor)? == 0).then(|| constant.checked_div(factor)?.checked_neg()).flatten()
+    (relation == Relation::Eq && constant.checked_rem(factor)? == 0)
+        .then(|| constant.checked_div(factor)?.checked_neg())
+        .flatten()
 }
 
-/// Whether an atom about one cell holds where that is a number; nothing if the numbers are too large to say.
+/// Whether an atom about one cell holds where that is a number; nothing if the numbers are too
+/// large to say.
 fn holds_at(atom: &Atom, value: i64) -> Option<bool> {
     let (_, factor, constant, relation) = single(atom)?;
     let sum = factor.checked_mul(value)?.checked_add(constant)?;
@@ -171,8 +186,8 @@ enum Target {
     Set(Vec<(Vec<Atom>, Value)>),
 }
 
-/// The pre-images of the cube by the rule with the parameters bound as given, in a cube of so many processes, added to `out` with the new
-/// names of its processes.
+/// The pre-images of the cube by the rule with the parameters bound as given, in a cube of so many
+/// processes, added to `out` with the new names of its processes.
 pub fn pre_image(
     rules: &Rules,
     cube: &Cube,
@@ -181,7 +196,8 @@ pub fn pre_image(
     processes: usize,
     out: &mut Vec<(Cube, Vec<u8>)>,
 ) -> Result<(), Trouble> {
-    let actor = rule.actor.map_or(NONE, |a| if a >= FIXED { a - FIXED } else { binding[usize::from(a)] });
+    let actor =
+        rule.actor.map_or(NONE, |a| if a >= FIXED { a - FIXED } else { binding[usize::from(a)] });
     let mut image = Image { rules, rule, binding, processes, actor, out, choices: MOST_CHOICES };
     image.run(cube)
 }
@@ -197,7 +213,10 @@ impl Image<'_> {
         if template >= FIXED {
             return template - FIXED;
         }
-        bound.iter().find(|b| b.0 == template).map_or_else(|| self.binding[usize::from(template)], |b| b.1)
+        bound
+            .iter()
+            .find(|b| b.0 == template)
+            .map_or_else(|| self.binding[usize::from(template)], |b| b.1)
     }
     /// A locked access reads and writes memory at one moment.
     fn locked(&self) -> bool {
@@ -211,7 +230,11 @@ impl Image<'_> {
         })
     }
     fn test(&self, test: &Test, bound: &[(u8, u8)]) -> Result<Literal, Trouble> {
-        Ok(self.scope().compare(&self.value(&test.left, bound), test.op, &self.value(&test.right, bound))?)
+        Ok(self.scope().compare(
+            &self.value(&test.left, bound),
+            test.op,
+            &self.value(&test.right, bound),
+        )?)
     }
     fn run(&mut self, cube: &Cube) -> Result<(), Trouble> {
         let mut base = Draft { atoms: Vec::new() };
@@ -259,17 +282,26 @@ impl Image<'_> {
     /// Whether the rule may set the cell.
     fn may_set(&self, cell: Cell) -> bool {
         self.rule.changes.iter().any(|c| match c {
-            Change::Assign(t, _) => t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.now(),
+            Change::Assign(t, _) => {
+                t.symbol() == cell.symbol() && t.map(|p| self.process(p, &[])) == cell.now()
+            }
             Change::Cases(s, ..) => *s == cell.symbol(),
         })
     }
-    /// Under total store order: the sets of stages that look at memory after the write, one set for each choice that no other covers.
+    /// Under total store order: the sets of stages that look at memory after the write, one set for
+    /// each choice that no other covers.
     fn splits(&self, post: &[Atom], cells: &[Cell]) -> Vec<Vec<(u8, u8)>> {
         let viewers = stages::viewers(post);
         let own = stages::of(post, self.actor);
-        let forced = if self.locked() { own.first().copied() } else { stages::fence(post, self.actor) };
-        let own_after: Vec<(u8, u8)> = own.iter().filter(|s| forced.is_some_and(|f| **s >= f)).map(|s| (self.actor, *s)).collect();
-        let touched = |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
+        let forced =
+            if self.locked() { own.first().copied() } else { stages::fence(post, self.actor) };
+        let own_after: Vec<(u8, u8)> = own
+            .iter()
+            .filter(|s| forced.is_some_and(|f| **s >= f))
+            .map(|s| (self.actor, *s))
+            .collect();
+        let touched =
+            |view: (u8, u8)| cells.iter().any(|c| c.view() == Some(view) && self.may_set(*c));
         let ending = stages::has_end(post);
         // The end of the run is not before a write that was in memory when its process went on.
         let joint_forced = ending && (self.locked() || forced.is_some());
@@ -286,8 +318,12 @@ impl Image<'_> {
                 let list = stages::of(post, p);
                 let member = list.contains(&JOINT);
                 // From which stage on after the write: None for no stage.
-                let mut starts: Vec<Option<u8>> =
-                    list.iter().copied().filter(|&s| touched((p, s)) || (member && s == JOINT)).map(Some).collect();
+                let mut starts: Vec<Option<u8>> = list
+                    .iter()
+                    .copied()
+                    .filter(|&s| touched((p, s)) || (member && s == JOINT))
+                    .map(Some)
+                    .collect();
                 if ending && !joint_after {
                     // No stage is after the end.
                     starts.clear();
@@ -299,7 +335,11 @@ impl Image<'_> {
                 for set in &sets {
                     for start in &starts {
                         let mut set = set.clone();
-                        set.extend(list.iter().filter(|s| start.is_some_and(|x| **s >= x)).map(|s| (p, *s)));
+                        set.extend(
+                            list.iter()
+                                .filter(|s| start.is_some_and(|x| **s >= x))
+                                .map(|s| (p, *s)),
+                        );
                         next.push(set);
                     }
                 }
@@ -314,7 +354,13 @@ impl Image<'_> {
         found
     }
     /// All choices of cases, for the given stages after the write.
-    fn choose(&mut self, post: &[Atom], cells: &[Cell], base: &Draft, after: &dyn Fn((u8, u8)) -> bool) -> Result<(), Trouble> {
+    fn choose(
+        &mut self,
+        post: &[Atom],
+        cells: &[Cell],
+        base: &Draft,
+        after: &dyn Fn((u8, u8)) -> bool,
+    ) -> Result<(), Trouble> {
         let mut targets: Vec<(Cell, Target)> = Vec::new();
         let mut set = false;
         for &cell in cells {
@@ -328,10 +374,15 @@ impl Image<'_> {
                 Some(list) => {
                     set = true;
                     let rest = if now { cell.now() } else { cell };
-                    let list = list.into_iter().map(|(c, v)| (c, v.unwrap_or_else(|| self.kept(rest)))).collect();
+                    let list = list
+                        .into_iter()
+                        .map(|(c, v)| (c, v.unwrap_or_else(|| self.kept(rest))))
+                        .collect();
                     targets.push((cell, Target::Set(list)));
                 }
-                None if cell.view().is_some() && now => targets.push((cell, Target::Moved(cell.now()))),
+                None if cell.view().is_some() && now => {
+                    targets.push((cell, Target::Moved(cell.now())))
+                }
                 None => {}
             }
         }
@@ -358,12 +409,15 @@ impl Image<'_> {
             Value::Cell(cell)
         }
     }
-    /// The values that the rule may give the cell of memory now or of plain state, each with its condition; no value: it is kept. `None`: nothing is set.
+    /// The values that the rule may give the cell of memory now or of plain state, each with its
+    /// condition; no value: it is kept. `None`: nothing is set.
     fn alternatives(&self, cell: Cell) -> Result<Option<Vec<(Vec<Atom>, Option<Value>)>>, Trouble> {
         for change in &self.rule.changes {
             match change {
                 Change::Assign(target, value) => {
-                    if target.symbol() == cell.symbol() && target.map(|p| self.process(p, &[])) == cell {
+                    if target.symbol() == cell.symbol()
+                        && target.map(|p| self.process(p, &[])) == cell
+                    {
                         return Ok(Some(vec![(Vec::new(), Some(self.value(value, &[])))]));
                     }
                 }
@@ -376,7 +430,12 @@ impl Image<'_> {
         }
         Ok(None)
     }
-    fn cases(&self, cell: Cell, bound: &[(u8, u8)], cases: &[(Vec<Test>, Value)]) -> Result<Vec<(Vec<Atom>, Option<Value>)>, Trouble> {
+    fn cases(
+        &self,
+        cell: Cell,
+        bound: &[(u8, u8)],
+        cases: &[(Vec<Test>, Value)],
+    ) -> Result<Vec<(Vec<Atom>, Option<Value>)>, Trouble> {
         let mut found = Vec::new();
         // Conjunctions under which no case so far fits.
         let mut before: Vec<Draft> = vec![Draft { atoms: Vec::new() }];
@@ -386,7 +445,8 @@ impl Image<'_> {
             if told > MOST_CONDITIONS {
                 return Err(Trouble::Cases);
             }
-            let literals = condition.iter().map(|t| self.test(t, bound)).collect::<Result<Vec<_>, _>>()?;
+            let literals =
+                condition.iter().map(|t| self.test(t, bound)).collect::<Result<Vec<_>, _>>()?;
             if literals.contains(&Literal::False) {
                 continue;
             }
@@ -428,7 +488,9 @@ impl Image<'_> {
         chosen: &mut Vec<(Cell, Value)>,
         draft: Draft,
     ) -> Result<(), Trouble> {
-        let Some((cell, target)) = targets.get(at) else { return self.substitute(post, chosen, draft) };
+        let Some((cell, target)) = targets.get(at) else {
+            return self.substitute(post, chosen, draft);
+        };
         match target {
             Target::Moved(to) => {
                 chosen.push((*cell, self.kept(*to)));
@@ -458,14 +520,21 @@ impl Image<'_> {
             Value::Constant(v) => 1 << v,
             Value::Process(p) => 1 << p,
             Value::Sum { terms, constant, scale: 1 } if terms.is_empty() => {
-                return post.iter().all(|a| single(a).is_none_or(|s| s.0 != cell) || holds_at(a, *constant) != Some(false));
+                return post.iter().all(|a| {
+                    single(a).is_none_or(|s| s.0 != cell) || holds_at(a, *constant) != Some(false)
+                });
             }
             _ => return true,
         };
         post.iter().all(|a| !matches!(a, Atom::In(c, set) if *c == cell && set & bit == 0))
     }
     /// Puts the chosen values into the atoms, then makes `forall_other` hold.
-    fn substitute(&mut self, post: &[Atom], chosen: &[(Cell, Value)], mut draft: Draft) -> Result<(), Trouble> {
+    fn substitute(
+        &mut self,
+        post: &[Atom],
+        chosen: &[(Cell, Value)],
+        mut draft: Draft,
+    ) -> Result<(), Trouble> {
         let forgotten = chosen.iter().any(|c| c.1 == Value::Any);
         let of = |c: Cell| match chosen.iter().find(|x| x.0 == c) {
             None => self.kept(c),
@@ -497,7 +566,10 @@ impl Image<'_> {
         let (variable, dnf) = &self.rule.universal[universal];
         let mut cubes: Vec<Vec<Literal>> = Vec::new();
         for (cube, fence) in dnf {
-            let mut literals = cube.iter().map(|t| self.test(t, &[(*variable, process)])).collect::<Result<Vec<_>, _>>()?;
+            let mut literals = cube
+                .iter()
+                .map(|t| self.test(t, &[(*variable, process)]))
+                .collect::<Result<Vec<_>, _>>()?;
             if literals.contains(&Literal::False) {
                 continue;
             }
@@ -511,7 +583,11 @@ impl Image<'_> {
             cubes.push(literals);
         }
         if let [only] = cubes.as_slice() {
-            return if only.iter().all(|l| draft.add(l.clone())) { self.everyone(rest, draft) } else { Ok(()) };
+            return if only.iter().all(|l| draft.add(l.clone())) {
+                self.everyone(rest, draft)
+            } else {
+                Ok(())
+            };
         }
         for cube in cubes {
             let mut next = draft.clone();
@@ -524,7 +600,11 @@ impl Image<'_> {
 }
 
 /// The atom with cells replaced by values.
-pub fn put(scope: Scope<'_>, atom: &Atom, of: &impl Fn(Cell) -> Value) -> Result<Literal, TooLarge> {
+pub fn put(
+    scope: Scope<'_>,
+    atom: &Atom,
+    of: &impl Fn(Cell) -> Value,
+) -> Result<Literal, TooLarge> {
     use mu_cubicle::system::Op;
     let truth = |holds: bool| if holds { Literal::True } else { Literal::False };
     Ok(match atom {
@@ -534,7 +614,9 @@ pub fn put(scope: Scope<'_>, atom: &Atom, of: &impl Fn(Cell) -> Value) -> Result
             Value::Process(p) => truth(set & (1 << p) != 0),
             _ => Literal::True,
         },
-        Atom::Same(a, b, equal) => scope.compare(&of(*a), if *equal { Op::Eq } else { Op::Neq }, &of(*b))?,
+        Atom::Same(a, b, equal) => {
+            scope.compare(&of(*a), if *equal { Op::Eq } else { Op::Neq }, &of(*b))?
+        }
         Atom::Before(a, b, strict) => {
             let value = |p: Point| match p {
                 Point::Variable(v) => Value::Process(v),
@@ -555,7 +637,9 @@ pub fn put(scope: Scope<'_>, atom: &Atom, of: &impl Fn(Cell) -> Value) -> Result
             }
             constant = times(constant, by)?;
             for (v, f) in values {
-                let Value::Sum { terms: sum, constant: c, scale } = v else { return Ok(Literal::True) };
+                let Value::Sum { terms: sum, constant: c, scale } = v else {
+                    return Ok(Literal::True);
+                };
                 let f = times(f, by / scale)?;
                 for (cell, g) in sum {
                     terms.push((cell, times(f, g)?));
@@ -569,14 +653,16 @@ pub fn put(scope: Scope<'_>, atom: &Atom, of: &impl Fn(Cell) -> Value) -> Result
     })
 }
 
-/// Eliminates forgotten values: by an equality if there is one, else by Fourier and Motzkin; false if that finds a contradiction.
+/// Eliminates forgotten values: by an equality if there is one, else by Fourier and Motzkin; false
+/// if that finds a contradiction.
 fn project(signature: &Signature, atoms: &mut Vec<Atom>) -> Result<bool, TooLarge> {
     let is = |c: Cell| c.view() == Some(FORGOTTEN);
     if Decider::of(signature, MOST_PROCESSES, atoms).check() == Answer::Unsatisfiable {
         return Ok(false);
     }
     while let Some(cell) = atoms.iter().flat_map(Atom::cells).find(|c| is(*c)) {
-        let (with, mut without): (Vec<Atom>, Vec<Atom>) = atoms.drain(..).partition(|a| a.cells().contains(&cell));
+        let (with, mut without): (Vec<Atom>, Vec<Atom>) =
+            atoms.drain(..).partition(|a| a.cells().contains(&cell));
         let twin = with.iter().find_map(|a| match a {
             Atom::Same(a, b, true) => Some(if *a == cell { *b } else { *a }),
             _ => None,
@@ -639,7 +725,8 @@ fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<
     // An equation may be taken with any sign; its factor is then made opposite.
     let (x, y) = (g.abs(), f.abs());
     let sign_a = if a.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
-    let sign_b = if sign_a == 1 && b.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
+    let sign_b =
+        if sign_a == 1 && b.relation == Relation::Eq && (f > 0) == (g > 0) { -1 } else { 1 };
     let times = |n: i64, by: i64| n.checked_mul(by).ok_or(TooLarge);
     let mut terms = Vec::new();
     for &(c, n) in &a.terms {
@@ -648,7 +735,9 @@ fn combine(signature: &Signature, a: &Linear, b: &Linear, cell: Cell) -> Result<
     for &(c, n) in &b.terms {
         terms.push((c, times(n, y * sign_b)?));
     }
-    let constant = times(a.constant, x * sign_a)?.checked_add(times(b.constant, y * sign_b)?).ok_or(TooLarge)?;
+    let constant = times(a.constant, x * sign_a)?
+        .checked_add(times(b.constant, y * sign_b)?)
+        .ok_or(TooLarge)?;
     let relation = match (a.relation, b.relation) {
         (Relation::Eq, r) | (r, Relation::Eq) => r,
         (Relation::Lt, _) | (_, Relation::Lt) => Relation::Lt,

@@ -1,8 +1,11 @@
-//! Instances for the oracle: the system with a fixed, small number of processes, told as [`crate::stages`] tells it (writes reach memory at once, reads may
-//! look at memory as it was, a bounded number of writes ago). Forward, breadth first, to a bounded number of states; where initial values
-//! are not given, a few are tried. So a set of reachable states that need not be all of them: it serves to refuse approximations, never to prove.
+//! Instances for the oracle: the system with a fixed, small number of processes, told as
+//! [`crate::stages`] tells it (writes reach memory at once, reads may look at memory as it was, a
+//! bounded number of writes ago). Forward, breadth first, to a bounded number of states; where
+//! initial values are not given, a few are tried. So a set of reachable states that need not be all
+//! of them: it serves to refuse approximations, never to prove.
 //!
-//! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then how many of them each process has not seen.
+//! A state is a row of numbers: the cells, then the last writes (writer, cell, old value, ..), then
+//! how many of them each process has not seen.
 
 use crate::atom::{Atom, Cell, JOINT, NONE, OTHER, Point, Sort};
 use crate::cube::Cube;
@@ -102,7 +105,8 @@ impl<'a> Instance<'a> {
     }
     /// The symbol of the cell of a number.
     fn symbol(&self, cell: usize) -> usize {
-        // Symbols without cells (arrays of no process) share an offset with the next one; there is always a process.
+        // Symbols without cells (arrays of no process) share an offset with the next one; there is
+        // always a process.
         self.offset.iter().rposition(|o| *o <= cell).unwrap_or(0)
     }
     /// What the process sees of a cell, the given number of writes ago.
@@ -119,11 +123,22 @@ impl<'a> Instance<'a> {
         }
         value
     }
-    fn value(&self, state: &State, value: &Value, env: &dyn Fn(u8) -> u8, actor: u8, ago: u8) -> Option<i64> {
+    fn value(
+        &self,
+        state: &State,
+        value: &Value,
+        env: &dyn Fn(u8) -> u8,
+        actor: u8,
+        ago: u8,
+    ) -> Option<i64> {
         let of = |c: Cell| {
             let c = c.map(env);
             let at = self.cell(c);
-            if self.rules.signature.weak[c.symbol()] { self.seen(state, at, actor, ago) } else { state.values[at] }
+            if self.rules.signature.weak[c.symbol()] {
+                self.seen(state, at, actor, ago)
+            } else {
+                state.values[at]
+            }
         };
         Some(match value {
             Value::Process(p) => i64::from(env(*p)),
@@ -139,9 +154,19 @@ impl<'a> Instance<'a> {
             Value::Sum { .. } | Value::Any => return None,
         })
     }
-    fn holds(&self, state: &State, tests: &[Test], env: &dyn Fn(u8) -> u8, actor: u8, ago: u8) -> bool {
+    fn holds(
+        &self,
+        state: &State,
+        tests: &[Test],
+        env: &dyn Fn(u8) -> u8,
+        actor: u8,
+        ago: u8,
+    ) -> bool {
         tests.iter().all(|t| {
-            let (Some(l), Some(r)) = (self.value(state, &t.left, env, actor, ago), self.value(state, &t.right, env, actor, ago)) else {
+            let (Some(l), Some(r)) = (
+                self.value(state, &t.left, env, actor, ago),
+                self.value(state, &t.right, env, actor, ago),
+            ) else {
                 return false;
             };
             match t.op {
@@ -152,14 +177,21 @@ impl<'a> Instance<'a> {
             }
         })
     }
-    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first ones. If `elsewhere`, cells of processes that hold processes which
-    /// nothing determines hold one that is not among these, as they might where there are more.
+    /// Initial states, at most `most`, in the cube if one is given, whose processes are the first
+    /// ones. If `elsewhere`, cells of processes that hold processes which nothing determines
+    /// hold one that is not among these, as they might where there are more.
     pub fn initial(&self, most: usize, within: Option<&Cube>, elsewhere: bool) -> Vec<State> {
         let place: Vec<u8> = (0..within.map_or(0, |c| c.processes) as u8).collect();
         let asked: Vec<(usize, u64, Sort)> = within
             .iter()
             .flat_map(|c| &c.atoms)
-            .filter_map(|a| if let Atom::In(c, set) = a { Some((self.cell(c.now()), *set, self.rules.signature.sort(*c))) } else { None })
+            .filter_map(|a| {
+                if let Atom::In(c, set) = a {
+                    Some((self.cell(c.now()), *set, self.rules.signature.sort(*c)))
+                } else {
+                    None
+                }
+            })
             .collect();
         // Each instance of `init` is tested as soon as all of its cells have values.
         let mut tests: Vec<Vec<(Test, Vec<u8>)>> = vec![Vec::new(); self.cells + 1];
@@ -195,10 +227,15 @@ impl<'a> Instance<'a> {
                 Sort::Abstract => vec![0, 1],
                 Sort::Integer | Sort::Real => SAMPLES.to_vec(),
             };
-            values.retain(|v| asked.iter().all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place)));
+            values.retain(|v| {
+                asked
+                    .iter()
+                    .all(|(c, set, sort)| *c != cell || self.member(*v, *set, *sort, &place))
+            });
             values
         };
-        let blank = State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
+        let blank =
+            State { values: vec![0; self.cells], writes: Vec::new(), lag: vec![0; self.processes] };
         let mut found = vec![blank];
         for cell in 0..self.cells {
             let values = domain(cell);
@@ -207,7 +244,9 @@ impl<'a> Instance<'a> {
                 for v in &values {
                     let mut s = s.clone();
                     s.values[cell] = *v;
-                    if tests[cell + 1].iter().all(|(t, map)| self.holds(&s, std::slice::from_ref(t), &|p| process(p, map), NONE, 0)) {
+                    if tests[cell + 1].iter().all(|(t, map)| {
+                        self.holds(&s, std::slice::from_ref(t), &|p| process(p, map), NONE, 0)
+                    }) {
                         next.push(s);
                     }
                 }
@@ -217,7 +256,11 @@ impl<'a> Instance<'a> {
             found = next.into_iter().step_by(step).collect();
         }
         if several {
-            found.retain(|s| maps.iter().all(|map| dnf.iter().any(|cube| self.holds(s, cube, &|p| process(p, map), NONE, 0))));
+            found.retain(|s| {
+                maps.iter().all(|map| {
+                    dnf.iter().any(|cube| self.holds(s, cube, &|p| process(p, map), NONE, 0))
+                })
+            });
         }
         if let Some(cube) = within {
             let rest = self.prepare(cube.atoms.iter(), &place);
@@ -248,22 +291,37 @@ impl<'a> Instance<'a> {
             return;
         }
         let actor = rule.actor.map_or(NONE, |a| process(a, binding));
-        let most = if rule.reads || rule.fence { state.lag.get(usize::from(actor)).copied().unwrap_or(0) } else { 0 };
+        let most = if rule.reads || rule.fence {
+            state.lag.get(usize::from(actor)).copied().unwrap_or(0)
+        } else {
+            0
+        };
         let locked = rule.reads && rule.writes;
         for ago in 0..=if locked { 0 } else { most } {
             self.fire(state, rule, binding, actor, ago, out);
         }
     }
-    fn fire(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8, out: &mut Vec<State>) {
+    fn fire(
+        &self,
+        state: &State,
+        rule: &Rule,
+        binding: &[u8],
+        actor: u8,
+        ago: u8,
+        out: &mut Vec<State>,
+    ) {
         let env = |p: u8| process(p, binding);
-        let own_unseen = |ago: u8| state.writes.iter().take(usize::from(ago)).any(|w| w.writer == actor);
+        let own_unseen =
+            |ago: u8| state.writes.iter().take(usize::from(ago)).any(|w| w.writer == actor);
         if rule.fence && own_unseen(ago) || !self.holds(state, &rule.guard, &env, actor, ago) {
             return;
         }
         for (variable, dnf) in &rule.universal {
             for q in (0..self.processes as u8).filter(|q| !binding[..rule.declared].contains(q)) {
                 let env = |p: u8| if p == *variable { q } else { process(p, binding) };
-                if !dnf.iter().any(|(cube, fence)| !(*fence && own_unseen(ago)) && self.holds(state, cube, &env, actor, ago)) {
+                if !dnf.iter().any(|(cube, fence)| {
+                    !(*fence && own_unseen(ago)) && self.holds(state, cube, &env, actor, ago)
+                }) {
                     return;
                 }
             }
@@ -289,7 +347,11 @@ impl<'a> Instance<'a> {
         }
         for mut s in next {
             if rule.writes {
-                let old = sets.iter().filter(|(c, _)| self.is_weak(*c)).map(|(c, _)| (*c as u32, state.values[*c])).collect();
+                let old = sets
+                    .iter()
+                    .filter(|(c, _)| self.is_weak(*c))
+                    .map(|(c, _)| (*c as u32, state.values[*c]))
+                    .collect();
                 s.writes.insert(0, Write { writer: actor, old });
                 for (p, lag) in s.lag.iter_mut().enumerate() {
                     *lag = if rule.reads && p == usize::from(actor) { 0 } else { *lag + 1 };
@@ -315,7 +377,14 @@ impl<'a> Instance<'a> {
         self.rules.signature.weak[self.symbol(cell)]
     }
     /// The cells that are set, each with its possible values.
-    fn sets(&self, state: &State, rule: &Rule, binding: &[u8], actor: u8, ago: u8) -> Option<Vec<(usize, Vec<i64>)>> {
+    fn sets(
+        &self,
+        state: &State,
+        rule: &Rule,
+        binding: &[u8],
+        actor: u8,
+        ago: u8,
+    ) -> Option<Vec<(usize, Vec<i64>)>> {
         let env = |p: u8| process(p, binding);
         let any = |cell: usize| match self.sort(cell) {
             Sort::Finite(n) => (0..i64::from(n)).collect(),
@@ -327,18 +396,36 @@ impl<'a> Instance<'a> {
             match change {
                 Change::Assign(c, value) => {
                     let at = self.cell(c.map(env));
-                    let values = if *value == Value::Any { any(at) } else { vec![self.value(state, value, &env, actor, ago)?] };
+                    let values = if *value == Value::Any {
+                        any(at)
+                    } else {
+                        vec![self.value(state, value, &env, actor, ago)?]
+                    };
                     sets.push((at, values));
                 }
                 Change::Cases(symbol, bound, cases) => {
                     for args in crate::start::maps(bound.len(), self.processes) {
-                        let env = |p: u8| bound.iter().position(|b| *b == p).map_or_else(|| process(p, binding), |i| args[i]);
-                        let Some((_, value)) = cases.iter().find(|(tests, _)| self.holds(state, tests, &env, actor, ago)) else { continue };
+                        let env = |p: u8| {
+                            bound
+                                .iter()
+                                .position(|b| *b == p)
+                                .map_or_else(|| process(p, binding), |i| args[i])
+                        };
+                        let Some((_, value)) = cases
+                            .iter()
+                            .find(|(tests, _)| self.holds(state, tests, &env, actor, ago))
+                        else {
+                            continue;
+                        };
                         if is_cell(value, Cell::new(*symbol, bound)) {
                             continue;
                         }
                         let at = self.cell(Cell::new(*symbol, &args));
-                        let values = if *value == Value::Any { any(at) } else { vec![self.value(state, value, &env, actor, ago)?] };
+                        let values = if *value == Value::Any {
+                            any(at)
+                        } else {
+                            vec![self.value(state, value, &env, actor, ago)?]
+                        };
                         sets.push((at, values));
                     }
                 }
@@ -348,13 +435,24 @@ impl<'a> Instance<'a> {
     }
     /// How many ways there are to bind the parameters of all rules.
     pub fn bindings(&self) -> usize {
-        let ways = |params: usize| (0..params).map(|i| self.processes.saturating_sub(i)).product::<usize>();
+        let ways = |params: usize| {
+            (0..params).map(|i| self.processes.saturating_sub(i)).product::<usize>()
+        };
         self.rules.rules.iter().map(|r| ways(r.params)).sum()
     }
     /// Makes atoms ready to be asked of many states, with cube processes placed by the map.
-    pub fn prepare<'c>(&self, atoms: impl Iterator<Item = &'c Atom> + Clone, place: &[u8]) -> Prepared {
-        let mut views: Vec<(u8, u8)> = atoms.clone().flat_map(Atom::cells).filter_map(|c| c.view()).collect();
-        views.extend(atoms.clone().filter_map(|a| if let Atom::Fence(p, s) = a { Some((*p, *s)) } else { None }));
+    pub fn prepare<'c>(
+        &self,
+        atoms: impl Iterator<Item = &'c Atom> + Clone,
+        place: &[u8],
+    ) -> Prepared {
+        let mut views: Vec<(u8, u8)> =
+            atoms.clone().flat_map(Atom::cells).filter_map(|c| c.view()).collect();
+        views.extend(
+            atoms
+                .clone()
+                .filter_map(|a| if let Atom::Fence(p, s) = a { Some((*p, *s)) } else { None }),
+        );
         views.sort_unstable();
         views.dedup();
         let view = |v: (u8, u8)| views.iter().position(|x| *x == v).unwrap_or(0);
@@ -370,7 +468,11 @@ impl<'a> Instance<'a> {
             Atom::In(c, set) => Ready::In(of(c), *set, self.rules.signature.sort(*c)),
             Atom::Same(a, b, equal) => Ready::Same(of(a), of(b), *equal),
             Atom::Before(a, b, strict) => Ready::Before(point(a), point(b), *strict),
-            Atom::Linear(l) => Ready::Sum(l.terms.iter().map(|(c, f)| (of(c), *f)).collect(), l.constant, l.relation),
+            Atom::Linear(l) => Ready::Sum(
+                l.terms.iter().map(|(c, f)| (of(c), *f)).collect(),
+                l.constant,
+                l.relation,
+            ),
             Atom::Fence(p, s) => Ready::Fence(place[usize::from(*p)], view((*p, *s))),
         };
         let mut when: Vec<Vec<Ready>> = (0..=views.len()).map(|_| Vec::new()).collect();
@@ -399,7 +501,8 @@ impl<'a> Instance<'a> {
         // The end of the run is one moment, and no stage of any process is later.
         let end = so_far().find(|(v, _)| v.1 == JOINT).map(|x| *x.1);
         let earlier = if view.1 == JOINT { so_far().map(|x| *x.1).min() } else { previous };
-        let most = earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
+        let most =
+            earlier.unwrap_or(MOST_LAG as u8).min(state.lag[usize::from(atoms.who[ago.len()])]);
         let fits = |a: &u8| end.is_none_or(|e| if view.1 == JOINT { *a == e } else { *a >= e });
         (0..=most).filter(fits).any(|a| {
             ago.push(a);
@@ -424,7 +527,9 @@ impl<'a> Instance<'a> {
                 if *strict { point(a) < point(b) } else { point(a) <= point(b) }
             }
             Ready::Sum(terms, constant, relation) => {
-                let sum = terms.iter().map(|(c, f)| i128::from(of(c)) * i128::from(*f)).sum::<i128>() + i128::from(*constant);
+                let sum =
+                    terms.iter().map(|(c, f)| i128::from(of(c)) * i128::from(*f)).sum::<i128>()
+                        + i128::from(*constant);
                 match relation {
                     Relation::Le => sum <= 0,
                     Relation::Lt => sum < 0,
@@ -432,7 +537,9 @@ impl<'a> Instance<'a> {
                     Relation::Ne => sum != 0,
                 }
             }
-            Ready::Fence(writer, view) => !state.writes.iter().take(usize::from(ago[*view])).any(|w| w.writer == *writer),
+            Ready::Fence(writer, view) => {
+                !state.writes.iter().take(usize::from(ago[*view])).any(|w| w.writer == *writer)
+            }
         }
     }
     /// Whether the value is in the set of a cube whose processes are placed so.

@@ -1,12 +1,18 @@
-//! Invariants of templates: comparisons of numbers of one or two processes at places, of which as many are kept as confirm each other ("Houdini, an annotation
-//! assistant for ESC/Java", Flanagan and Leino, 2001). They are for systems whose proof needs comparisons that no pre-image of what is unsafe mentions, such as that two tickets differ.
+//! Invariants of templates: comparisons of numbers of one or two processes at places, of which as
+//! many are kept as confirm each other ("Houdini, an annotation assistant for ESC/Java", Flanagan
+//! and Leino, 2001). They are for systems whose proof needs comparisons that no pre-image of what
+//! is unsafe mentions, such as that two tickets differ.
 //!
-//! Candidates are cubes: where each process is (at one place of the largest enumeration of which each process has a value, not there, or anywhere) and one comparison of
-//! two numbers, plain, in memory now, or as a process sees them at its first stage. Those that an initial state or a state of an instance is in are left out.
-//! Then each whose pre-images are not in the others or in what is unsafe is taken out, until none is. What is left is inductive: runs that have met nothing
-//! unsafe do not enter it. A search counts it as covered, and it is part of the certificate, which the verifier checks as ever.
+//! Candidates are cubes: where each process is (at one place of the largest enumeration of which
+//! each process has a value, not there, or anywhere) and one comparison of two numbers, plain, in
+//! memory now, or as a process sees them at its first stage. Those that an initial state or a state
+//! of an instance is in are left out. Then each whose pre-images are not in the others or in what
+//! is unsafe is taken out, until none is. What is left is inductive: runs that have met nothing
+//! unsafe do not enter it. A search counts it as covered, and it is part of the certificate, which
+//! the verifier checks as ever.
 //!
-//! Cost: candidates times rules times bindings; ends at an amount of work, counted like that of a search.
+//! Cost: candidates times rules times bindings; ends at an amount of work, counted like that of a
+//! search.
 
 use crate::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
 use crate::cube::Cube;
@@ -48,7 +54,9 @@ fn terms(signature: &Signature) -> Vec<Cell> {
 fn places(signature: &Signature, process: u8) -> Vec<Option<Atom>> {
     let own = |s: &usize| signature.arity[*s] == 1 && !signature.weak[*s];
     let size = |s: &usize| if let Sort::Finite(n) = signature.sorts[*s] { n } else { 0 };
-    let Some(symbol) = (0..signature.sorts.len()).filter(own).max_by_key(|s| (size(s), std::cmp::Reverse(*s))) else {
+    let Some(symbol) =
+        (0..signature.sorts.len()).filter(own).max_by_key(|s| (size(s), std::cmp::Reverse(*s)))
+    else {
         return vec![None];
     };
     let (count, cell) = (size(&symbol), Cell::new(symbol, &[process]));
@@ -68,7 +76,8 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
     let terms = terms(signature);
     let (p, q) = (signature.fixed as u8, signature.fixed as u8 + 1);
     let processes = signature.fixed + 2;
-    if terms.len() < 2 || terms.len() > MOST_TERMS || signature.most.is_some_and(|m| m < processes) {
+    if terms.len() < 2 || terms.len() > MOST_TERMS || signature.most.is_some_and(|m| m < processes)
+    {
         return Vec::new();
     }
     let mut found: Vec<Cube> = Vec::new();
@@ -79,11 +88,24 @@ fn candidates(signature: &Signature) -> Vec<Cube> {
                 continue;
             }
             let integer = signature.sort(*a) == Sort::Integer;
-            for (sign, relation) in [(1, Relation::Le), (-1, Relation::Le), (1, Relation::Lt), (-1, Relation::Lt), (1, Relation::Eq)] {
-                let Ok(Literal::Atom(comparison)) = Linear::new(vec![(*a, sign), (*b, -sign)], 0, relation, integer) else { continue };
+            for (sign, relation) in [
+                (1, Relation::Le),
+                (-1, Relation::Le),
+                (1, Relation::Lt),
+                (-1, Relation::Lt),
+                (1, Relation::Eq),
+            ] {
+                let Ok(Literal::Atom(comparison)) =
+                    Linear::new(vec![(*a, sign), (*b, -sign)], 0, relation, integer)
+                else {
+                    continue;
+                };
                 for here in places(signature, p) {
                     for there in places(signature, q) {
-                        let atoms = [Some(comparison.clone()), here.clone(), there].into_iter().flatten().collect();
+                        let atoms = [Some(comparison.clone()), here.clone(), there]
+                            .into_iter()
+                            .flatten()
+                            .collect();
                         let Some(cube) = Cube::new(signature, processes, atoms) else { continue };
                         if found.len() < MOST_CANDIDATES && met.insert(cube.clone()) {
                             found.push(cube);
@@ -113,11 +135,14 @@ impl Houdini<'_> {
         self.work = self.work.saturating_sub(work);
         enough.then_some(())
     }
-    /// The pre-images of a candidate that are no candidates of the same kind again; none if there is no room for one or the work is done.
+    /// The pre-images of a candidate that are no candidates of the same kind again; none if there
+    /// is no room for one or the work is done.
     fn images(&mut self, cube: &Cube) -> Option<Images> {
         let mut found = Vec::new();
         for rule in &self.rules.rules {
-            for (binding, processes) in bindings(rule.params, cube.processes, self.rules.signature.most).ok()? {
+            for (binding, processes) in
+                bindings(rule.params, cube.processes, self.rules.signature.most).ok()?
+            {
                 let mut images = Vec::new();
                 pre_image(self.rules, cube, rule, &binding, processes, &mut images).ok()?;
                 self.spend(1)?;
@@ -126,7 +151,8 @@ impl Houdini<'_> {
         }
         Some(found)
     }
-    /// Whether cubes that are left cover a pre-image; the position of one that does alone is kept. None if the work is done.
+    /// Whether cubes that are left cover a pre-image; the position of one that does alone is kept.
+    /// None if the work is done.
     fn is_covered(&mut self, image: &mut (Cube, Option<usize>)) -> Option<bool> {
         if image.1.is_some_and(|i| self.index.pattern(i).is_some()) {
             return Some(true);
@@ -139,7 +165,8 @@ impl Houdini<'_> {
         self.spend(spent)?;
         Some(covered)
     }
-    /// Takes candidates out until those that are left confirm each other; none if the work is done before.
+    /// Takes candidates out until those that are left confirm each other; none if the work is done
+    /// before.
     fn run(&mut self, candidates: &[Cube], budget: &Budget) -> Option<()> {
         let mut known: Vec<Option<Images>> = vec![None; candidates.len()];
         loop {
@@ -173,11 +200,19 @@ impl Houdini<'_> {
     }
 }
 
-/// Cubes that runs never enter before they meet what is unsafe; none that another one covers. `work` is taken from; where it ends before they are found, there are
-/// none.
-pub fn lemmas(rules: &Rules, oracle: &mut Instances<'_>, budget: &Budget, work: &mut u64) -> Vec<Cube> {
+/// Cubes that runs never enter before they meet what is unsafe; none that another one covers.
+/// `work` is taken from; where it ends before they are found, there are none.
+pub fn lemmas(
+    rules: &Rules,
+    oracle: &mut Instances<'_>,
+    budget: &Budget,
+    work: &mut u64,
+) -> Vec<Cube> {
     let signature = &rules.signature;
-    let (Ok(unsafe_cubes), Ok(assumed)) = (claims(rules, &rules.unsafes), assumptions(rules)) else { return Vec::new() };
+    let (Ok(unsafe_cubes), Ok(assumed)) = (claims(rules, &rules.unsafes), assumptions(rules))
+    else {
+        return Vec::new();
+    };
     let mut found: Vec<Cube> = Vec::new();
     for cube in candidates(signature) {
         if budget.check(0).is_err() {
@@ -202,7 +237,9 @@ pub fn lemmas(rules: &Rules, oracle: &mut Instances<'_>, budget: &Budget, work: 
     }
     let Houdini { mut index, first, .. } = houdini;
     for (i, cube) in found.iter().enumerate() {
-        if index.pattern(first + i).is_some() && index.cover(&mut Target::new(signature, cube), Some(first + i)).is_some() {
+        if index.pattern(first + i).is_some()
+            && index.cover(&mut Target::new(signature, cube), Some(first + i)).is_some()
+        {
             index.remove(first + i);
         }
     }

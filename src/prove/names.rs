@@ -1,7 +1,8 @@
 //! Names of the processes on a path of cubes.
 //!
-//! In: a path from an unsafe cube to an initial one. Out: its steps in the order of the run. The cube nearest to the start
-//! names processes 0, 1, ..; going on, a process that is dropped takes the least name that is free at that step.
+//! In: a path from an unsafe cube to an initial one. Out: its steps in the order of the run. The
+//! cube nearest to the start names processes 0, 1, ..; going on, a process that is dropped takes
+//! the least name that is free at that step.
 
 use crate::atom::NONE;
 use crate::rules::Rules;
@@ -19,14 +20,19 @@ pub struct Named {
 
 /// Names the processes of a path.
 pub fn steps(rules: &Rules, path: &[Node]) -> Named {
-    let Some(last) = path.last() else { return Named { steps: Vec::new(), names: Vec::new(), processes: 0 } };
+    let Some(last) = path.last() else {
+        return Named { steps: Vec::new(), names: Vec::new(), processes: 0 };
+    };
     let mut names: Vec<u8> = (0..last.cube.processes as u8).collect();
     let mut most = names.len().max(rules.signature.fixed);
     let mut found = Named { steps: Vec::new(), names: vec![names.clone()], processes: 0 };
     for node in path.iter().rev().filter(|n| n.parent.is_some()) {
         // Names of the processes of the parent and of the step.
-        let mut draft: Vec<Option<u8>> =
-            node.names.iter().map(|to| (*to != NONE).then(|| names.get(usize::from(*to)).copied()).flatten()).collect();
+        let mut draft: Vec<Option<u8>> = node
+            .names
+            .iter()
+            .map(|to| (*to != NONE).then(|| names.get(usize::from(*to)).copied()).flatten())
+            .collect();
         for i in 0..draft.len() {
             if draft[i].is_none() {
                 let free = (0..).find(|n| !draft.contains(&Some(*n)));

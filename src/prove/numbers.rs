@@ -1,8 +1,9 @@
 //! Numbers for what nothing determines: which values the cells of a counterexample hold.
 //!
-//! In: a path of cubes. Out: values of cells in an initial state in its first cube, and the numbers that cells left open by a
-//! step may turn out to hold. The machine does the run with them; it alone says whether that is a run. Values come from the
-//! solution that the simplex ends with; its infinitesimal becomes a power of 1/2, and each constraint is evaluated again.
+//! In: a path of cubes. Out: values of cells in an initial state in its first cube, and the numbers
+//! that cells left open by a step may turn out to hold. The machine does the run with them; it
+//! alone says whether that is a run. Values come from the solution that the simplex ends with; its
+//! infinitesimal becomes a power of 1/2, and each constraint is evaluated again.
 
 use crate::atom::{Atom, Cell, Linear, Literal, NONE, Sort};
 use crate::decide::Decider;
@@ -36,7 +37,9 @@ impl Numbers {
     /// Collects the numbers of the system with their neighbours, and a few small ones.
     pub fn of_file(system: &System) -> Numbers {
         let mut found = Candidates::default();
-        [0, 1, 2, 3, -1].into_iter().for_each(|n| found.add(BigRational::from_integer(n.into()), MOST_OF_FILE));
+        [0, 1, 2, 3, -1]
+            .into_iter()
+            .for_each(|n| found.add(BigRational::from_integer(n.into()), MOST_OF_FILE));
         let mut constants = Vec::new();
         system.unsafes.iter().for_each(|c| of_cube(&c.cube, &mut constants));
         let Init { dnf, .. } = &system.init;
@@ -49,7 +52,9 @@ impl Numbers {
         let real = system.symbols.iter().any(|s| s.sort == TypeId::REAL);
         for n in constants {
             let near = [n.clone() - BigRational::one(), n.clone(), n.clone() + BigRational::one()];
-            near.into_iter().chain(real.then(|| n + &half)).for_each(|n| found.add(n, MOST_OF_FILE));
+            near.into_iter()
+                .chain(real.then(|| n + &half))
+                .for_each(|n| found.add(n, MOST_OF_FILE));
         }
         Numbers { candidates: found.0, start: Vec::new() }
     }
@@ -58,17 +63,24 @@ impl Numbers {
     pub fn of_path(system: &System, rules: &Rules, path: &[Node]) -> Numbers {
         let named = steps(rules, path);
         let written = |c: &Cell| {
-            let transitions = named.steps.iter().map(|(rule, _)| &system.transitions[rules.rules[*rule].transition]);
+            let transitions = named
+                .steps
+                .iter()
+                .map(|(rule, _)| &system.transitions[rules.rules[*rule].transition]);
             transitions.flat_map(|t| &t.updates).any(|u| u.symbol().index() == c.symbol())
         };
         let mut found = Candidates::default();
         let (mut start, mut kept) = (Vec::new(), Vec::new());
         if let Some(first) = path.last() {
             let processes = first.cube.processes.max(1);
-            let values = initial(rules, &first.cube).ok().flatten().and_then(|atoms| solution(rules, processes, &atoms));
+            let values = initial(rules, &first.cube)
+                .ok()
+                .flatten()
+                .and_then(|atoms| solution(rules, processes, &atoms));
             for (cell, value) in values.unwrap_or_default() {
                 found.add(value.clone(), MOST_OF_PATH);
-                let args = cell.args().into_iter().take_while(|p| *p != NONE).map(u32::from).collect();
+                let args =
+                    cell.args().into_iter().take_while(|p| *p != NONE).map(u32::from).collect();
                 start.push((SymbolId(cell.symbol() as u32), args, value.clone()));
                 if !written(&cell) {
                     kept.push((cell, value));
@@ -76,12 +88,21 @@ impl Numbers {
             }
         }
         for (node, names) in path.iter().rev().zip(&named.names) {
-            let on_machine = |c: &Cell| c.now().map(|p| names.get(usize::from(p)).copied().unwrap_or(p));
+            let on_machine =
+                |c: &Cell| c.now().map(|p| names.get(usize::from(p)).copied().unwrap_or(p));
             let mut cells: Vec<Cell> = node.cube.atoms.iter().flat_map(Atom::cells).collect();
             cells.sort_unstable();
             cells.dedup();
-            let value = |c: Cell| kept.iter().find(|k| k.0 == on_machine(&c)).and_then(|k| equation(c, &k.1));
-            let atoms: Vec<Atom> = node.cube.atoms.iter().cloned().chain(cells.into_iter().filter_map(value)).collect();
+            let value = |c: Cell| {
+                kept.iter().find(|k| k.0 == on_machine(&c)).and_then(|k| equation(c, &k.1))
+            };
+            let atoms: Vec<Atom> = node
+                .cube
+                .atoms
+                .iter()
+                .cloned()
+                .chain(cells.into_iter().filter_map(value))
+                .collect();
             let values = solution(rules, node.cube.processes, &atoms).unwrap_or_default();
             values.into_iter().for_each(|v| found.add(v.1, MOST_OF_PATH));
         }
@@ -95,7 +116,9 @@ impl Numbers {
 /// The equation of a cell and a number.
 fn equation(cell: Cell, value: &BigRational) -> Option<Atom> {
     let (numerator, denominator) = (value.numer().to_i64()?, value.denom().to_i64()?);
-    match Linear::new(vec![(cell, denominator)], numerator.checked_neg()?, Relation::Eq, false).ok()? {
+    match Linear::new(vec![(cell, denominator)], numerator.checked_neg()?, Relation::Eq, false)
+        .ok()?
+    {
         Literal::Atom(atom) => Some(atom),
         Literal::True | Literal::False => None,
     }
@@ -139,7 +162,8 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
     let integer = |c: &Cell| rules.signature.sort(*c) == Sort::Integer;
     (0..MOST_HALVINGS).find_map(|halvings| {
         let small = BigRational::new(BigInt::one(), BigInt::one() << halvings);
-        let exact: Vec<(Cell, BigRational)> = values.iter().map(|(c, real, factor)| (*c, real + factor * &small)).collect();
+        let exact: Vec<(Cell, BigRational)> =
+            values.iter().map(|(c, real, factor)| (*c, real + factor * &small)).collect();
         let fits = exact.iter().all(|(c, n)| !integer(c) || n.is_integer());
         (fits && atoms.iter().all(|a| holds(a, &exact))).then_some(exact)
     })
@@ -148,9 +172,14 @@ fn solution(rules: &Rules, processes: usize, atoms: &[Atom]) -> Option<Vec<(Cell
 /// False if a comparison of numbers does not hold of the values.
 fn holds(atom: &Atom, values: &[(Cell, BigRational)]) -> bool {
     let Atom::Linear(l) = atom else { return true };
-    let value = |c: &Cell| values.iter().find(|v| v.0 == *c).map_or_else(BigRational::zero, |v| v.1.clone());
+    let value = |c: &Cell| {
+        values.iter().find(|v| v.0 == *c).map_or_else(BigRational::zero, |v| v.1.clone())
+    };
     let constant = BigRational::from_integer(l.constant.into());
-    let sum = l.terms.iter().fold(constant, |sum, (c, f)| sum + value(c) * BigRational::from_integer((*f).into()));
+    let sum = l
+        .terms
+        .iter()
+        .fold(constant, |sum, (c, f)| sum + value(c) * BigRational::from_integer((*f).into()));
     match l.relation {
         Relation::Le => sum <= BigRational::zero(),
         Relation::Lt => sum < BigRational::zero(),
@@ -163,5 +192,6 @@ fn holds(atom: &Atom, values: &[(Cell, BigRational)]) -> bool {
 pub fn are_open(system: &System, initial_states_are_determined: bool) -> bool {
     let any = |u: &Update| system.symbol(u.symbol()).sort.is_numeric() && u.stores_any();
     system.symbols.iter().any(|s| s.sort.is_numeric())
-        && (!initial_states_are_determined || system.transitions.iter().flat_map(|t| &t.updates).any(any))
+        && (!initial_states_are_determined
+            || system.transitions.iter().flat_map(|t| &t.updates).any(any))
 }

@@ -1,8 +1,11 @@
-//! Which cubes might be unreachable: those that no reachable state of a small instance is in ("Invariants for finite instances and beyond", Conchon, Goel,
-//! Krstić, Mebsout, Zaïdi, 2013). From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the instances do not
-//! contradict is proposed as the larger cube to exclude; if asked to, so are some atoms that follow from several of it, and, where no conjunction is plausible,
-//! one for each way in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover it are refused; and the trace is done on an
-//! instance, so that the states on it refute other proposals before they cost a search.
+//! Which cubes might be unreachable: those that no reachable state of a small instance is in
+//! ("Invariants for finite instances and beyond", Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013).
+//! From a cube, conjunctions of few of its atoms are tried, the fewest first; one that the
+//! instances do not contradict is proposed as the larger cube to exclude; if asked to, so are some
+//! atoms that follow from several of it, and, where no conjunction is plausible, one for each way
+//! in which two numbers compare. A proposal that a trace refutes is remembered, and all that cover
+//! it are refused; and the trace is done on an instance, so that the states on it refute other
+//! proposals before they cost a search.
 
 use crate::atom::Atom;
 use crate::bank::Bank;
@@ -63,14 +66,18 @@ impl<'a> Instances<'a> {
         }
     }
     fn bank(&mut self, processes: usize) -> &mut Bank<'a> {
-        let at = self.banks.iter().position(|b| b.instance.processes >= processes).unwrap_or(self.banks.len());
+        let at = self
+            .banks
+            .iter()
+            .position(|b| b.instance.processes >= processes)
+            .unwrap_or(self.banks.len());
         if self.banks.get(at).is_none_or(|b| b.instance.processes != processes) {
             self.banks.insert(at, Bank::new(self.rules, processes, &self.assumed));
         }
         &mut self.banks[at]
     }
-    /// Explores instances of 2 processes and more, to `most` states each: 2 and 3 in any case, others while those before are explored to their end. `stop` ends
-    /// it.
+    /// Explores instances of 2 processes and more, to `most` states each: 2 and 3 in any case,
+    /// others while those before are explored to their end. `stop` ends it.
     pub fn grow(&mut self, largest: usize, most: usize, stop: &dyn Fn() -> bool) {
         let least = self.rules.signature.fixed.max(2).min(self.rules.signature.most.unwrap_or(2));
         let threads = self.threads.count;
@@ -85,7 +92,8 @@ impl<'a> Instances<'a> {
         }
         self.known.clear();
     }
-    /// Remembers that the cube is reachable, by the rest of the path, whose run it does to learn of more states.
+    /// Remembers that the cube is reachable, by the rest of the path, whose run it does to learn of
+    /// more states.
     pub fn refute(&mut self, cube: Cube, rest: &[Node]) {
         if let Some(last) = rest.last() {
             let Named { steps, processes, .. } = steps(self.rules, rest);
@@ -102,7 +110,8 @@ impl<'a> Instances<'a> {
     pub fn has_refuted(&self, cube: &Cube) -> bool {
         self.refuted.contains(cube)
     }
-    /// Whether nothing known contradicts that the cube is unreachable, and what it took to find out.
+    /// Whether nothing known contradicts that the cube is unreachable, and what it took to find
+    /// out.
     fn asked(&self, cube: &Cube) -> (bool, u64) {
         let signature = &self.rules.signature;
         let mut spent = 0;
@@ -130,7 +139,8 @@ impl<'a> Instances<'a> {
     }
     /// The first plausible one.
     fn first(&mut self, cubes: Vec<Cube>) -> Option<Cube> {
-        let many = cubes.len() > ASKED_FIRST && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
+        let many = cubes.len() > ASKED_FIRST
+            && self.banks.iter().map(Bank::len).sum::<usize>() >= MANY_STATES;
         let shared = many && share::resolved(self.threads.count) > 1;
         if !shared {
             return cubes.into_iter().find(|c| self.plausible(c));
@@ -139,11 +149,17 @@ impl<'a> Instances<'a> {
         if let Some(found) = first.iter().find(|c| self.plausible(c)) {
             return Some(found.clone());
         }
-        let known = |cube: &Cube, told: &Option<(bool, u64)>| told.map_or_else(|| self.known[cube], |t| t.0);
+        let known = |cube: &Cube, told: &Option<(bool, u64)>| {
+            told.map_or_else(|| self.known[cube], |t| t.0)
+        };
         let ask = |i: usize| (!self.known.contains_key(&rest[i])).then(|| self.asked(&rest[i]));
         // Up to the first plausible one: what one thread would not have asked is not remembered.
-        let told = self.portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
-        let found = told.last().is_some_and(|last| known(&rest[told.len() - 1], last)).then(|| rest[told.len() - 1].clone());
+        let told =
+            self.portions.until(rest.len(), PART_OF_CUBES, ask, |i, told| known(&rest[i], told));
+        let found = told
+            .last()
+            .is_some_and(|last| known(&rest[told.len() - 1], last))
+            .then(|| rest[told.len() - 1].clone());
         for (cube, told) in rest.iter().zip(told) {
             if let Some((plausible, spent)) = told
                 && self.known.insert(cube.clone(), plausible).is_none()
@@ -156,14 +172,17 @@ impl<'a> Instances<'a> {
 }
 
 impl Instances<'_> {
-    /// A plausible conjunction of few atoms that follow from the cube; if `itself` it may be the cube.
+    /// A plausible conjunction of few atoms that follow from the cube; if `itself` it may be the
+    /// cube.
     fn small(&mut self, cube: &Cube, itself: bool) -> Option<Cube> {
         let signature = &self.rules.signature;
         // Atoms over more specific sets come apart: `x is not 1 and not 2` is two facts.
         let mut atoms = loosened(signature, cube);
         let own = atoms.len();
         if self.combines {
-            atoms.extend(derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)));
+            atoms.extend(
+                derived(signature, &cube.atoms).into_iter().filter(|a| !cube.atoms.contains(a)),
+            );
         }
         for size in 1..=self.most_atoms.min(atoms.len()) {
             if size == 3 && own > MOST_OF_THREE {
@@ -187,13 +206,16 @@ impl Instances<'_> {
         }
         None
     }
-    /// Plausible conjunctions of few atoms that cover the cube together: one for each way in which two numbers compare.
+    /// Plausible conjunctions of few atoms that cover the cube together: one for each way in which
+    /// two numbers compare.
     fn split(&mut self, cube: &Cube) -> Option<Vec<Cube>> {
         let signature = &self.rules.signature;
         for (left, right) in numbers(signature, cube) {
             let mut parts = Vec::new();
             let cases = comparisons(signature, left, right).into_iter();
-            let mut cases = cases.filter_map(|a| Cube::new(signature, cube.processes, [&cube.atoms[..], &[a]].concat()));
+            let mut cases = cases.filter_map(|a| {
+                Cube::new(signature, cube.processes, [&cube.atoms[..], &[a]].concat())
+            });
             let all = cases.by_ref().all(|case| {
                 let found = self.small(&case, true);
                 let some = found.is_some();

@@ -19,7 +19,9 @@
 use crate::atom::MOST_PROCESSES;
 use crate::rules::Memory;
 use mu_base::source::Place;
-use mu_cubicle::system::{Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, System, Term, Transition, Update, Value};
+use mu_cubicle::system::{
+    Access, Atom, Case, Claim, Cube, Kind, Op, Proc, Sum, System, Term, Transition, Update, Value,
+};
 use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::ToPrimitive;
@@ -72,13 +74,19 @@ pub fn premises(system: &System, memory: Memory) -> Result<Premises, Refusal> {
     let memoryless = !system.has_memory();
     let memory = if memoryless { Memory::Sc } else { memory };
     limits(system)?;
-    let mut found = Premises { memory, memoryless, owner: vec![None; system.symbols.len()], assumed: Vec::new() };
+    let mut found = Premises {
+        memory,
+        memoryless,
+        owner: vec![None; system.symbols.len()],
+        assumed: Vec::new(),
+    };
     if memory == Memory::Tso {
         observers(system)?;
         owners(system, &mut found.owner)?;
     }
     let is_assumed = |c: &Claim| memory == Memory::Sc || is_local(system, c);
-    found.assumed = system.invariants.iter().enumerate().filter(|c| is_assumed(c.1)).map(|c| c.0).collect();
+    found.assumed =
+        system.invariants.iter().enumerate().filter(|c| is_assumed(c.1)).map(|c| c.0).collect();
     Ok(found)
 }
 
@@ -96,12 +104,22 @@ impl Premises {
         let mut list = Vec::new();
         match self.memory {
             Memory::Sc if self.memoryless => {}
-            Memory::Sc => list.push("memory is sequentially consistent: a write is seen by all at once".to_string()),
+            Memory::Sc => list.push(
+                "memory is sequentially consistent: a write is seen by all at once".to_string(),
+            ),
             Memory::Tso => {
                 list.push("each process has a first-in-first-out store buffer without a bound (total store order)".to_string());
-                let own = self.owner.iter().enumerate().filter_map(|(s, at)| at.map(|at| owned(system, s, at)));
+                let own = self
+                    .owner
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(s, at)| at.map(|at| owned(system, s, at)));
                 let own: Vec<String> = own.collect();
-                let cells = if own.is_empty() { String::new() } else { format!("; process `p` alone accesses {}", own.join(", ")) };
+                let cells = if own.is_empty() {
+                    String::new()
+                } else {
+                    format!("; process `p` alone accesses {}", own.join(", "))
+                };
                 list.push(format!("processes meet in memory only (checked{cells})"));
             }
         }
@@ -132,23 +150,50 @@ fn limits(system: &System) -> Result<(), Refusal> {
         let of = system.type_of(s.sort);
         if of.constructors.len() > MOST_CONSTRUCTORS {
             let (name, n) = (&of.name, of.constructors.len());
-            return refuse(s.place, format!("type `{name}` has {n} constructors; a proof handles at most {MOST_CONSTRUCTORS}"));
+            return refuse(
+                s.place,
+                format!(
+                    "type `{name}` has {n} constructors; a proof handles at most {MOST_CONSTRUCTORS}"
+                ),
+            );
         }
         if s.arity > MOST_INDICES {
-            return refuse(s.place, format!("array `{}` has {} indices; a proof handles at most {MOST_INDICES}", s.name, s.arity));
+            return refuse(
+                s.place,
+                format!(
+                    "array `{}` has {} indices; a proof handles at most {MOST_INDICES}",
+                    s.name, s.arity
+                ),
+            );
         }
     }
     let claims = || system.invariants.iter().chain(&system.unsafes);
     if system.fixed as usize > MOST_PROCESSES {
-        return refuse(system.init.place, format!("`#{}` is named; a proof handles at most {MOST_PROCESSES} processes", system.fixed));
+        return refuse(
+            system.init.place,
+            format!(
+                "`#{}` is named; a proof handles at most {MOST_PROCESSES} processes",
+                system.fixed
+            ),
+        );
     }
-    let lists = claims().map(|c| (c.params.len(), c.place)).chain(system.transitions.iter().map(|t| (t.params.len(), t.place)));
+    let lists = claims()
+        .map(|c| (c.params.len(), c.place))
+        .chain(system.transitions.iter().map(|t| (t.params.len(), t.place)));
     for (n, place) in lists.chain([(system.init.params.len(), system.init.place)]) {
         if n > MOST_PARAMETERS {
-            return refuse(place, format!("{n} parameters; a proof handles at most {MOST_PARAMETERS}"));
+            return refuse(
+                place,
+                format!("{n} parameters; a proof handles at most {MOST_PARAMETERS}"),
+            );
         }
     }
-    let large = |place| refuse(place, "a number needs more than 60 bits; there are proofs for smaller ones".to_string());
+    let large = |place| {
+        refuse(
+            place,
+            "a number needs more than 60 bits; there are proofs for smaller ones".to_string(),
+        )
+    };
     for cube in &system.init.dnf {
         if !sums(cube).all(fits) {
             return large(system.init.place);
@@ -172,7 +217,10 @@ fn limits(system: &System) -> Result<(), Refusal> {
                     }
                 }
                 Update::Cases { cases, place, .. } => {
-                    if !cases.iter().all(|c| sums(&c.condition).all(fits) && sum_of(&c.value).is_none_or(fits)) {
+                    if !cases
+                        .iter()
+                        .all(|c| sums(&c.condition).all(fits) && sum_of(&c.value).is_none_or(fits))
+                    {
                         return large(*place);
                     }
                 }
@@ -187,7 +235,9 @@ fn sum_of(value: &Value) -> Option<&Sum> {
 }
 
 fn sums(cube: &Cube) -> impl Iterator<Item = &Sum> {
-    let terms = cube.iter().flat_map(|a| if let Atom::Compare(l, _, r) = a { vec![l, r] } else { Vec::new() });
+    let terms = cube
+        .iter()
+        .flat_map(|a| if let Atom::Compare(l, _, r) = a { vec![l, r] } else { Vec::new() });
     terms.filter_map(|t| if let Term::Sum(s) = t { Some(s) } else { None })
 }
 
@@ -195,9 +245,14 @@ fn sums(cube: &Cube) -> impl Iterator<Item = &Sum> {
 fn fits(sum: &Sum) -> bool {
     let scale = sum.terms.iter().fold(sum.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
     let small = |n: &BigRational| {
-        (n * BigRational::from_integer(scale.clone())).to_integer().to_i64().is_some_and(|n| (-LARGEST..=LARGEST).contains(&n))
+        (n * BigRational::from_integer(scale.clone()))
+            .to_integer()
+            .to_i64()
+            .is_some_and(|n| (-LARGEST..=LARGEST).contains(&n))
     };
-    scale.to_i64().is_some_and(|n| n <= LARGEST) && small(&sum.constant) && sum.terms.iter().all(|t| small(&t.1))
+    scale.to_i64().is_some_and(|n| n <= LARGEST)
+        && small(&sum.constant)
+        && sum.terms.iter().all(|t| small(&t.1))
 }
 
 /// The accesses of a term.
@@ -248,7 +303,8 @@ fn observers(system: &System) -> Result<(), Refusal> {
 /// process may stand before its write while another, which wrote first, is further than it was
 /// then.
 fn is_local(system: &System, claim: &Claim) -> bool {
-    let changing: Vec<&Access> = accesses_of(&claim.cube).filter(|a| is_updated(system, a.symbol.index())).collect();
+    let changing: Vec<&Access> =
+        accesses_of(&claim.cube).filter(|a| is_updated(system, a.symbol.index())).collect();
     let mut processes: Vec<&Proc> = changing.iter().flat_map(|a| &a.args).collect();
     processes.sort_unstable();
     processes.dedup();
@@ -281,7 +337,11 @@ fn owners(system: &System, owner: &mut Vec<Option<usize>>) -> Result<(), Refusal
         let mut own = vec![None; system.symbols.len()];
         !assign_within(system, std::slice::from_ref(*t), &tracked, &mut own)
     };
-    let t = system.transitions.iter().find(alone).or_else(|| system.transitions.iter().find(|t| !touched(t).is_empty()));
+    let t = system
+        .transitions
+        .iter()
+        .find(alone)
+        .or_else(|| system.transitions.iter().find(|t| !touched(t).is_empty()));
     let Some(t) = t else { return Ok(()) };
     let mut cells: Vec<String> = Vec::new();
     for a in touched(t).into_iter().filter(|a| tracked.contains(&a.symbol.index())) {
@@ -309,9 +369,16 @@ fn process_text(t: &Transition, p: Proc) -> String {
     match p {
         Proc::Fixed(n) => format!("#{n}"),
         Proc::Var(v) => {
-            let bound = t.updates.iter().flat_map(|u| if let Update::Cases { bound, .. } = u { bound.as_slice() } else { &[] });
-            let inner = bound.map(|b| (b.0, &b.1)).chain(t.universal.iter().map(|u| (u.var, &u.name)));
-            t.params.get(v as usize).or_else(|| inner.into_iter().find(|b| b.0 == v).map(|b| b.1)).map_or("_", String::as_str).to_string()
+            let bound = t.updates.iter().flat_map(|u| {
+                if let Update::Cases { bound, .. } = u { bound.as_slice() } else { &[] }
+            });
+            let inner =
+                bound.map(|b| (b.0, &b.1)).chain(t.universal.iter().map(|u| (u.var, &u.name)));
+            t.params
+                .get(v as usize)
+                .or_else(|| inner.into_iter().find(|b| b.0 == v).map(|b| b.1))
+                .map_or("_", String::as_str)
+                .to_string()
         }
     }
 }
@@ -323,7 +390,14 @@ fn cell_text(system: &System, t: &Transition, a: &Access) -> String {
 
 /// All cells that a transition reads or writes.
 fn touched(t: &Transition) -> Vec<Access> {
-    let mut found: Vec<Access> = t.universal.iter().flat_map(|u| &u.dnf).chain([&t.guard]).flat_map(accesses_of).cloned().collect();
+    let mut found: Vec<Access> = t
+        .universal
+        .iter()
+        .flat_map(|u| &u.dnf)
+        .chain([&t.guard])
+        .flat_map(accesses_of)
+        .cloned()
+        .collect();
     for u in &t.updates {
         match u {
             Update::Assign { symbol, args, value, .. } => {
@@ -331,8 +405,17 @@ fn touched(t: &Transition) -> Vec<Access> {
                 found.extend(reads(value).into_iter().cloned());
             }
             Update::Cases { symbol, bound, cases, .. } => {
-                found.push(Access { symbol: *symbol, args: bound.iter().map(|b| Proc::Var(b.0)).collect(), by: None });
-                found.extend(cases.iter().flat_map(|c| accesses_of(&c.condition).chain(reads(&c.value))).cloned());
+                found.push(Access {
+                    symbol: *symbol,
+                    args: bound.iter().map(|b| Proc::Var(b.0)).collect(),
+                    by: None,
+                });
+                found.extend(
+                    cases
+                        .iter()
+                        .flat_map(|c| accesses_of(&c.condition).chain(reads(&c.value)))
+                        .cloned(),
+                );
             }
         }
     }
@@ -349,11 +432,18 @@ fn assign(system: &System, tracked: &[usize], owner: &mut Vec<Option<usize>>) ->
 
 /// Chooses an index for each tracked array, depth first, so that each transition has one acting
 /// process for all of them.
-fn assign_within(system: &System, transitions: &[Transition], tracked: &[usize], owner: &mut Vec<Option<usize>>) -> bool {
+fn assign_within(
+    system: &System,
+    transitions: &[Transition],
+    tracked: &[usize],
+    owner: &mut Vec<Option<usize>>,
+) -> bool {
     let Some((s, rest)) = tracked.split_first() else { return true };
     for at in 0..system.symbols[*s].arity {
         owner[*s] = Some(at);
-        if transitions.iter().all(|t| acts_alone(t, owner)) && assign_within(system, transitions, rest, owner) {
+        if transitions.iter().all(|t| acts_alone(t, owner))
+            && assign_within(system, transitions, rest, owner)
+        {
             return true;
         }
     }
@@ -366,9 +456,11 @@ fn acts_alone(t: &Transition, owner: &[Option<usize>]) -> bool {
     match t.actor {
         Some(actor) => owns_all(t, owner, actor),
         None => {
-            let fixed = touched(t).into_iter().flat_map(|a| a.args).filter(|p| matches!(p, Proc::Fixed(_)));
+            let fixed =
+                touched(t).into_iter().flat_map(|a| a.args).filter(|p| matches!(p, Proc::Fixed(_)));
             let own: Vec<Proc> = (0..t.params.len() as u32).map(Proc::Var).chain(fixed).collect();
-            own.into_iter().any(|p| owns_all(t, owner, p)) || t.params.is_empty() && owns_all(t, owner, Proc::Var(u32::MAX))
+            own.into_iter().any(|p| owns_all(t, owner, p))
+                || t.params.is_empty() && owns_all(t, owner, Proc::Var(u32::MAX))
         }
     }
 }
@@ -382,14 +474,27 @@ fn owns_all(t: &Transition, owner: &[Option<usize>], actor: Proc) -> bool {
     }
     t.updates.iter().all(|u| match u {
         Update::Assign { symbol, args, value, .. } => {
-            own(&Access { symbol: *symbol, args: args.clone(), by: None }) && reads(value).into_iter().all(own)
+            own(&Access { symbol: *symbol, args: args.clone(), by: None })
+                && reads(value).into_iter().all(own)
         }
         Update::Cases { symbol, bound, cases, .. } => {
-            let target = Access { symbol: *symbol, args: bound.iter().map(|b| Proc::Var(b.0)).collect(), by: None };
+            let target = Access {
+                symbol: *symbol,
+                args: bound.iter().map(|b| Proc::Var(b.0)).collect(),
+                by: None,
+            };
             cases.iter().all(|case| {
-                let fits = |a: &Access| own(a) || owner[a.symbol.index()].is_some_and(|at| is_actor(case, a.args[at], actor));
-                let kept = reads(&case.value).into_iter().any(|a| a.symbol == *symbol && a.args == target.args) && is_whole(&case.value);
-                accesses_of(&case.condition).all(fits) && (kept || fits(&target) && reads(&case.value).into_iter().all(fits))
+                let fits = |a: &Access| {
+                    own(a)
+                        || owner[a.symbol.index()]
+                            .is_some_and(|at| is_actor(case, a.args[at], actor))
+                };
+                let kept = reads(&case.value)
+                    .into_iter()
+                    .any(|a| a.symbol == *symbol && a.args == target.args)
+                    && is_whole(&case.value);
+                accesses_of(&case.condition).all(fits)
+                    && (kept || fits(&target) && reads(&case.value).into_iter().all(fits))
             })
         }
     })
@@ -407,7 +512,9 @@ fn is_whole(value: &Value) -> bool {
 /// True if the condition of the case makes a bound variable the acting process.
 fn is_actor(case: &Case, variable: Proc, actor: Proc) -> bool {
     case.condition.iter().any(|atom| match atom {
-        Atom::Compare(Term::Proc(a), Op::Eq, Term::Proc(b)) => (*a, *b) == (variable, actor) || (*b, *a) == (variable, actor),
+        Atom::Compare(Term::Proc(a), Op::Eq, Term::Proc(b)) => {
+            (*a, *b) == (variable, actor) || (*b, *a) == (variable, actor)
+        }
         _ => false,
     })
 }

@@ -1,8 +1,10 @@
-//! The prover: searches of growing size, with and without approximations, until one ends; then the proof is verified, or the trace is done on the machine.
+//! The prover: searches of growing size, with and without approximations, until one ends; then the
+//! proof is verified, or the trace is done on the machine.
 //!
-//! Small systems are proved without approximations faster than an instance is explored; for large ones approximations decide whether the search ends at
-//! all. Neither is known before, so both are tried with limits that grow by turns; the exact search goes on where it stopped. A trace through an approximation refutes it: it is remembered, and the
-//! search begins again.
+//! Small systems are proved without approximations faster than an instance is explored; for large
+//! ones approximations decide whether the search ends at all. Neither is known before, so both are
+//! tried with limits that grow by turns; the exact search goes on where it stopped. A trace through
+//! an approximation refutes it: it is remembered, and the search begins again.
 
 use crate::audit::Audit;
 use crate::certificate;
@@ -34,19 +36,27 @@ pub struct Options {
     pub approximate: bool,
     /// The largest instance that approximations are asked of.
     pub instances: usize,
-    /// How much work there may be, if that is limited: bindings and cubes that searches look at, and as often ten questions of the verifier. Then nothing depends on
-    /// the clock, and where it ends the answer is that of [`Stop::States`].
+    /// How much work there may be, if that is limited: bindings and cubes that searches look at,
+    /// and as often ten questions of the verifier. Then nothing depends on the clock, and
+    /// where it ends the answer is that of [`Stop::States`].
     pub work: Option<u64>,
     /// Who does the work. Verdict, certificate and counts do not depend on it.
     pub threads: Threads,
 }
 
-/// Most states of an instance that is searched where nothing is proved: usually, and where work is limited.
+/// Most states of an instance that is searched where nothing is proved: usually, and where work is
+/// limited.
 const MOST_INSTANCE: (usize, usize) = (300_000, 5_000);
 
 impl Default for Options {
     fn default() -> Self {
-        Options { memory: Memory::Tso, approximate: true, instances: 4, work: None, threads: 1.into() }
+        Options {
+            memory: Memory::Tso,
+            approximate: true,
+            instances: 4,
+            work: None,
+            threads: 1.into(),
+        }
     }
 }
 
@@ -68,14 +78,16 @@ pub enum Why {
     /// A trace of the abstraction that the machine does not do with the numbers that are tried for
     /// what nothing determines: why not, and its steps.
     Numbers(String),
-    /// The proof found was not verified. (A fault of the prover or too large a question for the verifier.)
+    /// The proof found was not verified. (A fault of the prover or too large a question for the
+    /// verifier.)
     Unverified(Refused),
 }
 
 /// What is known.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// No unsafe state can be reached, for any number of processes that the file allows. The certificate, and what was asked to verify it.
+    /// No unsafe state can be reached, for any number of processes that the file allows. The
+    /// certificate, and what was asked to verify it.
     Safe {
         /// The certificate.
         certificate: String,
@@ -135,7 +147,8 @@ struct Turn {
 }
 
 /// The first turn.
-const FIRST: Turn = Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
+const FIRST: Turn =
+    Turn { exact: 120, work: 15_000, states: 1500, cubes: 300, searches: 25, tried: 40_000 };
 /// Instances of at most so many processes are searched where nothing is proved, or of as many as a
 /// claim names.
 const INSTANCES: usize = 4;
@@ -184,25 +197,30 @@ struct Prover<'a> {
 
 /// Proves or refutes that the system is safe.
 pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
-    let nothing = |why: Why, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
-        verdict: verdict.unwrap_or(Verdict::Unknown(why)),
-        counts: Counts::default(),
-        searches: 0,
-        refuted: 0,
-        repeated: 0,
-        assumed: system.invariants.len(),
-        empty_from: None,
-        stuck: None,
-        searched,
-        verification: Duration::ZERO,
-        audit: None,
-    };
+    let nothing =
+        |why: Why, (verdict, searched): (Option<Verdict>, Option<(usize, usize)>)| Outcome {
+            verdict: verdict.unwrap_or(Verdict::Unknown(why)),
+            counts: Counts::default(),
+            searches: 0,
+            refuted: 0,
+            repeated: 0,
+            assumed: system.invariants.len(),
+            empty_from: None,
+            stuck: None,
+            searched,
+            verification: Duration::ZERO,
+            audit: None,
+        };
     let least = system.fixed.max(1) as usize;
     let rules = match translate(system, options.memory) {
         Ok(rules) => rules,
         Err(refusal) => {
             let empty = no_initial_state(system, None, least);
-            let found = if empty.is_some() { (None, None) } else { instances(system, options, options.memory, budget) };
+            let found = if empty.is_some() {
+                (None, None)
+            } else {
+                instances(system, options, options.memory, budget)
+            };
             return nothing(empty.unwrap_or(Why::Refused(refusal)), found);
         }
     };
@@ -236,7 +254,19 @@ pub fn prove(system: &System, options: Options, budget: &Budget) -> Outcome {
     let stuck = exact.stuck.as_ref().map(|cube| certificate::line(system, &rules.signature, cube));
     let stuck = stuck.filter(|_| matches!(verdict, Verdict::Unknown(Why::Trouble(_))));
     let assumed = rules.premises.assumed.len();
-    Outcome { verdict, counts, searches, refuted, repeated, assumed, empty_from, stuck, searched, verification, audit: None }
+    Outcome {
+        verdict,
+        counts,
+        searches,
+        refuted,
+        repeated,
+        assumed,
+        empty_from,
+        stuck,
+        searched,
+        verification,
+        audit: None,
+    }
 }
 
 /// The reason if no number of processes is known to have an initial state. Memory models agree on
@@ -279,16 +309,21 @@ impl<'a> Prover<'a> {
                     Ok(verdict) => return verdict,
                     Err(Why::Stopped(Stop::States)) if self.work != Some(0) => {}
                     // Approximations have the same cases.
-                    Err(Why::Trouble(t)) if self.options.approximate && t != Trouble::Cases => trouble = Some(Why::Trouble(t)),
+                    Err(Why::Trouble(t)) if self.options.approximate && t != Trouble::Cases => {
+                        trouble = Some(Why::Trouble(t))
+                    }
                     Err(why) => break why,
                 }
             }
-            // A turn ends as a limit of states does; where it was the limit, the exact search never gets further.
+            // A turn ends as a limit of states does; where it was the limit, the exact search never
+            // gets further.
             let last = self.budget.check(self.counts.nodes as u64).is_err();
             if self.options.approximate {
                 match self.approximate(turn) {
                     Ok(verdict) => return verdict,
-                    Err(Why::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => break Why::Stopped(s),
+                    Err(Why::Stopped(s @ (Stop::Time | Stop::Memory | Stop::Interrupted))) => {
+                        break Why::Stopped(s);
+                    }
                     Err(why) if self.work == Some(0) => break why,
                     Err(_) => {}
                 }
@@ -332,13 +367,17 @@ impl<'a> Prover<'a> {
     }
     fn approximate(&mut self, turn: Turn) -> Result<Verdict, Why> {
         let budget = self.budget;
-        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
+        let mut oracle =
+            self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
         let mut found = Err(Why::Stopped(Stop::States));
-        // What follows from several atoms costs more, and few systems need it: those with numbers, and they after what is simple.
+        // What follows from several atoms costs more, and few systems need it: those with numbers,
+        // and they after what is simple.
         for combines in [false, true] {
             oracle.combines = combines;
-            if (combines && !self.rules.has_numbers()) || !matches!(found, Err(Why::Stopped(Stop::States))) {
+            if (combines && !self.rules.has_numbers())
+                || !matches!(found, Err(Why::Stopped(Stop::States)))
+            {
                 break;
             }
             let mut work = self.take(turn.tried);
@@ -348,10 +387,12 @@ impl<'a> Prover<'a> {
         self.oracle = Some(oracle);
         found
     }
-    /// Looks for invariants of templates. If there are any, the exact search begins again with them.
+    /// Looks for invariants of templates. If there are any, the exact search begins again with
+    /// them.
     fn look_for_lemmas(&mut self, turn: Turn) {
         let budget = self.budget;
-        let mut oracle = self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
+        let mut oracle =
+            self.oracle.take().unwrap_or_else(|| Instances::new(self.rules, self.options.threads));
         oracle.grow(self.options.instances, turn.states, &|| budget.check(0).is_err());
         let mut work = self.take(turn.tried);
         let found = lemmas(self.rules, &mut oracle, budget, &mut work);
@@ -365,7 +406,12 @@ impl<'a> Prover<'a> {
         self.lemmas = Some(found);
     }
     /// Searches with approximations until one is not refuted.
-    fn search(&mut self, oracle: &mut Instances<'a>, turn: Turn, work: &mut u64) -> Result<Verdict, Why> {
+    fn search(
+        &mut self,
+        oracle: &mut Instances<'a>,
+        turn: Turn,
+        work: &mut u64,
+    ) -> Result<Verdict, Why> {
         for _ in 0..turn.searches {
             self.searches += 1;
             let mut search = Search::new(self.rules, self.budget, self.options.threads);
@@ -396,10 +442,16 @@ impl<'a> Prover<'a> {
         Err(Why::Stopped(Stop::States))
     }
     fn safe(&mut self, cubes: &[Cube]) -> Result<Verdict, Why> {
-        let certificate = certificate::write(self.system, &self.rules.signature, self.rules.memory == Memory::Tso, cubes);
+        let certificate = certificate::write(
+            self.system,
+            &self.rules.signature,
+            self.rules.memory == Memory::Tso,
+            cubes,
+        );
         let start = Instant::now();
         let most = self.options.work.map_or(u64::MAX, |w| w.saturating_mul(10));
-        let verified = verify_within(self.system, &certificate, self.budget, self.options.threads.count, most);
+        let verified =
+            verify_within(self.system, &certificate, self.budget, self.options.threads.count, most);
         self.verification += start.elapsed();
         match verified {
             Ok(asked) => Ok(Verdict::Safe { certificate, asked }),
@@ -412,7 +464,11 @@ impl<'a> Prover<'a> {
             Ok(run) => Ok(Verdict::Unsafe(Box::new(run))),
             Err(Undone { reason, numbers }) => {
                 let names = path.iter().rev().filter(|n| n.parent.is_some());
-                let steps: Vec<&str> = names.map(|n| self.system.transitions[self.rules.rules[n.rule].transition].name.as_str()).collect();
+                let steps: Vec<&str> = names
+                    .map(|n| {
+                        self.system.transitions[self.rules.rules[n.rule].transition].name.as_str()
+                    })
+                    .collect();
                 let text = format!("{reason} (steps: {})", steps.join(", "));
                 Err(if numbers { Why::Numbers(text) } else { Why::Spurious(text) })
             }
@@ -423,7 +479,12 @@ impl<'a> Prover<'a> {
 /// Searches small instances for a run where nothing is found for every number of processes. The
 /// second result is the range of numbers of processes of which all states are searched and none is
 /// unsafe.
-fn instances(system: &System, options: Options, memory: Memory, budget: &Budget) -> (Option<Verdict>, Option<(usize, usize)>) {
+fn instances(
+    system: &System,
+    options: Options,
+    memory: Memory,
+    budget: &Budget,
+) -> (Option<Verdict>, Option<(usize, usize)>) {
     let most = if options.work.is_some() { MOST_INSTANCE.1 } else { MOST_INSTANCE.0 };
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(1);
     let least = system.fixed.max(1) as usize;
@@ -434,7 +495,8 @@ fn instances(system: &System, options: Options, memory: Memory, budget: &Budget)
         let most = most.min(MOST_EVALUATED / size.max(1));
         // Without values for numbers that nothing determines, a search that finds nothing is
         // complete, and a claim about such a number may hold.
-        let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget) {
+        let (machine, reach, every) = match search_instance(system, memory, n, most, false, budget)
+        {
             Some((machine, reach)) if reach.violation.is_none() => (machine, reach, true),
             _ => match search_instance(system, memory, n, most, true, budget) {
                 Some((machine, reach)) => (machine, reach, false),
@@ -444,12 +506,23 @@ fn instances(system: &System, options: Options, memory: Memory, budget: &Budget)
         if let Some((state, claim, procs)) = &reach.violation {
             let replayed = reach.run(*state);
             let acts: Vec<_> = replayed.steps.iter().map(|s| s.0.clone()).collect();
-            let Ok(replayed) = machine.replay(&acts, &system.unsafes[*claim], procs) else { continue };
+            let Ok(replayed) = machine.replay(&acts, &system.unsafes[*claim], procs) else {
+                continue;
+            };
             let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
-            let states =
-                std::iter::once(&replayed.start).chain(replayed.steps.iter().map(|s| &s.1)).map(|s| machine.state_text(s)).collect();
+            let states = std::iter::once(&replayed.start)
+                .chain(replayed.steps.iter().map(|s| &s.1))
+                .map(|s| machine.state_text(s))
+                .collect();
             let numbers = if every { Numbers::default() } else { Numbers::of_file(system) };
-            let run = Run { processes: n as u32, replayed, steps, states, claim: (*claim, procs.clone()), numbers };
+            let run = Run {
+                processes: n as u32,
+                replayed,
+                steps,
+                states,
+                claim: (*claim, procs.clone()),
+                numbers,
+            };
             return (Some(Verdict::Unsafe(Box::new(run))), searched);
         }
         if every && reach.complete && searched.is_none_or(|s| s.1 + 1 == n) {
@@ -467,8 +540,12 @@ fn search_instance<'s>(
     candidates: bool,
     budget: &Budget,
 ) -> Option<(Machine<'s>, Reach)> {
-    let machine =
-        if candidates { machine(system, memory, processes as u32) } else { bare_machine(system, memory, processes as u32) }.ok()?;
+    let machine = if candidates {
+        machine(system, memory, processes as u32)
+    } else {
+        bare_machine(system, memory, processes as u32)
+    }
+    .ok()?;
     let reach = machine.reach(most, true, budget).ok()?;
     Some((machine, reach))
 }
@@ -483,7 +560,9 @@ fn ground_size(system: &System, n: usize) -> Option<usize> {
     for t in &system.transitions {
         let cases = |u: &Update| match u {
             Update::Assign { .. } => Some(1),
-            Update::Cases { bound, cases, .. } => n.checked_pow(bound.len() as u32)?.checked_mul(cases.len()),
+            Update::Cases { bound, cases, .. } => {
+                n.checked_pow(bound.len() as u32)?.checked_mul(cases.len())
+            }
         };
         let updates = t.updates.iter().try_fold(1usize, |all, u| all.checked_add(cases(u)?))?;
         size = size.checked_add(injective(t.params.len())?.checked_mul(updates)?)?;

@@ -1,6 +1,8 @@
-//! Exact rational numbers of bounded size, for the simplex tableau: numerator and denominator are `i128`, the fraction is in lowest terms, the
-//! denominator positive. Every operation is checked: what does not fit is [`Overflow`], and the caller answers *unknown*, never wrongly.
-//! An operation costs a greatest common divisor, which is skipped for integers (nearly all numbers of a proof are small integers).
+//! Exact rational numbers of bounded size, for the simplex tableau: numerator and denominator are
+//! `i128`, the fraction is in lowest terms, the denominator positive. Every operation is checked:
+//! what does not fit is [`Overflow`], and the caller answers *unknown*, never wrongly. An operation
+//! costs a greatest common divisor, which is skipped for integers (nearly all numbers of a proof
+//! are small integers).
 
 use std::cmp::Ordering;
 
@@ -22,7 +24,10 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-#[allow(clippy::should_implement_trait, reason = "the result may overflow, which the traits of operators cannot say")]
+#[allow(
+    clippy::should_implement_trait,
+    reason = "the result may overflow, which the traits of operators cannot say"
+)]
 impl Rational {
     /// Zero.
     pub const ZERO: Rational = Rational { num: 0, den: 1 };
@@ -41,9 +46,13 @@ impl Rational {
         if den == 1 {
             return Ok(Rational { num, den });
         }
-        let common = i128::try_from(gcd(num.unsigned_abs(), den.unsigned_abs())).map_err(|_| Overflow)?;
+        let common =
+            i128::try_from(gcd(num.unsigned_abs(), den.unsigned_abs())).map_err(|_| Overflow)?;
         let common = if den < 0 { -common } else { common };
-        Ok(Rational { num: num.checked_div(common).ok_or(Overflow)?, den: den.checked_div(common).ok_or(Overflow)? })
+        Ok(Rational {
+            num: num.checked_div(common).ok_or(Overflow)?,
+            den: den.checked_div(common).ok_or(Overflow)?,
+        })
     }
     /// Whether it is zero.
     pub fn is_zero(self) -> bool {
@@ -72,7 +81,10 @@ impl Rational {
         }
         let left = self.num.checked_mul(other.den).ok_or(Overflow)?;
         let right = other.num.checked_mul(self.den).ok_or(Overflow)?;
-        Rational::new(left.checked_add(right).ok_or(Overflow)?, self.den.checked_mul(other.den).ok_or(Overflow)?)
+        Rational::new(
+            left.checked_add(right).ok_or(Overflow)?,
+            self.den.checked_mul(other.den).ok_or(Overflow)?,
+        )
     }
     /// The difference.
     pub fn sub(self, other: Rational) -> Result<Rational, Overflow> {
@@ -80,11 +92,17 @@ impl Rational {
     }
     /// The product.
     pub fn mul(self, other: Rational) -> Result<Rational, Overflow> {
-        Rational::new(self.num.checked_mul(other.num).ok_or(Overflow)?, self.den.checked_mul(other.den).ok_or(Overflow)?)
+        Rational::new(
+            self.num.checked_mul(other.num).ok_or(Overflow)?,
+            self.den.checked_mul(other.den).ok_or(Overflow)?,
+        )
     }
     /// The quotient; `other` is not zero.
     pub fn div(self, other: Rational) -> Result<Rational, Overflow> {
-        Rational::new(self.num.checked_mul(other.den).ok_or(Overflow)?, self.den.checked_mul(other.num).ok_or(Overflow)?)
+        Rational::new(
+            self.num.checked_mul(other.den).ok_or(Overflow)?,
+            self.den.checked_mul(other.num).ok_or(Overflow)?,
+        )
     }
     /// Minus it.
     pub fn negate(self) -> Result<Rational, Overflow> {
@@ -95,11 +113,16 @@ impl Rational {
         if self.den == other.den {
             return Ok(self.num.cmp(&other.num));
         }
-        Ok(self.num.checked_mul(other.den).ok_or(Overflow)?.cmp(&other.num.checked_mul(self.den).ok_or(Overflow)?))
+        Ok(self
+            .num
+            .checked_mul(other.den)
+            .ok_or(Overflow)?
+            .cmp(&other.num.checked_mul(self.den).ok_or(Overflow)?))
     }
 }
 
-/// A number with an infinitesimal part, `real + small * epsilon`, so that strict bounds are bounds (Dutertre and de Moura, 2006).
+/// A number with an infinitesimal part, `real + small * epsilon`, so that strict bounds are bounds
+/// (Dutertre and de Moura, 2006).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strict {
     /// The number proper.
@@ -108,7 +131,10 @@ pub struct Strict {
     pub small: Rational,
 }
 
-#[allow(clippy::should_implement_trait, reason = "the result may overflow, which the traits of operators cannot say")]
+#[allow(
+    clippy::should_implement_trait,
+    reason = "the result may overflow, which the traits of operators cannot say"
+)]
 impl Strict {
     /// Zero.
     pub const ZERO: Strict = Strict { real: Rational::ZERO, small: Rational::ZERO };

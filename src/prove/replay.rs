@@ -1,11 +1,16 @@
-//! From a path of cubes to a run of the explicit machine: a number of processes, the transitions with their processes, the flushes between them.
+//! From a path of cubes to a run of the explicit machine: a number of processes, the transitions
+//! with their processes, the flushes between them.
 //!
-//! The names of each step come from the path: the cube nearest to the start names processes 0, 1, ..; going on, a process that is dropped takes the
-//! least name that is free at that step. The machine of that number of processes then does the steps one by one; it alone says whether they can be done
-//! and whether what is unsafe holds at the end. Under total store order the path tells writes as if they reached memory at once, so where its own order
-//! cannot be done, the steps of different processes are interleaved anew, each process keeping its order, by a depth-first search.
+//! The names of each step come from the path: the cube nearest to the start names processes 0, 1,
+//! ..; going on, a process that is dropped takes the least name that is free at that step. The
+//! machine of that number of processes then does the steps one by one; it alone says whether they
+//! can be done and whether what is unsafe holds at the end. Under total store order the path tells
+//! writes as if they reached memory at once, so where its own order cannot be done, the steps of
+//! different processes are interleaved anew, each process keeping its order, by a depth-first
+//! search.
 //!
-//! The abstraction of `forall_other` may give paths that no machine does; they are reported as such.
+//! The abstraction of `forall_other` may give paths that no machine does; they are reported as
+//! such.
 
 use crate::names::{Named, steps};
 use crate::numbers::{self, Numbers};
@@ -40,7 +45,11 @@ impl Run {
     ///
     /// # Errors
     /// Whatever the machine rejects.
-    pub fn machine<'s>(&self, system: &'s System, memory: Memory) -> Result<Machine<'s>, Diagnostic> {
+    pub fn machine<'s>(
+        &self,
+        system: &'s System,
+        memory: Memory,
+    ) -> Result<Machine<'s>, Diagnostic> {
         with_numbers(system, memory, self.processes, self.numbers.clone())
     }
 }
@@ -63,7 +72,12 @@ pub fn machine(system: &System, memory: Memory, processes: u32) -> Result<Machin
 }
 
 /// The machine for so many processes, with these numbers for what nothing determines.
-fn with_numbers(system: &System, memory: Memory, processes: u32, numbers: Numbers) -> Result<Machine<'_>, Diagnostic> {
+fn with_numbers(
+    system: &System,
+    memory: Memory,
+    processes: u32,
+    numbers: Numbers,
+) -> Result<Machine<'_>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
     let Numbers { candidates, start } = numbers;
     Machine::new(system, processes, memory, Setup { candidates, start, ..Setup::default() })
@@ -74,7 +88,11 @@ fn with_numbers(system: &System, memory: Memory, processes: u32, numbers: Number
 ///
 /// # Errors
 /// Whatever the machine rejects.
-pub fn bare_machine(system: &System, memory: Memory, processes: u32) -> Result<Machine<'_>, Diagnostic> {
+pub fn bare_machine(
+    system: &System,
+    memory: Memory,
+    processes: u32,
+) -> Result<Machine<'_>, Diagnostic> {
     let memory = if memory == Memory::Tso { MachineMemory::Tso } else { MachineMemory::Sc };
     Machine::new(system, processes, memory, Setup::default())
 }
@@ -83,30 +101,52 @@ pub fn bare_machine(system: &System, memory: Memory, processes: u32) -> Result<M
 ///
 /// # Errors
 /// Why it cannot be done.
-pub fn replay(system: &System, rules: &Rules, path: &[Node], budget: &Budget) -> Result<Run, Undone> {
+pub fn replay(
+    system: &System,
+    rules: &Rules,
+    path: &[Node],
+    budget: &Budget,
+) -> Result<Run, Undone> {
     let solved = Numbers::of_path(system, rules, path);
     let free = Numbers { start: Vec::new(), ..solved.clone() };
     let found = replay_with(system, rules, path, budget, &solved);
-    let found = if solved.start.is_empty() { found } else { found.or_else(|_| replay_with(system, rules, path, budget, &free)) };
+    let found = if solved.start.is_empty() {
+        found
+    } else {
+        found.or_else(|_| replay_with(system, rules, path, budget, &free))
+    };
     found.map_err(|reason| {
-        let least = system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1) as u32;
+        let least =
+            system.processes.map_or(1, |n| n as usize).max(system.fixed as usize).max(1) as u32;
         let bare = bare_machine(system, rules.memory, least).ok();
-        let determined = bare.is_some_and(|m| m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s))));
+        let determined = bare.is_some_and(|m| {
+            m.initial_states().is_ok_and(|states| states.iter().all(|s| m.numbers_are_known(s)))
+        });
         Undone { reason, numbers: numbers::are_open(system, determined) }
     })
 }
 
-fn replay_with(system: &System, rules: &Rules, path: &[Node], budget: &Budget, numbers: &Numbers) -> Result<Run, String> {
+fn replay_with(
+    system: &System,
+    rules: &Rules,
+    path: &[Node],
+    budget: &Budget,
+    numbers: &Numbers,
+) -> Result<Run, String> {
     let Named { steps, processes: most, .. } = steps(rules, path);
-    let steps: Vec<(usize, Vec<u32>)> =
-        steps.into_iter().map(|(rule, who)| (rules.rules[rule].transition, who.into_iter().map(u32::from).collect())).collect();
+    let steps: Vec<(usize, Vec<u32>)> = steps
+        .into_iter()
+        .map(|(rule, who)| (rules.rules[rule].transition, who.into_iter().map(u32::from).collect()))
+        .collect();
     let params = system.unsafes.iter().map(|c| c.params.len()).max().unwrap_or(0);
     let least = system.processes.map_or(1, |n| n as usize).max(most).max(1);
     let mut reason = "the run needs no process".to_string();
     for processes in least..=least.max(params) {
         let processes = processes as u32;
-        let machine = with_numbers(system, rules.memory, processes, numbers.clone()).map_err(|d| d.message.clone())?;
-        let acts: Vec<Act> = steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
+        let machine = with_numbers(system, rules.memory, processes, numbers.clone())
+            .map_err(|d| d.message.clone())?;
+        let acts: Vec<Act> =
+            steps.iter().map(|(t, who)| Act::Fire(*t as u32, who.clone())).collect();
         match on_machine(&machine, &acts, numbers) {
             Ok(run) => return Ok(run),
             Err(r) => reason = r,
@@ -149,22 +189,34 @@ fn on_machine(machine: &Machine<'_>, acts: &[Act], numbers: &Numbers) -> Result<
     let mut reason = String::new();
     for (i, claim) in machine.system().unsafes.iter().enumerate() {
         let mut done = None;
-        crate::start::arranged(claim.params.len(), machine.processes() as u8, &mut Vec::new(), &mut |procs| {
-            let procs: Vec<u32> = procs.iter().copied().map(u32::from).collect();
-            match machine.replay(acts, claim, &procs) {
-                Ok(replayed) => {
-                    let steps = replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
-                    let states = std::iter::once(&replayed.start)
-                        .chain(replayed.steps.iter().map(|s| &s.1))
-                        .map(|s| machine.state_text(s))
-                        .collect();
-                    done =
-                        Some(Run { processes: machine.processes(), replayed, steps, states, claim: (i, procs), numbers: numbers.clone() });
+        crate::start::arranged(
+            claim.params.len(),
+            machine.processes() as u8,
+            &mut Vec::new(),
+            &mut |procs| {
+                let procs: Vec<u32> = procs.iter().copied().map(u32::from).collect();
+                match machine.replay(acts, claim, &procs) {
+                    Ok(replayed) => {
+                        let steps =
+                            replayed.steps.iter().map(|(a, _)| machine.act_text(a)).collect();
+                        let states = std::iter::once(&replayed.start)
+                            .chain(replayed.steps.iter().map(|s| &s.1))
+                            .map(|s| machine.state_text(s))
+                            .collect();
+                        done = Some(Run {
+                            processes: machine.processes(),
+                            replayed,
+                            steps,
+                            states,
+                            claim: (i, procs),
+                            numbers: numbers.clone(),
+                        });
+                    }
+                    Err(d) => reason = d.message.clone(),
                 }
-                Err(d) => reason = d.message.clone(),
-            }
-            done.is_some()
-        });
+                done.is_some()
+            },
+        );
         if let Some(run) = done {
             return Ok(run);
         }
@@ -183,12 +235,19 @@ struct Interleaving<'a> {
 
 impl Interleaving<'_> {
     fn go(&mut self, state: Vec<u32>, at: Vec<usize>) -> bool {
-        if self.seen.len() > 200_000 || self.budget.check(0).is_err() || !self.seen.insert((state.clone(), at.clone())) {
+        if self.seen.len() > 200_000
+            || self.budget.check(0).is_err()
+            || !self.seen.insert((state.clone(), at.clone()))
+        {
             return false;
         }
         if at.iter().zip(&self.queues).all(|(i, q)| *i == q.len()) {
             let system = self.machine.system();
-            if system.unsafes.iter().any(|c| self.machine.may_hold(&state, &self.machine.ask(c)).is_some()) {
+            if system
+                .unsafes
+                .iter()
+                .any(|c| self.machine.may_hold(&state, &self.machine.ask(c)).is_some())
+            {
                 return true;
             }
         }
@@ -197,7 +256,11 @@ impl Interleaving<'_> {
         let found = self.machine.successors(&state, &mut |act, to| {
             let who = match &act {
                 Act::Flush(_) => Some(None),
-                fire => at.iter().enumerate().find(|(p, i)| queues[*p].get(**i) == Some(fire)).map(|(p, _)| Some(p)),
+                fire => at
+                    .iter()
+                    .enumerate()
+                    .find(|(p, i)| queues[*p].get(**i) == Some(fire))
+                    .map(|(p, _)| Some(p)),
             };
             if let Some(who) = who {
                 next.push((act, to, who));

@@ -1,10 +1,13 @@
-//! From the typed system to what the prover works on: symbols with sorts, rules whose cells are packed, claims. A rule's process variables are
-//! template numbers: a parameter or bound variable is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
+//! From the typed system to what the prover works on: symbols with sorts, rules whose cells are
+//! packed, claims. A rule's process variables are template numbers: a parameter or bound variable
+//! is its number, `#n` is [`FIXED`]` + n - 1`; an instance replaces them.
 //!
 //! What a proof cannot handle is rejected by [`crate::premises`] first, so that the answer is
 //! *unknown*, not wrong.
 
-use crate::atom::{Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge};
+use crate::atom::{
+    Atom, Cell, JOINT, Linear, Literal, MOST_PROCESSES, Point, Signature, Sort, TooLarge,
+};
 use crate::cube::Cube;
 use crate::premises::{Premises, Refusal, premises};
 use crate::simplex::Relation;
@@ -174,7 +177,11 @@ impl Translator<'_> {
                     r.numer().to_i64().filter(|n| *n != i64::MIN).ok_or_else(too_large)
                 };
                 Value::Sum {
-                    terms: s.terms.iter().map(|(a, f)| Ok((self.cell(a, joint), scaled(f)?))).collect::<Result<_, Refusal>>()?,
+                    terms: s
+                        .terms
+                        .iter()
+                        .map(|(a, f)| Ok((self.cell(a, joint), scaled(f)?)))
+                        .collect::<Result<_, Refusal>>()?,
                     constant: scaled(&s.constant)?,
                     scale: scale.to_i64().ok_or_else(too_large)?,
                 }
@@ -189,17 +196,30 @@ impl Translator<'_> {
                 system::Atom::False => return Ok(None),
                 system::Atom::Fence(_) => fence = true,
                 system::Atom::Compare(l, op, r) => {
-                    tests.push(Test { left: self.value(l, joint)?, op: *op, right: self.value(r, joint)? });
+                    tests.push(Test {
+                        left: self.value(l, joint)?,
+                        op: *op,
+                        right: self.value(r, joint)?,
+                    });
                 }
             }
         }
         Ok(Some((tests, fence)))
     }
-    fn plain(&self, dnf: &[system::Cube], joint: bool, what: &str) -> Result<Vec<Vec<Test>>, Refusal> {
+    fn plain(
+        &self,
+        dnf: &[system::Cube],
+        joint: bool,
+        what: &str,
+    ) -> Result<Vec<Vec<Test>>, Refusal> {
         let mut found = Vec::new();
         for c in dnf {
             match self.cube(c, joint)? {
-                Some((_, true)) => return Err(rejected(format!("`fence()` stands in {what}; only the guard of a transition may have it"))),
+                Some((_, true)) => {
+                    return Err(rejected(format!(
+                        "`fence()` stands in {what}; only the guard of a transition may have it"
+                    )));
+                }
                 Some((tests, false)) => found.push(tests),
                 None => {}
             }
@@ -222,7 +242,9 @@ impl Translator<'_> {
                 for c in cases {
                     match self.cube(&c.condition, false)? {
                         Some((_, true)) => {
-                            return Err(rejected("`fence()` stands in a case; only the guard of a transition may have it"));
+                            return Err(rejected(
+                                "`fence()` stands in a case; only the guard of a transition may have it",
+                            ));
                         }
                         Some((tests, false)) => list.push((tests, value(&c.value)?)),
                         None => {}
@@ -233,8 +255,11 @@ impl Translator<'_> {
         })
     }
     fn signature(&self, memory: Memory) -> Signature {
-        let mut signature =
-            Signature { fixed: self.system.fixed as usize, most: self.system.processes.map(|n| n as usize), ..Signature::default() };
+        let mut signature = Signature {
+            fixed: self.system.fixed as usize,
+            most: self.system.processes.map(|n| n as usize),
+            ..Signature::default()
+        };
         for s in &self.system.symbols {
             let of = self.system.type_of(s.sort);
             let sort = match s.sort {
@@ -274,10 +299,16 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
             .iter()
             .map(|u| {
                 let cubes = u.dnf.iter().filter_map(|c| t.cube(c, false).transpose());
-                Ok((u.var as u8, cubes.map(|c| c.map(|(tests, fence)| (tests, fence && memory == Memory::Tso))).collect::<Result<_, _>>()?))
+                Ok((
+                    u.var as u8,
+                    cubes
+                        .map(|c| c.map(|(tests, fence)| (tests, fence && memory == Memory::Tso)))
+                        .collect::<Result<_, _>>()?,
+                ))
             })
             .collect::<Result<Vec<_>, Refusal>>()?;
-        let changes = transition.updates.iter().map(|u| t.change(u)).collect::<Result<Vec<_>, Refusal>>()?;
+        let changes =
+            transition.updates.iter().map(|u| t.change(u)).collect::<Result<Vec<_>, Refusal>>()?;
         let writes = changes.iter().any(|c| signature.weak[c.symbol()]);
         let mut rule = Rule {
             transition: i,
@@ -291,18 +322,24 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
             universal,
             changes,
         };
-        rule.reads =
-            memory == Memory::Tso && (read_cells(&rule).iter().any(|c| signature.weak[c.symbol()]) || (transition.locked && writes));
+        rule.reads = memory == Memory::Tso
+            && (read_cells(&rule).iter().any(|c| signature.weak[c.symbol()])
+                || (transition.locked && writes));
         rules.push(rule);
     }
     let claims = |claims: &mut dyn Iterator<Item = &system::Claim>, what: &str| {
         let mut found = Vec::new();
         for c in claims {
-            found.extend(t.plain(std::slice::from_ref(&c.cube), joint, what)?.into_iter().map(|tests| (c.params.len(), tests)));
+            found.extend(
+                t.plain(std::slice::from_ref(&c.cube), joint, what)?
+                    .into_iter()
+                    .map(|tests| (c.params.len(), tests)),
+            );
         }
         Ok::<_, Refusal>(found)
     };
-    let invariants = claims(&mut premises.assumed.iter().map(|i| &system.invariants[*i]), "`invariant`")?;
+    let invariants =
+        claims(&mut premises.assumed.iter().map(|i| &system.invariants[*i]), "`invariant`")?;
     let mut rules = Rules {
         init: (system.init.params.len(), t.plain(&system.init.dnf, false, "`init`")?),
         unsafes: claims(&mut system.unsafes.iter(), "`unsafe`")?,
@@ -320,7 +357,9 @@ pub fn translate(system: &System, memory: Memory) -> Result<Rules, Refusal> {
 /// another one, as it may on the machine.
 fn is_beyond(rules: &Rules) -> bool {
     let processes = rules.signature.sorts.contains(&Sort::Process);
-    let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else { return false };
+    let Some(most) = rules.signature.most.filter(|m| processes && *m <= MOST_PROCESSES) else {
+        return false;
+    };
     let all = Cube { processes: most, atoms: Vec::new() };
     matches!(initial(rules, &all), Ok(None))
 }
@@ -404,10 +443,14 @@ impl Scope<'_> {
             (Value::Constant(a), _, Value::Constant(b)) => truth(a != b),
             (Value::Process(a), Op::Eq, Value::Process(b)) => truth(a == b),
             (Value::Process(a), Op::Neq, Value::Process(b)) => truth(a != b),
-            (Value::Cell(c), Op::Eq, Value::Constant(v)) | (Value::Constant(v), Op::Eq, Value::Cell(c)) => within(*c, 1 << v),
-            (Value::Cell(c), Op::Neq, Value::Constant(v)) | (Value::Constant(v), Op::Neq, Value::Cell(c)) => within(*c, !(1 << v)),
-            (Value::Cell(c), Op::Eq, Value::Process(p)) | (Value::Process(p), Op::Eq, Value::Cell(c)) => within(*c, 1 << p),
-            (Value::Cell(c), Op::Neq, Value::Process(p)) | (Value::Process(p), Op::Neq, Value::Cell(c)) => within(*c, !(1 << p)),
+            (Value::Cell(c), Op::Eq, Value::Constant(v))
+            | (Value::Constant(v), Op::Eq, Value::Cell(c)) => within(*c, 1 << v),
+            (Value::Cell(c), Op::Neq, Value::Constant(v))
+            | (Value::Constant(v), Op::Neq, Value::Cell(c)) => within(*c, !(1 << v)),
+            (Value::Cell(c), Op::Eq, Value::Process(p))
+            | (Value::Process(p), Op::Eq, Value::Cell(c)) => within(*c, 1 << p),
+            (Value::Cell(c), Op::Neq, Value::Process(p))
+            | (Value::Process(p), Op::Neq, Value::Cell(c)) => within(*c, !(1 << p)),
             (Value::Cell(a), Op::Eq, Value::Cell(b)) => Atom::same(*a, *b, true),
             (Value::Cell(a), Op::Neq, Value::Cell(b)) => Atom::same(*a, *b, false),
             (l, Op::Lt | Op::Le, r) => match (point(l), point(r)) {
@@ -418,7 +461,11 @@ impl Scope<'_> {
         })
     }
     fn linear(self, left: &Value, op: Op, right: &Value) -> Result<Literal, TooLarge> {
-        let (Value::Sum { terms: a, constant: c, scale: s }, Value::Sum { terms: b, constant: d, scale: t }) = (left, right) else {
+        let (
+            Value::Sum { terms: a, constant: c, scale: s },
+            Value::Sum { terms: b, constant: d, scale: t },
+        ) = (left, right)
+        else {
             return Ok(Literal::False);
         };
         let times = |x: i64, y: i64| x.checked_mul(y).ok_or(TooLarge);
@@ -446,9 +493,11 @@ pub fn instantiate(value: &Value, env: &impl Fn(u8) -> u8, look: &impl Fn(Cell) 
     match value {
         Value::Process(p) => Value::Process(env(*p)),
         Value::Cell(c) => Value::Cell(look(c.map(env))),
-        Value::Sum { terms, constant, scale } => {
-            Value::Sum { terms: terms.iter().map(|(c, f)| (look(c.map(env)), *f)).collect(), constant: *constant, scale: *scale }
-        }
+        Value::Sum { terms, constant, scale } => Value::Sum {
+            terms: terms.iter().map(|(c, f)| (look(c.map(env)), *f)).collect(),
+            constant: *constant,
+            scale: *scale,
+        },
         other => other.clone(),
     }
 }

@@ -11,12 +11,15 @@
 //!         approximate it, if the oracle lets     the larger cube takes its place (BRAB: Conchon, Goel, Krstić, Mebsout, Zaïdi, 2013)
 //! ```
 //!
-//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn comes: of several cubes at the same time, by several threads,
-//! against the cubes that were there before any of them. Then they take their turns, and what has come since counts as well. A cube that was covered is looked at again
-//! if another was deleted meanwhile: two may cover each other. So neither verdict nor certificate depends on the number of threads.
+//! Most cubes that are found are never expanded, so what is dear is asked of a cube when its turn
+//! comes: of several cubes at the same time, by several threads, against the cubes that were there
+//! before any of them. Then they take their turns, and what has come since counts as well. A cube
+//! that was covered is looked at again if another was deleted meanwhile: two may cover each other.
+//! So neither verdict nor certificate depends on the number of threads.
 //!
-//! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each covers its pre-images or they are in other
-//! cubes. The invariants of the file are cubes that count as covered and are not expanded.
+//! All cubes that were not deleted, at the end, are the complement of an inductive invariant: each
+//! covers its pre-images or they are in other cubes. The invariants of the file are cubes that
+//! count as covered and are not expanded.
 
 use crate::cube::Cube;
 use crate::image::{Binding, Trouble, bindings, pre_image};
@@ -106,7 +109,8 @@ pub enum End {
     Trouble(Trouble),
 }
 
-/// A pre-image with its names, and whether it is covered by what was there before; what it took to find out.
+/// A pre-image with its names, and whether it is covered by what was there before; what it took to
+/// find out.
 struct Judged {
     cube: Cube,
     names: Vec<u8>,
@@ -120,7 +124,8 @@ struct Next {
     cube: Cube,
 }
 
-/// What is said of a cube before it is expanded: whether others cover it, what that took, what it covers, and its steps.
+/// What is said of a cube before it is expanded: whether others cover it, what that took, what it
+/// covers, and its steps.
 struct Look {
     superseded: bool,
     spent: u64,
@@ -144,7 +149,8 @@ pub struct Search<'a> {
     waiting: BinaryHeap<Reverse<(usize, usize, usize)>>,
     /// The first positions in the index are assumptions and lemmas; then come the nodes.
     assumptions: usize,
-    /// Cubes that count as covered and are part of the result: runs do not enter them before they meet what is unsafe.
+    /// Cubes that count as covered and are part of the result: runs do not enter them before they
+    /// meet what is unsafe.
     pub lemmas: Vec<Cube>,
     /// What was counted.
     pub counts: Counts,
@@ -218,17 +224,24 @@ impl<'a> Search<'a> {
                         if matches!(ended, Err(Failure::Trouble(_))) {
                             self.stuck = Some(next.cube.clone());
                         }
-                        // The search may go on later: these cubes are expanded then, one of them anew, and it covers what it gave before.
-                        self.waiting.extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
+                        // The search may go on later: these cubes are expanded then, one of them
+                        // anew, and it covers what it gave before.
+                        self.waiting
+                            .extend(batch.into_iter().chain([next]).map(|n| Reverse(n.turn)));
                         return ended.map(|end| end.expect("the search has ended"));
                     }
                 }
             }
         }
-        let own = self.index.patterns().filter(|(i, _)| *i >= self.assumptions).map(|(_, p)| p.cube.clone());
+        let own = self
+            .index
+            .patterns()
+            .filter(|(i, _)| *i >= self.assumptions)
+            .map(|(_, p)| p.cube.clone());
         Ok(End::Fixpoint(own.chain(self.lemmas.iter().cloned()).collect()))
     }
-    /// The next cubes to be expanded: several once there are many, so that threads can look at them at the same time. How many does not depend on the threads.
+    /// The next cubes to be expanded: several once there are many, so that threads can look at them
+    /// at the same time. How many does not depend on the threads.
     fn batch(&mut self) -> Vec<Next> {
         let most = if self.index.len() < MANY_CUBES { 1 } else { BATCH };
         let mut batch = Vec::new();
@@ -239,18 +252,25 @@ impl<'a> Search<'a> {
         }
         batch
     }
-    /// What the cubes that are there say of one whose turn comes, and of its pre-images; nothing if a limit ends it.
+    /// What the cubes that are there say of one whose turn comes, and of its pre-images; nothing if
+    /// a limit ends it.
     fn look(&self, next: &Next) -> Option<Result<Look, Trouble>> {
         self.budget.check(0).ok()?;
         let signature = &self.rules.signature;
         let own = Some(self.assumptions + next.turn.2);
         let mut target = Target::new(signature, &next.cube);
-        let superseded = self.index.cover(&mut target, own).is_some() || self.index.covered(&mut target, own, MOST_OPEN);
-        let mut look = Look { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
+        let superseded = self.index.cover(&mut target, own).is_some()
+            || self.index.covered(&mut target, own, MOST_OPEN);
+        let mut look =
+            Look { superseded, spent: target.spent, covers: Vec::new(), steps: Vec::new() };
         if superseded {
             return Some(Ok(look));
         }
-        look.covers = self.index.covered_by(signature, &Pattern::new(signature, next.cube.clone()), &mut look.spent);
+        look.covers = self.index.covered_by(
+            signature,
+            &Pattern::new(signature, next.cube.clone()),
+            &mut look.spent,
+        );
         for (at, rule) in self.rules.rules.iter().enumerate() {
             let all = match bindings(rule.params, next.cube.processes, signature.most) {
                 Ok(all) => all,
@@ -268,15 +288,24 @@ impl<'a> Search<'a> {
         }
         Some(Ok(look))
     }
-    /// Deletes the node whose turn it is, if other cubes cover it; else deletes what it covers and offers its pre-images.
-    fn take(&mut self, next: &Next, look: Option<Result<Look, Trouble>>, oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+    /// Deletes the node whose turn it is, if other cubes cover it; else deletes what it covers and
+    /// offers its pre-images.
+    fn take(
+        &mut self,
+        next: &Next,
+        look: Option<Result<Look, Trouble>>,
+        oracle: &mut dyn Oracle,
+    ) -> Result<Option<End>, Failure> {
         let (node, own) = (next.turn.2, self.assumptions + next.turn.2);
         if self.alive(node).is_none() {
             return Ok(None);
         }
         let again = |search: &mut Self| match search.look(next) {
             Some(look) => Ok(look?),
-            None => Err(search.budget.check(search.nodes.len() as u64).map_or_else(Failure::Stopped, |()| Failure::Stopped(Stop::Time))),
+            None => Err(search
+                .budget
+                .check(search.nodes.len() as u64)
+                .map_or_else(Failure::Stopped, |()| Failure::Stopped(Stop::Time))),
         };
         let mut look = match look {
             Some(look) => look?,
@@ -288,7 +317,9 @@ impl<'a> Search<'a> {
             look = again(self)?;
         }
         self.spend(look.spent)?;
-        if look.superseded || self.index.cover_new(&mut Target::new(&self.rules.signature, &next.cube)).is_some() {
+        if look.superseded
+            || self.index.cover_new(&mut Target::new(&self.rules.signature, &next.cube)).is_some()
+        {
             self.remove(own);
             self.counts.covered += 1;
             return Ok(None);
@@ -304,8 +335,14 @@ impl<'a> Search<'a> {
             self.tick()?;
             for image in images? {
                 self.counts.images += 1;
-                let new =
-                    Node { cube: image.cube, parent: Some(node), rule, binding: binding.clone(), names: image.names, approximate: false };
+                let new = Node {
+                    cube: image.cube,
+                    parent: Some(node),
+                    rule,
+                    binding: binding.clone(),
+                    names: image.names,
+                    approximate: false,
+                };
                 if let Some(end) = self.offer(new, (image.covered, image.spent), oracle)? {
                     return Ok(Some(end));
                 }
@@ -317,8 +354,15 @@ impl<'a> Search<'a> {
         self.index.remove(at);
         self.removed += 1;
     }
-    /// The pre-images of a step, each with whether a cube that was there before the expansion covers it.
-    fn judged(&self, cube: &Cube, rule: usize, binding: &Binding, processes: usize) -> Result<Vec<Judged>, Trouble> {
+    /// The pre-images of a step, each with whether a cube that was there before the expansion
+    /// covers it.
+    fn judged(
+        &self,
+        cube: &Cube,
+        rule: usize,
+        binding: &Binding,
+        processes: usize,
+    ) -> Result<Vec<Judged>, Trouble> {
         let mut images = Vec::new();
         pre_image(self.rules, cube, &self.rules.rules[rule], binding, processes, &mut images)?;
         let judge = |(cube, names)| {
@@ -343,7 +387,14 @@ impl<'a> Search<'a> {
             self.assumptions += 1;
         }
         for cube in claims(self.rules, &self.rules.unsafes)? {
-            let node = Node { cube, parent: None, rule: 0, binding: Vec::new(), names: Vec::new(), approximate: false };
+            let node = Node {
+                cube,
+                parent: None,
+                rule: 0,
+                binding: Vec::new(),
+                names: Vec::new(),
+                approximate: false,
+            };
             self.index.settle();
             let judged = self.is_covered(&node.cube);
             if let Some(end) = self.offer(node, judged, &mut Exact)? {
@@ -366,8 +417,14 @@ impl<'a> Search<'a> {
         }
         Ok(())
     }
-    /// Takes a node in, unless it is covered: by a cube that was there before, which was asked already and took so many steps, or by a newer one.
-    fn offer(&mut self, mut node: Node, (covered, spent): (bool, u64), oracle: &mut dyn Oracle) -> Result<Option<End>, Failure> {
+    /// Takes a node in, unless it is covered: by a cube that was there before, which was asked
+    /// already and took so many steps, or by a newer one.
+    fn offer(
+        &mut self,
+        mut node: Node,
+        (covered, spent): (bool, u64),
+        oracle: &mut dyn Oracle,
+    ) -> Result<Option<End>, Failure> {
         let signature = &self.rules.signature;
         self.tick()?;
         self.spend(spent)?;
@@ -395,7 +452,13 @@ impl<'a> Search<'a> {
         let several = instead.len() > 1;
         for cube in instead {
             // The one that covers more than the cube is new; of several, some may be there already.
-            if several && (self.is_covered(&cube).0 || self.index.cover_new(&mut Target::new(&self.rules.signature, &cube)).is_some()) {
+            if several
+                && (self.is_covered(&cube).0
+                    || self
+                        .index
+                        .cover_new(&mut Target::new(&self.rules.signature, &cube))
+                        .is_some())
+            {
                 continue;
             }
             self.keep(Node { cube, ..node.clone() });
@@ -414,7 +477,8 @@ impl<'a> Search<'a> {
         self.work = self.work.saturating_sub(work);
         if enough { Ok(()) } else { Err(Failure::Stopped(Stop::States)) }
     }
-    /// Counts what it took to match cubes; also a place to look at the limits, since one match may take long.
+    /// Counts what it took to match cubes; also a place to look at the limits, since one match may
+    /// take long.
     fn spend(&mut self, steps: u64) -> Result<(), Failure> {
         self.work_off(steps / STEPS_OF_WORK)?;
         if steps > MANY_STEPS {

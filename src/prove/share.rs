@@ -1,4 +1,5 @@
-//! Work shared among threads whose results come back in order, so that what is made of them does not depend on how many threads there are.
+//! Work shared among threads whose results come back in order, so that what is made of them does
+//! not depend on how many threads there are.
 
 use mu_base::host::Instant;
 use std::sync::OnceLock;
@@ -10,7 +11,8 @@ use std::time::Duration;
 pub struct Threads {
     /// How many there are; 0: one a core.
     pub count: usize,
-    /// A portion of work that one thread does sooner is not shared: it takes some time until another has a processor.
+    /// A portion of work that one thread does sooner is not shared: it takes some time until
+    /// another has a processor.
     pub from: Duration,
 }
 
@@ -20,14 +22,25 @@ impl From<usize> for Threads {
     }
 }
 
-/// How many threads that is: 0 stands for one a core, which is found out where it matters, since asking takes as long as a small proof.
+/// How many threads that is: 0 stands for one a core, which is found out where it matters, since
+/// asking takes as long as a small proof.
 pub fn resolved(threads: usize) -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
-    if threads > 0 { threads } else { *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from)) }
+    if threads > 0 {
+        threads
+    } else {
+        *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
 }
 
-/// `of` of each number below `count`, in order. Threads take ranges of `part` numbers as they come free; with one thread, or one range, none is started.
-pub fn map<R: Send>(threads: usize, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
+/// `of` of each number below `count`, in order. Threads take ranges of `part` numbers as they come
+/// free; with one thread, or one range, none is started.
+pub fn map<R: Send>(
+    threads: usize,
+    count: usize,
+    part: usize,
+    of: impl Fn(usize) -> R + Sync,
+) -> Vec<R> {
     until(threads, count, part, of, |_, _| false)
 }
 
@@ -46,7 +59,8 @@ pub fn until<R: Send>(
     let work = || {
         let mut done: Vec<(usize, R)> = Vec::new();
         loop {
-            // Ranges are taken in order: what comes before the end has been taken when a range beyond it is met.
+            // Ranges are taken in order: what comes before the end has been taken when a range
+            // beyond it is met.
             let from = next.fetch_add(1, Ordering::Relaxed) * part;
             for at in from..(from + part).min(count) {
                 if at > end.load(Ordering::Relaxed) {
@@ -83,7 +97,8 @@ pub fn until<R: Send>(
     all.into_iter().map(|d| d.1).collect()
 }
 
-/// Work of one kind that comes in portions, and is shared if what the last portion took says that it pays.
+/// Work of one kind that comes in portions, and is shared if what the last portion took says that
+/// it pays.
 pub struct Portions {
     threads: Threads,
     /// What each result of the last portion took, in nanoseconds.
@@ -96,7 +111,12 @@ impl Portions {
         Portions { threads, each: AtomicU64::new(0) }
     }
     /// As [`map`].
-    pub fn map<R: Send>(&self, count: usize, part: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    pub fn map<R: Send>(
+        &self,
+        count: usize,
+        part: usize,
+        of: impl Fn(usize) -> R + Sync,
+    ) -> Vec<R> {
         self.until(count, part, of, |_, _| false)
     }
     /// As [`until`].
@@ -107,12 +127,17 @@ impl Portions {
         of: impl Fn(usize) -> R + Sync,
         ends: impl Fn(usize, &R) -> bool + Sync,
     ) -> Vec<R> {
-        let pays = Duration::from_nanos(self.each.load(Ordering::Relaxed).saturating_mul(count as u64)) >= self.threads.from;
+        let pays =
+            Duration::from_nanos(self.each.load(Ordering::Relaxed).saturating_mul(count as u64))
+                >= self.threads.from;
         let timed = |at: usize| {
             let begin = Instant::now();
             (of(at), begin.elapsed())
         };
-        let told = until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, told| ends(at, &told.0));
+        let told =
+            until(if pays { self.threads.count } else { 1 }, count, part, timed, |at, told| {
+                ends(at, &told.0)
+            });
         if !told.is_empty() {
             let all: Duration = told.iter().map(|t| t.1).sum();
             let each = all.as_nanos() / told.len() as u128;

@@ -1,13 +1,16 @@
-//! Linear arithmetic over integers and reals: conjunctions of `c1*x1 + .. + cn*xn + c ⋈ 0` with ⋈ among ≤, <, =, ≠. Incremental: constraints are
-//! pushed and popped.
+//! Linear arithmetic over integers and reals: conjunctions of `c1*x1 + .. + cn*xn + c ⋈ 0` with ⋈
+//! among ≤, <, =, ≠. Incremental: constraints are pushed and popped.
 //!
-//! The general simplex of Dutertre and de Moura ("A fast linear-arithmetic solver for DPLL(T)", 2006): a form of several variables gets a slack
-//! variable, a constraint is a bound of one variable, strict bounds have an infinitesimal part, and a conflict is a row whose basic variable
-//! cannot move. Constraints over integers are divided by the common divisor of their factors and rounded first, strict ones made weak; what is
-//! left to integers is branch and bound, and a disequality is a case split, both with a budget. Rationals are exact; where they do not fit, or
+//! The general simplex of Dutertre and de Moura ("A fast linear-arithmetic solver for DPLL(T)",
+//! 2006): a form of several variables gets a slack variable, a constraint is a bound of one
+//! variable, strict bounds have an infinitesimal part, and a conflict is a row whose basic variable
+//! cannot move. Constraints over integers are divided by the common divisor of their factors and
+//! rounded first, strict ones made weak; what is left to integers is branch and bound, and a
+//! disequality is a case split, both with a budget. Rationals are exact; where they do not fit, or
 //! the budget ends, the answer is [`Answer::Unknown`]: *unsatisfiable* is always right.
 //!
-//! Cost: a pivot is quadratic in the variables and forms of the conjunction, about ten of each in practice.
+//! Cost: a pivot is quadratic in the variables and forms of the conjunction, about ten of each in
+//! practice.
 
 use super::rational::{Overflow, Rational, Strict};
 use std::cmp::Ordering;
@@ -39,7 +42,8 @@ pub enum Relation {
 /// A constraint: the sum of `factor * variable`, and `constant`, compare with zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// Variables (numbers that [`Simplex::variable`] gave) with their factors; each variable once, no factor zero.
+    /// Variables (numbers that [`Simplex::variable`] gave) with their factors; each variable once,
+    /// no factor zero.
     pub terms: Vec<(usize, i64)>,
     /// Without variables.
     pub constant: i64,
@@ -148,16 +152,27 @@ impl Simplex {
         if below {
             let upper = if integer {
                 let floor = bound.floor();
-                Strict::exact(Rational::integer(if strict && bound.is_integer() { floor - 1 } else { floor }))
+                Strict::exact(Rational::integer(if strict && bound.is_integer() {
+                    floor - 1
+                } else {
+                    floor
+                }))
             } else {
-                Strict { real: bound, small: if strict { Rational::MINUS_ONE } else { Rational::ZERO } }
+                Strict {
+                    real: bound,
+                    small: if strict { Rational::MINUS_ONE } else { Rational::ZERO },
+                }
             };
             self.set_upper(variable, upper)?;
         }
         if above {
             let lower = if integer {
                 let floor = bound.floor();
-                Strict::exact(Rational::integer(if bound.is_integer() && !strict { floor } else { floor + 1 }))
+                Strict::exact(Rational::integer(if bound.is_integer() && !strict {
+                    floor
+                } else {
+                    floor + 1
+                }))
             } else {
                 Strict { real: bound, small: if strict { Rational::ONE } else { Rational::ZERO } }
             };
@@ -264,13 +279,18 @@ impl Simplex {
         if self.contradiction || !self.feasible()? {
             return Ok(Answer::Unsatisfiable);
         }
-        let fraction = (0..self.integer.len()).find(|&v| self.integer[v] && !self.value[v].real.is_integer());
+        let fraction =
+            (0..self.integer.len()).find(|&v| self.integer[v] && !self.value[v].real.is_integer());
         let split = match fraction {
             Some(v) => {
                 let floor = self.value[v].real.floor();
                 Some((v, Rational::integer(floor), Rational::integer(floor + 1), false))
             }
-            None => self.disequalities.iter().find(|&&(v, n)| self.value[v] == Strict::exact(n)).map(|&(v, n)| (v, n, n, true)),
+            None => self
+                .disequalities
+                .iter()
+                .find(|&&(v, n)| self.value[v] == Strict::exact(n))
+                .map(|&(v, n)| (v, n, n, true)),
         };
         let Some((v, below, above, strict)) = split else { return Ok(Answer::Satisfiable) };
         if *budget == 0 {
@@ -278,9 +298,12 @@ impl Simplex {
         }
         *budget -= 1;
         let strict = strict && !self.integer[v];
-        let step = |n: Rational, by: Rational| if fraction.is_none() && !strict { n.add(by) } else { Ok(n) };
+        let step = |n: Rational, by: Rational| {
+            if fraction.is_none() && !strict { n.add(by) } else { Ok(n) }
+        };
         let small = |n: Rational| if strict { n } else { Rational::ZERO };
-        let upper = Strict { real: step(below, Rational::MINUS_ONE)?, small: small(Rational::MINUS_ONE) };
+        let upper =
+            Strict { real: step(below, Rational::MINUS_ONE)?, small: small(Rational::MINUS_ONE) };
         let lower = Strict { real: step(above, Rational::ONE)?, small: small(Rational::ONE) };
         let mut answer = Answer::Unsatisfiable;
         for side in [true, false] {
@@ -304,10 +327,12 @@ impl Simplex {
     pub fn value(&self, variable: usize) -> Strict {
         self.value[variable]
     }
-    /// Whether the bounds have a common solution over the rationals; finds one if so. Bland's rule, so it ends.
+    /// Whether the bounds have a common solution over the rationals; finds one if so. Bland's rule,
+    /// so it ends.
     fn feasible(&mut self) -> Result<bool, Overflow> {
         for v in 0..self.value.len() {
-            // A bound taken back and set again elsewhere may leave a variable outside: move it in first.
+            // A bound taken back and set again elsewhere may leave a variable outside: move it in
+            // first.
             if self.row_of[v].is_some() {
                 continue;
             }

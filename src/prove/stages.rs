@@ -1,22 +1,30 @@
 //! Total store order without buffers: what cubes say of memory, and their normal form.
 //!
-//! The reduction is that of tso-partial-order (writes reach memory in the order in which they are scheduled), carried one step further. Under
-//! total store order every execution has one total order of all writes, and every read can be scheduled at the later of two moments: when it looks
-//! at memory, and when the last write before it in its program is issued. So a run can be told with writes that reach memory *at once* and reads
-//! that look at memory *as it was*, at moments that never go back for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo, 2018); own
-//! writes since that moment are seen through the store buffer. This needs that processes meet in memory only: a process accesses plain cells
-//! of its own alone ([`crate::rules`] checks that).
+//! The reduction is that of tso-partial-order (writes reach memory in the order in which they are
+//! scheduled), carried one step further. Under total store order every execution has one total
+//! order of all writes, and every read can be scheduled at the later of two moments: when it looks
+//! at memory, and when the last write before it in its program is issued. So a run can be told with
+//! writes that reach memory *at once* and reads that look at memory *as it was*, at moments that
+//! never go back for one process (the load buffers of Abdulla, Atig, Bouajjani and Ngo, 2018); own
+//! writes since that moment are seen through the store buffer. This needs that processes meet in
+//! memory only: a process accesses plain cells of its own alone ([`crate::rules`] checks that).
 //!
-//! Going backward, the reads that a process will do form a sequence of *stages* 0, 1, ..: there are moments `m0 <= m1 <= .. <= now` such
-//! that what `(process, stage)` sees of a cell is what memory was then, unless the process has written the cell since. [`Atom::Fence`] of a stage says
-//! that the process has seen all its writes there, as `fence()` and locked accesses ask. The stage [`JOINT`] is one moment for all processes that have it:
-//! the state of which `unsafe` speaks, the end of the run. No stage of any process is later, and writes after it are still in buffers at the end: no locked
-//! access is among them, and no fence of their process comes after them ([`Atom::Fence`] at that stage keeps what is left of one). Memory now is an array like any other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
+//! Going backward, the reads that a process will do form a sequence of *stages* 0, 1, ..: there are
+//! moments `m0 <= m1 <= .. <= now` such that what `(process, stage)` sees of a cell is what memory
+//! was then, unless the process has written the cell since. [`Atom::Fence`] of a stage says
+//! that the process has seen all its writes there, as `fence()` and locked accesses ask. The stage
+//! [`JOINT`] is one moment for all processes that have it: the state of which `unsafe` speaks, the
+//! end of the run. No stage of any process is later, and writes after it are still in buffers at
+//! the end: no locked access is among them, and no fence of their process comes after them
+//! ([`Atom::Fence`] at that stage keeps what is left of one). Memory now is an array like any
+//! other. Where tso-partial-order keeps events and a relation `ghb` among them, a cube here
 //! keeps for each process a short sequence of constraints and nothing between processes.
 //!
-//! A write by process `p` at `now`, going backward: each other process chooses which of its last stages look at memory after the write (these become
-//! constraints on memory, with the written value put in) and which before (they stay). Stages that do not mention what is written are better off
-//! before. Of `p` itself, a stage sees the written value in any case; from the first fence on its stages look after it.
+//! A write by process `p` at `now`, going backward: each other process chooses which of its last
+//! stages look at memory after the write (these become constraints on memory, with the written
+//! value put in) and which before (they stay). Stages that do not mention what is written are
+//! better off before. Of `p` itself, a stage sees the written value in any case; from the first
+//! fence on its stages look after it.
 
 use crate::atom::{Atom, Cell, JOINT, Signature};
 
@@ -29,7 +37,9 @@ pub fn of(atoms: &[Atom], process: u8) -> Vec<u8> {
         {
             found.push(*s);
         }
-        found.extend(a.cells().iter().filter_map(|c| c.view()).filter(|v| v.0 == process).map(|v| v.1));
+        found.extend(
+            a.cells().iter().filter_map(|c| c.view()).filter(|v| v.0 == process).map(|v| v.1),
+        );
     }
     found.sort_unstable();
     found.dedup();
@@ -52,7 +62,12 @@ pub fn viewers(atoms: &[Atom]) -> Vec<u8> {
 
 /// The stage of the first fence of a process.
 pub fn fence(atoms: &[Atom], process: u8) -> Option<u8> {
-    atoms.iter().filter_map(|a| if let Atom::Fence(p, s) = a { (*p == process).then_some(*s) } else { None }).min()
+    atoms
+        .iter()
+        .filter_map(
+            |a| if let Atom::Fence(p, s) = a { (*p == process).then_some(*s) } else { None },
+        )
+        .min()
 }
 
 /// Whether the cube speaks of the end of the run as a moment that may be past.
@@ -98,7 +113,9 @@ pub fn shift(atoms: &mut [Atom], from: (u8, u8), to: Option<(u8, u8)>) {
                     put(&mut t.0);
                 }
                 l.terms.sort_unstable_by_key(|t| t.0);
-                if matches!(l.relation, crate::simplex::Relation::Eq | crate::simplex::Relation::Ne) && l.terms[0].1 < 0 {
+                if matches!(l.relation, crate::simplex::Relation::Eq | crate::simplex::Relation::Ne)
+                    && l.terms[0].1 < 0
+                {
                     for t in &mut l.terms {
                         t.1 = -t.1;
                     }
@@ -138,7 +155,8 @@ fn remove(atoms: &mut Vec<Atom>, view: (u8, u8)) {
     atoms.retain(|a| !mentions(a, view) && !matches!(a, Atom::Fence(p, s) if (*p, *s) == view));
 }
 
-/// Brings the stages of all processes into normal form: fences where they matter, no stage that another one implies, numbers from 0 without gaps.
+/// Brings the stages of all processes into normal form: fences where they matter, no stage that
+/// another one implies, numbers from 0 without gaps.
 pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     if !signature.weak.contains(&true) {
         return;
@@ -166,16 +184,19 @@ pub fn tidy(signature: &Signature, atoms: &mut Vec<Atom>) {
     atoms.dedup();
 }
 
-/// Whether what is said of the end of the run is also said of memory now: then the end is now, which every other constraint on it allows.
+/// Whether what is said of the end of the run is also said of memory now: then the end is now,
+/// which every other constraint on it allows.
 fn end_is_now(atoms: &[Atom]) -> bool {
-    let mut found: Vec<Atom> = atoms.iter().filter(|a| a.cells().iter().any(|c| is_end(*c))).cloned().collect();
+    let mut found: Vec<Atom> =
+        atoms.iter().filter(|a| a.cells().iter().any(|c| is_end(*c))).cloned().collect();
     for p in viewers(&found) {
         shift(&mut found, (p, JOINT), None);
     }
     found.iter().all(|a| has(atoms, a))
 }
 
-/// One step of [`tidy`] for one process, where the end of the run may be past if `ending`; whether anything changed.
+/// One step of [`tidy`] for one process, where the end of the run may be past if `ending`; whether
+/// anything changed.
 fn tidy_one(atoms: &mut Vec<Atom>, p: u8, ending: bool) -> bool {
     let stages = of(atoms, p);
     let first = fence(atoms, p);

@@ -1,4 +1,5 @@
-//! The two ends of a search: the cubes of `unsafe` and `invariant`, and whether a cube meets the initial states.
+//! The two ends of a search: the cubes of `unsafe` and `invariant`, and whether a cube meets the
+//! initial states.
 
 use crate::atom::{Atom, Cell, Literal, OTHER, Point, Signature, Sort};
 use crate::cube::{Cube, simplify};
@@ -16,7 +17,12 @@ fn process(template: u8, binding: &[u8]) -> u8 {
 }
 
 /// The literals of the tests with template processes bound.
-pub fn literals(rules: &Rules, tests: &[Test], binding: &[u8], processes: usize) -> Result<Vec<Literal>, Trouble> {
+pub fn literals(
+    rules: &Rules,
+    tests: &[Test],
+    binding: &[u8],
+    processes: usize,
+) -> Result<Vec<Literal>, Trouble> {
     let scope = Scope { signature: &rules.signature, processes };
     let value = |v: &Value| instantiate(v, &|p| process(p, binding), &|c| c);
     tests.iter().map(|t| Ok(scope.compare(&value(&t.left), t.op, &value(&t.right))?)).collect()
@@ -27,7 +33,8 @@ pub fn claims(rules: &Rules, claims: &[(usize, Vec<Test>)]) -> Result<Vec<Cube>,
     cubes(rules, claims, false)
 }
 
-/// The cubes that are assumed to be empty. They keep processes of which nothing is said: where there are fewer, nothing is assumed.
+/// The cubes that are assumed to be empty. They keep processes of which nothing is said: where
+/// there are fewer, nothing is assumed.
 pub fn assumptions(rules: &Rules) -> Result<Vec<Cube>, Trouble> {
     cubes(rules, &rules.invariants, true)
 }
@@ -41,7 +48,10 @@ fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<
             if list.contains(&Literal::False) {
                 continue;
             }
-            let atoms = list.into_iter().filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None }).collect();
+            let atoms = list
+                .into_iter()
+                .filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None })
+                .collect();
             let Some(cube) = Cube::new(&rules.signature, processes, atoms) else { continue };
             let cube = if all { cube.widened(&rules.signature, processes) } else { cube };
             if !found.contains(&cube) {
@@ -52,8 +62,14 @@ fn cubes(rules: &Rules, claims: &[(usize, Vec<Test>)], all: bool) -> Result<Vec<
     Ok(found)
 }
 
-/// Tries all choices of `count` different processes that begin with those in `chosen`, in order, until one does; whether one did.
-pub(crate) fn arranged(count: usize, processes: u8, chosen: &mut Vec<u8>, does: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+/// Tries all choices of `count` different processes that begin with those in `chosen`, in order,
+/// until one does; whether one did.
+pub(crate) fn arranged(
+    count: usize,
+    processes: u8,
+    chosen: &mut Vec<u8>,
+    does: &mut dyn FnMut(&[u8]) -> bool,
+) -> bool {
     if chosen.len() >= count {
         return does(chosen);
     }
@@ -72,12 +88,16 @@ pub(crate) fn arranged(count: usize, processes: u8, chosen: &mut Vec<u8>, does: 
 pub(crate) fn maps(params: usize, processes: usize) -> Vec<Vec<u8>> {
     let mut found = vec![Vec::new()];
     for _ in 0..params {
-        found = found.iter().flat_map(|m| (0..processes as u8).map(move |p| [m.as_slice(), &[p]].concat())).collect();
+        found = found
+            .iter()
+            .flat_map(|m| (0..processes as u8).map(move |p| [m.as_slice(), &[p]].concat()))
+            .collect();
     }
     found
 }
 
-/// The atoms as they read where all reads look at memory now: in an initial state, memory has no past.
+/// The atoms as they read where all reads look at memory now: in an initial state, memory has no
+/// past.
 pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
     let mut found = Vec::with_capacity(atoms.len());
     for a in atoms {
@@ -95,7 +115,8 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
             }
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (now(&t.0), t.1)).collect();
-                // Over reals nothing is rounded; the decision procedure rounds where all are integers.
+                // Over reals nothing is rounded; the decision procedure rounds where all are
+                // integers.
                 crate::atom::Linear::new(terms, l.constant, l.relation, false).ok()?
             }
         };
@@ -108,8 +129,8 @@ pub fn flattened(atoms: &[Atom]) -> Option<Vec<Atom>> {
     Some(found)
 }
 
-/// An initial state inside the cube, as a satisfiable conjunction over `max(1, processes)` processes; `None` if there is none.
-/// What the decision procedure leaves open counts as one.
+/// An initial state inside the cube, as a satisfiable conjunction over `max(1, processes)`
+/// processes; `None` if there is none. What the decision procedure leaves open counts as one.
 pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble> {
     let processes = cube.processes.max(1);
     let signature = &rules.signature;
@@ -117,7 +138,8 @@ pub fn initial(rules: &Rules, cube: &Cube) -> Result<Option<Vec<Atom>>, Trouble>
     for a in flattened(&cube.atoms).ok_or(Trouble::Number)? {
         match a {
             Atom::In(c, set) if signature.sort(c) == Sort::Process => {
-                atoms.push(Atom::In(c, crate::atom::map_set(set, cube.processes, processes, |p| p)));
+                atoms
+                    .push(Atom::In(c, crate::atom::map_set(set, cube.processes, processes, |p| p)));
             }
             a => atoms.push(a),
         }
@@ -159,17 +181,21 @@ pub enum Existence {
 /// one further process, the same in all cells and after all others in the order. What the rules
 /// assume leaves states out.
 ///
-/// If `init` and what is assumed mention no array of processes, a state of many processes stays one if only the
-/// constants and the processes that its variables hold are left. So `least + variables` numbers
-/// decide the question.
+/// If `init` and what is assumed mention no array of processes, a state of many processes stays one
+/// if only the constants and the processes that its variables hold are left. So `least + variables`
+/// numbers decide the question.
 ///
 /// # Errors
 /// A number or a set that the prover cannot represent.
 pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
     let assumed = rules.invariants.iter().map(|i| i.0).max().unwrap_or(0);
     let size = least.max(assumed);
-    let cells = cells_of_processes(&[instances(rules, size)?, excluded(rules, size)?].concat(), &rules.signature);
-    let (variables, arrays): (Vec<Cell>, Vec<Cell>) = cells.iter().partition(|c| c.processes().next().is_none());
+    let cells = cells_of_processes(
+        &[instances(rules, size)?, excluded(rules, size)?].concat(),
+        &rules.signature,
+    );
+    let (variables, arrays): (Vec<Cell>, Vec<Cell>) =
+        cells.iter().partition(|c| c.processes().next().is_none());
     let bound = least + variables.len() + if arrays.is_empty() { 0 } else { MORE_SIZES };
     let most = rules.signature.most.unwrap_or(usize::MAX);
     for processes in least..=bound.min(most) {
@@ -177,13 +203,22 @@ pub fn existence(rules: &Rules, least: usize) -> Result<Existence, Trouble> {
             return Ok(Existence::Some);
         }
     }
-    Ok(if arrays.is_empty() || most <= bound { Existence::None } else { Existence::NoneUpTo(bound) })
+    Ok(if arrays.is_empty() || most <= bound {
+        Existence::None
+    } else {
+        Existence::NoneUpTo(bound)
+    })
 }
 
 /// The cells in instances of `init` that hold processes.
 fn cells_of_processes(instances: &[Vec<Vec<Literal>>], signature: &Signature) -> Vec<Cell> {
-    let atoms = instances.iter().flatten().flatten().filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None });
-    let mut cells: Vec<Cell> = atoms.flat_map(Atom::cells).filter(|c| signature.sort(*c) == Sort::Process).collect();
+    let atoms = instances
+        .iter()
+        .flatten()
+        .flatten()
+        .filter_map(|l| if let Literal::Atom(a) = l { Some(a) } else { None });
+    let mut cells: Vec<Cell> =
+        atoms.flat_map(Atom::cells).filter(|c| signature.sort(*c) == Sort::Process).collect();
     cells.sort_unstable();
     cells.dedup();
     cells
@@ -231,30 +266,52 @@ fn has_state(rules: &Rules, processes: usize) -> Result<bool, Trouble> {
     if meet(signature, processes, inside.clone(), &found).is_some() {
         return Ok(excluded.is_empty() || meet(signature, processes, inside, &all).is_some());
     }
-    // The first cell that holds the further process; others hold the same one or one of the instance.
+    // The first cell that holds the further process; others hold the same one or one of the
+    // instance.
     Ok((0..cells.len()).any(|first| {
         let further = Point::Cell(cells[first]);
         let after = (0..processes as u8).map(|p| Atom::Before(Point::Variable(p), further, true));
-        let atoms = cells[..first].iter().map(named).chain([Atom::In(cells[first], OTHER)]).chain(after).collect();
-        let same = |c: &Cell| vec![vec![Literal::Atom(named(c))], vec![Atom::same(*c, cells[first], true)]];
-        let choices: Vec<_> = all.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
+        let atoms = cells[..first]
+            .iter()
+            .map(named)
+            .chain([Atom::In(cells[first], OTHER)])
+            .chain(after)
+            .collect();
+        let same = |c: &Cell| {
+            vec![vec![Literal::Atom(named(c))], vec![Atom::same(*c, cells[first], true)]]
+        };
+        let choices: Vec<_> =
+            all.iter().cloned().chain(cells[first + 1..].iter().map(same)).collect();
         meet(signature, processes, atoms, &choices).is_some()
     }))
 }
 
-fn meet(signature: &Signature, processes: usize, atoms: Vec<Atom>, instances: &[Vec<Vec<Literal>>]) -> Option<Vec<Atom>> {
+fn meet(
+    signature: &Signature,
+    processes: usize,
+    atoms: Vec<Atom>,
+    instances: &[Vec<Vec<Literal>>],
+) -> Option<Vec<Atom>> {
     let Some((first, rest)) = instances.split_first() else {
         let mut simple = atoms;
-        if !simplify(signature, processes, &mut simple) || satisfiable(signature, processes, &simple) == Answer::Unsatisfiable {
+        if !simplify(signature, processes, &mut simple)
+            || satisfiable(signature, processes, &simple) == Answer::Unsatisfiable
+        {
             return None;
         }
         return Some(simple);
     };
     for choice in first {
         let mut next = atoms.clone();
-        next.extend(choice.iter().filter_map(|l| if let Literal::Atom(a) = l { Some(a.clone()) } else { None }));
+        next.extend(
+            choice
+                .iter()
+                .filter_map(|l| if let Literal::Atom(a) = l { Some(a.clone()) } else { None }),
+        );
         // Many conjuncts are independent: a contradiction is best found before the next choice.
-        if rest.first().is_some_and(|r| r.len() > 1) && satisfiable(signature, processes, &next) == Answer::Unsatisfiable {
+        if rest.first().is_some_and(|r| r.len() > 1)
+            && satisfiable(signature, processes, &next) == Answer::Unsatisfiable
+        {
             continue;
         }
         if let Some(found) = meet(signature, processes, next, rest) {

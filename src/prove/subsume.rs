@@ -1,10 +1,13 @@
-//! Which cubes are inside others. Cube `v` covers cube `c` if the processes of `v` can be named by processes of `c`, and its stages by stages that are in
-//! the same order or by *now*, so that `c` implies every atom of `v`. The search assigns process after process and stage after stage and tests each atom as soon
-//! as all that it mentions is assigned.
+//! Which cubes are inside others. Cube `v` covers cube `c` if the processes of `v` can be named by
+//! processes of `c`, and its stages by stages that are in the same order or by *now*, so that `c`
+//! implies every atom of `v`. The search assigns process after process and stage after stage and
+//! tests each atom as soon as all that it mentions is assigned.
 //!
-//! An index keeps apart what cannot match: each cube has a set of features (symbols, symbols with their one value) in 256 bits, and a cube that
-//! covers another has no feature that the other lacks. The sets are in a trie ([`crate::trie`]): a query visits those that fit, and matches the few
-//! cubes that remain. Cubes that together cover one are found where each asks for one atom more (see [`Index::covered`]).
+//! An index keeps apart what cannot match: each cube has a set of features (symbols, symbols with
+//! their one value) in 256 bits, and a cube that covers another has no feature that the other
+//! lacks. The sets are in a trie ([`crate::trie`]): a query visits those that fit, and matches the
+//! few cubes that remain. Cubes that together cover one are found where each asks for one atom more
+//! (see [`Index::covered`]).
 
 use crate::atom::{Atom, Cell, JOINT, Literal, Signature, Sort};
 use crate::cube::{Cube, Mix};
@@ -77,7 +80,15 @@ impl Pattern {
     pub fn new(signature: &Signature, cube: Cube) -> Pattern {
         let features = Features::of(signature, &cube);
         let mut weight: Vec<(usize, u8)> = (signature.fixed..cube.processes)
-            .map(|p| (cube.atoms.iter().filter(|a| a.processes(signature, cube.processes) & (1 << p) != 0).count(), p as u8))
+            .map(|p| {
+                (
+                    cube.atoms
+                        .iter()
+                        .filter(|a| a.processes(signature, cube.processes) & (1 << p) != 0)
+                        .count(),
+                    p as u8,
+                )
+            })
             .collect();
         // Processes of which most is known first.
         weight.sort_unstable_by(|a, b| b.cmp(a));
@@ -88,13 +99,19 @@ impl Pattern {
                 steps.push(Step::Process(p));
             }
             if viewers.contains(&p) {
-                steps.extend(stages::of(&cube.atoms, p).into_iter().filter(|s| *s != JOINT).map(|s| Step::Stage(p, s)));
+                steps.extend(
+                    stages::of(&cube.atoms, p)
+                        .into_iter()
+                        .filter(|s| *s != JOINT)
+                        .map(|s| Step::Stage(p, s)),
+                );
             }
         }
         if viewers.iter().any(|p| stages::of(&cube.atoms, *p).contains(&JOINT)) {
             steps.push(Step::Joint);
         }
-        let mut plan: Vec<(Step, Vec<usize>)> = steps.into_iter().map(|s| (s, Vec::new())).collect();
+        let mut plan: Vec<(Step, Vec<usize>)> =
+            steps.into_iter().map(|s| (s, Vec::new())).collect();
         let mut ground = Vec::new();
         for (i, a) in cube.atoms.iter().enumerate() {
             let used = a.processes(signature, cube.processes);
@@ -138,8 +155,10 @@ pub struct Target<'a> {
     pub spent: u64,
 }
 
-/// Most assignments of a process or a stage while a cube is matched with another, and, at most, while instances are collected, which are no more either. A cube of many processes or stages has more ways into
-/// another than can be gone through; then it does not count as covering it, which leaves more to search and is never wrong.
+/// Most assignments of a process or a stage while a cube is matched with another, and, at most,
+/// while instances are collected, which are no more either. A cube of many processes or stages has
+/// more ways into another than can be gone through; then it does not count as covering it, which
+/// leaves more to search and is never wrong.
 const MOST_STEPS: u32 = 1 << 20;
 const MOST_COLLECTED: u32 = 1 << 14;
 
@@ -175,15 +194,27 @@ impl Assignment {
 impl<'a> Target<'a> {
     /// Makes the cube ready. There is a process always, so a cube that names none gets one.
     pub fn new(signature: &'a Signature, cube: &'a Cube) -> Target<'a> {
-        let cube = if cube.processes == 0 { Cow::Owned(cube.widened(signature, 1)) } else { Cow::Borrowed(cube) };
+        let cube = if cube.processes == 0 {
+            Cow::Owned(cube.widened(signature, 1))
+        } else {
+            Cow::Borrowed(cube)
+        };
         let processes = cube.processes as u8;
         let weak = signature.weak.contains(&true);
         Target {
             signature,
             features: Features::of(signature, &cube),
             decider: Decider::of(signature, cube.processes, &cube.atoms),
-            stages: if weak { (0..processes).map(|p| stages::of(&cube.atoms, p)).collect() } else { Vec::new() },
-            fences: if weak { (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect() } else { Vec::new() },
+            stages: if weak {
+                (0..processes).map(|p| stages::of(&cube.atoms, p)).collect()
+            } else {
+                Vec::new()
+            },
+            fences: if weak {
+                (0..processes).map(|p| stages::fence(&cube.atoms, p)).collect()
+            } else {
+                Vec::new()
+            },
             ending: weak && stages::has_end(&cube.atoms),
             cube,
             known: HashMap::default(),
@@ -197,12 +228,14 @@ impl<'a> Target<'a> {
     }
     /// Whether the pattern covers the cube.
     pub fn is_covered_by(&mut self, pattern: &Pattern) -> bool {
-        if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features) {
+        if pattern.cube.processes > self.cube.processes || !pattern.features.within(&self.features)
+        {
             return false;
         }
         let mut assignment = self.start(pattern, 0);
         self.steps = MOST_STEPS;
-        let found = self.admits(pattern, &pattern.ground, &mut assignment) && self.extend(pattern, 0, &mut assignment, &mut |_| true);
+        let found = self.admits(pattern, &pattern.ground, &mut assignment)
+            && self.extend(pattern, 0, &mut assignment, &mut |_| true);
         self.spent += u64::from(MOST_STEPS - self.steps);
         found
     }
@@ -220,7 +253,9 @@ impl<'a> Target<'a> {
         match atom {
             Atom::In(c, set) => {
                 let set = if self.signature.sort(*c) == Sort::Process {
-                    crate::atom::map_set(*set, pattern.cube.processes, self.cube.processes, |p| assignment.to[usize::from(p)])
+                    crate::atom::map_set(*set, pattern.cube.processes, self.cube.processes, |p| {
+                        assignment.to[usize::from(p)]
+                    })
                 } else {
                     *set
                 };
@@ -237,20 +272,30 @@ impl<'a> Target<'a> {
             Atom::Linear(l) => {
                 let terms = l.terms.iter().map(|t| (of(&t.0), t.1)).collect();
                 let integer = l.terms.iter().all(|t| self.signature.sort(t.0) == Sort::Integer);
-                crate::atom::Linear::new(terms, l.constant, l.relation, integer).unwrap_or_else(|_| Literal::Atom(atom.clone()))
+                crate::atom::Linear::new(terms, l.constant, l.relation, integer)
+                    .unwrap_or_else(|_| Literal::Atom(atom.clone()))
             }
             Atom::Fence(p, s) => {
                 let q = assignment.to[usize::from(*p)];
                 match assignment.place((*p, *s)) {
                     None => Literal::True,
-                    Some(stage) if self.fences[usize::from(q)].is_some_and(|f| f <= stage) => Literal::True,
+                    Some(stage) if self.fences[usize::from(q)].is_some_and(|f| f <= stage) => {
+                        Literal::True
+                    }
                     Some(_) => Literal::False,
                 }
             }
         }
     }
-    /// Assigns the steps of the plan from `at` on. Calls `found` with each full assignment until it says true.
-    fn extend(&mut self, pattern: &Pattern, at: usize, assignment: &mut Assignment, found: &mut dyn FnMut(&Assignment) -> bool) -> bool {
+    /// Assigns the steps of the plan from `at` on. Calls `found` with each full assignment until it
+    /// says true.
+    fn extend(
+        &mut self,
+        pattern: &Pattern,
+        at: usize,
+        assignment: &mut Assignment,
+        found: &mut dyn FnMut(&Assignment) -> bool,
+    ) -> bool {
         let Some((step, atoms)) = pattern.plan.get(at) else { return found(assignment) };
         match *step {
             Step::Process(p) => {
@@ -268,7 +313,8 @@ impl<'a> Target<'a> {
             Step::Stage(p, s) => {
                 let q = assignment.to[usize::from(p)];
                 let previous = assignment.stage.last().filter(|x| x.0.0 == p).map(|x| x.1);
-                let list: Vec<Place> = self.stages[usize::from(q)].iter().map(|s| Some(*s)).chain([None]).collect();
+                let list: Vec<Place> =
+                    self.stages[usize::from(q)].iter().map(|s| Some(*s)).chain([None]).collect();
                 for place in list {
                     let in_order = match (previous, place) {
                         (None, _) | (Some(_), None) => true,
@@ -301,16 +347,23 @@ impl<'a> Target<'a> {
     fn ends(&self, pattern: &Pattern, assignment: &Assignment) -> Vec<Place> {
         let mut found: Vec<Place> = Vec::new();
         let past = assignment.stage.iter().all(|s| s.1.is_some());
-        let members: Vec<u8> =
-            stages::viewers(&pattern.cube.atoms).into_iter().filter(|p| stages::of(&pattern.cube.atoms, *p).contains(&JOINT)).collect();
+        let members: Vec<u8> = stages::viewers(&pattern.cube.atoms)
+            .into_iter()
+            .filter(|p| stages::of(&pattern.cube.atoms, *p).contains(&JOINT))
+            .collect();
         if let [alone] = members.as_slice()
             && past
             && assignment.stage.iter().all(|s| s.0.0 == *alone)
         {
-            // What one process alone sees there, it may see at any stage that is not before its others.
+            // What one process alone sees there, it may see at any stage that is not before its
+            // others.
             let last = assignment.stage.last().and_then(|s| s.1);
             let own = &self.stages[usize::from(assignment.to[usize::from(*alone)])];
-            found.extend(own.iter().filter(|s| **s != JOINT && last.is_none_or(|l| l <= **s)).map(|s| Some(*s)));
+            found.extend(
+                own.iter()
+                    .filter(|s| **s != JOINT && last.is_none_or(|l| l <= **s))
+                    .map(|s| Some(*s)),
+            );
         }
         found.extend((past && self.ending).then_some(Some(JOINT)));
         found.push(None);
@@ -329,7 +382,8 @@ impl<'a> Target<'a> {
         }
         self.steps -= 1;
         let before = assignment.open.len();
-        let done = self.admits(pattern, atoms, assignment) && self.extend(pattern, at + 1, assignment, found);
+        let done = self.admits(pattern, atoms, assignment)
+            && self.extend(pattern, at + 1, assignment, found);
         assignment.open.truncate(before);
         done
     }
@@ -361,9 +415,12 @@ impl<'a> Target<'a> {
         self.known.insert(atom.clone(), found);
         found
     }
-    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each, as long as there are steps. An empty list: it covers the cube.
+    /// What instances of the pattern ask beyond what the cube implies: at most `most` atoms each,
+    /// as long as there are steps. An empty list: it covers the cube.
     fn residues(&mut self, pattern: &Pattern, most: usize, out: &mut Vec<Vec<Atom>>) {
-        if pattern.cube.processes > self.cube.processes || pattern.features.missing(&self.features) > 2 * most {
+        if pattern.cube.processes > self.cube.processes
+            || pattern.features.missing(&self.features) > 2 * most
+        {
             return;
         }
         let mut assignment = self.start(pattern, most);
@@ -390,7 +447,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Adds a cube under a number of the caller's, which must be the next. Until [`Index::settle`], only [`Index::cover_new`] finds it.
+    /// Adds a cube under a number of the caller's, which must be the next. Until [`Index::settle`],
+    /// only [`Index::cover_new`] finds it.
     pub fn push(&mut self, pattern: Pattern) -> usize {
         self.patterns.push(Some(pattern));
         self.live += 1;
@@ -407,7 +465,8 @@ impl Index {
     }
     /// A cube that was added since [`Index::settle`] and covers the target alone.
     pub fn cover_new(&self, target: &mut Target<'_>) -> Option<usize> {
-        (self.settled..self.patterns.len()).find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
+        (self.settled..self.patterns.len())
+            .find(|i| self.patterns[*i].as_ref().is_some_and(|p| target.is_covered_by(p)))
     }
     /// Takes a cube out.
     pub fn remove(&mut self, at: usize) {
@@ -447,7 +506,12 @@ impl Index {
         found
     }
     /// The cubes that the pattern covers; what it took is added to `spent`.
-    pub fn covered_by(&self, signature: &Signature, pattern: &Pattern, spent: &mut u64) -> Vec<usize> {
+    pub fn covered_by(
+        &self,
+        signature: &Signature,
+        pattern: &Pattern,
+        spent: &mut u64,
+    ) -> Vec<usize> {
         let mut found = Vec::new();
         self.features.supersets(&pattern.features.0, &mut |i| {
             let Some(p) = &self.patterns[i] else { return };
@@ -459,8 +523,9 @@ impl Index {
         });
         found
     }
-    /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms beyond what the target implies count: if it cannot be that of each
-    /// instance some atom fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
+    /// Whether the cubes, but one, together cover the target. Instances that ask for few atoms
+    /// beyond what the target implies count: if it cannot be that of each instance some atom
+    /// fails, each state of the target is in one of the cubes. *No* may be wrong, *yes* is not.
     pub fn covered(&self, target: &mut Target<'_>, but: Option<usize>, most: usize) -> bool {
         let mut open: Vec<Vec<Atom>> = Vec::new();
         for (_, p) in self.patterns().filter(|(i, _)| Some(*i) != but) {
@@ -486,7 +551,8 @@ const MOST_CLAUSES: usize = 200;
 const MOST_BRANCHES: u32 = 60;
 
 impl Target<'_> {
-    /// Whether what is asserted is contradictory with an atom of each list failing: unit propagation, then cases of the shortest list.
+    /// Whether what is asserted is contradictory with an atom of each list failing: unit
+    /// propagation, then cases of the shortest list.
     fn cannot_avoid(&mut self, lists: &[Vec<Atom>], branches: &mut u32) -> bool {
         self.decider.push();
         let found = self.splits(lists, branches);
@@ -540,7 +606,9 @@ impl Target<'_> {
             *branches -= 1;
             self.decider.push();
             list[..i].iter().for_each(|b| self.decider.assert(b));
-            let closed = !self.deny(a) || self.decider.check() == Answer::Unsatisfiable || self.cannot_avoid(&left, branches);
+            let closed = !self.deny(a)
+                || self.decider.check() == Answer::Unsatisfiable
+                || self.cannot_avoid(&left, branches);
             self.decider.pop();
             if !closed {
                 return false;

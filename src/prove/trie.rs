@@ -1,8 +1,10 @@
-//! Sets of small numbers in a trie, each with the ids of what has it: which of them are inside a given set, which have one inside. (Set tries: Savnik, 2013.)
+//! Sets of small numbers in a trie, each with the ids of what has it: which of them are inside a
+//! given set, which have one inside. (Set tries: Savnik, 2013.)
 //!
-//! A set is the path of its members in ascending order, so sets share what they begin with. A query for subsets descends only along members of
-//! the given set, one for supersets only as long as the next member wanted is not passed. Cost: the nodes visited, in the worst case all; a set
-//! takes at most as many nodes as it has members. Nothing is taken out: who asks knows what is gone.
+//! A set is the path of its members in ascending order, so sets share what they begin with. A query
+//! for subsets descends only along members of the given set, one for supersets only as long as the
+//! next member wanted is not passed. Cost: the nodes visited, in the worst case all; a set takes at
+//! most as many nodes as it has members. Nothing is taken out: who asks knows what is gone.
 
 /// Which numbers below 256 are members.
 pub type Bits = [u64; 4];
@@ -52,7 +54,8 @@ impl Trie {
         }
         self.nodes[at].ids.push(id);
     }
-    /// Calls `found` with each id whose set is inside the given one, until it says true; whether it did.
+    /// Calls `found` with each id whose set is inside the given one, until it says true; whether it
+    /// did.
     pub fn subsets(&self, set: &Bits, found: &mut dyn FnMut(usize) -> bool) -> bool {
         let mut todo = vec![0];
         while let Some(at) = todo.pop() {

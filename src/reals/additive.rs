@@ -1,12 +1,16 @@
 //! Parameters of fixed points that are only added to, and what they add to the value.
 //!
-//! A parameter that counts gains, `X(wins + 1, rounds + 1)` with `val(wins / rounds)` at the end, multiplies the instances of `X` by all its values, though no
-//! step depends on it. If it occurs in calls of its own fixed point as itself plus something, and else only linearly in `val(..)`, then instances are made for the
-//! value 0 only, and a call with `k` more is that instance plus `k` times its *slope*: how much the value grows with the parameter.
+//! A parameter that counts gains, `X(wins + 1, rounds + 1)` with `val(wins / rounds)` at the end,
+//! multiplies the instances of `X` by all its values, though no step depends on it. If it occurs in
+//! calls of its own fixed point as itself plus something, and else only linearly in `val(..)`, then
+//! instances are made for the value 0 only, and a call with `k` more is that instance plus `k`
+//! times its *slope*: how much the value grows with the parameter.
 //!
-//! Slopes are guessed from the ends to the start ([`settle`]), then checked at every equation: least and greatest nodes need one slope for all arguments, sums have
-//! the sum of slopes. With a family of slopes that fits, the equations map functions of the form `v + k s` to such, so each step of the iteration to a fixed point
-//! stays among them, infinities included, and so does each fixed point, nested ones too. Where none fits, the formula is translated again without.
+//! Slopes are guessed from the ends to the start ([`settle`]), then checked at every equation:
+//! least and greatest nodes need one slope for all arguments, sums have the sum of slopes. With a
+//! family of slopes that fits, the equations map functions of the form `v + k s` to such, so each
+//! step of the iteration to a fixed point stays among them, infinities included, and so does each
+//! fixed point, nested ones too. Where none fits, the formula is translated again without.
 //! Cost: linear in the equations.
 
 use crate::number::Real;
@@ -29,7 +33,8 @@ pub(crate) type Slope = Vec<BigRational>;
 pub(crate) struct Growth {
     /// Slopes of values that speak of parameters.
     pub leaves: AHashMap<NodeId, Slope>,
-    /// Nodes for what calls add: the node, whose slope it is a multiple of, and how much is added to each parameter.
+    /// Nodes for what calls add: the node, whose slope it is a multiple of, and how much is added
+    /// to each parameter.
     pub added: Vec<(NodeId, NodeId, Slope)>,
 }
 
@@ -62,7 +67,11 @@ fn kind(e: &Expr, signature: &Signature, params: &AHashSet<VarId>) -> Kind {
     let of = |e: &Expr| stacker::maybe_grow(64 << 10, 1 << 20, || kind(e, signature, params));
     match e.as_builtin(signature) {
         Some((b, [a])) if is_widening(b) || b == Builtin::Negate => of(a),
-        Some((Builtin::Add | Builtin::Subtract, [a, b])) if of(a) != Kind::Other && of(b) != Kind::Other => Kind::Linear,
+        Some((Builtin::Add | Builtin::Subtract, [a, b]))
+            if of(a) != Kind::Other && of(b) != Kind::Other =>
+        {
+            Kind::Linear
+        }
         Some((Builtin::Multiply, [a, b])) if of(a) == Kind::Free => of(b),
         Some((Builtin::Multiply | Builtin::Divide, [a, b])) if of(b) == Kind::Free => of(a),
         _ => Kind::Other,
@@ -75,7 +84,9 @@ fn is_more_of(e: &Expr, param: VarId, signature: &Signature, params: &AHashSet<V
         return v == param;
     }
     let free = |e: &Expr| kind(e, signature, params) == Kind::Free;
-    let more = |e: &Expr| stacker::maybe_grow(64 << 10, 1 << 20, || is_more_of(e, param, signature, params));
+    let more = |e: &Expr| {
+        stacker::maybe_grow(64 << 10, 1 << 20, || is_more_of(e, param, signature, params))
+    };
     match e.as_builtin(signature) {
         Some((b, [a])) if is_widening(b) => more(a),
         Some((Builtin::Add, [a, b])) => free(a) && more(b) || free(b) && more(a),
@@ -111,7 +122,9 @@ impl<'f> Search<'f> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             if let RealKind::Fix { var, params, .. } = &formula.kind {
                 self.fixes.insert(*var, params);
-                let counts = |v: &VarId| [basic::NAT, basic::INT, basic::REAL].contains(&self.signature.var(*v).sort);
+                let counts = |v: &VarId| {
+                    [basic::NAT, basic::INT, basic::REAL].contains(&self.signature.var(*v).sort)
+                };
                 let counting: Vec<VarId> = params.iter().map(|p| p.0).filter(counts).collect();
                 self.params.extend(counting);
             }
@@ -124,13 +137,21 @@ impl<'f> Search<'f> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let mut spoiled: Vec<VarId> = Vec::new();
             match &formula.kind {
-                RealKind::Val(e) if kind(e, self.signature, &self.params) == Kind::Other => spoiled = free_vars(e),
+                RealKind::Val(e) if kind(e, self.signature, &self.params) == Kind::Other => {
+                    spoiled = free_vars(e)
+                }
                 RealKind::Scale(e, _) => spoiled = free_vars(e),
-                RealKind::Must(action, _) | RealKind::May(action, _) => action_free_vars(action, &mut spoiled),
-                RealKind::Fix { params, .. } => spoiled = params.iter().flat_map(|p| free_vars(&p.1)).collect(),
+                RealKind::Must(action, _) | RealKind::May(action, _) => {
+                    action_free_vars(action, &mut spoiled)
+                }
+                RealKind::Fix { params, .. } => {
+                    spoiled = params.iter().flat_map(|p| free_vars(&p.1)).collect()
+                }
                 RealKind::Var(var, args) => {
                     for ((param, _), arg) in self.fixes[var].iter().zip(args) {
-                        if self.params.contains(param) && is_more_of(arg, *param, self.signature, &self.params) {
+                        if self.params.contains(param)
+                            && is_more_of(arg, *param, self.signature, &self.params)
+                        {
                             continue;
                         }
                         spoiled.push(*param);
@@ -192,7 +213,8 @@ impl Slopes {
             Op::Head(body) => known(*body),
             Op::Least(args) | Op::Greatest(args) => args.iter().find_map(|a| known(*a)),
             Op::Sum(terms, _) if bold => {
-                let whole: BigRational = terms.iter().map(|t| &equations.factors[t.0 as usize]).sum();
+                let whole: BigRational =
+                    terms.iter().map(|t| &equations.factors[t.0 as usize]).sum();
                 if whole.is_one() { terms.iter().find_map(|t| known(t.1)) } else { None }
             }
             Op::Sum(terms, _) => self.sum(equations, terms),
@@ -203,7 +225,8 @@ impl Slopes {
 /// Gives what calls add its value; none if no slopes fit the equations.
 pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -> Option<()> {
     let n = equations.nodes.len();
-    let mut slopes = Slopes { all: Vec::new(), by_slope: AHashMap::new(), of: vec![UNKNOWN; n], width };
+    let mut slopes =
+        Slopes { all: Vec::new(), by_slope: AHashMap::new(), of: vec![UNKNOWN; n], width };
     let level = slopes.number(vec![BigRational::zero(); width]);
     let (mut offsets, mut users) = (vec![0usize; n + 1], Vec::new());
     for node in 0..n as NodeId {
@@ -221,12 +244,15 @@ pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -
         });
     }
     for (i, node) in equations.nodes.iter().enumerate() {
-        if matches!(node, Op::Value(v) if matches!(equations.values[*v as usize], Real::Number(_))) {
-            slopes.of[i] = growth.leaves.get(&(i as u32)).map_or(level, |s| slopes.number(s.clone()));
+        if matches!(node, Op::Value(v) if matches!(equations.values[*v as usize], Real::Number(_)))
+        {
+            slopes.of[i] =
+                growth.leaves.get(&(i as u32)).map_or(level, |s| slopes.number(s.clone()));
         }
     }
     growth.added.iter().for_each(|(node, ..)| slopes.of[*node as usize] = level);
-    let mut todo: Vec<NodeId> = (0..n as NodeId).filter(|i| slopes.of[*i as usize] != UNKNOWN).collect();
+    let mut todo: Vec<NodeId> =
+        (0..n as NodeId).filter(|i| slopes.of[*i as usize] != UNKNOWN).collect();
     let mut waiting: Vec<NodeId> = Vec::new();
     loop {
         while let Some(node) = todo.pop() {
@@ -265,13 +291,16 @@ pub(crate) fn settle(equations: &mut Equations, growth: &Growth, width: usize) -
     Some(())
 }
 
-/// Whether the slopes fit at a node. One without a slope is infinite if all that it speaks of has none: nothing but infinities comes together there.
+/// Whether the slopes fit at a node. One without a slope is infinite if all that it speaks of has
+/// none: nothing but infinities comes together there.
 fn fits(equations: &Equations, slopes: &mut Slopes, node: NodeId) -> bool {
     let own = slopes.of[node as usize];
     match &equations.nodes[node as usize] {
         Op::Value(_) => true,
         Op::Head(body) => slopes.of[*body as usize] == own,
-        Op::Least(args) | Op::Greatest(args) => args.iter().all(|a| [own, UNKNOWN].contains(&slopes.of[*a as usize])),
+        Op::Least(args) | Op::Greatest(args) => {
+            args.iter().all(|a| [own, UNKNOWN].contains(&slopes.of[*a as usize]))
+        }
         Op::Sum(terms, _) => match slopes.sum(equations, terms) {
             Some(sum) => own == sum,
             // With something infinite in it, it is infinite.

@@ -1,9 +1,11 @@
 //! Sums of fractions that are made smaller once, at the end.
 //!
-//! Means over many rounds have denominators like `27^1600`, on which a greatest common divisor by bits costs far more than all else. So the terms of a sum are
-//! brought to one denominator, mostly by a division that leaves nothing, and the result is divided by the small primes that both parts share, counted on machine
-//! words. What is left of the denominator is remembered by denominator; only if it is not 1, a greatest common divisor is asked for. Cost of a sum: linear in the
-//! digits for each term. Invariant: results are reduced, with positive denominators.
+//! Means over many rounds have denominators like `27^1600`, on which a greatest common divisor by
+//! bits costs far more than all else. So the terms of a sum are brought to one denominator, mostly
+//! by a division that leaves nothing, and the result is divided by the small primes that both parts
+//! share, counted on machine words. What is left of the denominator is remembered by denominator;
+//! only if it is not 1, a greatest common divisor is asked for. Cost of a sum: linear in the digits
+//! for each term. Invariant: results are reduced, with positive denominators.
 
 use ahash::AHashMap;
 use num_bigint::BigInt;
@@ -12,8 +14,14 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 /// The primes that are looked for, each with its greatest power below 2^32.
-const PRIMES: [(u32, u32); 6] =
-    [(2, 1 << 31), (3, 3_486_784_401), (5, 1_220_703_125), (7, 1_977_326_743), (11, 2_357_947_691), (13, 815_730_721)];
+const PRIMES: [(u32, u32); 6] = [
+    (2, 1 << 31),
+    (3, 3_486_784_401),
+    (5, 1_220_703_125),
+    (7, 1_977_326_743),
+    (11, 2_357_947_691),
+    (13, 815_730_721),
+];
 /// Denominators that are remembered; with more, all are forgotten.
 const MOST_KEPT: usize = 4096;
 /// Bits below which a greatest common divisor is cheap.
@@ -53,12 +61,16 @@ impl Sum {
             self.numerator += numerator;
             return;
         }
-        let (larger, smaller) =
-            if denominator > self.denominator { (&denominator, &self.denominator) } else { (&self.denominator, &denominator) };
+        let (larger, smaller) = if denominator > self.denominator {
+            (&denominator, &self.denominator)
+        } else {
+            (&self.denominator, &denominator)
+        };
         let (by, rest) = larger.div_rem(smaller);
         if !rest.is_zero() {
             let common = denominator.lcm(&self.denominator);
-            self.numerator = &self.numerator * (&common / &self.denominator) + numerator * (&common / &denominator);
+            self.numerator = &self.numerator * (&common / &self.denominator)
+                + numerator * (&common / &denominator);
             self.denominator = common;
         } else if denominator > self.denominator {
             self.numerator = &self.numerator * by + numerator;
@@ -69,7 +81,8 @@ impl Sum {
     }
 }
 
-/// How often a prime divides a remainder by one of its powers; none if it divides it as often as can be told.
+/// How often a prime divides a remainder by one of its powers; none if it divides it as often as
+/// can be told.
 fn times(mut remainder: u32, prime: u32) -> Option<u32> {
     if remainder == 0 {
         return None;
@@ -110,7 +123,10 @@ impl Fractions {
         }
         for (prime, power) in PRIMES {
             loop {
-                let (a, b) = (times(remainder(&denominator, power), prime), times(remainder(&numerator, power), prime));
+                let (a, b) = (
+                    times(remainder(&denominator, power), prime),
+                    times(remainder(&numerator, power), prime),
+                );
                 let shared = match (a, b) {
                     (Some(a), Some(b)) => prime.pow(a.min(b)),
                     (Some(a), None) | (None, Some(a)) => prime.pow(a),
@@ -134,7 +150,10 @@ impl Fractions {
                 denominator /= &shared;
             }
         }
-        debug_assert!(denominator.is_positive() && numerator.gcd(&denominator).is_one(), "a sum is not reduced");
+        debug_assert!(
+            denominator.is_positive() && numerator.gcd(&denominator).is_one(),
+            "a sum is not reduced"
+        );
         BigRational::new_raw(numerator, denominator)
     }
 

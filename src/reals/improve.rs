@@ -1,16 +1,21 @@
-//! The least solution of equations with least, greatest and sums, all under one least fixed point, by strategy improvement from below.
+//! The least solution of equations with least, greatest and sums, all under one least fixed point,
+//! by strategy improvement from below.
 //!
-//! After Gawlitza and Seidl, "Solving systems of rational equations through strategy iteration" (TOPLAS 2011), with policy iteration in the place of linear
-//! programs:
+//! After Gawlitza and Seidl, "Solving systems of rational equations through strategy iteration"
+//! (TOPLAS 2011), with policy iteration in the place of linear programs:
 //!
-//! 1. The nodes above minus infinity are found as an attractor, which gives a first strategy for the greatest nodes and a solution under it without cycles.
-//! 2. Under a strategy, what iteration from the solution before converges to is the least over the policies of the least nodes; each policy leaves a linear
-//!    system. A component of it with a spectral radius of 1 or more grows without bound, since every cycle has a node that grew when the strategy was last
-//!    changed there; that it grows is checked, and the answer is *unknown* otherwise.
+//! 1. The nodes above minus infinity are found as an attractor, which gives a first strategy for
+//!    the greatest nodes and a solution under it without cycles.
+//! 2. Under a strategy, what iteration from the solution before converges to is the least over the
+//!    policies of the least nodes; each policy leaves a linear system. A component of it with a
+//!    spectral radius of 1 or more grows without bound, since every cycle has a node that grew when
+//!    the strategy was last changed there; that it grows is checked, and the answer is *unknown*
+//!    otherwise.
 //! 3. Nodes switch to arguments that are strictly greater, until none is.
 //!
-//! All is exact. So that a policy that could leave a cycle is never missed, each least node may also take a value `K` above all numbers: what still has a part of `K`
-//! in the end is infinite. Invariant: a result is a solution (checked) that no solution is below.
+//! All is exact. So that a policy that could leave a cycle is never missed, each least node may
+//! also take a value `K` above all numbers: what still has a part of `K` in the end is infinite.
+//! Invariant: a result is a solution (checked) that no solution is below.
 
 use crate::linear::{Pair, Row, solve};
 use crate::number::Real;
@@ -102,7 +107,9 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
                             users[*j].push(i);
                             missing[i] += 1;
                         }
-                        Arg::Value(Real::Minus) if matches!(node, Local::Least(_)) => dead[i] = true,
+                        Arg::Value(Real::Minus) if matches!(node, Local::Least(_)) => {
+                            dead[i] = true
+                        }
                         Arg::Value(_) => {}
                     }
                 }
@@ -114,9 +121,17 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
             }
         }
     }
-    let mut all = Improvement { nodes, alive: vec![false; n], strategy: vec![0; n], policy: vec![None; n], before: vec![Real::Minus; n] };
+    let mut all = Improvement {
+        nodes,
+        alive: vec![false; n],
+        strategy: vec![0; n],
+        policy: vec![None; n],
+        before: vec![Real::Minus; n],
+    };
     let ready = |i: usize, missing: &[usize]| match &nodes[i] {
-        Local::Greatest(args) => args.iter().any(|a| matches!(a, Arg::Value(v) if *v != Real::Minus)),
+        Local::Greatest(args) => {
+            args.iter().any(|a| matches!(a, Arg::Value(v) if *v != Real::Minus))
+        }
         _ => missing[i] == 0 && !dead[i],
     };
     let mut queue: Vec<usize> = (0..n).filter(|i| ready(*i, &missing)).collect();
@@ -133,7 +148,10 @@ fn attracted(nodes: &[Local]) -> Improvement<'_> {
         };
         for &u in &users[i] {
             missing[u] = missing[u].saturating_sub(1);
-            if !all.alive[u] && !dead[u] && (missing[u] == 0 || matches!(nodes[u], Local::Greatest(_))) {
+            if !all.alive[u]
+                && !dead[u]
+                && (missing[u] == 0 || matches!(nodes[u], Local::Greatest(_)))
+            {
                 queue.push(u);
             }
         }
@@ -264,7 +282,9 @@ impl<'a> Improvement<'a> {
         for i in 0..n {
             match self.plain(i) {
                 Plain::Copy(j) if self.alive[i] => graph.targets.push(j as u32),
-                Plain::Sum(terms, _) if self.alive[i] => graph.targets.extend(terms.iter().map(|t| t.1 as u32)),
+                Plain::Sum(terms, _) if self.alive[i] => {
+                    graph.targets.extend(terms.iter().map(|t| t.1 as u32))
+                }
                 _ => {}
             }
             graph.offsets.push(graph.targets.len() as u64);
@@ -277,7 +297,8 @@ impl<'a> Improvement<'a> {
                 continue;
             }
             let edges = graph.edges(component[0]);
-            let cycles = component.len() > 1 || edges.into_iter().any(|e| graph.targets[e as usize] == component[0]);
+            let cycles = component.len() > 1
+                || edges.into_iter().any(|e| graph.targets[e as usize] == component[0]);
             if !cycles {
                 values[first] = self.direct(first, &values);
                 continue;
@@ -304,24 +325,34 @@ impl<'a> Improvement<'a> {
     }
 
     /// The values of a strongly connected component.
-    fn cycle(&self, component: &[u32], place: &mut [Option<usize>], values: &mut [Value]) -> Option<()> {
+    fn cycle(
+        &self,
+        component: &[u32],
+        place: &mut [Option<usize>],
+        values: &mut [Value],
+    ) -> Option<()> {
         component.iter().enumerate().for_each(|(at, i)| place[*i as usize] = Some(at));
         let mut rows = Vec::with_capacity(component.len());
         let mut infinite = false;
         for &i in component {
             let mut row = Row { terms: BTreeMap::new(), base: Pair::number(BigRational::zero()) };
             let one = BigRational::one();
-            let mut add = |factor: &BigRational, j: usize, row: &mut Row| match (place[j], &values[j]) {
-                (Some(at), _) => *row.terms.entry(at).or_insert_with(BigRational::zero) += factor,
-                (None, Some(value)) => row.base.add_scaled(factor, value),
-                (None, None) => infinite = true,
-            };
+            let mut add =
+                |factor: &BigRational, j: usize, row: &mut Row| match (place[j], &values[j]) {
+                    (Some(at), _) => {
+                        *row.terms.entry(at).or_insert_with(BigRational::zero) += factor
+                    }
+                    (None, Some(value)) => row.base.add_scaled(factor, value),
+                    (None, None) => infinite = true,
+                };
             match self.plain(i as usize) {
                 Plain::Copy(j) => add(&one, j, &mut row),
                 Plain::Sum(terms, base) => {
                     terms.iter().for_each(|(factor, j)| add(factor, *j, &mut row));
                     match base {
-                        Real::Number(base) => row.base.add_scaled(&one, &Pair::number(base.clone())),
+                        Real::Number(base) => {
+                            row.base.add_scaled(&one, &Pair::number(base.clone()))
+                        }
                         _ => infinite = true,
                     }
                 }

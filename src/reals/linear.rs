@@ -1,8 +1,11 @@
-//! Sparse linear systems `x = A x + b` with non-negative `A`, solved exactly by elimination of one unknown after another.
+//! Sparse linear systems `x = A x + b` with non-negative `A`, solved exactly by elimination of one
+//! unknown after another.
 //!
-//! In: the rows. Out: the one solution, or that there is none because the spectral radius of `A` is 1 at least: an irreducible non-negative `A` has a smaller one if
-//! and only if `I - A` is a non-singular M-matrix, that is, all pivots on the diagonal are positive (Berman and Plemmons, "Nonnegative matrices in the
-//! mathematical sciences", 1979, chapter 6). Right-hand sides are pairs `k K + r` with a `K` above all numbers. Cost: that of filling in; the unknown that fills
+//! In: the rows. Out: the one solution, or that there is none because the spectral radius of `A` is
+//! 1 at least: an irreducible non-negative `A` has a smaller one if and only if `I - A` is a
+//! non-singular M-matrix, that is, all pivots on the diagonal are positive (Berman and Plemmons,
+//! "Nonnegative matrices in the mathematical sciences", 1979, chapter 6). Right-hand sides are
+//! pairs `k K + r` with a `K` above all numbers. Cost: that of filling in; the unknown that fills
 //! in least goes first.
 
 use num_rational::BigRational;
@@ -49,7 +52,8 @@ pub(crate) fn solve(mut rows: Vec<Row>) -> Option<Vec<Pair>> {
     }
     let mut left: BTreeSet<usize> = (0..n).collect();
     let mut order = Vec::with_capacity(n);
-    while let Some(i) = left.iter().copied().min_by_key(|i| rows[*i].terms.len() * users[*i].len()) {
+    while let Some(i) = left.iter().copied().min_by_key(|i| rows[*i].terms.len() * users[*i].len())
+    {
         left.remove(&i);
         order.push(i);
         if let Some(own) = rows[i].terms.remove(&i) {

@@ -1,4 +1,5 @@
-//! Rational numbers with two infinities. Cost: that of rationals; sums of infinities are decided, see [`Real::plus`].
+//! Rational numbers with two infinities. Cost: that of rationals; sums of infinities are decided,
+//! see [`Real::plus`].
 
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
@@ -26,10 +27,12 @@ impl Real {
         if value { Real::Plus } else { Real::Minus }
     }
 
-    /// The sum. Of opposite infinities plus infinity wins, or the other if `dual`: so is the sum of negations the negation of the dual sum.
+    /// The sum. Of opposite infinities plus infinity wins, or the other if `dual`: so is the sum of
+    /// negations the negation of the dual sum.
     #[must_use]
     pub fn plus(&self, other: &Real, dual: bool) -> Self {
-        let (strong, weak) = if dual { (Real::Minus, Real::Plus) } else { (Real::Plus, Real::Minus) };
+        let (strong, weak) =
+            if dual { (Real::Minus, Real::Plus) } else { (Real::Plus, Real::Minus) };
         match (self, other) {
             (Real::Number(a), Real::Number(b)) => Real::Number(a + b),
             (a, b) if *a == strong || *b == strong => strong,

@@ -1,8 +1,10 @@
 //! The value of an equation system: component by component, each after those that it speaks of.
 //!
-//! A component without a cycle is evaluated. One whose cycles are all of one sign is solved by [`crate::improve`]. In one with both signs, the heads of the lowest
-//! rank are given values, beginning with the extreme of their sign, and the rest is solved until these no longer change: that ends where few values are
-//! possible, as for formulas that ask for truth only. Where it does not end, iteration from both sides gives bounds. Cost: see the parts; a value is forgotten when
+//! A component without a cycle is evaluated. One whose cycles are all of one sign is solved by
+//! [`crate::improve`]. In one with both signs, the heads of the lowest rank are given values,
+//! beginning with the extreme of their sign, and the rest is solved until these no longer change:
+//! that ends where few values are possible, as for formulas that ask for truth only. Where it does
+//! not end, iteration from both sides gives bounds. Cost: see the parts; a value is forgotten when
 //! all that speaks of it is solved.
 //! Invariant: the exact value lies within the bounds.
 
@@ -77,11 +79,13 @@ const NOWHERE: u32 = u32::MAX;
 /// A limit of the run is met.
 pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnostic> {
     let n = equations.nodes.len();
-    let mut solver = Solver { equations, budget, place: vec![NOWHERE; n], fractions: Fractions::default() };
+    let mut solver =
+        Solver { equations, budget, place: vec![NOWHERE; n], fractions: Fractions::default() };
     let mut lower = vec![Real::Minus; n];
     let mut upper: Option<Vec<Real>> = None;
     let (mut offsets, mut targets) = (vec![0u64], Vec::new());
-    // How often a value is still asked for: those that nothing asks for any more are forgotten, since fractions may be long.
+    // How often a value is still asked for: those that nothing asks for any more are forgotten,
+    // since fractions may be long.
     let mut asked = vec![0u32; n];
     for node in 0..n {
         equations.each_argument(node as u32, |a| {
@@ -128,14 +132,30 @@ pub fn solve(equations: &Equations, budget: &Budget) -> Result<Bounds, Diagnosti
 
 impl Solver<'_> {
     /// The values of a component's nodes, given those of the others.
-    fn component(&mut self, graph: &Part<'_>, component: &[NodeId], known: &[Real]) -> Result<Vec<Bounds>, Diagnostic> {
+    fn component(
+        &mut self,
+        graph: &Part<'_>,
+        component: &[NodeId],
+        known: &[Real],
+    ) -> Result<Vec<Bounds>, Diagnostic> {
         let first = component[0];
         if component.len() == 1 && !graph.edges(first).any(|e| graph.targets[e as usize] == first) {
-            return Ok(vec![Bounds::exact(self.equations.evaluated(first, &|a| &known[a as usize], &mut self.fractions))]);
+            return Ok(vec![Bounds::exact(self.equations.evaluated(
+                first,
+                &|a| &known[a as usize],
+                &mut self.fractions,
+            ))]);
         }
         self.budget.check(0).map_err(Diagnostic::stopped)?;
-        let heads: Vec<(u32, NodeId)> = component.iter().filter_map(|n| Some((self.equations.ranks[*n as usize]?, *n))).collect();
-        let lowest = heads.iter().map(|h| h.0).min().ok_or_else(|| Diagnostic::internal("a cycle without a fixed point"))?;
+        let heads: Vec<(u32, NodeId)> = component
+            .iter()
+            .filter_map(|n| Some((self.equations.ranks[*n as usize]?, *n)))
+            .collect();
+        let lowest = heads
+            .iter()
+            .map(|h| h.0)
+            .min()
+            .ok_or_else(|| Diagnostic::internal("a cycle without a fixed point"))?;
         let sign = self.equations.least[lowest as usize];
         if heads.iter().all(|h| self.equations.least[h.0 as usize] == sign)
             && let Some(values) = self.of_one_sign(component, known, sign)
@@ -147,7 +167,12 @@ impl Solver<'_> {
     }
 
     /// The solution of a component whose fixed points are all least (or greatest).
-    fn of_one_sign(&mut self, component: &[NodeId], known: &[Real], sign: bool) -> Option<Vec<Real>> {
+    fn of_one_sign(
+        &mut self,
+        component: &[NodeId],
+        known: &[Real],
+        sign: bool,
+    ) -> Option<Vec<Real>> {
         component.iter().enumerate().for_each(|(at, n)| self.place[*n as usize] = at as u32);
         // Greatest solutions are the negations of the least ones of the dual equations.
         let signed = |value: &Real| if sign { value.clone() } else { value.negated() };
@@ -162,7 +187,9 @@ impl Solver<'_> {
                 Op::Head(body) => Local::Greatest(vec![arg(body)]),
                 Op::Least(args) if sign => Local::Least(args.iter().map(arg).collect()),
                 Op::Greatest(args) if !sign => Local::Least(args.iter().map(arg).collect()),
-                Op::Least(args) | Op::Greatest(args) => Local::Greatest(args.iter().map(arg).collect()),
+                Op::Least(args) | Op::Greatest(args) => {
+                    Local::Greatest(args.iter().map(arg).collect())
+                }
                 Op::Sum(terms, dual) => {
                     let dual = *dual == sign;
                     let (mut inner, mut base) = (Vec::new(), Real::zero());
@@ -176,14 +203,17 @@ impl Solver<'_> {
                     }
                     Local::Sum(inner, base, dual)
                 }
-                Op::Value(v) => Local::Greatest(vec![Arg::Value(signed(&self.equations.values[*v as usize]))]),
+                Op::Value(v) => {
+                    Local::Greatest(vec![Arg::Value(signed(&self.equations.values[*v as usize]))])
+                }
             });
         }
         component.iter().for_each(|n| self.place[*n as usize] = NOWHERE);
         Some(least(&nodes)?.iter().map(signed).collect())
     }
 
-    /// The values of a component where the outer heads are iterated, from both sides if one does not end.
+    /// The values of a component where the outer heads are iterated, from both sides if one does
+    /// not end.
     fn iterated(
         &mut self,
         graph: &Part<'_>,
@@ -198,7 +228,11 @@ impl Solver<'_> {
         }
         let (far, _) = self.one_side(graph, component, outer, !sign, known)?;
         let bounds = near.into_iter().zip(far).map(|(near, far)| {
-            if sign { Bounds { lower: near.lower, upper: far.upper } } else { Bounds { lower: far.lower, upper: near.upper } }
+            if sign {
+                Bounds { lower: near.lower, upper: far.upper }
+            } else {
+                Bounds { lower: far.lower, upper: near.upper }
+            }
         });
         Ok(bounds.collect())
     }
@@ -216,25 +250,35 @@ impl Solver<'_> {
         let mut within = vec![false; self.equations.nodes.len()];
         component.iter().for_each(|n| within[*n as usize] = true);
         outer.iter().for_each(|n| within[*n as usize] = false);
-        let rest = Part { equations: graph.equations, offsets: graph.offsets.clone(), targets: graph.targets.clone(), within: &within };
+        let rest = Part {
+            equations: graph.equations,
+            offsets: graph.offsets.clone(),
+            targets: graph.targets.clone(),
+            within: &within,
+        };
         let order = components(&rest);
         let mut values = known.to_vec();
         outer.iter().for_each(|n| values[*n as usize] = Real::truth(!below));
         for _ in 0..MOST_ROUNDS {
             self.budget.check(0).map_err(Diagnostic::stopped)?;
             for part in order.iter() {
-                // From below, what is known from below of the parts is a bound from below of the whole.
+                // From below, what is known from below of the parts is a bound from below of the
+                // whole.
                 let found = self.component(&rest, part, &values)?;
                 exact &= found.iter().all(|b| b.value().is_some());
                 for (node, bounds) in part.iter().zip(found) {
                     values[*node as usize] = if below { bounds.lower } else { bounds.upper };
                 }
             }
-            let next: Vec<Real> = outer.iter().map(|n| self.equations.evaluate(*n, &|a| &values[a as usize])).collect();
+            let next: Vec<Real> = outer
+                .iter()
+                .map(|n| self.equations.evaluate(*n, &|a| &values[a as usize]))
+                .collect();
             let same = outer.iter().zip(&next).all(|(n, v)| values[*n as usize] == *v);
             outer.iter().zip(next).for_each(|(n, v)| values[*n as usize] = v);
             if same {
-                let all = component.iter().map(|n| Bounds::exact(values[*n as usize].clone())).collect();
+                let all =
+                    component.iter().map(|n| Bounds::exact(values[*n as usize].clone())).collect();
                 return Ok((all, exact));
             }
         }

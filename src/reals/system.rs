@@ -1,7 +1,8 @@
 //! Equation systems in a flat array: each node is an equation over others.
 //!
-//! A node with a rank is the head of a fixed point; the lower its rank, the further out it is. Nodes without one stand for parts of right-hand sides, so their
-//! sign does not matter: every cycle goes through a head. Cost: 24 bytes a node and 4 to 8 an argument.
+//! A node with a rank is the head of a fixed point; the lower its rank, the further out it is.
+//! Nodes without one stand for parts of right-hand sides, so their sign does not matter: every
+//! cycle goes through a head. Cost: 24 bytes a node and 4 to 8 an argument.
 
 use crate::fraction::{Fractions, Sum};
 use crate::number::Real;
@@ -20,7 +21,8 @@ pub enum Op {
     Least(Box<[NodeId]>),
     /// The greatest of some nodes.
     Greatest(Box<[NodeId]>),
-    /// A sum of nodes with factors by their numbers in [`Equations::factors`], none of them negative. `dual`: see [`Real::plus`].
+    /// A sum of nodes with factors by their numbers in [`Equations::factors`], none of them
+    /// negative. `dual`: see [`Real::plus`].
     Sum(Box<[(u32, NodeId)]>, bool),
     /// The head of a fixed point: its body.
     Head(NodeId),
@@ -108,7 +110,12 @@ impl Equations {
     }
 
     /// The same, with what is remembered of fractions.
-    pub(crate) fn evaluated<'v>(&self, node: NodeId, of: &dyn Fn(NodeId) -> &'v Real, fractions: &mut Fractions) -> Real {
+    pub(crate) fn evaluated<'v>(
+        &self,
+        node: NodeId,
+        of: &dyn Fn(NodeId) -> &'v Real,
+        fractions: &mut Fractions,
+    ) -> Real {
         match &self.nodes[node as usize] {
             Op::Value(v) => self.values[*v as usize].clone(),
             Op::Least(args) => args.iter().map(|a| of(*a)).min().cloned().unwrap_or(Real::Plus),
@@ -121,7 +128,11 @@ impl Equations {
                         Real::Number(value) => numbers.add(factor, value),
                         infinity => {
                             let term = infinity.times(factor);
-                            infinite = Some(infinite.map_or_else(|| term.clone(), |sum: Real| sum.plus(&term, *dual)));
+                            infinite =
+                                Some(infinite.map_or_else(
+                                    || term.clone(),
+                                    |sum: Real| sum.plus(&term, *dual),
+                                ));
                         }
                     }
                 }

@@ -17,7 +17,8 @@ fn solved(equations: &Equations) -> Bounds {
     solve(equations, &Budget::default()).unwrap()
 }
 
-/// A random system whose node 0 is a head: means, constants that are added, least and greatest of few nodes.
+/// A random system whose node 0 is a head: means, constants that are added, least and greatest of
+/// few nodes.
 fn random_equations(random: &mut Random, signs: usize) -> Equations {
     let mut equations = Equations::default();
     let n = 3 + random.below(9);
@@ -39,13 +40,18 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
             kind @ 1..=4 => {
                 // With a number beside it often: else hardly a cycle has a finite value.
                 let number = equations.value(number(random.below(4) as i64 - 1, 1));
-                let other = if random.chance(1, 2) { equations.add(Op::Value(number)) } else { node(random) };
+                let other = if random.chance(1, 2) {
+                    equations.add(Op::Value(number))
+                } else {
+                    node(random)
+                };
                 let args = [node(random), other].into();
                 if kind <= 2 { Op::Least(args) } else { Op::Greatest(args) }
             }
             5 => {
                 let constant = equations.value(number(random.below(5) as i64 - 2, 2));
-                let (constant, one) = (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
+                let (constant, one) =
+                    (equations.add(Op::Value(constant)), equations.factor(&BigRational::one()));
                 Op::Sum([(one, node(random)), (one, constant)].into(), false)
             }
             _ => {
@@ -64,11 +70,14 @@ fn random_equations(random: &mut Random, signs: usize) -> Equations {
     equations
 }
 
-/// Iterates all nodes from the extreme of their one sign; what is reached in some rounds, all exact.
+/// Iterates all nodes from the extreme of their one sign; what is reached in some rounds, all
+/// exact.
 fn iterated(equations: &Equations, least: bool, rounds: usize) -> Vec<Real> {
     let mut values = vec![Real::truth(!least); equations.nodes.len()];
     for _ in 0..rounds {
-        values = (0..equations.nodes.len()).map(|i| equations.evaluate(i as u32, &|a| &values[a as usize])).collect();
+        values = (0..equations.nodes.len())
+            .map(|i| equations.evaluate(i as u32, &|a| &values[a as usize]))
+            .collect();
     }
     values
 }
@@ -118,7 +127,10 @@ fn solutions_of_both_signs_are_bounds_of_the_iteration() {
             all.least = vec![least; 2];
             solved(&all)
         };
-        assert!(one(true).lower <= bounds.upper && bounds.lower <= one(false).upper, "seed {seed}: {bounds:?}");
+        assert!(
+            one(true).lower <= bounds.upper && bounds.lower <= one(false).upper,
+            "seed {seed}: {bounds:?}"
+        );
         exact += usize::from(bounds.value().is_some());
     }
     assert!(exact > 300, "{exact}");
@@ -153,6 +165,10 @@ fn sums_that_grow() {
         (half(), Real::Minus, number(0, 1)),
     ];
     for (factor, added, expected) in cases {
-        assert_eq!(solved(&growth(factor.clone(), added.clone())), Bounds { lower: expected.clone(), upper: expected }, "{factor} {added}");
+        assert_eq!(
+            solved(&growth(factor.clone(), added.clone())),
+            Bounds { lower: expected.clone(), upper: expected },
+            "{factor} {added}"
+        );
     }
 }

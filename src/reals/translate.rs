@@ -1,9 +1,11 @@
 //! A real-valued formula on a probabilistic transition system as an equation system.
 //!
-//! Nodes are made for a part of the formula with the values of its live variables, at a state: for bodies of fixed points and for what stands after a modality;
-//! what is between becomes nodes of its own. Only what the first node needs is made. A quantifier `sup` above `<..>` (`inf` above `[..]`) ranges over what fits
-//! labels, so that it may have no bound of its own; other quantifiers need a finite sort. Negations are pushed inwards as the formula is read.
-//! Cost: nodes as said; a modality is matched once with each label for each value of its variables.
+//! Nodes are made for a part of the formula with the values of its live variables, at a state: for
+//! bodies of fixed points and for what stands after a modality; what is between becomes nodes of
+//! its own. Only what the first node needs is made. A quantifier `sup` above `<..>` (`inf` above
+//! `[..]`) ranges over what fits labels, so that it may have no bound of its own; other quantifiers
+//! need a finite sort. Negations are pushed inwards as the formula is read. Cost: nodes as said; a
+//! modality is matched once with each label for each value of its variables.
 
 use crate::additive::{self, Growth, Slope};
 use crate::number::Real;
@@ -44,7 +46,8 @@ struct Modality<'f> {
     read: Vec<VarId>,
 }
 
-/// What is to be worked out: a node, its part, whether negated, the state, values of the live variables.
+/// What is to be worked out: a node, its part, whether negated, the state, values of the live
+/// variables.
 struct Task {
     node: NodeId,
     part: usize,
@@ -91,15 +94,22 @@ struct Fix<'f> {
     body: &'f Formula,
 }
 
-/// The equation system of a formula on a system whose labels are typed. Node 0 is the value where the system starts.
-pub fn translate(formula: &RealFormula, system: &System, labels: &dyn ActionLabels, budget: &Budget) -> Result<Equations, Diagnostic> {
+/// The equation system of a formula on a system whose labels are typed. Node 0 is the value where
+/// the system starts.
+pub fn translate(
+    formula: &RealFormula,
+    system: &System,
+    labels: &dyn ActionLabels,
+    budget: &Budget,
+) -> Result<Equations, Diagnostic> {
     let additive = additive::parameters(&formula.formula, &formula.data.signature);
     if !additive.is_empty()
         && let Some(equations) = translated(formula, system, labels, budget, additive)?
     {
         return Ok(equations);
     }
-    translated(formula, system, labels, budget, Vec::new())?.ok_or_else(|| Diagnostic::internal("nothing is added, and does not fit"))
+    translated(formula, system, labels, budget, Vec::new())?
+        .ok_or_else(|| Diagnostic::internal("nothing is added, and does not fit"))
 }
 
 /// The same, with parameters that are taken to be only added to; none if their slopes do not fit.
@@ -114,8 +124,12 @@ fn translated(
     for value in [true, false] {
         Expr::boolean(&mut data.signature, value);
     }
-    // Conditions on labels are conjunctions and disjunctions of equations on values, whose operations must be known to the program.
-    declare_equality(&mut data.signature, &formula.actions.iter().flat_map(|a| a.sorts.iter().copied()).collect::<Vec<_>>());
+    // Conditions on labels are conjunctions and disjunctions of equations on values, whose
+    // operations must be known to the program.
+    declare_equality(
+        &mut data.signature,
+        &formula.actions.iter().flat_map(|a| a.sorts.iter().copied()).collect::<Vec<_>>(),
+    );
     let program = Program::compile(&data)?;
     data.signature = program.signature().clone();
     let mut translation = Translation {
@@ -166,7 +180,9 @@ fn translated(
         translation.work(&task)?;
     }
     let width = translation.additive.len();
-    if width > 0 && additive::settle(&mut translation.equations, &translation.growth, width).is_none() {
+    if width > 0
+        && additive::settle(&mut translation.equations, &translation.growth, width).is_none()
+    {
         return Ok(None);
     }
     Ok(Some(translation.equations))
@@ -181,7 +197,11 @@ fn declare_equality(signature: &mut Signature, sorts: &[mu_base::ids::SortId]) {
     let yes = Expr::boolean(signature, true);
     Expr::negate(signature, yes.clone());
     for builtin in [Builtin::And, Builtin::Or, Builtin::Not] {
-        let args = if builtin == Builtin::Not { vec![yes.clone()] } else { vec![yes.clone(), yes.clone()] };
+        let args = if builtin == Builtin::Not {
+            vec![yes.clone()]
+        } else {
+            vec![yes.clone(), yes.clone()]
+        };
         Expr::builtin(signature, builtin, args, basic::BOOL);
     }
 }
@@ -218,10 +238,13 @@ impl<'f> Translation<'f> {
             e.free_vars(&mut vars);
             vars
         };
-        let inner =
-            stacker::maybe_grow(64 << 10, 1 << 20, || children(formula).into_iter().map(|c| self.collect(c)).collect::<Vec<Vec<VarId>>>());
+        let inner = stacker::maybe_grow(64 << 10, 1 << 20, || {
+            children(formula).into_iter().map(|c| self.collect(c)).collect::<Vec<Vec<VarId>>>()
+        });
         let bound: Vec<VarId> = match &formula.kind {
-            RealKind::Infimum(vars, _) | RealKind::Supremum(vars, _) | RealKind::Sum(vars, _) => vars.clone(),
+            RealKind::Infimum(vars, _) | RealKind::Supremum(vars, _) | RealKind::Sum(vars, _) => {
+                vars.clone()
+            }
             RealKind::Fix { params, .. } => params.iter().map(|p| p.0).collect(),
             _ => Vec::new(),
         };
@@ -246,7 +269,13 @@ impl<'f> Translation<'f> {
     }
 
     /// The mean of a formula over a distribution.
-    fn mean(&mut self, dist: DistId, formula: &'f Formula, negated: bool, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    fn mean(
+        &mut self,
+        dist: DistId,
+        formula: &'f Formula,
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
         let system = self.system;
         let mut outcomes = system.distributions.outcomes(dist);
         if let (Some((state, _)), None) = (outcomes.next(), outcomes.next()) {
@@ -269,7 +298,13 @@ impl<'f> Translation<'f> {
     }
 
     /// The node of a part at a state, made when its turn comes.
-    fn at(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    fn at(
+        &mut self,
+        formula: &'f Formula,
+        negated: bool,
+        state: StateId,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
         let part = self.by_formula[&std::ptr::from_ref(formula)];
         let values: Vec<Value> = self.parts[part].live.iter().map(|v| valued(scope, *v)).collect();
         let values = self.tuple(values);
@@ -336,7 +371,13 @@ impl<'f> Translation<'f> {
     }
 
     /// The node of a formula, with nodes for what is between it and what stands at other states.
-    fn node(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    fn node(
+        &mut self,
+        formula: &'f Formula,
+        negated: bool,
+        state: StateId,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || match &formula.kind {
             RealKind::Truth(value) => Ok(self.truth(*value != negated)),
             RealKind::Val(e) => {
@@ -359,7 +400,10 @@ impl<'f> Translation<'f> {
             }
             RealKind::Add(a, b) => {
                 let one = self.equations.factor(&BigRational::one());
-                let terms = [(one, self.node(a, negated, state, scope)?), (one, self.node(b, negated, state, scope)?)];
+                let terms = [
+                    (one, self.node(a, negated, state, scope)?),
+                    (one, self.node(b, negated, state, scope)?),
+                ];
                 Ok(self.equations.add(Op::Sum(terms.into(), negated)))
             }
             RealKind::Scale(c, a) => {
@@ -376,24 +420,39 @@ impl<'f> Translation<'f> {
                 let factor = self.equations.factor(&factor.abs());
                 Ok(self.equations.add(Op::Sum([(factor, inner)].into(), below)))
             }
-            RealKind::Infimum(..) | RealKind::Supremum(..) | RealKind::Must(..) | RealKind::May(..) => match self.modality(formula) {
+            RealKind::Infimum(..)
+            | RealKind::Supremum(..)
+            | RealKind::Must(..)
+            | RealKind::May(..) => match self.modality(formula) {
                 Some(modality) => self.steps(&modality, formula, negated, state, scope),
                 None => self.quantified(formula, negated, state, scope),
             },
             RealKind::Sum(..) => self.quantified(formula, negated, state, scope),
             RealKind::Fix { params, var, .. } => {
-                let values = params.iter().map(|p| self.value(&p.1, scope)).collect::<Result<Vec<_>, _>>()?;
+                let values = params
+                    .iter()
+                    .map(|p| self.value(&p.1, scope))
+                    .collect::<Result<Vec<_>, _>>()?;
                 self.instance(*var, values, negated, state, scope)
             }
             RealKind::Var(var, args) => {
-                let values = args.iter().map(|a| self.value(a, scope)).collect::<Result<Vec<_>, _>>()?;
+                let values =
+                    args.iter().map(|a| self.value(a, scope)).collect::<Result<Vec<_>, _>>()?;
                 self.instance(*var, values, negated, state, scope)
             }
         })
     }
 
-    /// The head of an instance of a fixed point: its rank is by the place of the fixed point in the text, from the outside.
-    fn instance(&mut self, var: FixId, mut values: Vec<Value>, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    /// The head of an instance of a fixed point: its rank is by the place of the fixed point in the
+    /// text, from the outside.
+    fn instance(
+        &mut self,
+        var: FixId,
+        mut values: Vec<Value>,
+        negated: bool,
+        state: StateId,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
         let fix = self.fixes[&var];
         let mut scope = scope.clone();
         let more = self.added(fix.params, &mut values)?;
@@ -418,7 +477,11 @@ impl<'f> Translation<'f> {
     }
 
     /// Takes what is added to parameters out of their values; none if nothing is.
-    fn added(&self, params: &[(VarId, Expr)], values: &mut [Value]) -> Result<Option<Slope>, Diagnostic> {
+    fn added(
+        &self,
+        params: &[(VarId, Expr)],
+        values: &mut [Value],
+    ) -> Result<Option<Slope>, Diagnostic> {
         let mut more: Slope = vec![BigRational::zero(); self.additive.len()];
         for ((v, init), value) in params.iter().zip(values) {
             let Some(at) = self.additive.iter().position(|a| a == v) else { continue };
@@ -431,7 +494,13 @@ impl<'f> Translation<'f> {
     }
 
     /// How much an expression grows with parameters that are only added to; none if it does not.
-    fn slope(&mut self, e: &'f Expr, value: &Real, negated: bool, scope: &Scope) -> Result<Option<Slope>, Diagnostic> {
+    fn slope(
+        &mut self,
+        e: &'f Expr,
+        value: &Real,
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<Option<Slope>, Diagnostic> {
         let Real::Number(value) = value else { return Ok(None) };
         if self.additive.is_empty() {
             return Ok(None);
@@ -459,8 +528,12 @@ impl<'f> Translation<'f> {
             return Some(known.clone());
         }
         let (given, inner, may): (Vec<VarId>, &Formula, bool) = match &formula.kind {
-            RealKind::Supremum(vars, a) if matches!(a.kind, RealKind::May(..)) => (vars.clone(), a, true),
-            RealKind::Infimum(vars, a) if matches!(a.kind, RealKind::Must(..)) => (vars.clone(), a, false),
+            RealKind::Supremum(vars, a) if matches!(a.kind, RealKind::May(..)) => {
+                (vars.clone(), a, true)
+            }
+            RealKind::Infimum(vars, a) if matches!(a.kind, RealKind::Must(..)) => {
+                (vars.clone(), a, false)
+            }
             RealKind::May(..) => (Vec::new(), formula, true),
             RealKind::Must(..) => (Vec::new(), formula, false),
             _ => return None,
@@ -514,7 +587,12 @@ impl<'f> Translation<'f> {
     }
 
     /// The values of the given variables with which a label fits a modality.
-    fn fitting(&mut self, modality: &Modality<'f>, label: LabelId, scope: &Scope) -> Result<Rc<[Box<[Value]>]>, Diagnostic> {
+    fn fitting(
+        &mut self,
+        modality: &Modality<'f>,
+        label: LabelId,
+        scope: &Scope,
+    ) -> Result<Rc<[Box<[Value]>]>, Diagnostic> {
         let read: Box<[Value]> = modality.read.iter().map(|v| valued(scope, *v)).collect();
         let key = (modality.part, label, read);
         if let Some(known) = self.fits.get(&key) {
@@ -533,7 +611,11 @@ impl<'f> Translation<'f> {
     }
 
     /// When a label fits a modality; none if it never does.
-    fn problem(&mut self, modality: &Modality<'f>, label: LabelId) -> Result<Option<Rc<Problem>>, Diagnostic> {
+    fn problem(
+        &mut self,
+        modality: &Modality<'f>,
+        label: LabelId,
+    ) -> Result<Option<Rc<Problem>>, Diagnostic> {
         let key = (modality.part, label);
         if let Some(known) = self.problems.get(&key) {
             return Ok(known.clone());
@@ -550,9 +632,17 @@ impl<'f> Translation<'f> {
     }
 
     /// A quantifier whose sort is finite.
-    fn quantified(&mut self, formula: &'f Formula, negated: bool, state: StateId, scope: &Scope) -> Result<NodeId, Diagnostic> {
+    fn quantified(
+        &mut self,
+        formula: &'f Formula,
+        negated: bool,
+        state: StateId,
+        scope: &Scope,
+    ) -> Result<NodeId, Diagnostic> {
         let (vars, body) = match &formula.kind {
-            RealKind::Infimum(vars, body) | RealKind::Supremum(vars, body) | RealKind::Sum(vars, body) => (vars, body),
+            RealKind::Infimum(vars, body)
+            | RealKind::Supremum(vars, body)
+            | RealKind::Sum(vars, body) => (vars, body),
             _ => return Err(Diagnostic::internal("a quantifier became something else")),
         };
         let mut scopes = vec![scope.clone()];
@@ -560,14 +650,26 @@ impl<'f> Translation<'f> {
             let sort = self.data.signature.var(*v).sort;
             let Some(values) = self.engine.values_of(sort)? else {
                 let variable = self.data.signature.var(*v);
-                let message = format!("no bound for `{}: {}` in a quantifier", variable.name, self.data.signature.sorts.text(sort));
+                let message = format!(
+                    "no bound for `{}: {}` in a quantifier",
+                    variable.name,
+                    self.data.signature.sorts.text(sort)
+                );
                 return Err(Diagnostic::at(Stage::Data, formula.span, message)
                     .note("a sort without bound is possible right above a modality whose action speaks of the variable"));
             };
-            let with = |scope: &Scope, value: &Value| scope.iter().cloned().chain([(*v, value.clone())]).collect::<Scope>();
-            scopes = scopes.iter().flat_map(|s| values.iter().map(move |value| with(s, value))).collect();
+            let with = |scope: &Scope, value: &Value| {
+                scope.iter().cloned().chain([(*v, value.clone())]).collect::<Scope>()
+            };
+            scopes = scopes
+                .iter()
+                .flat_map(|s| values.iter().map(move |value| with(s, value)))
+                .collect();
         }
-        let nodes = scopes.iter().map(|s| self.node(body, negated, state, s)).collect::<Result<Vec<NodeId>, _>>()?;
+        let nodes = scopes
+            .iter()
+            .map(|s| self.node(body, negated, state, s))
+            .collect::<Result<Vec<NodeId>, _>>()?;
         Ok(match formula.kind {
             RealKind::Infimum(..) => self.either(!negated, nodes),
             RealKind::Supremum(..) => self.either(negated, nodes),
@@ -610,7 +712,12 @@ impl<'f> Translation<'f> {
 
 /// The value of a variable in scope.
 fn valued(scope: &Scope, var: VarId) -> Value {
-    scope.iter().rev().find(|(v, _)| *v == var).map(|(_, value)| value.clone()).expect("a variable in scope has a value")
+    scope
+        .iter()
+        .rev()
+        .find(|(v, _)| *v == var)
+        .map(|(_, value)| value.clone())
+        .expect("a variable in scope has a value")
 }
 
 /// The free variables of an action formula.
@@ -646,7 +753,8 @@ fn condition(signature: &mut Signature, action: &Action, multi: &MultiAction) ->
             join(signature, false, a, b)
         }
         Action::Forall(vars, a) | Action::Exists(vars, a) => {
-            let binder = if matches!(action, Action::Forall(..)) { Binder::Forall } else { Binder::Exists };
+            let binder =
+                if matches!(action, Action::Forall(..)) { Binder::Forall } else { Binder::Exists };
             let a = condition(signature, a, multi);
             match a.as_bool(signature) {
                 Some(_) => a,
@@ -682,7 +790,12 @@ fn join(signature: &mut Signature, and: bool, a: Expr, b: Expr) -> Expr {
                 b
             }
         }
-        _ => Expr::builtin(signature, if and { Builtin::And } else { Builtin::Or }, vec![a, b], basic::BOOL),
+        _ => Expr::builtin(
+            signature,
+            if and { Builtin::And } else { Builtin::Or },
+            vec![a, b],
+            basic::BOOL,
+        ),
     }
 }
 
@@ -691,7 +804,9 @@ fn same(signature: &mut Signature, acts: &[(ActId, Vec<Expr>)], multi: &MultiAct
     if acts.len() != multi.len() {
         return Expr::boolean(signature, false);
     }
-    let Some(((action, args), rest)) = acts.split_first() else { return Expr::boolean(signature, true) };
+    let Some(((action, args), rest)) = acts.split_first() else {
+        return Expr::boolean(signature, true);
+    };
     let mut any = Expr::boolean(signature, false);
     for (i, (other, values)) in multi.iter().enumerate() {
         if other != action {

@@ -1,13 +1,17 @@
-//! The abstraction of a model: numbers that are counters stand for blocks of numbers, see [`crate::cuts`].
+//! The abstraction of a model: numbers that are counters stand for blocks of numbers, see
+//! [`crate::cuts`].
 //!
-//! In: a compiled process over parameters without a value, what [`crate::flow`] found of it, a case. Out: a model whose states are states of the
-//! compiled one with each counter replaced by the number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
-//! the answers are abstracted and put together: a step is there if some concrete numbers of these blocks, and some valuation of the case, have it
-//! (existential abstraction: Clarke, Grumberg, Long 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
+//! In: a compiled process over parameters without a value, what [`crate::flow`] found of it, a
+//! case. Out: a model whose states are states of the compiled one with each counter replaced by the
+//! number of its block. A group is evaluated at enough concrete numbers ([`crate::sample`]), and
+//! the answers are abstracted and put together: a step is there if some concrete numbers of these
+//! blocks, and some valuation of the case, have it (existential abstraction: Clarke, Grumberg, Long
+//! 1994). Hence whatever formula without diamonds holds in it holds for all valuations of the case.
 //! Each choice of numbers is tried again with numbers that are alike: if the answers differ, the
 //! analysis is wrong, and the formula is left unknown.
 //!
-//! Cost: as many evaluations as samples for each question, of which there are few, since engines remember the answers.
+//! Cost: as many evaluations as samples for each question, of which there are few, since engines
+//! remember the answers.
 
 use crate::apart::Rooms;
 use crate::base::as_inside;
@@ -41,7 +45,8 @@ pub enum Content {
 pub struct GroupFacts {
     /// Largest offset that its expressions add to a counter or to a parameter without a value.
     pub growth: i64,
-    /// Variables summed over that are counters, without those whose value is one of the numbers that the group reads.
+    /// Variables summed over that are counters, without those whose value is one of the numbers
+    /// that the group reads.
     pub sums: i64,
     /// Literals that counters are compared with.
     pub literals: Vec<i64>,
@@ -86,23 +91,39 @@ pub struct Regions<'a> {
 
 impl<'a> Regions<'a> {
     /// The abstraction of `inner` for a case. Error: the initial state depends on the valuation.
-    pub fn new(inner: &'a Compiled, facts: &'a Facts, line: &'a Line, case: &'a Case, grains: &'a [Grain]) -> Result<Self, Diagnostic> {
-        let counts = |slot: Slot| !matches!(facts.contents[slot as usize], Content::Value(Layout::None));
+    pub fn new(
+        inner: &'a Compiled,
+        facts: &'a Facts,
+        line: &'a Line,
+        case: &'a Case,
+        grains: &'a [Grain],
+    ) -> Result<Self, Diagnostic> {
+        let counts =
+            |slot: Slot| !matches!(facts.contents[slot as usize], Content::Value(Layout::None));
         let (mut groups, mut required, mut apart) = (Vec::new(), Vec::new(), Vec::new());
         for group in inner.groups() {
-            let (here, rest): (Vec<_>, Vec<_>) = group.requires.iter().copied().partition(|r| counts(r.0));
+            let (here, rest): (Vec<_>, Vec<_>) =
+                group.requires.iter().copied().partition(|r| counts(r.0));
             let mut reads = group.reads.clone();
             reads.extend(here.iter().map(|r| r.0));
             reads.sort_unstable();
             reads.dedup();
             let own = &facts.groups[groups.len()];
             let plain = !own.speaks && own.growth == 0 && own.sums == 0 && own.literals.is_empty();
-            let reads_base = |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Base(_));
+            let reads_base =
+                |slot: &Slot| matches!(facts.contents[*slot as usize], Content::Base(_));
             apart.push(plain && here.is_empty() && !reads.iter().any(reads_base));
-            groups.push(Group { requires: rest, tests: reads.clone(), reads, confluent: false, ..group.clone() });
+            groups.push(Group {
+                requires: rest,
+                tests: reads.clone(),
+                reads,
+                confluent: false,
+                ..group.clone()
+            });
             required.push(here);
         }
-        let mut regions = Self { inner, facts, line, case, grains, groups, required, apart, initial: Vec::new() };
+        let mut regions =
+            Self { inner, facts, line, case, grains, groups, required, apart, initial: Vec::new() };
         regions.initial = regions.start()?;
         Ok(regions)
     }
@@ -110,10 +131,19 @@ impl<'a> Regions<'a> {
     fn start(&self) -> Result<Vec<u32>, Diagnostic> {
         let mut thread = Thread::new(self);
         let bound = self.line.reach().max(self.facts.start.growth) + 1;
-        let wanted = Wanted { line: self.line, case: self.case, numbers: &[], literals: &self.facts.start.literals, bound };
+        let wanted = Wanted {
+            line: self.line,
+            case: self.case,
+            numbers: &[],
+            literals: &self.facts.start.literals,
+            bound,
+        };
         let mut valuations: Vec<Vec<i64>> = vec![self.case.valuation.clone()];
         let Some(found) = samples(&wanted) else {
-            return Err(Diagnostic::new(Stage::Unsupported, "the initial state depends on too many parameters at once"));
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                "the initial state depends on too many parameters at once",
+            ));
         };
         valuations.extend(found.into_iter().flat_map(|(a, b)| [a.valuation, b.valuation]));
         let mut first: Option<Vec<u32>> = None;
@@ -131,7 +161,10 @@ impl<'a> Regions<'a> {
                 state[slot as usize] = thread.abstracted(slot, state[slot as usize], valuation)?;
             }
             if *first.get_or_insert_with(|| state.clone()) != state {
-                return Err(Diagnostic::new(Stage::Unsupported, "the initial state depends on the value of a parameter without one"));
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    "the initial state depends on the value of a parameter without one",
+                ));
             }
         }
         Ok(first.unwrap_or_default())
@@ -228,7 +261,11 @@ impl<'m> Thread<'m> {
         let regions = self.regions;
         let found = match regions.layout(slot) {
             Layout::None => Vec::new(),
-            layout => regions.facts.layouts.numbers(regions.signature(), layout, &regions.inner.value(slot, value))?,
+            layout => regions.facts.layouts.numbers(
+                regions.signature(),
+                layout,
+                &regions.inner.value(slot, value),
+            )?,
         };
         let found: Rc<[i64]> = found.into();
         self.numbers.insert((slot, value), found.clone());
@@ -249,7 +286,12 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
-    fn mapped(&mut self, slot: Slot, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<u32, Diagnostic> {
+    fn mapped(
+        &mut self,
+        slot: Slot,
+        e: &Expr,
+        f: &mut dyn FnMut(i64) -> i64,
+    ) -> Result<u32, Diagnostic> {
         let regions = self.regions;
         let layout = regions.layout(slot);
         let mut new = regions.facts.layouts.map(regions.signature(), layout, e, f)?;
@@ -276,7 +318,9 @@ impl<'m> Thread<'m> {
             Content::Value(Layout::None) => return Ok(value),
             Content::Base(base) => {
                 let sort = regions.signature().var(regions.facts.parameters[base - 1]).sort;
-                return Ok(regions.inner.intern(slot, &Expr::number(regions.case.valuation[*base], sort)));
+                return Ok(regions
+                    .inner
+                    .intern(slot, &Expr::number(regions.case.valuation[*base], sort)));
             }
             Content::Value(_) => {}
         }
@@ -300,7 +344,9 @@ impl<'m> Thread<'m> {
         let regions = self.regions;
         let layouts_of = |action: ActId| regions.facts.arguments.get(action.index());
         let multi = regions.inner.multi_action(label);
-        let plain = multi.iter().all(|(a, _)| layouts_of(*a).is_none_or(|l| l.iter().all(|l| *l == Layout::None)));
+        let plain = multi
+            .iter()
+            .all(|(a, _)| layouts_of(*a).is_none_or(|l| l.iter().all(|l| *l == Layout::None)));
         let image = if plain {
             label
         } else {
@@ -308,9 +354,12 @@ impl<'m> Thread<'m> {
             for (action, args) in multi.iter() {
                 let mut new = Vec::new();
                 for (i, e) in args.iter().enumerate() {
-                    let layout = layouts_of(*action).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
-                    let abstracted = &mut |n| regions.case.abstracted(Grain::Predicates, n, valuation);
-                    let mut image = regions.facts.layouts.map(regions.signature(), layout, e, abstracted)?;
+                    let layout =
+                        layouts_of(*action).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
+                    let abstracted =
+                        &mut |n| regions.case.abstracted(Grain::Predicates, n, valuation);
+                    let mut image =
+                        regions.facts.layouts.map(regions.signature(), layout, e, abstracted)?;
                     if has_bag(&regions.facts.layouts, layout) {
                         let value = self.engine.from_expr(&image)?;
                         image = self.engine.to_expr_at(&value, e.sort);
@@ -330,16 +379,26 @@ impl<'m> Thread<'m> {
         let facts = &regions.facts.groups[group];
         // As a part of the key: no bound is 0.
         let apart = regions.apart[group];
-        let bound = if apart { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
+        let bound =
+            if apart { 0 } else { (regions.line.reach().max(facts.growth) + 1) * (facts.sums + 1) };
         let key = (numbers, facts.literals.clone(), bound);
         if let Some(known) = self.samples.get(&key) {
             return Ok(known.clone());
         }
         let found = if apart {
-            let rooms = self.rooms.entry(key.0.len()).or_insert_with(|| Rooms::new(regions.line, regions.case, key.0.len()));
+            let rooms = self
+                .rooms
+                .entry(key.0.len())
+                .or_insert_with(|| Rooms::new(regions.line, regions.case, key.0.len()));
             rooms.as_ref().and_then(|rooms| rooms.samples(regions.case, &key.0))
         } else {
-            samples(&Wanted { line: regions.line, case: regions.case, numbers: &key.0, literals: &key.1, bound })
+            samples(&Wanted {
+                line: regions.line,
+                case: regions.case,
+                numbers: &key.0,
+                literals: &key.1,
+                bound,
+            })
         };
         let Some(found) = found else {
             let name = &regions.groups[group].name;
@@ -353,7 +412,13 @@ impl<'m> Thread<'m> {
     }
 
     /// The abstract steps of a group at one choice of numbers.
-    fn at(&mut self, group: usize, reads: &[u32], counts: &[usize], sample: &Sample) -> Result<BTreeSet<(LabelId, Vec<u32>)>, Diagnostic> {
+    fn at(
+        &mut self,
+        group: usize,
+        reads: &[u32],
+        counts: &[usize],
+        sample: &Sample,
+    ) -> Result<BTreeSet<(LabelId, Vec<u32>)>, Diagnostic> {
         let regions = self.regions;
         let abstract_reads = &regions.groups[group].reads;
         let inner = &regions.inner.groups()[group];
@@ -363,7 +428,9 @@ impl<'m> Thread<'m> {
             let (own, rest) = left.split_at(counts[i]);
             left = rest;
             let concrete = match &regions.facts.contents[slot as usize] {
-                Content::Base(base) => self.with_numbers(slot, value, &[sample.valuation[*base]])?,
+                Content::Base(base) => {
+                    self.with_numbers(slot, value, &[sample.valuation[*base]])?
+                }
                 Content::Value(Layout::None) => value,
                 Content::Value(_) => self.with_numbers(slot, value, own)?,
             };
@@ -381,7 +448,8 @@ impl<'m> Thread<'m> {
         for (i, &label) in steps.labels.iter().enumerate() {
             let label = self.label(label, &sample.valuation)?;
             let mut target = Vec::with_capacity(width);
-            for (slot, value) in inner.writes.iter().zip(&steps.values[i * width..(i + 1) * width]) {
+            for (slot, value) in inner.writes.iter().zip(&steps.values[i * width..(i + 1) * width])
+            {
                 target.push(self.abstracted(*slot, *value, &sample.valuation)?);
             }
             out.insert((label, target));
@@ -422,10 +490,19 @@ impl Worker for Thread<'_> {
         }
         Ok(())
     }
-    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
         self.inner.image(symmetry, slot, value)
     }
-    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         self.inner.image_label(symmetry, label)
     }
 }

@@ -1,20 +1,27 @@
-//! Enough concrete numbers for a step that compares numbers with each other only: not with constants, not with literals, without offsets or sums.
+//! Enough concrete numbers for a step that compares numbers with each other only: not with
+//! constants, not with literals, without offsets or sums.
 //!
-//! What such a step does depends on the order of its numbers, ties included; what its results become depends on the intervals that the numbers
-//! are in. How far numbers are from each other or from the constants, and where the constants are, plays no part but for this: so many different numbers of
-//! one interval must have room there. So for each order of the numbers and each choice of intervals that some valuation of the case has room for, one
-//! sample is enough, where [`crate::sample`] also tells orders and gaps of all constants apart. A memory that queues three commands has steps that read five numbers
-//! beside three constants: hundreds of samples in place of millions.
+//! What such a step does depends on the order of its numbers, ties included; what its results
+//! become depends on the intervals that the numbers are in. How far numbers are from each other or
+//! from the constants, and where the constants are, plays no part but for this: so many different
+//! numbers of one interval must have room there. So for each order of the numbers and each choice
+//! of intervals that some valuation of the case has room for, one sample is enough, where
+//! [`crate::sample`] also tells orders and gaps of all constants apart. A memory that queues three
+//! commands has steps that read five numbers beside three constants: hundreds of samples in place
+//! of millions.
 //!
-//! A valuation is left out if another one has at least the room everywhere. As there, each sample has a twin, with the numbers elsewhere in their intervals.
+//! A valuation is left out if another one has at least the room everywhere. As there, each sample
+//! has a twin, with the numbers elsewhere in their intervals.
 //!
-//! Cost: orders with ties of the numbers of each interval, times choices of intervals; valuations once for each number of numbers.
+//! Cost: orders with ties of the numbers of each interval, times choices of intervals; valuations
+//! once for each number of numbers.
 
 use crate::cuts::{Case, Grain, Line};
 use crate::sample::{MOST, Sample, Wanted, samples};
 use ahash::AHashSet;
 
-/// A valuation with the intervals' starts, and how many numbers there is room for, as far as that matters.
+/// A valuation with the intervals' starts, and how many numbers there is room for, as far as that
+/// matters.
 #[derive(Clone, Debug)]
 struct Room {
     valuation: Vec<i64>,
@@ -31,11 +38,13 @@ impl Rooms {
     pub fn new(line: &Line, case: &Case, numbers: usize) -> Option<Self> {
         // Twins take the second of two places each.
         let most = 2 * numbers as i64 + 1;
-        let wanted = Wanted { line, case, numbers: &[], literals: &[], bound: most + line.reach() + 1 };
+        let wanted =
+            Wanted { line, case, numbers: &[], literals: &[], bound: most + line.reach() + 1 };
         let mut rooms: Vec<Room> = Vec::new();
         for (sample, _) in samples(&wanted)? {
             let starts = case.starts(&sample.valuation);
-            let width = |i: usize| starts.get(i + 1).map_or(most, |next| (next - starts[i]).clamp(0, most));
+            let width =
+                |i: usize| starts.get(i + 1).map_or(most, |next| (next - starts[i]).clamp(0, most));
             let widths: Vec<i64> = (0..starts.len()).map(width).collect();
             let within = |a: &[i64], b: &[i64]| a.iter().zip(b).all(|(a, b)| a <= b);
             if !rooms.iter().any(|r| within(&widths, &r.widths)) {
@@ -48,7 +57,8 @@ impl Rooms {
 
     /// All samples for numbers in these blocks, each with its twin; none if there are too many.
     pub fn samples(&self, case: &Case, numbers: &[(Grain, i64)]) -> Option<Vec<(Sample, Sample)>> {
-        let mut choice = Choice { case, numbers, places: Vec::new(), seen: AHashSet::new(), out: Vec::new() };
+        let mut choice =
+            Choice { case, numbers, places: Vec::new(), seen: AHashSet::new(), out: Vec::new() };
         self.0.iter().all(|room| choice.next(room)).then_some(choice.out)
     }
 }
@@ -57,7 +67,8 @@ impl Rooms {
 struct Choice<'a> {
     case: &'a Case,
     numbers: &'a [(Grain, i64)],
-    /// Of each number placed: its interval, and its rank among the different numbers there, which may still grow.
+    /// Of each number placed: its interval, and its rank among the different numbers there, which
+    /// may still grow.
     places: Vec<(usize, usize)>,
     seen: AHashSet<Vec<(usize, usize)>>,
     out: Vec<(Sample, Sample)>,
@@ -66,9 +77,12 @@ struct Choice<'a> {
 impl Choice<'_> {
     /// Places the next number in all ways; whether there are not too many.
     fn next(&mut self, room: &Room) -> bool {
-        let Some(&(grain, block)) = self.numbers.get(self.places.len()) else { return self.finish(room) };
+        let Some(&(grain, block)) = self.numbers.get(self.places.len()) else {
+            return self.finish(room);
+        };
         for interval in (0..room.starts.len()).filter(|i| self.case.block(grain, *i) == block) {
-            let ranks = self.places.iter().filter(|p| p.0 == interval).map(|p| p.1 + 1).max().unwrap_or(0);
+            let ranks =
+                self.places.iter().filter(|p| p.0 == interval).map(|p| p.1 + 1).max().unwrap_or(0);
             for rank in 0..ranks {
                 self.places.push((interval, rank));
                 let fine = self.next(room);
@@ -81,7 +95,10 @@ impl Choice<'_> {
                 // Between, before or after those that are there.
                 for rank in 0..=ranks {
                     let before = self.places.clone();
-                    self.places.iter_mut().filter(|p| p.0 == interval && p.1 >= rank).for_each(|p| p.1 += 1);
+                    self.places
+                        .iter_mut()
+                        .filter(|p| p.0 == interval && p.1 >= rank)
+                        .for_each(|p| p.1 += 1);
                     self.places.push((interval, rank));
                     let fine = self.next(room);
                     self.places = before;
@@ -98,15 +115,24 @@ impl Choice<'_> {
         if !self.seen.insert(self.places.clone()) {
             return true;
         }
-        let ranks = |interval: usize| self.places.iter().filter(|p| p.0 == interval).map(|p| p.1 + 1).max().unwrap_or(0) as i64;
+        let ranks = |interval: usize| {
+            self.places.iter().filter(|p| p.0 == interval).map(|p| p.1 + 1).max().unwrap_or(0)
+                as i64
+        };
         let plain = |&(interval, rank): &(usize, usize)| room.starts[interval] + rank as i64;
         let twin = |&(interval, rank): &(usize, usize)| {
-            let spread = if room.widths[interval] >= 2 * ranks(interval) { 2 * rank as i64 + 1 } else { rank as i64 };
+            let spread = if room.widths[interval] >= 2 * ranks(interval) {
+                2 * rank as i64 + 1
+            } else {
+                rank as i64
+            };
             room.starts[interval] + spread
         };
         let valuation = || room.valuation.clone();
-        let sample = Sample { valuation: valuation(), numbers: self.places.iter().map(plain).collect() };
-        let other = Sample { valuation: valuation(), numbers: self.places.iter().map(twin).collect() };
+        let sample =
+            Sample { valuation: valuation(), numbers: self.places.iter().map(plain).collect() };
+        let other =
+            Sample { valuation: valuation(), numbers: self.places.iter().map(twin).collect() };
         self.out.push((sample, other));
         self.out.len() <= MOST
     }

@@ -1,9 +1,12 @@
 //! What a formula asks of numbers: of those in labels, and of the constants among each other.
 //!
-//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of numbers in labels, tests ([`Asked`]) among constants. Anything
-//! else that depends on a number in a label (a comparison of two of them, a mapping) is refused with its place: labels of regions tell a number
-//! only up to the predicates. Numbers that a formula carries in its parameters come from constants alone, since no quantifier over labels' numbers
-//! reaches beyond its action formula; mappings may compare them, so the orders of all those that are carried are tested. Cost: linear.
+//! In: a formula in the form of [`crate::rewrite`], what stands for a term. Out: [`Predicate`]s of
+//! numbers in labels, tests ([`Asked`]) among constants. Anything else that depends on a number in
+//! a label (a comparison of two of them, a mapping) is refused with its place: labels of regions
+//! tell a number only up to the predicates. Numbers that a formula carries in its parameters come
+//! from constants alone, since no quantifier over labels' numbers reaches beyond its action
+//! formula; mappings may compare them, so the orders of all those that are carried are tested.
+//! Cost: linear.
 
 use crate::cuts::{Asked, Predicate, Term};
 use crate::flow::{Flow, Type};
@@ -23,12 +26,14 @@ pub struct Asker<'f, 'a> {
     vars: AHashMap<VarId, Term>,
     ops: AHashMap<OpId, Term>,
     bases: usize,
-    /// Numbers of labels in scope, with where a label gives each: the names of the multi-action, its action, the argument.
+    /// Numbers of labels in scope, with where a label gives each: the names of the multi-action,
+    /// its action, the argument.
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
     /// Of numbers in labels.
     pub predicates: Vec<Predicate>,
     tests: Vec<Asked>,
-    /// Bases that the formula carries, or that mappings compare, with the largest offset that these add.
+    /// Bases that the formula carries, or that mappings compare, with the largest offset that
+    /// these add.
     carried: BTreeSet<usize>,
     offset: i64,
 }
@@ -133,7 +138,12 @@ impl<'f, 'a> Asker<'f, 'a> {
                     if self.holds_counters(*v) {
                         if uses(a, *v) && !binds(a, *v) {
                             let name = &self.signature.var(*v).name;
-                            return refused(&format!("no action gives the value of `{name}` wherever it is used"), span);
+                            return refused(
+                                &format!(
+                                    "no action gives the value of `{name}` wherever it is used"
+                                ),
+                                span,
+                            );
                         }
                         self.labels.push((*v, AHashMap::new()));
                     }
@@ -160,13 +170,23 @@ impl<'f, 'a> Asker<'f, 'a> {
                 {
                     let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
                     if place != (i, j) || ambiguous {
-                        return refused("two numbers of a label are compared, which regions cannot tell", span);
+                        return refused(
+                            "two numbers of a label are compared, which regions cannot tell",
+                            span,
+                        );
                     }
                     continue;
                 }
                 match self.term(e) {
-                    Some(term) if matches!(ty, Type::Number(_)) => self.predicates.push(Predicate::Equal(term)),
-                    _ => return refused("an argument of an action is neither a constant plus a literal nor a quantified variable", span),
+                    Some(term) if matches!(ty, Type::Number(_)) => {
+                        self.predicates.push(Predicate::Equal(term))
+                    }
+                    _ => {
+                        return refused(
+                            "an argument of an action is neither a constant plus a literal nor a quantified variable",
+                            span,
+                        );
+                    }
                 }
             }
         }
@@ -203,25 +223,31 @@ impl<'f, 'a> Asker<'f, 'a> {
             ExprKind::Var(v) => self.labels.iter().any(|l| l.0 == *v).then_some(Side::Label(0)),
             _ => match e.as_builtin(self.signature)? {
                 (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => self.side(a),
-                (Builtin::Add, [a, b]) => match (self.flow.literal(a), self.flow.literal(b), self.side(a), self.side(b)) {
-                    (_, Some(n), Some(Side::Label(m)), _) | (Some(n), _, _, Some(Side::Label(m))) => Some(Side::Label(m + n)),
-                    _ => None,
-                },
+                (Builtin::Add, [a, b]) => {
+                    match (self.flow.literal(a), self.flow.literal(b), self.side(a), self.side(b)) {
+                        (_, Some(n), Some(Side::Label(m)), _)
+                        | (Some(n), _, _, Some(Side::Label(m))) => Some(Side::Label(m + n)),
+                        _ => None,
+                    }
+                }
                 _ => None,
             },
         }
     }
 
-    /// Whether numbers of labels occur in an expression, and whether numbers that flow together with constants do at all.
+    /// Whether numbers of labels occur in an expression, and whether numbers that flow together
+    /// with constants do at all.
     fn depends(&mut self, e: &Expr) -> (bool, bool) {
         let mut free = Vec::new();
         e.free_vars(&mut free);
         let of_label = free.iter().any(|v| self.labels.iter().any(|l| l.0 == *v));
-        let any = of_label || self.flow.speaks(e) || free.into_iter().any(|v| self.holds_counters(v));
+        let any =
+            of_label || self.flow.speaks(e) || free.into_iter().any(|v| self.holds_counters(v));
         (of_label, any)
     }
 
-    /// A test: comparisons are taken one by one, all else as something that may compare whatever it is given.
+    /// A test: comparisons are taken one by one, all else as something that may compare whatever it
+    /// is given.
     fn test(&mut self, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| {
             let (of_label, any) = self.depends(e);
@@ -271,14 +297,27 @@ impl<'f, 'a> Asker<'f, 'a> {
             }
         };
         match (x, y) {
-            (Side::Term(a), Side::Term(b)) => self.tests.push(if equal { Asked::order(a, b) } else { Asked::less(a, b) }),
-            (Side::Label(n), Side::Term(t)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
-            (Side::Term(t), Side::Label(n)) if equal => self.predicates.push(Predicate::Equal(lower(t, n)?)),
+            (Side::Term(a), Side::Term(b)) => {
+                self.tests.push(if equal { Asked::order(a, b) } else { Asked::less(a, b) })
+            }
+            (Side::Label(n), Side::Term(t)) if equal => {
+                self.predicates.push(Predicate::Equal(lower(t, n)?))
+            }
+            (Side::Term(t), Side::Label(n)) if equal => {
+                self.predicates.push(Predicate::Equal(lower(t, n)?))
+            }
             // m + n < t
             (Side::Label(n), Side::Term(t)) => self.predicates.push(Predicate::Less(lower(t, n)?)),
             // t < m + n, that is, not m + n < t + 1
-            (Side::Term(t), Side::Label(n)) => self.predicates.push(Predicate::Less(lower(t.plus(1), n)?)),
-            (Side::Label(_), Side::Label(_)) => return refused("two numbers of a label are compared, which regions cannot tell", span),
+            (Side::Term(t), Side::Label(n)) => {
+                self.predicates.push(Predicate::Less(lower(t.plus(1), n)?))
+            }
+            (Side::Label(_), Side::Label(_)) => {
+                return refused(
+                    "two numbers of a label are compared, which regions cannot tell",
+                    span,
+                );
+            }
         }
         Ok(())
     }
@@ -290,10 +329,16 @@ impl<'f, 'a> Asker<'f, 'a> {
             return Ok(());
         }
         if of_label {
-            return refused("a formula remembers a number of a label, which regions cannot tell", span);
+            return refused(
+                "a formula remembers a number of a label, which regions cannot tell",
+                span,
+            );
         }
         if self.flow.growth(e) > 0 {
-            return refused("a formula counts: a parameter of a fixed point grows together with a parameter without a value", span);
+            return refused(
+                "a formula counts: a parameter of a fixed point grows together with a parameter without a value",
+                span,
+            );
         }
         self.hand(e);
         Ok(())
@@ -347,7 +392,9 @@ fn uses(a: &Action, v: VarId) -> bool {
 /// Whether each multi-action that fits gives the value of a variable.
 pub fn binds(a: &Action, v: VarId) -> bool {
     deep(|| match a {
-        Action::Multi(acts) => acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v)),
+        Action::Multi(acts) => {
+            acts.iter().flat_map(|a| &a.1).any(|e| matches!(e.kind, ExprKind::Var(w) if w == v))
+        }
         Action::And(a, b) => binds(a, v) || binds(b, v),
         Action::Or(a, b) => binds(a, v) && binds(b, v),
         Action::Exists(bound, a) => !bound.contains(&v) && binds(a, v),

@@ -1,7 +1,9 @@
-//! What an abstraction needs of the model under it, be that a compiled process or another abstraction.
+//! What an abstraction needs of the model under it, be that a compiled process or another
+//! abstraction.
 //!
-//! States, groups and labels are numbered alike in all of them, and values are normal forms of one table, so abstractions can be put on each other:
-//! counters to regions ([`crate::Regions`]), constants of a sort of any size merged ([`crate::Merged`]).
+//! States, groups and labels are numbered alike in all of them, and values are normal forms of one
+//! table, so abstractions can be put on each other: counters to regions ([`crate::Regions`]),
+//! constants of a sort of any size merged ([`crate::Merged`]).
 
 use crate::abstraction::Regions;
 use ahash::AHashMap;
@@ -93,13 +95,15 @@ impl Base for Regions<'_> {
     }
 }
 
-/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to memory.
+/// Up to sixteen numbers below fifteen as one number: a key that is compared without going to
+/// memory.
 pub(crate) fn packed(numbers: &[usize]) -> Option<u64> {
     let fit = numbers.len() <= 16 && numbers.iter().all(|n| *n < 15);
     fit.then(|| numbers.iter().fold(0, |all, n| all << 4 | (*n as u64 + 1)))
 }
 
-/// The evaluator of the model inside, which remembers its answers: choices for different questions often ask it the same, those for a state and for its images above all.
+/// The evaluator of the model inside, which remembers its answers: choices for different questions
+/// often ask it the same, those for a state and for its images above all.
 pub(crate) struct Inside<'m> {
     pub worker: Box<dyn Worker + 'm>,
     known: AHashMap<(usize, Vec<u32>), Rc<Steps>>,

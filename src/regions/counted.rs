@@ -1,20 +1,31 @@
 //! Parameters that count the constants of a sort.
 //!
-//! In: a specification with parameters; its plain text for a value of one of them and for the next. Out: the names of parameters that occur only as the bound
-//! of `$for i in 0 .. n { … }` with bodies of text and `${i}`, so that the texts for two values differ in the number of copies alone ([`counting`]); the
-//! constants that are copied, if the two differ in one more constant of one structured sort, in constants that are the list of all of these, in
-//! one more parallel process for each, and in nothing else; or the place of what else differs ([`constants`]). [`of_any_number`] is then the specification
-//! without the list's equation, and with constants for which there is no process.
-//! Words are looked for, not parsed: a parameter whose name occurs elsewhere, even as the name of something else, is not found. Cost: linear in the text, for
+//! In: a specification with parameters; its plain text for a value of one of them and for the next.
+//! Out: the names of parameters that occur only as the bound of `$for i in 0 .. n { … }` with
+//! bodies of text and `${i}`, so that the texts for two values differ in the number of copies alone
+//! ([`counting`]); the constants that are copied, if the two differ in one more constant of one
+//! structured sort, in constants that are the list of all of these, in one more parallel process
+//! for each, and in nothing else; or the place of what else differs ([`constants`]).
+//! [`of_any_number`] is then the specification without the list's equation, and with constants for
+//! which there is no process. Words are looked for, not parsed: a parameter whose name occurs
+//! elsewhere, even as the name of something else, is not found. Cost: linear in the text, for
 //! each parameter.
 
 use mu_base::Span;
-use mu_syntax::ast::{Data, DataKind, Equation, Ident, Process, ProcessKind, Section, Sort, SortKind, Specification, StructConstructor};
+use mu_syntax::ast::{
+    Data, DataKind, Equation, Ident, Process, ProcessKind, Section, Sort, SortKind, Specification,
+    StructConstructor,
+};
 
 /// The parameters of a text that are such, in order.
 pub fn counting(text: &str) -> Vec<String> {
-    let plain: String = text.lines().map(|l| format!("{}\n", l.split('%').next().unwrap_or_default())).collect();
-    let declared = plain.split("$param").skip(1).filter_map(|d| d.split(':').next()).map(|n| n.trim().to_string());
+    let plain: String =
+        text.lines().map(|l| format!("{}\n", l.split('%').next().unwrap_or_default())).collect();
+    let declared = plain
+        .split("$param")
+        .skip(1)
+        .filter_map(|d| d.split(':').next())
+        .map(|n| n.trim().to_string());
     declared.filter(|n| !n.is_empty() && only_bounds(&plain, n)).collect()
 }
 
@@ -41,11 +52,22 @@ fn only_bounds(text: &str, name: &str) -> bool {
     declarations == 1 && bounds > 0
 }
 
-/// Whether what stands around a word makes it the bound of a loop from 0 whose body has no directives but its variable.
+/// Whether what stands around a word makes it the bound of a loop from 0 whose body has no
+/// directives but its variable.
 fn is_bound(before: &str, after: &str) -> bool {
-    let Some(before) = before.trim_end().strip_suffix("..").map(str::trim_end) else { return false };
-    let Some(before) = before.strip_suffix('0').filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end) else { return false };
-    let Some(before) = before.strip_suffix("in").filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end) else { return false };
+    let Some(before) = before.trim_end().strip_suffix("..").map(str::trim_end) else {
+        return false;
+    };
+    let Some(before) =
+        before.strip_suffix('0').filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end)
+    else {
+        return false;
+    };
+    let Some(before) =
+        before.strip_suffix("in").filter(|b| b.ends_with(char::is_whitespace)).map(str::trim_end)
+    else {
+        return false;
+    };
     let start = before.trim_end_matches(is_word);
     let variable = &before[start.len()..];
     if variable.is_empty() || !start.trim_end().ends_with("$for") {
@@ -53,7 +75,10 @@ fn is_bound(before: &str, after: &str) -> bool {
     }
     let mut rest = after.trim_start();
     if let Some(join) = rest.strip_prefix("join") {
-        let Some((_, behind)) = join.trim_start().strip_prefix('"').and_then(|j| j.split_once('"')) else { return false };
+        let Some((_, behind)) = join.trim_start().strip_prefix('"').and_then(|j| j.split_once('"'))
+        else {
+            return false;
+        };
         rest = behind.trim_start();
     }
     let Some(body) = rest.strip_prefix('{') else { return false };
@@ -69,7 +94,10 @@ fn is_bound(before: &str, after: &str) -> bool {
                 return true;
             }
         } else {
-            let Some((inside, behind)) = here.strip_prefix("${").and_then(|h| h.split_once('}')) else { return false };
+            let Some((inside, behind)) = here.strip_prefix("${").and_then(|h| h.split_once('}'))
+            else {
+                return false;
+            };
             if inside.trim() != variable {
                 return false;
             }
@@ -79,7 +107,8 @@ fn is_bound(before: &str, after: &str) -> bool {
     false
 }
 
-/// Something that is not the same for one value of a parameter and the next, besides a sort with one more constant.
+/// Something that is not the same for one value of a parameter and the next, besides a sort with
+/// one more constant.
 #[derive(Clone, Debug)]
 pub struct Depends {
     /// What it is.
@@ -121,8 +150,13 @@ impl Counted {
     }
 }
 
-/// What a parameter counts, from the specification for `size` and the one for `size + 1`; or what else depends on it.
-pub fn constants(size: usize, at: &Specification, above: &Specification) -> Result<Counted, Depends> {
+/// What a parameter counts, from the specification for `size` and the one for `size + 1`; or what
+/// else depends on it.
+pub fn constants(
+    size: usize,
+    at: &Specification,
+    above: &Specification,
+) -> Result<Counted, Depends> {
     let nothing = |what: &str| Depends { what: what.into(), span: None };
     if at.sections.len() != above.sections.len() {
         return Err(nothing("which sections there are"));
@@ -135,9 +169,16 @@ pub fn constants(size: usize, at: &Specification, above: &Specification) -> Resu
             return Err(nothing("which sorts there are"));
         }
         for (a, b) in a.iter().zip(b).filter(|(a, b)| a != b) {
-            let more = || Depends::on(format!("more of the sort `{}` than how many constants it has", a.0.kind), a.0.span);
+            let more = || {
+                Depends::on(
+                    format!("more of the sort `{}` than how many constants it has", a.0.kind),
+                    a.0.span,
+                )
+            };
             let (Some(x), Some(y)) = (&a.1, &b.1) else { return Err(more()) };
-            let (SortKind::Struct(x), SortKind::Struct(y)) = (&x.kind, &y.kind) else { return Err(more()) };
+            let (SortKind::Struct(x), SortKind::Struct(y)) = (&x.kind, &y.kind) else {
+                return Err(more());
+            };
             if a.0 != b.0 {
                 return Err(more());
             }
@@ -152,8 +193,13 @@ pub fn constants(size: usize, at: &Specification, above: &Specification) -> Resu
         match (a, b) {
             (Section::Sorts(_), Section::Sorts(_)) => {}
             _ if copies.names.is_empty() => return Err(differing(a, b)),
-            (Section::Equations(x, a), Section::Equations(y, b)) if x == y && a.len() == b.len() => {
-                a.iter().zip(b).filter(|(a, b)| a != b).try_for_each(|(a, b)| copies.equation(a, b))?;
+            (Section::Equations(x, a), Section::Equations(y, b))
+                if x == y && a.len() == b.len() =>
+            {
+                a.iter()
+                    .zip(b)
+                    .filter(|(a, b)| a != b)
+                    .try_for_each(|(a, b)| copies.equation(a, b))?;
             }
             (Section::Processes(x), Section::Processes(y)) if x.len() == y.len() => {
                 for (p, q) in x.iter().zip(y).filter(|(p, q)| p != q) {
@@ -174,22 +220,37 @@ pub fn constants(size: usize, at: &Specification, above: &Specification) -> Resu
     Ok(Counted { names: copies.names, next, list: copies.list, parallel: copies.parallel })
 }
 
-/// The specification for a parameter that counts more than constants: without the equation of the list of all, and with so many more constants of the
-/// sort, under names of their own behind those that there are. The names of all constants.
-pub fn of_any_number(tree: &Specification, counted: &Counted, more: usize) -> (Specification, Vec<String>) {
+/// The specification for a parameter that counts more than constants: without the equation of the
+/// list of all, and with so many more constants of the sort, under names of their own behind those
+/// that there are. The names of all constants.
+pub fn of_any_number(
+    tree: &Specification,
+    counted: &Counted,
+    more: usize,
+) -> (Specification, Vec<String>) {
     let mut tree = tree.clone();
-    let (first, mut names) = (counted.names.first().cloned().unwrap_or_default(), counted.names.clone());
+    let (first, mut names) =
+        (counted.names.first().cloned().unwrap_or_default(), counted.names.clone());
     let text = mu_syntax::print::specification(&tree);
-    names.extend((0..).map(|i| format!("{first}_{i}'")).filter(|name| !text.contains(name)).take(more));
+    names.extend(
+        (0..).map(|i| format!("{first}_{i}'")).filter(|name| !text.contains(name)).take(more),
+    );
     for section in &mut tree.sections {
         match section {
             Section::Sorts(sorts) => {
                 for sort in sorts.iter_mut().filter_map(|s| s.1.as_mut()) {
                     let SortKind::Struct(constructors) = &mut sort.kind else { continue };
-                    let Some(at) = constructors.iter().rposition(|c| counted.names.contains(&c.name.kind)) else { continue };
+                    let Some(at) =
+                        constructors.iter().rposition(|c| counted.names.contains(&c.name.kind))
+                    else {
+                        continue;
+                    };
                     let plain = constructors[at].clone();
                     let own = names[counted.names.len()..].iter();
-                    let own = own.map(|n| StructConstructor { name: Ident::new(n.clone(), plain.name.span), ..plain.clone() });
+                    let own = own.map(|n| StructConstructor {
+                        name: Ident::new(n.clone(), plain.name.span),
+                        ..plain.clone()
+                    });
                     constructors.splice(at + 1..at + 1, own.collect::<Vec<_>>());
                 }
             }
@@ -213,12 +274,25 @@ impl Copies {
     /// The list of all constants.
     fn equation(&mut self, a: &Equation, b: &Equation) -> Result<(), Depends> {
         let else_ = Err(Depends::on("an equation", a.span));
-        let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) = (&a.lhs.kind, &a.rhs.kind, &b.rhs.kind) else { return else_ };
+        let (DataKind::Name(name), DataKind::List(x), DataKind::List(y)) =
+            (&a.lhs.kind, &a.rhs.kind, &b.rhs.kind)
+        else {
+            return else_;
+        };
         let is = |list: &[Data], names: &[String]| {
-            list.len() == names.len() && list.iter().zip(names).all(|(e, n)| matches!(&e.kind, DataKind::Name(m) if m == n))
+            list.len() == names.len()
+                && list
+                    .iter()
+                    .zip(names)
+                    .all(|(e, n)| matches!(&e.kind, DataKind::Name(m) if m == n))
         };
         let (all, fewer) = (&self.names[..], &self.names[..self.names.len() - 1]);
-        if a.lhs != b.lhs || a.condition.is_some() || b.condition.is_some() || !is(x, fewer) || !is(y, all) {
+        if a.lhs != b.lhs
+            || a.condition.is_some()
+            || b.condition.is_some()
+            || !is(x, fewer)
+            || !is(y, all)
+        {
             return else_;
         }
         if self.list.is_some() {
@@ -243,7 +317,9 @@ impl Copies {
                 let (mut x, mut y) = (Vec::new(), Vec::new());
                 beside(a, &mut x);
                 beside(b, &mut y);
-                self.beside(&x, &y).ok_or_else(|| Depends::on("more than one process beside the others for each", a.span))
+                self.beside(&x, &y).ok_or_else(|| {
+                    Depends::on("more than one process beside the others for each", a.span)
+                })
             }
             _ => Err(Depends::on("a process", a.span)),
         }
@@ -252,7 +328,8 @@ impl Copies {
     /// Whether processes that run in parallel are the same but for copies in a row.
     fn beside(&mut self, x: &[&Process], y: &[&Process]) -> Option<()> {
         let size = self.names.len() - 1;
-        let texts = |all: &[&Process]| all.iter().map(|p| mu_syntax::print::process(p)).collect::<Vec<_>>();
+        let texts =
+            |all: &[&Process]| all.iter().map(|p| mu_syntax::print::process(p)).collect::<Vec<_>>();
         let (x, y) = (texts(x), texts(y));
         let (mut i, mut j) = (0, 0);
         while i < x.len() {
@@ -315,10 +392,15 @@ fn differing(a: &Section, b: &Section) -> Depends {
             let first = a.iter().zip(b).find(|(a, b)| a != b).map(|(a, _)| a).or(a.last());
             Depends { what: "an equation".into(), span: first.map(|e| e.span) }
         }
-        (Section::Processes(a), Section::Processes(b)) => match a.iter().zip(b).find(|(a, b)| a != b) {
-            Some((a, _)) => Depends::on(format!("the process `{}`", a.name.kind), a.name.span),
-            None => Depends { what: "which processes there are".into(), span: a.last().map(|p| p.name.span) },
-        },
+        (Section::Processes(a), Section::Processes(b)) => {
+            match a.iter().zip(b).find(|(a, b)| a != b) {
+                Some((a, _)) => Depends::on(format!("the process `{}`", a.name.kind), a.name.span),
+                None => Depends {
+                    what: "which processes there are".into(),
+                    span: a.last().map(|p| p.name.span),
+                },
+            }
+        }
         (Section::Init(a), Section::Init(_)) => Depends::on("the initial process", a.span),
         (Section::Constructors(a), Section::Constructors(b)) => declared("constructors", a, b),
         (Section::Mappings(a), Section::Mappings(b)) => declared("mappings", a, b),
@@ -336,5 +418,6 @@ fn one_more(size: usize, x: &[StructConstructor], y: &[StructConstructor]) -> Op
     let own = x.get(end.checked_sub(size)?..end)?;
     let all = &y[end - size..=end];
     let plain = all.iter().all(|c| c.args.is_empty() && c.recogniser.is_none());
-    (plain && own == &all[..size] && x[..end] == y[..end]).then(|| all.iter().map(|c| c.name.kind.clone()).collect())
+    (plain && own == &all[..size] && x[..end] == y[..end])
+        .then(|| all.iter().map(|c| c.name.kind.clone()).collect())
 }

@@ -1,11 +1,16 @@
-//! The abstraction of a model in which there are any number of components of a kind: some are told apart, of the others only their local states are known.
+//! The abstraction of a model in which there are any number of components of a kind: some are told
+//! apart, of the others only their local states are known.
 //!
-//! In: a model with enough components ([`crate::replicas`]), how many identities stay apart and in which order the list of all has them, the local states that others can
-//! have ([`crate::others`]). Out: a model whose states have what is shared and the components of the tracked identities, with one constant for all others;
-//! a list of identities is a word with blocks of others ([`crate::words`]). A step in which others take part is evaluated with each of their
-//! local states, at each way in which the identities that it reads can be equal or different, and with blocks of each length that matters; answers are
-//! merged and put together (existential abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is tried again with other constants and longer
-//! blocks: if the answers differ, the analysis was wrong, and the search ends with an error.
+//! In: a model with enough components ([`crate::replicas`]), how many identities stay apart and in
+//! which order the list of all has them, the local states that others can have ([`crate::others`]).
+//! Out: a model whose states have what is shared and the components of the tracked identities, with
+//! one constant for all others; a list of identities is a word with blocks of others
+//! ([`crate::words`]). A step in which others take part is evaluated with each of their
+//! local states, at each way in which the identities that it reads can be equal or different, and
+//! with blocks of each length that matters; answers are merged and put together (existential
+//! abstraction; thread-modular as in Flanagan, Qadeer 2003). Each choice is tried again with other
+//! constants and longer blocks: if the answers differ, the analysis was wrong, and the search ends
+//! with an error.
 //!
 //! Cost: local states times ways times words for each question; engines remember the answers.
 
@@ -35,8 +40,9 @@ const MOST_ANSWERED: usize = 500_000;
 /// Locks around these.
 const SHARDS: usize = 16;
 
-/// The local state of a component that is not told apart, slot by slot, with numbers of the slots of the last identity that has components. Its own identity
-/// is the last constant, all others are the one before.
+/// The local state of a component that is not told apart, slot by slot, with numbers of the slots
+/// of the last identity that has components. Its own identity is the last constant, all others are
+/// the one before.
 pub type Member = Vec<u32>;
 
 /// What of a group of the abstract model is whose.
@@ -79,12 +85,17 @@ pub struct Crowd<'a> {
     answered: Answered,
 }
 
-/// Steps by group and what it reads, for all threads, whatever the order in the list of all: they do not depend on where a run begins.
+/// Steps by group and what it reads, for all threads, whatever the order in the list of all: they
+/// do not depend on where a run begins.
 #[derive(Default)]
 struct Answered([Mutex<AHashMap<(usize, Vec<u32>), Arc<Steps>>>; SHARDS]);
 
 impl Answered {
-    fn shard(&self, group: usize, reads: &[u32]) -> MutexGuard<'_, AHashMap<(usize, Vec<u32>), Arc<Steps>>> {
+    fn shard(
+        &self,
+        group: usize,
+        reads: &[u32],
+    ) -> MutexGuard<'_, AHashMap<(usize, Vec<u32>), Arc<Steps>>> {
         let mut hasher = AHasher::default();
         (group, reads).hash(&mut hasher);
         self.0[hasher.finish() as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,28 +115,46 @@ impl Answered {
 }
 
 impl<'a> Crowd<'a> {
-    /// The abstraction of `inner` in which so many identities stay apart as `order` has, which is their order in the list of all, and all others have one of
-    /// these local states.
-    pub fn new(inner: &'a dyn Base, replicas: &'a Replicas, order: &[usize], members: &[Member]) -> Result<Self, Diagnostic> {
+    /// The abstraction of `inner` in which so many identities stay apart as `order` has, which is
+    /// their order in the list of all, and all others have one of these local states.
+    pub fn new(
+        inner: &'a dyn Base,
+        replicas: &'a Replicas,
+        order: &[usize],
+        members: &[Member],
+    ) -> Result<Self, Diagnostic> {
         let tracked = order.len();
         if tracked > replicas.room() {
-            let text = format!("the formula tells {tracked} constants of `{}` apart, which are too many", replicas.family.name);
+            let text = format!(
+                "the formula tells {tracked} constants of `{}` apart, which are too many",
+                replicas.family.name
+            );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         let (groups, shares) = (Vec::new(), Vec::new());
-        let mut crowd =
-            Self { inner, replicas, tracked, groups, shares, initial: Vec::new(), views: Vec::new(), answered: Answered::default() };
+        let mut crowd = Self {
+            inner,
+            replicas,
+            tracked,
+            groups,
+            shares,
+            initial: Vec::new(),
+            views: Vec::new(),
+            answered: Answered::default(),
+        };
         let mut thread = Thread::new(&crowd);
         let mut made = Vec::new();
         for (g, group) in inner.groups().iter().enumerate() {
-            let others: Vec<usize> = replicas.groups[g].identities.iter().copied().filter(|i| *i >= tracked).collect();
+            let others: Vec<usize> =
+                replicas.groups[g].identities.iter().copied().filter(|i| *i >= tracked).collect();
             if others.iter().enumerate().all(|(k, i)| *i == tracked + k) {
                 made.push(thread.share(g, group, others.len())?);
             }
         }
         let mut initial = inner.initial();
-        let kept: Vec<Slot> =
-            (0..initial.len() as Slot).filter(|s| thread.owned_by_other(*s).is_none() && replicas.all != Some(*s)).collect();
+        let kept: Vec<Slot> = (0..initial.len() as Slot)
+            .filter(|s| thread.owned_by_other(*s).is_none() && replicas.all != Some(*s))
+            .collect();
         for slot in kept {
             initial[slot as usize] = thread.image(slot, initial[slot as usize])?;
         }
@@ -145,8 +174,10 @@ impl<'a> Crowd<'a> {
     pub fn arrange(&mut self, order: &[usize]) -> Result<(), Diagnostic> {
         if let Some(all) = self.replicas.all {
             let other = self.replicas.family.constants.len() - 2;
-            let letters: Vec<usize> = order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
-            self.initial[all as usize] = self.inner.intern(all, &self.replicas.made(self.inner.signature(), &letters)?);
+            let letters: Vec<usize> =
+                order.iter().flat_map(|i| [other, *i]).chain([other]).collect();
+            self.initial[all as usize] =
+                self.inner.intern(all, &self.replicas.made(self.inner.signature(), &letters)?);
         }
         Ok(())
     }
@@ -158,8 +189,16 @@ impl<'a> Crowd<'a> {
 
     /// Lists of identities that are shared, with the number of the empty one.
     pub(crate) fn empty_lists(&self) -> Result<Vec<(Slot, u32)>, Diagnostic> {
-        let lists = (0..self.replicas.lists.len()).filter(|s| self.replicas.lists[*s] && self.replicas.owner[*s].is_none());
-        lists.map(|s| Ok((s as Slot, self.inner.intern(s as Slot, &self.replicas.made(self.inner.signature(), &[])?)))).collect()
+        let lists = (0..self.replicas.lists.len())
+            .filter(|s| self.replicas.lists[*s] && self.replicas.owner[*s].is_none());
+        lists
+            .map(|s| {
+                Ok((
+                    s as Slot,
+                    self.inner.intern(s as Slot, &self.replicas.made(self.inner.signature(), &[])?),
+                ))
+            })
+            .collect()
     }
 
     /// The local state in which each component begins.
@@ -167,7 +206,10 @@ impl<'a> Crowd<'a> {
         let mut thread = Thread::new(self);
         let initial = self.inner.initial();
         let slots = &self.replicas.local[SIZE - 1];
-        slots.iter().map(|slot| thread.local_image(*slot, initial[*slot as usize], SIZE - 1)).collect()
+        slots
+            .iter()
+            .map(|slot| thread.local_image(*slot, initial[*slot as usize], SIZE - 1))
+            .collect()
     }
 }
 
@@ -218,7 +260,11 @@ impl crate::audit::cover::Concretise for Crowd<'_> {
     fn image(&self, _state: &[Expr], _draw: &mut crate::audit::draw::Draw) -> Option<Vec<Expr>> {
         None
     }
-    fn image_of_label(&self, _label: &MultiAction, _draw: &mut crate::audit::draw::Draw) -> Option<MultiAction> {
+    fn image_of_label(
+        &self,
+        _label: &MultiAction,
+        _draw: &mut crate::audit::draw::Draw,
+    ) -> Option<MultiAction> {
         None
     }
     fn unchecked(&self) -> Option<String> {
@@ -344,11 +390,15 @@ impl<'m> Thread<'m> {
         let e = model.inner.value(slot, value);
         let image = if model.replicas.lists[slot as usize] {
             let Some(letters) = model.replicas.letters(self.signature(), &e) else {
-                let text = format!("the value `{}` is no list of constants", mu_data::print::expression(self.signature(), &e));
+                let text = format!(
+                    "the value `{}` is no list of constants",
+                    mu_data::print::expression(self.signature(), &e)
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             };
             let word = abstracted(letters.into_iter().map(|i| (i < model.tracked).then_some(i)));
-            let letters: Vec<usize> = word.iter().map(|p| if let Part::Tracked(i) = p { *i } else { other }).collect();
+            let letters: Vec<usize> =
+                word.iter().map(|p| if let Part::Tracked(i) = p { *i } else { other }).collect();
             let list = model.replicas.made(self.signature(), &letters)?;
             self.interned(slot, &list)?
         } else if self.holds(slot) {
@@ -381,13 +431,22 @@ impl<'m> Thread<'m> {
         Ok(image)
     }
 
-    /// The abstract group of a group in which the first `others` identities that are not tracked take part.
-    fn share(&mut self, inside: usize, group: &Group, others: usize) -> Result<(Group, Share), Diagnostic> {
+    /// The abstract group of a group in which the first `others` identities that are not tracked
+    /// take part.
+    fn share(
+        &mut self,
+        inside: usize,
+        group: &Group,
+        others: usize,
+    ) -> Result<(Group, Share), Diagnostic> {
         let model = self.model;
         let replicas = model.replicas;
         let mut shares: Vec<Other> = (0..others).map(|_| Other::default()).collect();
-        let number = |slot: Slot, own: usize| replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default();
-        let (mut requires, mut moved, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let number = |slot: Slot, own: usize| {
+            replicas.local[own].iter().position(|s| *s == slot).unwrap_or_default()
+        };
+        let (mut requires, mut moved, mut reads, mut writes) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for slot in &group.reads {
             match self.owned_by_other(*slot) {
                 Some(own) => shares[own - model.tracked].view.push(number(*slot, own)),
@@ -429,7 +488,14 @@ impl<'m> Thread<'m> {
             }
         }
         let written = writes.iter().map(|at| group.writes[*at]).collect();
-        let own = Group { requires, tests: reads.clone(), reads, writes: written, confluent: false, ..group.clone() };
+        let own = Group {
+            requires,
+            tests: reads.clone(),
+            reads,
+            writes: written,
+            confluent: false,
+            ..group.clone()
+        };
         Ok((own, Share { inside, others: shares, moved, writes }))
     }
 
@@ -450,7 +516,8 @@ impl<'m> Thread<'m> {
             let mut new = Vec::new();
             for e in args {
                 if model.replicas.family.holds(e.sort) {
-                    let image = self.mapped(e, &mut |i| if i < model.tracked { i } else { other })?;
+                    let image =
+                        self.mapped(e, &mut |i| if i < model.tracked { i } else { other })?;
                     let value = self.engine.from_expr(&image)?;
                     new.push(self.engine.to_expr_at(&value, image.sort));
                 } else {
@@ -466,7 +533,13 @@ impl<'m> Thread<'m> {
     }
 
     /// The words of a list that a group reads, where so many others have names.
-    fn words(&mut self, group: usize, slot: Slot, value: u32, names: usize) -> Result<Rc<Vec<Vec<Letter>>>, Diagnostic> {
+    fn words(
+        &mut self,
+        group: usize,
+        slot: Slot,
+        value: u32,
+        names: usize,
+    ) -> Result<Rc<Vec<Vec<Letter>>>, Diagnostic> {
         let model = self.model;
         let key = (group, slot as usize, value, names);
         if let Some(known) = self.words.get(&key) {
@@ -492,7 +565,10 @@ impl<'m> Thread<'m> {
 
     fn too_much(&self, group: usize) -> Diagnostic {
         let name = &self.model.groups[group].name;
-        let text = format!("a step `{name}` depends on too many constants of `{}` at once", self.model.replicas.family.name);
+        let text = format!(
+            "a step `{name}` depends on too many constants of `{}` at once",
+            self.model.replicas.family.name
+        );
         Diagnostic::new(Stage::Unsupported, text)
     }
 
@@ -503,14 +579,19 @@ impl<'m> Thread<'m> {
         let mut free = Vec::new();
         for (&slot, &value) in model.groups[asked.group].reads.iter().zip(asked.reads) {
             if !model.replicas.lists[slot as usize] {
-                let others = self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+                let others =
+                    self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
                 free.extend(std::iter::repeat_n(Free::Shared, others));
             }
         }
         let (locals, other) = (&model.replicas.local[SIZE - 1], self.other());
         for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
             for (&number, &value) in part.view.iter().zip(*view) {
-                let others = self.occurrences(locals[number], value)?.iter().filter(|i| **i == other).count();
+                let others = self
+                    .occurrences(locals[number], value)?
+                    .iter()
+                    .filter(|i| **i == other)
+                    .count();
                 free.extend(std::iter::repeat_n(Free::Of(j), others));
             }
         }
@@ -526,7 +607,9 @@ impl<'m> Thread<'m> {
             for (is, names) in &ways {
                 let tracked = if matches!(at, Free::Of(_)) { self.model.tracked } else { 0 };
                 let own = if let Free::Of(j) = at { *j } else { usize::MAX };
-                let all = (0..tracked).map(Is::Tracked).chain((0..=*names).filter(|n| *n != own).map(Is::Named));
+                let all = (0..tracked)
+                    .map(Is::Tracked)
+                    .chain((0..=*names).filter(|n| *n != own).map(Is::Named));
                 for one in all {
                     let more = usize::from(one == Is::Named(*names));
                     next.push(([is.as_slice(), &[one]].concat(), names + more));
@@ -541,7 +624,12 @@ impl<'m> Thread<'m> {
     }
 
     /// The steps of a group where others have these views.
-    pub(crate) fn answers(&mut self, group: usize, reads: &[u32], views: &[&[u32]]) -> Result<BTreeSet<Answer>, Diagnostic> {
+    pub(crate) fn answers(
+        &mut self,
+        group: usize,
+        reads: &[u32],
+        views: &[&[u32]],
+    ) -> Result<BTreeSet<Answer>, Diagnostic> {
         let model = self.model;
         let asked = Asked { group, reads, views };
         let free = self.free(&asked)?;
@@ -566,14 +654,26 @@ impl<'m> Thread<'m> {
                 }
                 let place = |at: usize, back: bool| if back { end - 1 - at } else { base + at };
                 let own = |back: bool| -> (Vec<usize>, Vec<usize>) {
-                    let names = (0..views.len()).map(|j| model.tracked + j).chain((0..fresh).map(|k| place(k, back)));
+                    let names = (0..views.len())
+                        .map(|j| model.tracked + j)
+                        .chain((0..fresh).map(|k| place(k, back)));
                     (names.collect(), (0..room).map(|k| place(fresh + k, back)).collect())
                 };
                 let (there, back) = (own(false), own(true));
-                let first = Way { is: &is, names: &there.0, fillers: &there.1, word: list.map(|_| word.as_slice()) };
+                let first = Way {
+                    is: &is,
+                    names: &there.0,
+                    fillers: &there.1,
+                    word: list.map(|_| word.as_slice()),
+                };
                 let answers = self.at(&asked, &first)?;
                 if list.is_some() || fresh > 0 {
-                    let twin = Way { is: &is, names: &back.0, fillers: &back.1, word: list.map(|_| more.as_slice()) };
+                    let twin = Way {
+                        is: &is,
+                        names: &back.0,
+                        fillers: &back.1,
+                        word: list.map(|_| more.as_slice()),
+                    };
                     if self.at(&asked, &twin)? != answers {
                         let text = format!(
                             "constants of `{}` that the analysis takes to be alike give different answers in a step `{}`",
@@ -588,8 +688,14 @@ impl<'m> Thread<'m> {
         Ok(all)
     }
 
-    /// A value of `from` as one of the slot `to`, with these constants in the place of those that are not told apart.
-    fn placed(&mut self, (from, to): (Slot, Slot), value: u32, places: Vec<usize>) -> Result<u32, Diagnostic> {
+    /// A value of `from` as one of the slot `to`, with these constants in the place of those that
+    /// are not told apart.
+    fn placed(
+        &mut self,
+        (from, to): (Slot, Slot),
+        value: u32,
+        places: Vec<usize>,
+    ) -> Result<u32, Diagnostic> {
         if from == to && places.is_empty() {
             return Ok(value);
         }
@@ -600,7 +706,8 @@ impl<'m> Thread<'m> {
         let mut next = places.iter();
         let e = self.model.inner.value(from, value);
         let tracked = self.model.tracked;
-        let e = self.mapped(&e, &mut |i| if i < tracked { i } else { next.next().copied().unwrap_or(i) })?;
+        let e = self
+            .mapped(&e, &mut |i| if i < tracked { i } else { next.next().copied().unwrap_or(i) })?;
         let id = self.interned(to, &e)?;
         if let Some(key) = key {
             self.concrete.insert(key, id);
@@ -649,7 +756,8 @@ impl<'m> Thread<'m> {
                 };
                 self.list(slot, way.word.unwrap_or_default().iter().map(letter).collect())?
             } else {
-                let others = self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+                let others =
+                    self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
                 self.placed((slot, slot), value, free.by_ref().take(others).collect())?
             };
             values.insert(slot, id);
@@ -658,7 +766,12 @@ impl<'m> Thread<'m> {
         for (j, (part, view)) in share.others.iter().zip(asked.views).enumerate() {
             for (&number, &value) in part.view.iter().zip(*view) {
                 let found = self.occurrences(locals[number], value)?;
-                let places = found.iter().map(|i| if *i == other { free.next().unwrap_or(*i) } else { model.tracked + j }).collect();
+                let places = found
+                    .iter()
+                    .map(
+                        |i| if *i == other { free.next().unwrap_or(*i) } else { model.tracked + j },
+                    )
+                    .collect();
                 let slot = model.replicas.local[model.tracked + j][number];
                 values.insert(slot, self.placed((locals[number], slot), value, places)?);
             }
@@ -667,23 +780,33 @@ impl<'m> Thread<'m> {
         if required.into_iter().any(|(slot, value)| values.get(slot) != Some(value)) {
             return Ok(BTreeSet::new());
         }
-        let steps = self.inner.steps(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
+        let steps =
+            self.inner.steps(share.inside, inside.reads.iter().map(|s| values[s]).collect())?;
         let width = inside.writes.len();
         let joint = &model.replicas.groups[share.inside];
         let shrinking = joint.list.filter(|l| joint.shrinks.contains(l));
-        let shrinking = shrinking.and_then(|l| inside.writes.iter().position(|s| *s == l).map(|at| (l, at)));
+        let shrinking =
+            shrinking.and_then(|l| inside.writes.iter().position(|s| *s == l).map(|at| (l, at)));
         let mut out = BTreeSet::new();
         for (i, &label) in steps.labels.iter().enumerate() {
             let row = &steps.values[i * width..(i + 1) * width];
             let label = self.label(label)?;
-            let target = share.writes.iter().map(|at| self.image(inside.writes[*at], row[*at])).collect::<Result<Vec<_>, _>>()?;
+            let target = share
+                .writes
+                .iter()
+                .map(|at| self.image(inside.writes[*at], row[*at]))
+                .collect::<Result<Vec<_>, _>>()?;
             let mut changes = Vec::new();
             for (j, part) in share.others.iter().enumerate() {
-                let change = part.changes.iter().map(|(_, at)| self.local_image(inside.writes[*at], row[*at], model.tracked + j));
+                let change = part.changes.iter().map(|(_, at)| {
+                    self.local_image(inside.writes[*at], row[*at], model.tracked + j)
+                });
                 changes.push(change.collect::<Result<Vec<_>, _>>()?);
             }
             let shorter = match shrinking {
-                Some((slot, at)) => self.length(slot, row[at])? < way.word.unwrap_or_default().len(),
+                Some((slot, at)) => {
+                    self.length(slot, row[at])? < way.word.unwrap_or_default().len()
+                }
                 None => false,
             };
             out.insert(Answer { label, target, changes, shorter });
@@ -695,7 +818,9 @@ impl<'m> Thread<'m> {
 /// All choices of one from each list.
 pub(crate) fn choices<'v>(lists: &[Vec<&'v [u32]>]) -> Vec<Vec<&'v [u32]>> {
     lists.iter().fold(vec![Vec::new()], |rows, list| {
-        rows.iter().flat_map(|row| list.iter().map(move |v| [row.as_slice(), &[*v]].concat())).collect()
+        rows.iter()
+            .flat_map(|row| list.iter().map(move |v| [row.as_slice(), &[*v]].concat()))
+            .collect()
     })
 }
 
@@ -711,11 +836,15 @@ impl Worker for Thread<'_> {
         let fitting = |(other, views): (&Other, &'_ Vec<Vec<u32>>)| -> Vec<Vec<u32>> {
             views.iter().filter(|v| other.fits(v, reads)).cloned().collect()
         };
-        let views: Vec<Vec<Vec<u32>>> = share.others.iter().zip(&model.views[group]).map(fitting).collect();
-        let views: Vec<Vec<&[u32]>> = views.iter().map(|list| list.iter().map(Vec::as_slice).collect()).collect();
+        let views: Vec<Vec<Vec<u32>>> =
+            share.others.iter().zip(&model.views[group]).map(fitting).collect();
+        let views: Vec<Vec<&[u32]>> =
+            views.iter().map(|list| list.iter().map(Vec::as_slice).collect()).collect();
         let mut all = BTreeSet::new();
         for chosen in choices(&views) {
-            all.extend(self.answers(group, reads, &chosen)?.into_iter().map(|a| (a.label, a.target)));
+            all.extend(
+                self.answers(group, reads, &chosen)?.into_iter().map(|a| (a.label, a.target)),
+            );
         }
         let mut steps = Steps::default();
         for (label, target) in all {

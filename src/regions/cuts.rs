@@ -1,15 +1,21 @@
-//! The number line cut at constants: cases of the constants, intervals between cuts, partitions of these into blocks.
+//! The number line cut at constants: cases of the constants, intervals between cuts, partitions of
+//! these into blocks.
 //!
-//! A *base* is a constant without a value: base 0 is zero, then come the parameters, then the numbers that a formula fixes. A *term* is a base plus
-//! a literal, a *cut* a term: it parts the numbers below from the others. For a valuation of the bases the cuts part the numbers into
-//! *intervals*, counted from 0. Valuations that order the cuts alike, and that agree on all [`Test`]s, are one *case*: all its valuations
-//! have the same intervals, none of them empty, and one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
-//! that of the least number of its first interval for the case's valuation, so that abstract values are values.
+//! A *base* is a constant without a value: base 0 is zero, then come the parameters, then the
+//! numbers that a formula fixes. A *term* is a base plus a literal, a *cut* a term: it parts the
+//! numbers below from the others. For a valuation of the bases the cuts part the numbers into
+//! *intervals*, counted from 0. Valuations that order the cuts alike, and that agree on all
+//! [`Test`]s, are one *case*: all its valuations have the same intervals, none of them empty, and
+//! one of them stands for the case. A *partition* puts intervals into blocks; a block's number is
+//! that of the least number of its first interval for the case's valuation, so that abstract values
+//! are values.
 //!
-//! *Joined* cases ([`Line::joined`]) are fewer: one covers those in which some of its intervals are empty, since two of its cuts coincide there. The cuts
-//! at or below a number are still a prefix of the cuts in the case's order, so an interval means the same in all of them.
+//! *Joined* cases ([`Line::joined`]) are fewer: one covers those in which some of its intervals are
+//! empty, since two of its cuts coincide there. The cuts at or below a number are still a prefix of
+//! the cuts in the case's order, so an interval means the same in all of them.
 //!
-//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of a case, and of one only unless cases are joined.
+//! Cost: valuations up to a small bound are enumerated. Invariant: each valuation is of a case, and
+//! of one only unless cases are joined.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -83,7 +89,9 @@ impl Asked {
         let Test(a, b) = self.test;
         match a.base.cmp(&b.base) {
             Ordering::Greater => Some(self),
-            Ordering::Less => Some(Self { test: Test(b, a), less: self.greater, greater: self.less }),
+            Ordering::Less => {
+                Some(Self { test: Test(b, a), less: self.greater, greater: self.less })
+            }
             Ordering::Equal => None,
         }
     }
@@ -163,21 +171,28 @@ pub struct Case {
     pub valuation: Vec<i64>,
     /// How each test comes out, those between cuts included.
     pub outcome: Vec<Outcome>,
-    /// The cuts that are not at zero in ascending order, one of those that coincide in the whole case.
+    /// The cuts that are not at zero in ascending order, one of those that coincide in the whole
+    /// case.
     cuts: Vec<Term>,
     /// By interval: the block's number under [`Grain::Intervals`], [`Grain::Predicates`].
     blocks: [Vec<i64>; 2],
 }
 
 impl Line {
-    /// All tests that valuations of one case agree on, with what joined cases agree on too: what is asked for, and which cuts are at zero, since a
-    /// number is never below it. Ascending.
+    /// All tests that valuations of one case agree on, with what joined cases agree on too: what is
+    /// asked for, and which cuts are at zero, since a number is never below it. Ascending.
     fn asked(&self) -> BTreeMap<Test, Asked> {
         let at_zero = self.cuts.iter().map(|c| Asked::side(*c, Term::literal(0)));
-        let cuts = self.cuts.iter().enumerate().flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
+        let cuts = self
+            .cuts
+            .iter()
+            .enumerate()
+            .flat_map(|(i, a)| self.cuts[i + 1..].iter().map(move |b| Test(*a, *b)));
         let cuts = cuts.map(|test| Asked { test, less: false, greater: false });
         let mut all: BTreeMap<Test, Asked> = BTreeMap::new();
-        for asked in self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Asked::ordered) {
+        for asked in
+            self.tests.iter().copied().chain(at_zero).chain(cuts).filter_map(Asked::ordered)
+        {
             let known = all.entry(asked.test).or_insert(asked);
             known.less |= asked.less;
             known.greater |= asked.greater;
@@ -207,8 +222,9 @@ impl Line {
         self.least.iter().max().copied().unwrap_or(0) + self.least.len() as i64 * (self.reach() + 1)
     }
 
-    /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`]; so does each sum of such differences, at most
-    /// one for each base, with what the tests bound it by. Hence a valuation whose gaps are cut down to reach + 1 is of the same case, and
+    /// All cases. Each test compares a difference of two bases with a number up to [`Line::reach`];
+    /// so does each sum of such differences, at most one for each base, with what the tests
+    /// bound it by. Hence a valuation whose gaps are cut down to reach + 1 is of the same case, and
     /// valuations up to (bases) × (reach + 1), above the least values, are enough.
     pub fn cases(&self) -> Vec<Case> {
         let tests = self.all_tests();
@@ -231,10 +247,16 @@ impl Line {
             valuation[next] += 1;
             (1..next).for_each(|b| valuation[b] = self.least[b]);
         }
-        found.into_iter().map(|(outcome, valuation)| self.case(valuation, outcome.into_iter().map(Outcome::Is).collect())).collect()
+        found
+            .into_iter()
+            .map(|(outcome, valuation)| {
+                self.case(valuation, outcome.into_iter().map(Outcome::Is).collect())
+            })
+            .collect()
     }
 
-    /// Cases that cover all valuations, each with as few cuts that coincide as there can be: the others are among them, with empty intervals.
+    /// Cases that cover all valuations, each with as few cuts that coincide as there can be: the
+    /// others are among them, with empty intervals.
     pub fn joined(&self) -> Vec<Case> {
         let asked: Vec<Asked> = self.asked().into_values().collect();
         let equal = |case: &Case| case.outcome.iter().filter(|o| o.allows(Ordering::Equal)).count();
@@ -252,8 +274,12 @@ impl Line {
             }
             for (outcome, asked) in case.outcome.iter_mut().zip(&asked) {
                 match *outcome {
-                    Outcome::Is(Ordering::Less) if !asked.less => *outcome = Outcome::OrEqual(Ordering::Less),
-                    Outcome::Is(Ordering::Greater) if !asked.greater => *outcome = Outcome::OrEqual(Ordering::Greater),
+                    Outcome::Is(Ordering::Less) if !asked.less => {
+                        *outcome = Outcome::OrEqual(Ordering::Less)
+                    }
+                    Outcome::Is(Ordering::Greater) if !asked.greater => {
+                        *outcome = Outcome::OrEqual(Ordering::Greater)
+                    }
                     _ => {}
                 }
             }
@@ -263,12 +289,15 @@ impl Line {
     }
 
     fn case(&self, valuation: Vec<i64>, outcome: Vec<Outcome>) -> Case {
-        let mut cuts: Vec<Term> = self.cuts.iter().copied().filter(|c| c.value(&valuation) > 0).collect();
+        let mut cuts: Vec<Term> =
+            self.cuts.iter().copied().filter(|c| c.value(&valuation) > 0).collect();
         cuts.sort_by_key(|c| c.value(&valuation));
         cuts.dedup_by_key(|c| c.value(&valuation));
         // Interval 0 starts at zero, interval i at the i-th cut.
         let starts = starts(&cuts, &valuation);
-        let truth = |n: i64| -> Vec<bool> { self.predicates.iter().map(|p| p.holds(n, &valuation)).collect() };
+        let truth = |n: i64| -> Vec<bool> {
+            self.predicates.iter().map(|p| p.holds(n, &valuation)).collect()
+        };
         let first = |n: &i64| starts.iter().copied().find(|m| truth(*m) == truth(*n)).unwrap_or(*n);
         let coarse = starts.iter().map(first).collect();
         Case { valuation, outcome, cuts, blocks: [starts, coarse] }
@@ -290,7 +319,8 @@ impl Case {
     pub fn block(&self, grain: Grain, interval: usize) -> i64 {
         self.blocks[grain as usize][interval]
     }
-    /// The interval of a number, where `value` gives the value of a cut, if it is not above all that matters.
+    /// The interval of a number, where `value` gives the value of a cut, if it is not above all
+    /// that matters.
     pub fn interval(&self, n: i64, value: impl Fn(Term) -> Option<i64>) -> usize {
         self.cuts.iter().take_while(|c| value(**c).is_some_and(|c| c <= n)).count()
     }
@@ -302,7 +332,8 @@ impl Case {
     pub fn has(&self, tests: &[Test], valuation: &[i64]) -> bool {
         tests.iter().zip(&self.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
     }
-    /// The least number of each interval under a valuation of this case; that of the next one if it is empty there.
+    /// The least number of each interval under a valuation of this case; that of the next one if it
+    /// is empty there.
     pub fn starts(&self, valuation: &[i64]) -> Vec<i64> {
         starts(&self.cuts, valuation)
     }

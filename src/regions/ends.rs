@@ -1,14 +1,19 @@
 //! Whether each run of each instance ends where there are any number of components.
 //!
-//! In: a model with enough components ([`crate::replicas`]). Out: the steps of the abstraction in which no identity is told apart ([`crate::others`]) that a run may
-//! take for ever ([`Endless`]); if there are none, each run of each instance ends. Steps are taken away by rules until nothing changes: those that
-//! leave a strongly connected part of the states of what is shared, or of the local states of a component; that increase a counter below a bound where, within such
-//! a part, it is otherwise only increased; that take letters from a list where, within such a part, it otherwise only loses letters.
-//! Invariant: in each infinite run of each instance, all but finitely many steps are images of steps that are left. docs/unbounded.md has the proof of each rule.
-//! The idea is that of size-change and lexicographic ranking arguments, with strongly connected parts for what is finite (Lee, Jones, Ben-Amram 2001).
+//! In: a model with enough components ([`crate::replicas`]). Out: the steps of the abstraction in
+//! which no identity is told apart ([`crate::others`]) that a run may take for ever ([`Endless`]);
+//! if there are none, each run of each instance ends. Steps are taken away by rules until nothing
+//! changes: those that leave a strongly connected part of the states of what is shared, or of the
+//! local states of a component; that increase a counter below a bound where, within such a part, it
+//! is otherwise only increased; that take letters from a list where, within such a part, it
+//! otherwise only loses letters. Invariant: in each infinite run of each instance, all but finitely
+//! many steps are images of steps that are left. docs/unbounded.md has the proof of each rule.
+//! The idea is that of size-change and lexicographic ranking arguments, with strongly connected
+//! parts for what is finite (Lee, Jones, Ben-Amram 2001).
 //!
-//! A step is kept as a product: the states of what is shared that it is taken from, and for each other that takes part the local states that this one
-//! may be in. Cost: the steps of [`crate::others`], then rounds linear in the pairs of states of each factor.
+//! A step is kept as a product: the states of what is shared that it is taken from, and for each
+//! other that takes part the local states that this one may be in. Cost: the steps of
+//! [`crate::others`], then rounds linear in the pairs of states of each factor.
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd};
@@ -34,7 +39,8 @@ const MOST: usize = 60_000_000;
 pub struct Endless {
     /// The actions of steps that may be taken for ever, hidden ones too; none if each run ends.
     pub left: BTreeSet<String>,
-    /// Counters that grow below a bound, where that was used; of components those of the first identity.
+    /// Counters that grow below a bound, where that was used; of components those of the first
+    /// identity.
     pub counters: Vec<Measure>,
     /// Parameters that are lists of identities which get shorter, where that was used.
     pub lists: BTreeSet<usize>,
@@ -51,7 +57,10 @@ impl Endless {
         self.left.extend(more.left);
         self.lists.extend(more.lists);
         for measure in more.counters {
-            measure.summands.into_iter().for_each(|s| self.count(measure.param, s, measure.bound.clone()));
+            measure
+                .summands
+                .into_iter()
+                .for_each(|s| self.count(measure.param, s, measure.bound.clone()));
         }
     }
 
@@ -73,7 +82,11 @@ impl Endless {
 }
 
 /// The steps that a run may take for ever, see the module's head.
-pub fn endless(base: &dyn Base, replicas: &Replicas, rigid: &[Rigid]) -> Result<Endless, Diagnostic> {
+pub fn endless(
+    base: &dyn Base,
+    replicas: &Replicas,
+    rigid: &[Rigid],
+) -> Result<Endless, Diagnostic> {
     let crowd = Crowd::new(base, replicas, &[], &[])?;
     let mut search = Search::new(&crowd, Some(Vec::new()))?;
     search.run()?;
@@ -83,7 +96,9 @@ pub fn endless(base: &dyn Base, replicas: &Replicas, rigid: &[Rigid]) -> Result<
     let mut out = Endless::default();
     loop {
         left.settle();
-        if sides.iter().any(|(side, counters)| left.count_up(*side, counters, &mut out)) || left.shorten(&empty, &mut out) {
+        if sides.iter().any(|(side, counters)| left.count_up(*side, counters, &mut out))
+            || left.shorten(&empty, &mut out)
+        {
             continue;
         }
         break;
@@ -92,7 +107,8 @@ pub fn endless(base: &dyn Base, replicas: &Replicas, rigid: &[Rigid]) -> Result<
     Ok(out)
 }
 
-/// What has states of its own: what is shared, or each component of those that there are any number of.
+/// What has states of its own: what is shared, or each component of those that there are any number
+/// of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Shared,
@@ -123,7 +139,9 @@ fn counters(crowd: &Crowd, side: Side, rigid: &[Rigid]) -> Vec<Counter> {
         Side::Shared => n,
         Side::Local => replicas.local[j][n] as usize,
     };
-    let shared = |n: &usize| side == Side::Local || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n));
+    let shared = |n: &usize| {
+        side == Side::Local || (replicas.owner[*n].is_none() && rigid.iter().all(|r| r.param != *n))
+    };
     let of = |n: usize| {
         let by_group = crowd.shares.iter().enumerate().map(|(g, share)| {
             let others = if side == Side::Shared { 1 } else { share.others.len() };
@@ -166,9 +184,17 @@ struct Moves {
 
 impl Moves {
     /// The number of a move from states that show `view`, which writes `to` there.
-    fn number(&mut self, (group, other, shorter): (usize, usize, bool), view: &[u32], to: &[u32]) -> usize {
+    fn number(
+        &mut self,
+        (group, other, shorter): (usize, usize, bool),
+        view: &[u32],
+        to: &[u32],
+    ) -> usize {
         let next = self.all.len();
-        let number = *self.numbers.entry((group, other, view.to_vec(), to.to_vec(), shorter)).or_insert(next);
+        let number = *self
+            .numbers
+            .entry((group, other, view.to_vec(), to.to_vec(), shorter))
+            .or_insert(next);
         if number == next {
             self.all.push(Move { group, other, shorter, pairs: Vec::new() });
         }
@@ -179,11 +205,16 @@ impl Moves {
 impl<'c> Left<'c> {
     /// All steps of the abstraction.
     fn new(crowd: &'c Crowd<'c>, search: Search) -> Result<Self, Diagnostic> {
-        let (mut shared, mut local, mut steps) = (Moves::default(), Moves::default(), AHashSet::new());
+        let (mut shared, mut local, mut steps) =
+            (Moves::default(), Moves::default(), AHashSet::new());
         for Found { group, reads, views, answer } in search.found.into_iter().flatten() {
             let Answer { target, changes, shorter, .. } = answer;
             let first = shared.number((group, 0, shorter), &reads, &target);
-            let rest = views.iter().zip(&changes).enumerate().map(|(j, (view, to))| local.number((group, j, false), view, to));
+            let rest = views
+                .iter()
+                .zip(&changes)
+                .enumerate()
+                .map(|(j, (view, to))| local.number((group, j, false), view, to));
             steps.insert((first, rest.collect::<Vec<_>>()));
         }
         let mut left = Self {
@@ -201,10 +232,16 @@ impl<'c> Left<'c> {
             fits.then(|| own.reads.iter().map(|s| state[*s as usize]).collect())
         };
         let write = |group: usize, _: usize, state: &mut Vec<u32>, to: &[u32]| {
-            crowd.groups()[group].writes.iter().zip(to).for_each(|(slot, value)| state[*slot as usize] = *value);
+            crowd.groups()[group]
+                .writes
+                .iter()
+                .zip(to)
+                .for_each(|(slot, value)| state[*slot as usize] = *value);
         };
         left.shared = paired(shared, &left.states, &read, &write, &mut kept)?;
-        let read = |group: usize, other: usize, member: &Vec<u32>| crowd.shares[group].others[other].view(member);
+        let read = |group: usize, other: usize, member: &Vec<u32>| {
+            crowd.shares[group].others[other].view(member)
+        };
         let write = |group: usize, other: usize, member: &mut Vec<u32>, to: &[u32]| {
             let changes = &crowd.shares[group].others[other].changes;
             changes.iter().zip(to).for_each(|((number, _), value)| member[*number] = *value);
@@ -243,14 +280,25 @@ impl<'c> Left<'c> {
     /// Takes away steps one factor of which is empty, and moves that are of no step.
     fn prune(&mut self) {
         let (shared, local) = (&mut self.shared, &mut self.local);
-        self.steps.retain(|(first, rest)| !shared[*first].pairs.is_empty() && rest.iter().all(|l| !local[*l].pairs.is_empty()));
+        self.steps.retain(|(first, rest)| {
+            !shared[*first].pairs.is_empty() && rest.iter().all(|l| !local[*l].pairs.is_empty())
+        });
         let used: AHashSet<usize> = self.steps.iter().map(|s| s.0).collect();
-        shared.iter_mut().enumerate().filter(|(i, _)| !used.contains(i)).for_each(|(_, m)| m.pairs = Vec::new());
+        shared
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, _)| !used.contains(i))
+            .for_each(|(_, m)| m.pairs = Vec::new());
         let used: AHashSet<usize> = self.steps.iter().flat_map(|s| &s.1).copied().collect();
-        local.iter_mut().enumerate().filter(|(i, _)| !used.contains(i)).for_each(|(_, m)| m.pairs = Vec::new());
+        local
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, _)| !used.contains(i))
+            .for_each(|(_, m)| m.pairs = Vec::new());
     }
 
-    /// Takes away increases below a bound in parts where the counter never becomes less. Whether there was one.
+    /// Takes away increases below a bound in parts where the counter never becomes less. Whether
+    /// there was one.
     fn count_up(&mut self, side: Side, counters: &[Counter], out: &mut Endless) -> bool {
         let mut changed = false;
         for counter in counters {
@@ -259,7 +307,12 @@ impl<'c> Left<'c> {
             let part = parts(moves, count);
             let of = |m: &Move| &counter.changes[m.group][m.other];
             let other = |m: &&Move| *of(m) == Change::Other;
-            let spoilt: AHashSet<u32> = moves.iter().filter(other).flat_map(|m| &m.pairs).map(|p| part[p.0 as usize]).collect();
+            let spoilt: AHashSet<u32> = moves
+                .iter()
+                .filter(other)
+                .flat_map(|m| &m.pairs)
+                .map(|p| part[p.0 as usize])
+                .collect();
             for m in moves.iter_mut() {
                 let Change::Up(bound) = of(m).clone() else { continue };
                 let before = m.pairs.len();
@@ -275,7 +328,8 @@ impl<'c> Left<'c> {
         changed
     }
 
-    /// Takes away steps that take letters from a list, in parts where it only loses letters. `empty`: lists that are shared, with the number of the empty one. Whether there was one.
+    /// Takes away steps that take letters from a list, in parts where it only loses letters.
+    /// `empty`: lists that are shared, with the number of the empty one. Whether there was one.
     fn shorten(&mut self, empty: &[(Slot, u32)], out: &mut Endless) -> bool {
         let mut changed = false;
         for &(slot, none) in empty {
@@ -284,13 +338,25 @@ impl<'c> Left<'c> {
             let joint = |m: &Move| &crowd.replicas.groups[crowd.shares[m.group].inside];
             let writes = |m: &Move| crowd.groups()[m.group].writes.contains(&slot);
             let other = |m: &&Move| writes(m) && !joint(m).shrinks.contains(&slot);
-            let spoilt: AHashSet<u32> = self.shared.iter().filter(other).flat_map(|m| &m.pairs).map(|p| part[p.0 as usize]).collect();
+            let spoilt: AHashSet<u32> = self
+                .shared
+                .iter()
+                .filter(other)
+                .flat_map(|m| &m.pairs)
+                .map(|p| part[p.0 as usize])
+                .collect();
             let states = &self.states;
-            for m in self.shared.iter_mut().filter(|m| writes(m) && joint(m).shrinks.contains(&slot)) {
+            for m in
+                self.shared.iter_mut().filter(|m| writes(m) && joint(m).shrinks.contains(&slot))
+            {
                 let looked = m.shorter && joint(m).list == Some(slot);
-                let emptied = |a: u32, b: u32| states[a as usize][at] != none && states[b as usize][at] == none;
+                let emptied = |a: u32, b: u32| {
+                    states[a as usize][at] != none && states[b as usize][at] == none
+                };
                 let before = m.pairs.len();
-                m.pairs.retain(|(a, b)| spoilt.contains(&part[*a as usize]) || !(looked || emptied(*a, *b)));
+                m.pairs.retain(|(a, b)| {
+                    spoilt.contains(&part[*a as usize]) || !(looked || emptied(*a, *b))
+                });
                 if m.pairs.len() < before {
                     changed = true;
                     out.lists.insert(at);
@@ -307,14 +373,16 @@ impl<'c> Left<'c> {
         for (first, _) in &self.steps {
             let summand = &process.summands[summand_of(self.crowd, self.shared[*first].group)];
             let all = summand.actions.iter().chain(&summand.hidden);
-            let own: BTreeSet<String> = all.map(|a| process.actions[a.action.index()].name.clone()).collect();
+            let own: BTreeSet<String> =
+                all.map(|a| process.actions[a.action.index()].name.clone()).collect();
             names.extend(if own.is_empty() { BTreeSet::from(["tau".to_string()]) } else { own });
         }
         names
     }
 }
 
-/// The moves with the pairs of states that they lead from and to. `read` and `write`: what a state shows to a group, and what the group makes of it.
+/// The moves with the pairs of states that they lead from and to. `read` and `write`: what a state
+/// shows to a group, and what the group makes of it.
 fn paired(
     moves: Moves,
     states: &[Vec<u32>],
@@ -340,13 +408,18 @@ fn paired(
                 let mut next = states[n as usize].clone();
                 write(group, other, &mut next, &to);
                 let Some(&next) = number.get(&next) else {
-                    return Err(Diagnostic::internal("a step leads out of the states that were found"));
+                    return Err(Diagnostic::internal(
+                        "a step leads out of the states that were found",
+                    ));
                 };
                 all[at].pairs.push((n, next));
             }
             *kept += all[at].pairs.len();
             if *kept > MOST {
-                return Err(Diagnostic::new(Stage::Unsupported, "components of any number have too many steps"));
+                return Err(Diagnostic::new(
+                    Stage::Unsupported,
+                    "components of any number have too many steps",
+                ));
             }
         }
     }
@@ -355,13 +428,15 @@ fn paired(
 
 /// The strongly connected parts of `count` states under some moves: a number for each state.
 fn parts(moves: &[Move], count: usize) -> Vec<u32> {
-    let mut edges: Vec<(u32, u32)> = moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
+    let mut edges: Vec<(u32, u32)> =
+        moves.iter().flat_map(|m| &m.pairs).copied().filter(|(a, b)| a != b).collect();
     edges.sort_unstable();
     edges.dedup();
     let mut offsets = vec![0; count + 1];
     edges.iter().for_each(|e| offsets[e.0 as usize + 1] += 1);
     (0..count).for_each(|i| offsets[i + 1] += offsets[i]);
-    let found = components(&Adjacency { offsets, targets: edges.into_iter().map(|e| e.1).collect() });
+    let found =
+        components(&Adjacency { offsets, targets: edges.into_iter().map(|e| e.1).collect() });
     let mut part = vec![0; count];
     for (number, states) in found.iter().enumerate() {
         states.iter().for_each(|s| part[*s as usize] = number as u32);
@@ -374,7 +449,8 @@ fn parts(moves: &[Move], count: usize) -> Vec<u32> {
 pub enum Least {
     /// It has none.
     None,
-    /// Each variable of one stands below a modality that has taken a step: where all runs end, there is only one fixed point.
+    /// Each variable of one stands below a modality that has taken a step: where all runs end,
+    /// there is only one fixed point.
     Guarded,
     /// Others.
     Unguarded,
@@ -385,16 +461,23 @@ pub fn least(f: &State) -> Least {
     walk(f, true, &mut Vec::new())
 }
 
-/// Those of a part of one. `open`: variables of least fixed points since which no modality has taken a step.
+/// Those of a part of one. `open`: variables of least fixed points since which no modality has
+/// taken a step.
 fn walk(f: &State, positive: bool, open: &mut Vec<FixId>) -> Least {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => Least::None,
         StateKind::Not(g) => walk(g, !positive, open),
         StateKind::Forall(_, g) | StateKind::Exists(_, g) => walk(g, positive, open),
-        StateKind::And(a, b) | StateKind::Or(a, b) => walk(a, positive, open).max(walk(b, positive, open)),
+        StateKind::And(a, b) | StateKind::Or(a, b) => {
+            walk(a, positive, open).max(walk(b, positive, open))
+        }
         StateKind::Implies(a, b) => walk(a, !positive, open).max(walk(b, positive, open)),
         StateKind::Must(r, g) | StateKind::May(r, g) => {
-            let below = if may_be_empty(r) { walk(g, positive, open) } else { walk(g, positive, &mut Vec::new()) };
+            let below = if may_be_empty(r) {
+                walk(g, positive, open)
+            } else {
+                walk(g, positive, &mut Vec::new())
+            };
             // `<R*> f` is a least fixed point, `[R*] f` where it is negated.
             let star = has_star(r) && matches!(f.kind, StateKind::May(..)) == positive;
             if star { below.max(Least::Unguarded) } else { below }

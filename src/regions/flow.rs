@@ -1,18 +1,21 @@
-//! Where numbers flow: numbers that may come together in a comparison, an assignment or a parameter get one *class*, by unification.
+//! Where numbers flow: numbers that may come together in a comparison, an assignment or a parameter
+//! get one *class*, by unification.
 //!
-//! In: data specification, linear process, formula. Out: for each variable, argument of an action and argument of a constructor a [`Type`],
-//! which is its sort with a class at each number; of each class, what is done with its members. A class is one of *counters* if a constant without
-//! a value is in it; then nothing may be done with its members but what `Flow::builtin` lets pass: copy, compare, add a literal. All else marks
-//! the class with its place, and a counter with a mark is refused with it. Equations are typed once, without polymorphism (Milner 1978, for
-//! one instance of each mapping); built-ins anew at each use.
+//! In: data specification, linear process, formula. Out: for each variable, argument of an action
+//! and argument of a constructor a [`Type`], which is its sort with a class at each number; of each
+//! class, what is done with its members. A class is one of *counters* if a constant without a value
+//! is in it; then nothing may be done with its members but what `Flow::builtin` lets pass: copy,
+//! compare, add a literal. All else marks the class with its place, and a counter with a mark is
+//! refused with it. Equations are typed once, without polymorphism (Milner 1978, for one instance
+//! of each mapping); built-ins anew at each use.
 //!
 //! A constant that one equation defines as a literal counts as that literal wherever it stands. All
 //! literals of equations are known with their equation, so that [`Flow::inside`] gives those that
 //! the evaluation of an operation may come to.
 //!
-//! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every change of the counters in a term that keeps the
-//! truth of all comparisons of them, with offsets up to [`Flow::growth`] (in [`crate::growth`]);
-//! docs/unbounded.md has the argument.
+//! Cost: about linear. Invariant: if no counter is marked, then evaluation commutes with every
+//! change of the counters in a term that keeps the truth of all comparisons of them, with offsets
+//! up to [`Flow::growth`] (in [`crate::growth`]); docs/unbounded.md has the argument.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, OpId, SortId, VarId};
@@ -90,7 +93,8 @@ pub struct Flow<'a> {
     rigid: AHashSet<OpId>,
     /// Largest offset that the equations of a mapping add to a counter; none: no bound.
     pub(crate) grows: AHashMap<OpId, i64>,
-    /// By equation, the types of its variables: those of a block of equations share them, but mean nothing together.
+    /// By equation, the types of its variables: those of a block of equations share them, but mean
+    /// nothing together.
     pub(crate) own: Vec<Vec<(VarId, Type)>>,
     /// Operations whose evaluation may come to a constant without a value.
     speaks: AHashSet<OpId>,
@@ -106,7 +110,8 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// An analysis of the equations of a data specification; processes and formulas are added after. `rigid`: constants without a value.
+    /// An analysis of the equations of a data specification; processes and formulas are added
+    /// after. `rigid`: constants without a value.
     pub fn new(data: &'a DataSpec, actions: &[ActionDecl], rigid: &[OpId]) -> Self {
         let signature = &data.signature;
         let mut flow = Self {
@@ -128,8 +133,10 @@ impl<'a> Flow<'a> {
             equation: None,
         };
         for (i, equation) in data.equations.iter().enumerate() {
-            let head = equation.lhs.head().filter(|op| matches!(signature.op(*op).kind, OpKind::Mapping));
-            head.map_or(&mut flow.calls.anywhere, |op| flow.calls.by_head.entry(op).or_default()).push(i);
+            let head =
+                equation.lhs.head().filter(|op| matches!(signature.op(*op).kind, OpKind::Mapping));
+            head.map_or(&mut flow.calls.anywhere, |op| flow.calls.by_head.entry(op).or_default())
+                .push(i);
         }
         flow.literal_constants();
         for action in actions {
@@ -139,7 +146,11 @@ impl<'a> Flow<'a> {
         for (i, equation) in data.equations.iter().enumerate() {
             flow.equation = Some(i);
             flow.equation(equation);
-            let own = equation.vars.iter().filter_map(|v| flow.vars.remove(v).map(|ty| (*v, ty))).collect();
+            let own = equation
+                .vars
+                .iter()
+                .filter_map(|v| flow.vars.remove(v).map(|ty| (*v, ty)))
+                .collect();
             flow.own.push(own);
         }
         flow.equation = None;
@@ -194,7 +205,8 @@ impl<'a> Flow<'a> {
 
     /// The equations that the evaluation of these operations may use.
     pub(crate) fn reachable(&self, from: impl IntoIterator<Item = OpId>) -> BTreeSet<usize> {
-        let (mut seen, mut found): (AHashSet<OpId>, BTreeSet<usize>) = (AHashSet::new(), BTreeSet::new());
+        let (mut seen, mut found): (AHashSet<OpId>, BTreeSet<usize>) =
+            (AHashSet::new(), BTreeSet::new());
         let mut open: Vec<OpId> = from.into_iter().collect();
         let mut more: Vec<usize> = self.calls.anywhere.clone();
         loop {
@@ -259,11 +271,18 @@ impl<'a> Flow<'a> {
             ExprKind::Apply(_, args) => args.clone(),
             _ => Vec::new(),
         };
-        let special = equation.lhs.head().is_none_or(|op| !matches!(self.signature.op(op).kind, OpKind::Mapping));
+        let special = equation
+            .lhs
+            .head()
+            .is_none_or(|op| !matches!(self.signature.op(op).kind, OpKind::Mapping));
         for pattern in pattern_of(&equation.lhs) {
             if special {
                 let ty = self.expr(&pattern);
-                self.mark(&ty, equation.span, "an equation says more of a constructor or of a built-in operation of");
+                self.mark(
+                    &ty,
+                    equation.span,
+                    "an equation says more of a constructor or of a built-in operation of",
+                );
             }
             self.pattern(&pattern, equation.span);
         }
@@ -283,7 +302,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Adds the parameters and summands of a process. `rigid`: those of its parameters that stand for constants without a value.
+    /// Adds the parameters and summands of a process. `rigid`: those of its parameters that stand
+    /// for constants without a value.
     pub fn process(&mut self, process: &LinearProcess, rigid: &[VarId]) {
         for param in &process.params {
             let ty = self.var(param.var);
@@ -336,7 +356,10 @@ impl<'a> Flow<'a> {
 
     /// Whether a sort is one of numbers.
     pub fn is_number(&self, sort: SortId) -> bool {
-        matches!(self.signature.sorts.kind(sort), SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real)
+        matches!(
+            self.signature.sorts.kind(sort),
+            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real
+        )
     }
 
     fn class(&mut self) -> Class {
@@ -398,7 +421,9 @@ impl<'a> Flow<'a> {
                     kept.literals.extend(facts.literals);
                 }
             }
-            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Bag(a), Type::Bag(b)) => self.unify(a, b),
+            (Type::List(a), Type::List(b))
+            | (Type::Set(a), Type::Set(b))
+            | (Type::Bag(a), Type::Bag(b)) => self.unify(a, b),
             (Type::Function(from, to), Type::Function(from2, to2)) => {
                 from.iter().zip(from2.iter()).for_each(|(a, b)| self.unify(a, b));
                 self.unify(to, to2);
@@ -424,7 +449,12 @@ impl<'a> Flow<'a> {
             Type::Number(class) => out.push(*class),
             Type::Named(sort) => {
                 if seen.insert(*sort) {
-                    let list = self.signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                    let list = self
+                        .signature
+                        .sorts
+                        .named_of(*sort)
+                        .map(|n| n.constructors.clone())
+                        .unwrap_or_default();
                     for constructor in list {
                         if let Type::Function(args, _) = self.op(constructor) {
                             args.iter().for_each(|a| self.classes(a, seen, out));
@@ -461,14 +491,22 @@ impl<'a> Flow<'a> {
             && let Some(n) = self.literal(e)
         {
             let class = self.class();
-            self.facts[class.0 as usize].literals.push(Literal { value: n.into(), equation: self.equation, span: e.span });
+            self.facts[class.0 as usize].literals.push(Literal {
+                value: n.into(),
+                equation: self.equation,
+                span: e.span,
+            });
             return Type::Number(class);
         }
         stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
             ExprKind::Var(v) => self.var(*v),
             ExprKind::Number(n) => {
                 let class = self.class();
-                self.facts[class.0 as usize].literals.push(Literal { value: n.clone(), equation: self.equation, span: e.span });
+                self.facts[class.0 as usize].literals.push(Literal {
+                    value: n.clone(),
+                    equation: self.equation,
+                    span: e.span,
+                });
                 if e.sort == basic::REAL {
                     self.mark(&Type::Number(class), e.span, "is a real number here");
                 }
@@ -497,7 +535,11 @@ impl<'a> Flow<'a> {
                         let element = types[0].clone();
                         self.mark(&element, e.span, "a comprehension ranges over");
                         self.mark(&inner, e.span, "a comprehension counts with");
-                        if *binder == Binder::SetComprehension { Type::Set(Rc::new(element)) } else { Type::Bag(Rc::new(element)) }
+                        if *binder == Binder::SetComprehension {
+                            Type::Set(Rc::new(element))
+                        } else {
+                            Type::Bag(Rc::new(element))
+                        }
                     }
                 }
             }
@@ -574,11 +616,13 @@ impl<'a> Flow<'a> {
                 a.clone()
             }
             (PosToNat | PosToInt | NatToInt, [a]) => a.clone(),
-            (Add, [a, b]) if !collection(types.first()) => match (self.literal(&args[0]), self.literal(&args[1])) {
-                (_, Some(_)) => a.clone(),
-                (Some(_), _) => b.clone(),
-                _ => self.opaque(&types, e, "is added to another number here"),
-            },
+            (Add, [a, b]) if !collection(types.first()) => {
+                match (self.literal(&args[0]), self.literal(&args[1])) {
+                    (_, Some(_)) => a.clone(),
+                    (Some(_), _) => b.clone(),
+                    _ => self.opaque(&types, e, "is added to another number here"),
+                }
+            }
             (Succ, [a]) => a.clone(),
             (EmptyList | EmptySet | EmptyBag | True | False, _) => self.fresh(e.sort),
             (Not | And | Or | Implies, _) => Type::Named(basic::BOOL),
@@ -620,7 +664,9 @@ impl<'a> Flow<'a> {
                 self.mark(n, e.span, "is a number of copies here");
                 types[2].clone()
             }
-            (Union | Difference | Intersection | Add | Subtract | Multiply, [a, b]) if collection(Some(a)) => {
+            (Union | Difference | Intersection | Add | Subtract | Multiply, [a, b])
+                if collection(Some(a)) =>
+            {
                 self.unify(a, b);
                 a.clone()
             }
@@ -651,9 +697,13 @@ impl<'a> Flow<'a> {
             ExprKind::Number(n) => n.to_i64().filter(|n| (0..1 << 20).contains(n)),
             ExprKind::Op(op) => self.constants.get(op).copied(),
             _ => match e.as_builtin(self.signature)? {
-                (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner]) => self.literal(inner),
+                (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner]) => {
+                    self.literal(inner)
+                }
                 (Builtin::Succ, [a]) => self.literal(a).map(|n| n + 1),
-                (Builtin::Add, [a, b]) if self.is_number(e.sort) => Some(self.literal(a)? + self.literal(b)?),
+                (Builtin::Add, [a, b]) if self.is_number(e.sort) => {
+                    Some(self.literal(a)? + self.literal(b)?)
+                }
                 _ => None,
             },
         })
@@ -669,7 +719,12 @@ impl<'a> Flow<'a> {
                 if !seen.insert(*sort) {
                     return false;
                 }
-                let list = self.signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                let list = self
+                    .signature
+                    .sorts
+                    .named_of(*sort)
+                    .map(|n| n.constructors.clone())
+                    .unwrap_or_default();
                 list.into_iter().any(|constructor| match self.op(constructor) {
                     Type::Function(args, _) => args.iter().any(|a| self.has_function(a, seen)),
                     _ => false,
@@ -708,11 +763,16 @@ impl<'a> Flow<'a> {
     pub fn verify(&mut self) -> Result<(), Diagnostic> {
         for facts in self.facts.iter().filter(|f| f.counter) {
             if let Some((span, what)) = &facts.mark {
-                let text = format!("a number that flows together with a parameter without a value {what}");
+                let text =
+                    format!("a number that flows together with a parameter without a value {what}");
                 let note = "such numbers may be copied, compared, and increased by literals";
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(*span).note(note));
             }
-            if let Some(literal) = facts.literals.iter().find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n))) {
+            if let Some(literal) = facts
+                .literals
+                .iter()
+                .find(|l| l.value.to_i64().is_none_or(|n| !(0..1000).contains(&n)))
+            {
                 let text = "a literal that is compared with a parameter without a value is not within 0 to 999";
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(literal.span));
             }

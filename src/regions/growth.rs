@@ -26,7 +26,13 @@ impl Flow<'_> {
             for (i, equation) in data.equations.iter().enumerate() {
                 let Some(op) = equation.lhs.head() else { continue };
                 self.vars.extend(self.own[i].iter().cloned());
-                let growth = equation.condition.iter().chain([&equation.rhs]).map(|e| self.growth(e)).max().unwrap_or(0);
+                let growth = equation
+                    .condition
+                    .iter()
+                    .chain([&equation.rhs])
+                    .map(|e| self.growth(e))
+                    .max()
+                    .unwrap_or(0);
                 equation.vars.iter().for_each(|v| drop(self.vars.remove(v)));
                 let known = self.grows.entry(op).or_insert(0);
                 if growth > *known {
@@ -69,7 +75,11 @@ impl Flow<'_> {
             Uses { adds: Some(adds), calls: Some(calls) } => {
                 let text = "a function adds to a number that flows together with a parameter without a value, and how often it is called is not known";
                 let error = Diagnostic::new(Stage::Unsupported, text).placed(adds);
-                Err(if calls == Span::default() { error } else { error.note("a function that is no operation is called").placed(calls) })
+                Err(if calls == Span::default() {
+                    error
+                } else {
+                    error.note("a function that is no operation is called").placed(calls)
+                })
             }
             _ => Ok(()),
         }
@@ -150,7 +160,9 @@ impl Flow<'_> {
     pub fn counts(&mut self, e: &Expr) -> bool {
         let known = self.class_count();
         match self.expr(e) {
-            Type::Number(class) => self.is_counter(class) || self.find(class).0 >= known && !self.is_marked(class),
+            Type::Number(class) => {
+                self.is_counter(class) || self.find(class).0 >= known && !self.is_marked(class)
+            }
             _ => false,
         }
     }

@@ -1,11 +1,13 @@
 //! Steps that no run takes for ever: those that increase a counter below a bound.
 //!
-//! In: a linear process over parameters without a value. Out: its [`Measure`]s: a parameter that some summands increase by a literal while it is below a
-//! constant, and a control location whose values, seen as a graph along the summands, come back only without a step that changes the
-//! parameter otherwise. For if a run took increasing summands for ever, its control location would from some step on stay in one strongly connected part
-//! of that graph; nothing changes the counter there but increases, and it is below its bound at each of them.
-//! Cost: summands times control values. Invariant: each infinite run of the process, for each value of the constants, has a rest without
-//! steps of the summands of a measure.
+//! In: a linear process over parameters without a value. Out: its [`Measure`]s: a parameter that
+//! some summands increase by a literal while it is below a constant, and a control location whose
+//! values, seen as a graph along the summands, come back only without a step that changes the
+//! parameter otherwise. For if a run took increasing summands for ever, its control location would
+//! from some step on stay in one strongly connected part of that graph; nothing changes the counter
+//! there but increases, and it is below its bound at each of them. Cost: summands times control
+//! values. Invariant: each infinite run of the process, for each value of the constants, has a rest
+//! without steps of the summands of a measure.
 
 use crate::rigid::Rigid;
 use ahash::AHashMap;
@@ -30,7 +32,9 @@ fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
     use num_traits::ToPrimitive;
     let literal = |e: &Expr| {
         let mut e = e;
-        while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) = e.as_builtin(signature) {
+        while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) =
+            e.as_builtin(signature)
+        {
             e = inner;
         }
         match &e.kind {
@@ -41,7 +45,9 @@ fn added(signature: &Signature, e: &Expr, var: VarId) -> Option<i64> {
     match &e.kind {
         ExprKind::Var(v) if *v == var => Some(0),
         _ => match e.as_builtin(signature)? {
-            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => added(signature, a, var),
+            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => {
+                added(signature, a, var)
+            }
             (Builtin::Succ, [a]) => added(signature, a, var).map(|n| n + 1),
             (Builtin::Add, [a, b]) => match (literal(a), literal(b)) {
                 (_, Some(n)) => added(signature, a, var).map(|m| m + n),
@@ -81,8 +87,16 @@ fn bound(signature: &Signature, guard: &Expr, var: VarId, rigid: &[Rigid]) -> Op
 /// The value that a condition fixes a parameter to.
 fn fixed(signature: &Signature, guard: &Expr, var: VarId) -> Option<Expr> {
     guard.conjuncts(signature).iter().find_map(|c| match c.as_builtin(signature)? {
-        (Builtin::Equal, [a, b]) if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() => Some(b.clone()),
-        (Builtin::Equal, [b, a]) if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() => Some(b.clone()),
+        (Builtin::Equal, [a, b])
+            if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() =>
+        {
+            Some(b.clone())
+        }
+        (Builtin::Equal, [b, a])
+            if matches!(a.kind, ExprKind::Var(v) if v == var) && b.is_closed() =>
+        {
+            Some(b.clone())
+        }
         _ => None,
     })
 }
@@ -99,7 +113,12 @@ pub(crate) enum Change {
 }
 
 /// What a summand does to a parameter.
-pub(crate) fn change(process: &LinearProcess, rigid: &[Rigid], summand: usize, param: usize) -> Change {
+pub(crate) fn change(
+    process: &LinearProcess,
+    rigid: &[Rigid],
+    summand: usize,
+    param: usize,
+) -> Change {
     let (signature, var) = (&process.data.signature, process.params[param].var);
     let summand = &process.summands[summand];
     let Some((_, e)) = summand.updates.iter().find(|u| u.0 == param) else { return Change::Grows };
@@ -134,7 +153,11 @@ pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
         }
         let Some(limit) = limit else { continue };
         let apart = |c: usize| separated(process, c, &up, &other);
-        let controls = process.params.iter().enumerate().filter(|(_, q)| matches!(q.role, ParamRole::Control(_)));
+        let controls = process
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(_, q)| matches!(q.role, ParamRole::Control(_)));
         if other.is_empty() || controls.map(|(c, _)| c).any(apart) {
             found.push(Measure { param: p, summands: up, bound: limit });
         }
@@ -142,7 +165,8 @@ pub fn measures(process: &LinearProcess, rigid: &[Rigid]) -> Vec<Measure> {
     found
 }
 
-/// Whether no strongly connected part of the graph of a control location's values has summands of both lists.
+/// Whether no strongly connected part of the graph of a control location's values has summands of
+/// both lists.
 fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usize]) -> bool {
     let signature = &process.data.signature;
     let var = process.params[control].var;
@@ -187,7 +211,10 @@ fn separated(process: &LinearProcess, control: usize, up: &[usize], other: &[usi
         let mut out = Vec::new();
         for &i in list {
             let (from, to) = edges[i];
-            #[allow(clippy::needless_range_loop, reason = "a location is compared with others, not only looked up")]
+            #[allow(
+                clippy::needless_range_loop,
+                reason = "a location is compared with others, not only looked up"
+            )]
             for n in 0..count {
                 let source = from.is_none_or(|f| f == n);
                 let target = to.unwrap_or(n);

@@ -1,13 +1,18 @@
-//! The abstraction of a model in which constants of a sort that may have any number of them are merged.
+//! The abstraction of a model in which constants of a sort that may have any number of them are
+//! merged.
 //!
-//! In: a model with [`Family::constants`] as many constants as its evaluations need ([`crate::sizes`] says which sorts these are, and why sizes beyond
-//! make no difference), how many of them are tracked. Out: a model whose states have the tracked constants, and the next one for all others; an
-//! array over the sort keeps its entries at tracked constants. A group is evaluated at each way in which the merged constants that it reads can be
-//! equal or different, and arrays can be filled at those and at as many more as the group sums over ([`covers`]); the answers are merged and put together
-//! (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is tried again with other constants: if the answers differ, the
-//! analysis is wrong, and the formula is left unknown.
+//! In: a model with [`Family::constants`] as many constants as its evaluations need
+//! ([`crate::sizes`] says which sorts these are, and why sizes beyond make no difference), how many
+//! of them are tracked. Out: a model whose states have the tracked constants, and the next one for
+//! all others; an array over the sort keeps its entries at tracked constants. A group is evaluated
+//! at each way in which the merged constants that it reads can be equal or different, and arrays
+//! can be filled at those and at as many more as the group sums over ([`covers`]); the answers are
+//! merged and put together (existential abstraction: Clarke, Grumberg, Long 1994). Each choice is
+//! tried again with other constants: if the answers differ, the analysis is wrong, and the formula
+//! is left unknown.
 //!
-//! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines remember the answers.
+//! Cost: partitions of the merged constants read (1, 2, 5, 15 for 1 to 4) times fillings; engines
+//! remember the answers.
 
 use crate::base::{Base, Inside, as_inside, packed};
 use crate::sizes::Family;
@@ -44,9 +49,25 @@ pub struct Merged<'a> {
 
 impl<'a> Merged<'a> {
     /// The abstraction of `inner` in which the first `tracked` constants of the family stay apart.
-    pub fn new(inner: &'a dyn Base, family: &'a Family, tracked: usize) -> Result<Self, Diagnostic> {
-        let groups = inner.groups().iter().map(|g| Group { confluent: false, tests: g.reads.clone(), ..g.clone() }).collect();
-        let mut merged = Self { inner, family, tracked, groups, initial: Vec::new(), symmetries: Vec::new(), of: Vec::new() };
+    pub fn new(
+        inner: &'a dyn Base,
+        family: &'a Family,
+        tracked: usize,
+    ) -> Result<Self, Diagnostic> {
+        let groups = inner
+            .groups()
+            .iter()
+            .map(|g| Group { confluent: false, tests: g.reads.clone(), ..g.clone() })
+            .collect();
+        let mut merged = Self {
+            inner,
+            family,
+            tracked,
+            groups,
+            initial: Vec::new(),
+            symmetries: Vec::new(),
+            of: Vec::new(),
+        };
         for (i, symmetry) in inner.symmetries().iter().enumerate() {
             let moved = inner.constructor_images(i).unwrap_or_default();
             if moved.iter().all(|(op, _)| family.constants.iter().skip(tracked).all(|c| c != op)) {
@@ -101,7 +122,13 @@ impl Model for Merged<'_> {
     fn symmetries(&self) -> &[Symmetry] {
         &self.symmetries
     }
-    fn parts(&self, group: usize, before: &[u32], label: LabelId, after: &[u32]) -> Result<Vec<StepPart>, Diagnostic> {
+    fn parts(
+        &self,
+        group: usize,
+        before: &[u32],
+        label: LabelId,
+        after: &[u32],
+    ) -> Result<Vec<StepPart>, Diagnostic> {
         self.inner.parts(group, before, label, after)
     }
 }
@@ -115,7 +142,8 @@ impl ActionLabels for Merged<'_> {
     }
 }
 
-/// A choice for what is merged: of each occurrence the class, and what arrays hold at each class, array by array.
+/// A choice for what is merged: of each occurrence the class, and what arrays hold at each class,
+/// array by array.
 struct Choice {
     classes: Vec<usize>,
     count: usize,
@@ -130,7 +158,8 @@ struct Thread<'m> {
     occurrences: Occurrences,
     images: AHashMap<(Slot, u32), u32>,
     labels: AHashMap<LabelId, LabelId>,
-    /// Values with constants in the places of those that are merged: by slot, value, [`packed`] places and entries of arrays.
+    /// Values with constants in the places of those that are merged: by slot, value, [`packed`]
+    /// places and entries of arrays.
     concrete: AHashMap<(Slot, u32, u64, Vec<(usize, OpId)>), u32>,
 }
 
@@ -189,8 +218,12 @@ impl<'m> Thread<'m> {
     /// An array without its entries at constants that are merged.
     fn at_tracked(&self, e: &Expr) -> Expr {
         let (mut kept, mut at) = (Vec::new(), e.clone());
-        while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature()) {
-            let untracked = key.head().and_then(|op| self.model.position(op)).is_some_and(|i| i >= self.model.tracked);
+        while let Some((Builtin::Update, [rest, key, _])) = at.clone().as_builtin(self.signature())
+        {
+            let untracked = key
+                .head()
+                .and_then(|op| self.model.position(op))
+                .is_some_and(|i| i >= self.model.tracked);
             if !untracked {
                 kept.push(at.clone());
             }
@@ -198,7 +231,11 @@ impl<'m> Thread<'m> {
         }
         for cell in kept.into_iter().rev() {
             if let ExprKind::Apply(head, args) = &cell.kind {
-                at = Expr::new(ExprKind::Apply(head.clone(), vec![at, args[1].clone(), args[2].clone()]), cell.sort, Span::default());
+                at = Expr::new(
+                    ExprKind::Apply(head.clone(), vec![at, args[1].clone(), args[2].clone()]),
+                    cell.sort,
+                    Span::default(),
+                );
             }
         }
         at
@@ -237,44 +274,77 @@ impl<'m> Thread<'m> {
     }
 
     /// All choices for so many merged occurrences, and arrays of these sorts of entries.
-    fn choices(&self, group: usize, merged: usize, arrays: &[SortId]) -> Result<Vec<Choice>, Diagnostic> {
+    fn choices(
+        &self,
+        group: usize,
+        merged: usize,
+        arrays: &[SortId],
+    ) -> Result<Vec<Choice>, Diagnostic> {
         let model = self.model;
         let name = &model.groups[group].name;
         let room = model.family.constants.len() - model.tracked;
         if merged + model.family.sums[group] > room {
-            let text = format!("a step `{name}` depends on too many constants of `{}` at once", model.family.name);
+            let text = format!(
+                "a step `{name}` depends on too many constants of `{}` at once",
+                model.family.name
+            );
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         // What the arrays can hold at one constant; first nothing but what their rest holds.
         let mut tuples: Vec<Vec<Option<OpId>>> = vec![Vec::new()];
         for sort in arrays {
-            let values: Vec<Option<OpId>> = std::iter::once(None).chain(model.inner.constants(*sort).into_iter().map(Some)).collect();
-            tuples = tuples.iter().flat_map(|t| values.iter().map(|v| [t.as_slice(), &[*v]].concat())).collect();
+            let values: Vec<Option<OpId>> = std::iter::once(None)
+                .chain(model.inner.constants(*sort).into_iter().map(Some))
+                .collect();
+            tuples = tuples
+                .iter()
+                .flat_map(|t| values.iter().map(|v| [t.as_slice(), &[*v]].concat()))
+                .collect();
         }
         let mut found = Vec::new();
         for classes in partitions(merged) {
             let read = classes.iter().max().map_or(0, |c| c + 1);
-            let summed = if arrays.is_empty() { vec![Vec::new()] } else { covers(tuples.len(), model.family.sums[group], room - read) };
-            let fillings = if arrays.is_empty() { Some(1) } else { tuples.len().checked_pow(read as u32) };
+            let summed = if arrays.is_empty() {
+                vec![Vec::new()]
+            } else {
+                covers(tuples.len(), model.family.sums[group], room - read)
+            };
+            let fillings =
+                if arrays.is_empty() { Some(1) } else { tuples.len().checked_pow(read as u32) };
             if fillings.is_none_or(|n| found.len() + n * summed.len() > MOST) {
-                let text =
-                    format!("a step `{name}` depends on too many constants of `{}`, or entries of arrays, at once", model.family.name);
+                let text = format!(
+                    "a step `{name}` depends on too many constants of `{}`, or entries of arrays, at once",
+                    model.family.name
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             }
             let places = if arrays.is_empty() { 0 } else { read };
             for held in (0..places).fold(vec![Vec::new()], |rows, _| longer(&rows, tuples.len())) {
                 for more in &summed {
                     let held: Vec<usize> = held.iter().chain(more).copied().collect();
-                    let entries = (0..arrays.len()).map(|a| held.iter().map(|t| tuples[*t][a]).collect()).collect();
-                    found.push(Choice { classes: classes.clone(), count: read.max(held.len()), entries });
+                    let entries = (0..arrays.len())
+                        .map(|a| held.iter().map(|t| tuples[*t][a]).collect())
+                        .collect();
+                    found.push(Choice {
+                        classes: classes.clone(),
+                        count: read.max(held.len()),
+                        entries,
+                    });
                 }
             }
         }
         Ok(found)
     }
 
-    /// A slot's value with constants in the places of those that are merged, and more entries if it is an array.
-    fn placed(&mut self, slot: Slot, value: u32, places: &[usize], entries: Vec<(usize, OpId)>) -> Result<u32, Diagnostic> {
+    /// A slot's value with constants in the places of those that are merged, and more entries if it
+    /// is an array.
+    fn placed(
+        &mut self,
+        slot: Slot,
+        value: u32,
+        places: &[usize],
+        entries: Vec<(usize, OpId)>,
+    ) -> Result<u32, Diagnostic> {
         let model = self.model;
         let key = packed(places).map(|places| (slot, value, places, entries.clone()));
         if let Some(known) = key.as_ref().and_then(|key| self.concrete.get(key)) {
@@ -282,7 +352,9 @@ impl<'m> Thread<'m> {
         }
         let mut next = places.iter();
         let e = model.inner.value(slot, value);
-        let mut e = self.map(&e, &mut |i| if i < model.tracked { i } else { next.next().copied().unwrap_or(i) })?;
+        let mut e = self.map(&e, &mut |i| {
+            if i < model.tracked { i } else { next.next().copied().unwrap_or(i) }
+        })?;
         for (at, entry) in entries {
             e = self.updated(e, model.family.constants[at], entry)?;
         }
@@ -297,7 +369,8 @@ impl<'m> Thread<'m> {
         Ok(id)
     }
 
-    /// The merged steps of a group at one choice. `place`: the position of the constant that stands for a class.
+    /// The merged steps of a group at one choice. `place`: the position of the constant that stands
+    /// for a class.
     fn at(
         &mut self,
         group: usize,
@@ -315,12 +388,18 @@ impl<'m> Thread<'m> {
             }
             let held = self.occurrences(slot, value)?;
             let untracked = held.iter().filter(|i| **i >= model.tracked);
-            let places: Vec<usize> = untracked.map(|i| next.next().map_or(*i, |class| place(*class))).collect();
+            let places: Vec<usize> =
+                untracked.map(|i| next.next().map_or(*i, |class| place(*class))).collect();
             let mut more = Vec::new();
             if model.family.arrays[slot as usize].is_some()
                 && let Some(entries) = arrays.next()
             {
-                more.extend(entries.iter().enumerate().filter_map(|(class, entry)| entry.map(|entry| (place(class), entry))));
+                more.extend(
+                    entries
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(class, entry)| entry.map(|entry| (place(class), entry))),
+                );
             }
             values.push(self.placed(slot, value, &places, more)?);
         }
@@ -344,7 +423,11 @@ impl<'m> Thread<'m> {
         let Some(update) = self.model.family.update_of(array.sort) else {
             return Err(Diagnostic::internal("an array over a sort of any size has no update"));
         };
-        Ok(Expr::apply(signature, update, vec![array, Expr::op(signature, key), Expr::op(signature, entry)]))
+        Ok(Expr::apply(
+            signature,
+            update,
+            vec![array, Expr::op(signature, key), Expr::op(signature, entry)],
+        ))
     }
 }
 
@@ -354,7 +437,13 @@ pub(crate) struct Occurrences(AHashMap<(Slot, u32), Rc<[usize]>>);
 
 impl Occurrences {
     /// The constants in a slot's value, by their positions in the family, in order.
-    pub fn of(&mut self, inner: &dyn Base, family: &Family, slot: Slot, value: u32) -> Result<Rc<[usize]>, Diagnostic> {
+    pub fn of(
+        &mut self,
+        inner: &dyn Base,
+        family: &Family,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Rc<[usize]>, Diagnostic> {
         if let Some(known) = self.0.get(&(slot, value)) {
             return Ok(known.clone());
         }
@@ -371,8 +460,14 @@ impl Occurrences {
     }
 }
 
-/// The value with constants of the family, by their positions, replaced in order; elements of a bag are taken one by one.
-pub(crate) fn mapped(signature: &Signature, family: &Family, e: &Expr, f: &mut dyn FnMut(usize) -> usize) -> Result<Expr, Diagnostic> {
+/// The value with constants of the family, by their positions, replaced in order; elements of a bag
+/// are taken one by one.
+pub(crate) fn mapped(
+    signature: &Signature,
+    family: &Family,
+    e: &Expr,
+    f: &mut dyn FnMut(usize) -> usize,
+) -> Result<Expr, Diagnostic> {
     stacker::maybe_grow(128 << 10, 4 << 20, || match &e.kind {
         ExprKind::Op(op) => Ok(match family.constants.iter().position(|c| c == op) {
             Some(i) => Expr::op(signature, family.constants[f(i)]),
@@ -384,8 +479,12 @@ pub(crate) fn mapped(signature: &Signature, family: &Family, e: &Expr, f: &mut d
                 && let ExprKind::Number(copies) = &count.kind
                 && family.holds(element.sort)
             {
-                let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else { return stuck(signature, e) };
-                let elements = (0..copies).map(|_| mapped(signature, family, element, f)).collect::<Result<Vec<_>, _>>()?;
+                let Some(copies) = copies.to_u32().filter(|c| (1..=64).contains(c)) else {
+                    return stuck(signature, e);
+                };
+                let elements = (0..copies)
+                    .map(|_| mapped(signature, family, element, f))
+                    .collect::<Result<Vec<_>, _>>()?;
                 let mut bag = mapped(signature, family, rest, f)?;
                 for element in elements {
                     let args = vec![element, Expr::number(1, count.sort), bag];
@@ -393,14 +492,18 @@ pub(crate) fn mapped(signature: &Signature, family: &Family, e: &Expr, f: &mut d
                 }
                 return Ok(bag);
             }
-            let args = args.iter().map(|a| mapped(signature, family, a, f)).collect::<Result<Vec<_>, _>>()?;
+            let args = args
+                .iter()
+                .map(|a| mapped(signature, family, a, f))
+                .collect::<Result<Vec<_>, _>>()?;
             Ok(Expr::new(ExprKind::Apply(head.clone(), args), e.sort, Span::default()))
         }
         ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => stuck(signature, e),
     })
 }
 
-/// Refuses a value of a sort without constants of the family that has some, since a mapping is not defined on them.
+/// Refuses a value of a sort without constants of the family that has some, since a mapping is not
+/// defined on them.
 pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Result<(), Diagnostic> {
     let mut found = false;
     e.each_op(&mut |op| found |= family.constants.contains(&op));
@@ -408,7 +511,10 @@ pub(crate) fn without(signature: &Signature, family: &Family, e: &Expr) -> Resul
 }
 
 fn stuck<T>(signature: &Signature, e: &Expr) -> Result<T, Diagnostic> {
-    let text = format!("the value `{}` is no data, so its constants cannot be told", mu_data::print::expression(signature, e));
+    let text = format!(
+        "the value `{}` is no data, so its constants cannot be told",
+        mu_data::print::expression(signature, e)
+    );
     Err(Diagnostic::new(Stage::Unsupported, text))
 }
 
@@ -417,9 +523,10 @@ fn longer(rows: &[Vec<usize>], n: usize) -> Vec<Vec<usize>> {
     rows.iter().flat_map(|row| (0..n).map(move |i| [row.as_slice(), &[i]].concat())).collect()
 }
 
-/// What arrays hold at constants that are summed over: rows of at most `places` of `tuples` contents, so that any `sums` contents (with repetitions) are
-/// held at different constants by one of the rows, where constants beyond a row have content 0. Since a sum meets all constants, one evaluation
-/// shows all contents of its row. Greedy.
+/// What arrays hold at constants that are summed over: rows of at most `places` of `tuples`
+/// contents, so that any `sums` contents (with repetitions) are held at different constants by one
+/// of the rows, where constants beyond a row have content 0. Since a sum meets all constants, one
+/// evaluation shows all contents of its row. Greedy.
 pub fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
     let wanted = (0..sums).fold(vec![Vec::new()], |rows, _| longer(&rows, tuples));
     let wanted: Vec<Vec<usize>> = wanted.into_iter().filter(|row| row.is_sorted()).collect();
@@ -429,7 +536,9 @@ pub fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
     while let Some(first) = open.first() {
         let mut row = (*first).clone();
         open.retain(|next| {
-            let lacking: Vec<usize> = (0..tuples).flat_map(|i| vec![i; copies(next, i).saturating_sub(copies(&row, i))]).collect();
+            let lacking: Vec<usize> = (0..tuples)
+                .flat_map(|i| vec![i; copies(next, i).saturating_sub(copies(&row, i))])
+                .collect();
             let fits = row.len() + lacking.len() <= places;
             if fits {
                 row.extend(lacking);
@@ -441,7 +550,8 @@ pub fn covers(tuples: usize, sums: usize, places: usize) -> Vec<Vec<usize>> {
     rows
 }
 
-/// All partitions of `n` things, each thing with the number of its class; classes are numbered as they are met.
+/// All partitions of `n` things, each thing with the number of its class; classes are numbered as
+/// they are met.
 fn partitions(n: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..n {
@@ -459,7 +569,8 @@ impl Worker for Thread<'_> {
         let model = self.model;
         let (mut merged, mut arrays) = (0, Vec::new());
         for (&slot, &value) in model.groups[group].reads.iter().zip(reads) {
-            merged += self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
+            merged +=
+                self.occurrences(slot, value)?.iter().filter(|i| **i >= model.tracked).count();
             arrays.extend(model.family.arrays[slot as usize]);
         }
         let (first, last) = (model.tracked, model.family.constants.len() - 1);
@@ -481,10 +592,19 @@ impl Worker for Thread<'_> {
         }
         Ok(())
     }
-    fn image(&mut self, symmetry: usize, slot: Slot, value: u32) -> Result<Option<u32>, Diagnostic> {
+    fn image(
+        &mut self,
+        symmetry: usize,
+        slot: Slot,
+        value: u32,
+    ) -> Result<Option<u32>, Diagnostic> {
         self.inner.worker.image(self.model.of[symmetry], slot, value)
     }
-    fn image_label(&mut self, symmetry: usize, label: LabelId) -> Result<Option<LabelId>, Diagnostic> {
+    fn image_label(
+        &mut self,
+        symmetry: usize,
+        label: LabelId,
+    ) -> Result<Option<LabelId>, Diagnostic> {
         self.inner.worker.image_label(self.model.of[symmetry], label)
     }
 }

@@ -1,8 +1,11 @@
-//! Values taken apart at their counters: all occurrences in order, and the value with others in their places.
+//! Values taken apart at their counters: all occurrences in order, and the value with others in
+//! their places.
 //!
-//! In: a value as a closed normal form, a [`Layout`], which says where in values of a sort counters are. A finite bag is taken as the list of
-//! its elements, each as often as it is in it, since elements that differ in their counters may have the same abstraction. Sets, functions and
-//! infinite bags that hold counters are refused: what is abstracted there could not be counted. Cost: linear in the value.
+//! In: a value as a closed normal form, a [`Layout`], which says where in values of a sort counters
+//! are. A finite bag is taken as the list of its elements, each as often as it is in it, since
+//! elements that differ in their counters may have the same abstraction. Sets, functions and
+//! infinite bags that hold counters are refused: what is abstracted there could not be counted.
+//! Cost: linear in the value.
 
 use crate::flow::{Flow, Type};
 use ahash::AHashMap;
@@ -39,7 +42,13 @@ pub struct Layouts {
 
 impl Layouts {
     /// The layout of a type. Error: counters where they cannot be told apart.
-    pub fn of(&mut self, flow: &mut Flow, signature: &Signature, ty: &Type, finite: Option<SortId>) -> Result<Layout, Diagnostic> {
+    pub fn of(
+        &mut self,
+        flow: &mut Flow,
+        signature: &Signature,
+        ty: &Type,
+        finite: Option<SortId>,
+    ) -> Result<Layout, Diagnostic> {
         if !flow.has_counter(ty) {
             return Ok(Layout::None);
         }
@@ -48,7 +57,8 @@ impl Layouts {
             _ => None,
         };
         let refuse = |what: &str| {
-            let text = format!("{what} holds numbers that flow together with a parameter without a value");
+            let text =
+                format!("{what} holds numbers that flow together with a parameter without a value");
             Err(Diagnostic::new(Stage::Unsupported, text))
         };
         Ok(match ty {
@@ -56,15 +66,23 @@ impl Layouts {
                 self.positive |= finite.is_none_or(|s| s == basic::POS);
                 Layout::Counter
             }
-            Type::List(e) => Layout::List(Arc::new(self.of(flow, signature, e, element(finite))?)),
-            Type::Bag(e) if matches!(finite.map(|s| signature.sorts.kind(s)), Some(SortKind::FBag(_))) => {
+            Type::List(e) => {
+                Layout::List(Arc::new(self.of(flow, signature, e, element(finite))?))
+            }
+            Type::Bag(e)
+                if matches!(finite.map(|s| signature.sorts.kind(s)), Some(SortKind::FBag(_))) =>
+            {
                 Layout::Bag(Arc::new(self.of(flow, signature, e, element(finite))?))
             }
             Type::Bag(_) => return refuse("an infinite bag"),
             Type::Set(_) => return refuse("a set"),
             Type::Function(..) => return refuse("a function"),
             Type::Named(sort) => {
-                let constructors = signature.sorts.named_of(*sort).map(|n| n.constructors.clone()).unwrap_or_default();
+                let constructors = signature
+                    .sorts
+                    .named_of(*sort)
+                    .map(|n| n.constructors.clone())
+                    .unwrap_or_default();
                 for constructor in constructors {
                     if self.arguments.contains_key(&constructor) {
                         continue;
@@ -89,7 +107,12 @@ impl Layouts {
         self.count_in(signature, layout, &mut Vec::new())
     }
 
-    fn count_in(&self, signature: &Signature, layout: &Layout, open: &mut Vec<SortId>) -> Option<usize> {
+    fn count_in(
+        &self,
+        signature: &Signature,
+        layout: &Layout,
+        open: &mut Vec<SortId>,
+    ) -> Option<usize> {
         match layout {
             Layout::None => Some(0),
             Layout::Counter => Some(1),
@@ -97,10 +120,15 @@ impl Layouts {
             Layout::Named(sort) if open.contains(sort) => None,
             Layout::Named(sort) => {
                 open.push(*sort);
-                let constructors = signature.sorts.named_of(*sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
+                let constructors = signature
+                    .sorts
+                    .named_of(*sort)
+                    .map(|n| n.constructors.as_slice())
+                    .unwrap_or_default();
                 let mut most = 0;
                 for layouts in constructors.iter().filter_map(|c| self.arguments.get(c)) {
-                    let own: Option<usize> = layouts.iter().map(|l| self.count_in(signature, l, open)).sum();
+                    let own: Option<usize> =
+                        layouts.iter().map(|l| self.count_in(signature, l, open)).sum();
                     most = most.max(own?);
                 }
                 open.pop();
@@ -110,7 +138,12 @@ impl Layouts {
     }
 
     /// All counters of a value in order.
-    pub fn numbers(&self, signature: &Signature, layout: &Layout, e: &Expr) -> Result<Vec<i64>, Diagnostic> {
+    pub fn numbers(
+        &self,
+        signature: &Signature,
+        layout: &Layout,
+        e: &Expr,
+    ) -> Result<Vec<i64>, Diagnostic> {
         let mut out = Vec::new();
         self.map(signature, layout, e, &mut |n| {
             out.push(n);
@@ -119,15 +152,30 @@ impl Layouts {
         Ok(out)
     }
 
-    /// The value with each counter replaced by what `f` makes of it, in order. A bag's elements come as they are met, and one by one: to be
-    /// normalised by whoever asks.
-    pub fn map(&self, signature: &Signature, layout: &Layout, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<Expr, Diagnostic> {
+    /// The value with each counter replaced by what `f` makes of it, in order. A bag's elements
+    /// come as they are met, and one by one: to be normalised by whoever asks.
+    pub fn map(
+        &self,
+        signature: &Signature,
+        layout: &Layout,
+        e: &Expr,
+        f: &mut dyn FnMut(i64) -> i64,
+    ) -> Result<Expr, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.mapped(signature, layout, e, f))
     }
 
-    fn mapped(&self, signature: &Signature, layout: &Layout, e: &Expr, f: &mut dyn FnMut(i64) -> i64) -> Result<Expr, Diagnostic> {
+    fn mapped(
+        &self,
+        signature: &Signature,
+        layout: &Layout,
+        e: &Expr,
+        f: &mut dyn FnMut(i64) -> i64,
+    ) -> Result<Expr, Diagnostic> {
         let stuck = || {
-            let text = format!("the value `{}` is no data, so its numbers cannot be told", mu_data::print::expression(signature, e));
+            let text = format!(
+                "the value `{}` is no data, so its numbers cannot be told",
+                mu_data::print::expression(signature, e)
+            );
             Err(Diagnostic::new(Stage::Unsupported, text))
         };
         let node = |kind| Expr::new(kind, e.sort, Span::default());
@@ -137,7 +185,9 @@ impl Layouts {
                 ExprKind::Number(n) => match n.to_i64() {
                     Some(n) if n >= 0 => Ok(Expr::number(f(n), e.sort)),
                     Some(n) => {
-                        let text = format!("a number that flows together with a parameter without a value becomes {n}, which is negative");
+                        let text = format!(
+                            "a number that flows together with a parameter without a value becomes {n}, which is negative"
+                        );
                         Err(Diagnostic::new(Stage::Unsupported, text))
                     }
                     None => stuck(),
@@ -157,14 +207,20 @@ impl Layouts {
                 let mut list = at.clone();
                 for (head, cell) in heads.into_iter().rev() {
                     let ExprKind::Apply(cons, _) = &cell.kind else { return stuck() };
-                    list = Expr::new(ExprKind::Apply(cons.clone(), vec![head, list]), cell.sort, Span::default());
+                    list = Expr::new(
+                        ExprKind::Apply(cons.clone(), vec![head, list]),
+                        cell.sort,
+                        Span::default(),
+                    );
                 }
                 Ok(list)
             }
             Layout::Bag(of) => {
                 let mut entries = Vec::new();
                 let mut at = e;
-                while let Some((Builtin::BagInsert, [element, count, rest])) = at.as_builtin(signature) {
+                while let Some((Builtin::BagInsert, [element, count, rest])) =
+                    at.as_builtin(signature)
+                {
                     let ExprKind::Number(copies) = &count.kind else { return stuck() };
                     let Some(copies) = copies.to_u32().filter(|c| *c <= 64) else { return stuck() };
                     for _ in 0..copies {
@@ -178,8 +234,15 @@ impl Layouts {
                 let mut bag = at.clone();
                 for (element, cell) in entries.into_iter().rev() {
                     let ExprKind::Apply(insert, args) = &cell.kind else { return stuck() };
-                    let one = Expr::number(1, if args[1].sort == basic::POS { basic::POS } else { args[1].sort });
-                    bag = Expr::new(ExprKind::Apply(insert.clone(), vec![element, one, bag]), cell.sort, Span::default());
+                    let one = Expr::number(
+                        1,
+                        if args[1].sort == basic::POS { basic::POS } else { args[1].sort },
+                    );
+                    bag = Expr::new(
+                        ExprKind::Apply(insert.clone(), vec![element, one, bag]),
+                        cell.sort,
+                        Span::default(),
+                    );
                 }
                 Ok(bag)
             }

@@ -1,9 +1,12 @@
 //! The local states that components can have which are not told apart.
 //!
-//! In: a model with enough components ([`crate::replicas`]). Out: a set of local states that has the first one and is closed: in the abstraction in
-//! which no identity is told apart ([`crate::Crowd`]), what a step that others of these states take part in makes of them is one of them. So by
-//! induction over runs, each component of each instance is always in one of them; also where some identities are told apart, since these are others
-//! there. Cost: the shared states times the groups, in rounds until nothing is new. The limits of the run end it, and it gives up when there are more states than [`MOST`].
+//! In: a model with enough components ([`crate::replicas`]). Out: a set of local states that has
+//! the first one and is closed: in the abstraction in which no identity is told apart
+//! ([`crate::Crowd`]), what a step that others of these states take part in makes of them is one of
+//! them. So by induction over runs, each component of each instance is always in one of them; also
+//! where some identities are told apart, since these are others there. Cost: the shared states
+//! times the groups, in rounds until nothing is new. The limits of the run end it, and it gives up
+//! when there are more states than [`MOST`].
 
 use crate::base::Base;
 use crate::crowd::{Answer, Crowd, Member, Thread, choices};
@@ -73,7 +76,17 @@ impl<'c> Search<'c> {
     pub fn new(crowd: &'c Crowd<'c>, found: Option<Vec<Found>>) -> Result<Self, Diagnostic> {
         let (members, states) = (vec![crowd.first()?], vec![crowd.initial()]);
         let (known, seen) = (members.iter().cloned().collect(), states.iter().cloned().collect());
-        Ok(Self { crowd, members, known, states, seen, asked: AHashMap::new(), effects: AHashMap::new(), found, patience: 0 })
+        Ok(Self {
+            crowd,
+            members,
+            known,
+            states,
+            seen,
+            asked: AHashMap::new(),
+            effects: AHashMap::new(),
+            found,
+            patience: 0,
+        })
     }
 
     /// Goes on until nothing is new.
@@ -108,7 +121,10 @@ impl<'c> Search<'c> {
         let (before, members) = (self.states.len(), self.members.len());
         for (g, group) in self.crowd.groups().iter().enumerate() {
             let others = &self.crowd.shares[g].others;
-            let views: Vec<AHashSet<Vec<u32>>> = others.iter().map(|o| self.members.iter().filter_map(|m| o.view(m)).collect()).collect();
+            let views: Vec<AHashSet<Vec<u32>>> = others
+                .iter()
+                .map(|o| self.members.iter().filter_map(|m| o.view(m)).collect())
+                .collect();
             let mut done: AHashSet<Vec<u32>> = AHashSet::new();
             let mut at = 0;
             while at < self.states.len() {
@@ -125,7 +141,11 @@ impl<'c> Search<'c> {
                 let targets: Vec<Vec<u32>> = self.asked[&(g, reads)].1.iter().cloned().collect();
                 for target in targets {
                     let mut next = state.clone();
-                    group.writes.iter().zip(target).for_each(|(slot, value)| next[*slot as usize] = value);
+                    group
+                        .writes
+                        .iter()
+                        .zip(target)
+                        .for_each(|(slot, value)| next[*slot as usize] = value);
                     if self.seen.insert(next.clone()) {
                         self.states.push(next);
                     }
@@ -142,11 +162,20 @@ impl<'c> Search<'c> {
     }
 
     /// Evaluates a group for views that are new.
-    fn ask(&mut self, thread: &mut Thread, group: usize, reads: &[u32], views: &[AHashSet<Vec<u32>>]) -> Result<(), Diagnostic> {
+    fn ask(
+        &mut self,
+        thread: &mut Thread,
+        group: usize,
+        reads: &[u32],
+        views: &[AHashSet<Vec<u32>>],
+    ) -> Result<(), Diagnostic> {
         let others = &self.crowd.shares[group].others;
         let (asked, targets) = self.asked.entry((group, reads.to_vec())).or_default();
-        let fitting: Vec<Vec<&[u32]>> =
-            others.iter().zip(views).map(|(o, all)| all.iter().filter(|v| o.fits(v, reads)).map(Vec::as_slice).collect()).collect();
+        let fitting: Vec<Vec<&[u32]>> = others
+            .iter()
+            .zip(views)
+            .map(|(o, all)| all.iter().filter(|v| o.fits(v, reads)).map(Vec::as_slice).collect())
+            .collect();
         for chosen in choices(&fitting) {
             if !asked.insert(chosen.iter().map(|v| v.to_vec()).collect()) {
                 continue;
@@ -155,7 +184,10 @@ impl<'c> Search<'c> {
             for answer in thread.answers(group, reads, &chosen)? {
                 targets.insert(answer.target.clone());
                 for (j, change) in answer.changes.iter().enumerate() {
-                    self.effects.entry((group, j, chosen[j].to_vec())).or_default().insert(change.clone());
+                    self.effects
+                        .entry((group, j, chosen[j].to_vec()))
+                        .or_default()
+                        .insert(change.clone());
                 }
                 if let Some(found) = &mut self.found {
                     let views = chosen.iter().map(|v| v.to_vec()).collect();
@@ -174,7 +206,11 @@ impl<'c> Search<'c> {
                 let Some(view) = other.view(&member) else { continue };
                 for change in self.effects.get(&(g, j, view)).into_iter().flatten() {
                     let mut next = member.clone();
-                    other.changes.iter().zip(change).for_each(|((number, _), value)| next[*number] = *value);
+                    other
+                        .changes
+                        .iter()
+                        .zip(change)
+                        .for_each(|((number, _), value)| next[*number] = *value);
                     if self.known.insert(next.clone()) {
                         self.members.push(next);
                     }

@@ -1,10 +1,11 @@
 //! Names that are declared for several sorts of numbers.
 //!
-//! In: a specification. Out: the place of a declaration that takes numbers of one sort where another one of its name takes
-//! numbers of another sort. A literal has the least sort that fits, `f(0)` is that of `Nat` and `f(3)` that of `Pos`, so which of
-//! them is meant can depend on the value of a parameter; the constant that stands for the parameter has one sort.
-//! Sorts are compared as they are written; a declared name counts as a sort of numbers if its definition has one.
-//! Cost: quadratic in the declarations of one name.
+//! In: a specification. Out: the place of a declaration that takes numbers of one sort where
+//! another one of its name takes numbers of another sort. A literal has the least sort that fits,
+//! `f(0)` is that of `Nat` and `f(3)` that of `Pos`, so which of them is meant can depend on the
+//! value of a parameter; the constant that stands for the parameter has one sort.
+//! Sorts are compared as they are written; a declared name counts as a sort of numbers if its
+//! definition has one. Cost: quadratic in the declarations of one name.
 
 use mu_base::{Diagnostic, Stage};
 use mu_syntax::ast::{Ident, Section, Sort, SortKind, Specification, StructConstructor};
@@ -14,12 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn overloaded(tree: &Specification) -> Option<Diagnostic> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let definitions = || {
-        let sections = tree.sections.iter().filter_map(|s| if let Section::Sorts(all) = s { Some(all) } else { None });
+        let sections = tree
+            .sections
+            .iter()
+            .filter_map(|s| if let Section::Sorts(all) = s { Some(all) } else { None });
         sections.flatten().filter_map(|(name, sort)| Some((name, sort.as_ref()?)))
     };
     loop {
         let before = names.len();
-        let more: Vec<&str> = definitions().filter(|d| has_numbers(d.1, &names)).map(|d| d.0.kind.as_str()).collect();
+        let more: Vec<&str> =
+            definitions().filter(|d| has_numbers(d.1, &names)).map(|d| d.0.kind.as_str()).collect();
         names.extend(more);
         if names.len() == before {
             break;
@@ -37,19 +42,28 @@ pub fn overloaded(tree: &Specification) -> Option<Diagnostic> {
             Section::Constructors(all) | Section::Mappings(all) => {
                 all.iter().for_each(|(name, sort)| add(name, domain(sort)));
             }
-            Section::Actions(all) => all.iter().for_each(|(name, sorts)| add(name, sorts.iter().collect())),
+            Section::Actions(all) => {
+                all.iter().for_each(|(name, sorts)| add(name, sorts.iter().collect()))
+            }
             Section::Processes(all) => {
-                all.iter().for_each(|equation| add(&equation.name, equation.params.iter().map(|p| &p.sort).collect()));
+                all.iter().for_each(|equation| {
+                    add(&equation.name, equation.params.iter().map(|p| &p.sort).collect())
+                });
             }
             _ => {}
         }
     }
-    let differ = |x: &&Sort, y: &&Sort| text(x) != text(y) && has_numbers(x, &names) && has_numbers(y, &names);
+    let differ = |x: &&Sort, y: &&Sort| {
+        text(x) != text(y) && has_numbers(x, &names) && has_numbers(y, &names)
+    };
     for all in known.values() {
         for (i, (name, domain)) in all.iter().enumerate() {
-            if all[..i].iter().any(|(_, other)| domain.iter().zip(other).any(|(x, y)| differ(x, y))) {
-                let message =
-                    format!("`{}` is declared for several sorts of numbers, and which is meant can depend on a parameter", name.kind);
+            if all[..i].iter().any(|(_, other)| domain.iter().zip(other).any(|(x, y)| differ(x, y)))
+            {
+                let message = format!(
+                    "`{}` is declared for several sorts of numbers, and which is meant can depend on a parameter",
+                    name.kind
+                );
                 return Some(Diagnostic::at(Stage::Unsupported, name.span, message));
             }
         }
@@ -85,9 +99,15 @@ fn has_numbers(sort: &Sort, names: &BTreeSet<&str>) -> bool {
         // The constructors of a structured sort say which sort it is.
         SortKind::Bool | SortKind::Struct(_) => false,
         SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => true,
-        SortKind::List(of) | SortKind::Set(of) | SortKind::Bag(of) | SortKind::FSet(of) | SortKind::FBag(of) => has_numbers(of, names),
+        SortKind::List(of)
+        | SortKind::Set(of)
+        | SortKind::Bag(of)
+        | SortKind::FSet(of)
+        | SortKind::FBag(of) => has_numbers(of, names),
         SortKind::Name(name) => names.contains(name.as_str()),
-        SortKind::Function(domain, range) => domain.iter().chain([&**range]).any(|s| has_numbers(s, names)),
+        SortKind::Function(domain, range) => {
+            domain.iter().chain([&**range]).any(|s| has_numbers(s, names))
+        }
     }
 }
 
@@ -106,10 +126,18 @@ fn text(sort: &Sort) -> String {
         SortKind::FSet(s) => format!("FSet({})", of(s)),
         SortKind::FBag(s) => format!("FBag({})", of(s)),
         SortKind::Struct(all) => {
-            let one = |c: &StructConstructor| format!("{}({})", c.name.kind, c.args.iter().map(|a| of(&a.1)).collect::<Vec<_>>().join(","));
+            let one = |c: &StructConstructor| {
+                format!(
+                    "{}({})",
+                    c.name.kind,
+                    c.args.iter().map(|a| of(&a.1)).collect::<Vec<_>>().join(",")
+                )
+            };
             format!("struct {}", all.iter().map(one).collect::<Vec<_>>().join("|"))
         }
         SortKind::Name(name) => name.clone(),
-        SortKind::Function(domain, range) => format!("({})->{}", domain.iter().map(of).collect::<Vec<_>>().join("#"), of(range)),
+        SortKind::Function(domain, range) => {
+            format!("({})->{}", domain.iter().map(of).collect::<Vec<_>>().join("#"), of(range))
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Components of which there is one, or several, for each constant of a sort of any size.
 //!
-//! In: a compiled process with [`SIZE`] such constants that have components and [`MORE`] that have none ([`crate::counted`]), the specification, the process for one more. Out:
-//! [`Replicas`]: whose each slot and summand is, how many identities take part in one step, what steps do with lists of identities ([`crate::words`]).
+//! In: a compiled process with [`SIZE`] such constants that have components and [`MORE`] that have
+//! none ([`crate::counted`]), the specification, the process for one more. Out: [`Replicas`]: whose each slot and summand is, how many identities take part in one step, what steps do with lists of identities ([`crate::words`]).
 //!
-//! What is checked, with the place where it is not so: components of different identities are the same but for the identity, and the process is as it was
-//! when identities change places; the summands of some identities are those of the process for one more; an `allow` around all bounds how
-//! many components take part in a step, each with an action; identities are only copied and compared, and the list of all is only gone through. So the
-//! process for any number of identities has these summands, once for each choice of identities in the place of those here.
+//! What is checked, with the place where it is not so: components of different identities are the
+//! same but for the identity, and the process is as it was when identities change places; the
+//! summands of some identities are those of the process for one more; an `allow` around all bounds
+//! how many components take part in a step, each with an action; identities are only copied and
+//! compared, and the list of all is only gone through. So the process for any number of identities
+//! has these summands, once for each choice of identities in the place of those here.
 //! Cost: the text of the summands, for each identity.
 
 use crate::rigid::replace;
@@ -71,19 +73,33 @@ fn refused<T>(text: impl Into<String>, span: Span) -> Result<T, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, text).placed(span))
 }
 
-/// The process with a parameter in the place of the list of all identities, which no equation defines, and the name of that list.
-pub fn with_list(mut process: LinearProcess, name: Option<&str>) -> Result<LinearProcess, Diagnostic> {
+/// The process with a parameter in the place of the list of all identities, which no equation
+/// defines, and the name of that list.
+pub fn with_list(
+    mut process: LinearProcess,
+    name: Option<&str>,
+) -> Result<LinearProcess, Diagnostic> {
     let Some(name) = name else { return Ok(process) };
     let signature = &mut process.data.signature;
-    let found = signature.ops().find(|(_, o)| o.name == name && o.kind == OpKind::Mapping).map(|(id, o)| (id, o.sort));
-    let Some((op, list)) = found else { return Err(Diagnostic::internal(format!("there is no list `{name}`"))) };
+    let found = signature
+        .ops()
+        .find(|(_, o)| o.name == name && o.kind == OpKind::Mapping)
+        .map(|(id, o)| (id, o.sort));
+    let Some((op, list)) = found else {
+        return Err(Diagnostic::internal(format!("there is no list `{name}`")));
+    };
     let SortKind::List(element) = *signature.sorts.kind(list) else {
-        return Err(Diagnostic::new(Stage::Unsupported, format!("`{name}` is no list of constants")));
+        return Err(Diagnostic::new(
+            Stage::Unsupported,
+            format!("`{name}` is no list of constants"),
+        ));
     };
     let sort = signature.sorts.text(element);
     let var = signature.fresh_var(name, list);
     let first = crate::base::constants(signature, element).first().copied();
-    let Some(first) = first.map(|op| Expr::op(signature, op)) else { return Err(Diagnostic::internal("a sort without constants")) };
+    let Some(first) = first.map(|op| Expr::op(signature, op)) else {
+        return Err(Diagnostic::internal("a sort without constants"));
+    };
     // So that lists can be made.
     let empty = Expr::builtin(signature, Builtin::EmptyList, vec![], list);
     let init = Expr::builtin(signature, Builtin::Cons, vec![first, empty], list);
@@ -93,8 +109,15 @@ pub fn with_list(mut process: LinearProcess, name: Option<&str>) -> Result<Linea
         e.each_op(&mut |o| found |= o == op);
         found
     };
-    let text = format!("uses `{name}`, the list of all constants of `{sort}`, of which there may be any number");
-    if let Some(e) = process.data.equations.iter().find(|e| [&e.lhs, &e.rhs].into_iter().chain(&e.condition).any(speaks)) {
+    let text = format!(
+        "uses `{name}`, the list of all constants of `{sort}`, of which there may be any number"
+    );
+    if let Some(e) = process
+        .data
+        .equations
+        .iter()
+        .find(|e| [&e.lhs, &e.rhs].into_iter().chain(&e.condition).any(speaks))
+    {
         return refused(format!("an equation {text}"), e.span);
     }
     if let Some(p) = process.params.iter().find(|p| speaks(&p.init)) {
@@ -108,16 +131,25 @@ pub fn with_list(mut process: LinearProcess, name: Option<&str>) -> Result<Linea
     for summand in &mut process.summands {
         summand.guard = replace(&summand.guard, &by);
         summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));
-        summand.actions.iter_mut().chain(&mut summand.hidden).flat_map(|a| &mut a.args).for_each(|e| *e = replace(e, &by));
+        summand
+            .actions
+            .iter_mut()
+            .chain(&mut summand.hidden)
+            .flat_map(|a| &mut a.args)
+            .for_each(|e| *e = replace(e, &by));
     }
-    process.params.push(Param { var, role: ParamRole::Data(process.components.len() as u32), init });
+    process.params.push(Param {
+        var,
+        role: ParamRole::Data(process.components.len() as u32),
+        init,
+    });
     process.components.push("parameters".into());
     Ok(process)
 }
 
 impl Replicas {
-    /// See the module's head. `names`: of all constants; `list`: the name of the list of all; `larger`: the process for one identity more, with the names of its
-    /// constants.
+    /// See the module's head. `names`: of all constants; `list`: the name of the list of all;
+    /// `larger`: the process for one identity more, with the names of its constants.
     pub fn new(
         compiled: &Compiled,
         spec: &ProcSpec,
@@ -127,32 +159,55 @@ impl Replicas {
     ) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         if process.is_probabilistic() || process.is_timed() {
-            return Err(Diagnostic::new(Stage::Unsupported, "components of any number with time or chance"));
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                "components of any number with time or chance",
+            ));
         }
         let mut family = Family::named(compiled, names)?;
         let mut signature = spec.data.signature.clone();
         let someone = signature.fresh_var("someone", family.sort);
         let by = family.constants.iter().map(|op| (*op, Expr::var(&signature, someone))).collect();
         family.written(spec, &by)?;
-        family.all = process.data.signature.ops().find(|(_, o)| Some(o.name.as_str()) == list && o.kind == OpKind::Mapping).map(|o| o.0);
+        family.all = process
+            .data
+            .signature
+            .ops()
+            .find(|(_, o)| Some(o.name.as_str()) == list && o.kind == OpKind::Mapping)
+            .map(|o| o.0);
         family.data(&process.data)?;
         let shape = Shape::new(process, names, SIZE)?;
         let above = Shape::new(larger, larger_names, SIZE + 1)?;
         let most = shape.bound()?;
         shape.check(&above)?;
         if most + 1 > SIZE {
-            return Err(Diagnostic::new(Stage::Unsupported, format!("{most} components may take part in one step, which are too many")));
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                format!("{most} components may take part in one step, which are too many"),
+            ));
         }
         let signature = &process.data.signature;
-        family.slots = process.params.iter().map(|p| family.holds(signature.var(p.var).sort)).collect();
+        family.slots =
+            process.params.iter().map(|p| family.holds(signature.var(p.var).sort)).collect();
         family.arrays = vec![None; process.params.len()];
-        let list_sort = (0..signature.sorts.len()).map(SortId::new).find(|s| *signature.sorts.kind(*s) == SortKind::List(family.sort));
+        let list_sort = (0..signature.sorts.len())
+            .map(SortId::new)
+            .find(|s| *signature.sorts.kind(*s) == SortKind::List(family.sort));
         let builtin = |b: Builtin| {
-            let of = |op: &mu_data::signature::Op| op.kind == OpKind::Builtin(b) && Some(signature.domain_range(op.sort).1) == list_sort;
+            let of = |op: &mu_data::signature::Op| {
+                op.kind == OpKind::Builtin(b)
+                    && Some(signature.domain_range(op.sort).1) == list_sort
+            };
             signature.ops().find(|(_, op)| of(op)).map(|(id, _)| id)
         };
-        let lists = process.params.iter().map(|p| Some(signature.var(p.var).sort) == list_sort).collect();
-        let local = (0..SIZE).map(|i| (0..process.params.len()).filter(|s| shape.owner[*s] == Some(i)).map(|s| s as Slot).collect());
+        let lists =
+            process.params.iter().map(|p| Some(signature.var(p.var).sort) == list_sort).collect();
+        let local = (0..SIZE).map(|i| {
+            (0..process.params.len())
+                .filter(|s| shape.owner[*s] == Some(i))
+                .map(|s| s as Slot)
+                .collect()
+        });
         let mut replicas = Self {
             owner: shape.owner.clone(),
             local: local.collect(),
@@ -166,38 +221,59 @@ impl Replicas {
         // Nothing but the list of all is of no component and of that sort.
         let own = process.anatomy.components.len();
         let of_none = |p: &Param| matches!(p.role, ParamRole::Data(c) if c as usize >= own);
-        let at = process.params.iter().position(|p| of_none(p) && Some(signature.var(p.var).sort) == list_sort);
+        let at = process
+            .params
+            .iter()
+            .position(|p| of_none(p) && Some(signature.var(p.var).sort) == list_sort);
         replicas.all = at.map(|s| s as Slot);
         replicas.check(compiled, &shape, list_sort)?;
         Ok(replicas)
     }
 
     /// Checks what summands do with identities.
-    fn check(&mut self, compiled: &Compiled, shape: &Shape, list: Option<SortId>) -> Result<(), Diagnostic> {
+    fn check(
+        &mut self,
+        compiled: &Compiled,
+        shape: &Shape,
+        list: Option<SortId>,
+    ) -> Result<(), Diagnostic> {
         let process = compiled.process();
         let mut signature = process.data.signature.clone();
         let sort = self.family.sort;
         let someone = signature.fresh_var("someone", sort);
-        let by: AHashMap<OpId, Expr> = self.family.constants.iter().map(|op| (*op, Expr::var(&signature, someone))).collect();
+        let by: AHashMap<OpId, Expr> =
+            self.family.constants.iter().map(|op| (*op, Expr::var(&signature, someone))).collect();
         let lists = list.map(|list| Lists::new(&process.data, list));
-        let within = |s: SortId| list.is_some_and(|list| self.family.within(&signature, s).contains(&list));
+        let within =
+            |s: SortId| list.is_some_and(|list| self.family.within(&signature, s).contains(&list));
         for param in &process.params {
             let var = signature.var(param.var);
             self.family.plain(&signature, var.sort, var.span)?;
             if Some(var.sort) != list && within(var.sort) {
-                return refused(format!("lists of `{}` are kept within other data", self.family.name), var.span);
+                return refused(
+                    format!("lists of `{}` are kept within other data", self.family.name),
+                    var.span,
+                );
             }
             self.family.expr(&signature, &replace(&param.init, &by))?;
         }
-        if let Some(slot) = (0..process.params.len()).find(|s| self.lists[*s] && self.owner[*s].is_some()) {
-            let text = format!("a component of which there may be any number has a list of `{}`", self.family.name);
+        if let Some(slot) =
+            (0..process.params.len()).find(|s| self.lists[*s] && self.owner[*s].is_some())
+        {
+            let text = format!(
+                "a component of which there may be any number has a list of `{}`",
+                self.family.name
+            );
             return refused(text, signature.var(process.params[slot].var).span);
         }
         for action in &process.actions {
             for sort in &action.sorts {
                 self.family.plain(&signature, *sort, Span::default())?;
                 if within(*sort) {
-                    return Err(Diagnostic::new(Stage::Unsupported, format!("`{}` has lists of `{}`", action.name, self.family.name)));
+                    return Err(Diagnostic::new(
+                        Stage::Unsupported,
+                        format!("`{}` has lists of `{}`", action.name, self.family.name),
+                    ));
                 }
             }
         }
@@ -205,16 +281,27 @@ impl Replicas {
             let at = compiled.summand_of(g);
             let summand = &process.summands[at];
             let over = |v: &&VarId| self.family.holds(signature.var(**v).sort);
-            if let Some(v) = summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != sort) {
-                let text = format!("`sum {}` is over data that hold constants of `{}`", signature.var(*v).name, self.family.name);
+            if let Some(v) =
+                summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != sort)
+            {
+                let text = format!(
+                    "`sum {}` is over data that hold constants of `{}`",
+                    signature.var(*v).name,
+                    self.family.name
+                );
                 return refused(text, summand.span());
             }
             let sums = summand.sum_vars.iter().filter(over).count();
-            let mut joint = Joint { identities: shape.identities(at).into_iter().collect(), ..Joint::default() };
+            let mut joint = Joint {
+                identities: shape.identities(at).into_iter().collect(),
+                ..Joint::default()
+            };
             let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
             let mut looked = AHashSet::new();
             for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
-                self.family.expr(&signature, &replace(e, &by)).map_err(|d| d.placed(summand.span()))?;
+                self.family
+                    .expr(&signature, &replace(e, &by))
+                    .map_err(|d| d.placed(summand.span()))?;
                 if let Some(lists) = &lists {
                     let uses = lists.uses(e).map_err(|d| d.placed(summand.span()))?;
                     joint.uses.operations = joint.uses.operations.max(uses.operations);
@@ -222,7 +309,10 @@ impl Replicas {
                     lists.looked_at(e, &mut looked);
                 }
             }
-            let own = |(p, e): &&(usize, Expr)| self.lists[*p] && lists.as_ref().is_some_and(|l| l.is_part(e, process.params[*p].var));
+            let own = |(p, e): &&(usize, Expr)| {
+                self.lists[*p]
+                    && lists.as_ref().is_some_and(|l| l.is_part(e, process.params[*p].var))
+            };
             joint.shrinks = summand.updates.iter().filter(own).map(|u| u.0 as Slot).collect();
             if joint.identities.len() > self.most {
                 return refused("a step in which all components take part", summand.span());
@@ -230,17 +320,28 @@ impl Replicas {
             // One that is read is the same as a part of the state that is no letter of a list.
             let condition = summand.guard.conjuncts(&signature);
             let is_given = |v: &VarId| {
-                let plain = condition.iter().filter(|c| lists.as_ref().is_none_or(|l| !l.mentions(c)));
+                let plain =
+                    condition.iter().filter(|c| lists.as_ref().is_none_or(|l| !l.mentions(c)));
                 plain.into_iter().any(|c| is_read(&signature, c, *v, &summand.sum_vars))
             };
             joint.sums = summand.sum_vars.iter().filter(|v| over(v) && !is_given(v)).count();
             self.family.sums.push(sums);
             // Whether the list of all is empty is not told either.
-            let is_looked_at = |s: &Slot| self.all == Some(*s) || looked.contains(&process.params[*s as usize].var);
-            let mut found = group.reads.iter().copied().filter(|s| self.lists[*s as usize]).filter(is_looked_at);
+            let is_looked_at = |s: &Slot| {
+                self.all == Some(*s) || looked.contains(&process.params[*s as usize].var)
+            };
+            let mut found = group
+                .reads
+                .iter()
+                .copied()
+                .filter(|s| self.lists[*s as usize])
+                .filter(is_looked_at);
             joint.list = found.next();
             if found.next().is_some() {
-                return refused(format!("a step looks at two lists of `{}`", self.family.name), summand.span());
+                return refused(
+                    format!("a step looks at two lists of `{}`", self.family.name),
+                    summand.span(),
+                );
             }
             joint.equal = equal_slots(process, &self.family, &summand.guard);
             self.groups.push(joint);
@@ -255,7 +356,9 @@ impl Replicas {
             match rest.clone().as_builtin(signature) {
                 Some((Builtin::EmptyList, _)) => return Some(letters),
                 Some((Builtin::Cons, [letter, more])) => {
-                    letters.push(self.family.constants.iter().position(|c| Some(*c) == letter.head())?);
+                    letters.push(
+                        self.family.constants.iter().position(|c| Some(*c) == letter.head())?,
+                    );
                     rest = more.clone();
                 }
                 _ => return None,
@@ -265,10 +368,16 @@ impl Replicas {
 
     /// The list of constants.
     pub fn made(&self, signature: &Signature, letters: &[usize]) -> Result<Expr, Diagnostic> {
-        let Some((empty, cons)) = self.list else { return Err(Diagnostic::internal("there are no lists of identities")) };
+        let Some((empty, cons)) = self.list else {
+            return Err(Diagnostic::internal("there are no lists of identities"));
+        };
         let mut list = Expr::op(signature, empty);
         for letter in letters.iter().rev() {
-            list = Expr::apply(signature, cons, vec![Expr::op(signature, self.family.constants[*letter]), list]);
+            list = Expr::apply(
+                signature,
+                cons,
+                vec![Expr::op(signature, self.family.constants[*letter]), list],
+            );
         }
         Ok(list)
     }
@@ -280,7 +389,10 @@ impl Replicas {
 }
 
 /// By parameter of a process with a component for each constant of these names: its constant.
-pub(crate) fn owners(process: &LinearProcess, names: &[String]) -> Result<Vec<Option<usize>>, Diagnostic> {
+pub(crate) fn owners(
+    process: &LinearProcess,
+    names: &[String],
+) -> Result<Vec<Option<usize>>, Diagnostic> {
     Shape::new(process, names, names.len()).map(|shape| shape.owner)
 }
 
@@ -294,7 +406,10 @@ fn equal_slots(process: &LinearProcess, family: &Family, guard: &Expr) -> Vec<(S
     let plain = |sort: SortId| {
         let named = signature.sorts.named_of(sort);
         !family.holds(sort)
-            && named.is_some_and(|n| !n.constructors.is_empty() && n.constructors.iter().all(|c| signature.op(*c).sort == sort))
+            && named.is_some_and(|n| {
+                !n.constructors.is_empty()
+                    && n.constructors.iter().all(|c| signature.op(*c).sort == sort)
+            })
     };
     let pair = |e: &Expr| match e.as_builtin(signature) {
         Some((Builtin::Equal, [a, b])) if plain(a.sort) => slot(a).zip(slot(b)),
@@ -321,18 +436,32 @@ struct Shape<'p> {
 impl<'p> Shape<'p> {
     fn new(process: &'p LinearProcess, names: &[String], size: usize) -> Result<Self, Diagnostic> {
         let signature = &process.data.signature;
-        let by_name: AHashMap<&str, OpId> =
-            (signature.ops()).filter(|(_, op)| matches!(op.kind, OpKind::Constructor(_))).map(|(id, op)| (op.name.as_str(), id)).collect();
-        let constants: Vec<OpId> = names.iter().filter_map(|n| by_name.get(n.as_str()).copied()).collect();
+        let by_name: AHashMap<&str, OpId> = (signature.ops())
+            .filter(|(_, op)| matches!(op.kind, OpKind::Constructor(_)))
+            .map(|(id, op)| (op.name.as_str(), id))
+            .collect();
+        let constants: Vec<OpId> =
+            names.iter().filter_map(|n| by_name.get(n.as_str()).copied()).collect();
         if constants.len() != names.len() {
             return Err(Diagnostic::internal("a constant is gone"));
         }
         let of = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-        let mut shape = Self { process, constants, size, components: Vec::new(), owner: Vec::new(), number: Vec::new(), of };
+        let mut shape = Self {
+            process,
+            constants,
+            size,
+            components: Vec::new(),
+            owner: Vec::new(),
+            number: Vec::new(),
+            of,
+        };
         for c in 0..process.components.len() {
             let named = shape.named_by(c);
             if named.len() > 1 {
-                let text = format!("the component {} names several constants of a sort of any size", process.components[c]);
+                let text = format!(
+                    "the component {} names several constants of a sort of any size",
+                    process.components[c]
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             }
             shape.components.push(named.first().copied());
@@ -372,26 +501,35 @@ impl<'p> Shape<'p> {
         named
     }
 
-    /// The identities of a summand: whose parameters it has, whose components take part, which it names.
+    /// The identities of a summand: whose parameters it has, whose components take part, which it
+    /// names.
     fn identities(&self, summand: usize) -> BTreeSet<usize> {
         let summand = &self.process.summands[summand];
         let mut found = BTreeSet::new();
         let mut vars = Vec::new();
         let actions = || summand.actions.iter().chain(&summand.hidden);
-        let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1)).chain(actions().flat_map(|a| &a.args));
+        let parts = std::iter::once(&summand.guard)
+            .chain(summand.updates.iter().map(|u| &u.1))
+            .chain(actions().flat_map(|a| &a.args));
         for e in parts {
             e.free_vars(&mut vars);
             e.each_op(&mut |op| found.extend(self.position(op)));
         }
         found.extend(vars.iter().filter_map(|v| self.owner[*self.of.get(v)?]));
         found.extend(summand.updates.iter().filter_map(|u| self.owner[u.0]));
-        found.extend(actions().flat_map(|a| &a.from).filter_map(|o| *self.components.get(o.component as usize)?));
+        found.extend(
+            actions()
+                .flat_map(|a| &a.from)
+                .filter_map(|o| *self.components.get(o.component as usize)?),
+        );
         found
     }
 
     /// That identities can change places, and that one more changes nothing for the others.
     fn check(&self, above: &Shape) -> Result<(), Diagnostic> {
-        let not = |what: &str| Diagnostic::new(Stage::Unsupported, format!("{what}, of which there may be any number"));
+        let not = |what: &str| {
+            Diagnostic::new(Stage::Unsupported, format!("{what}, of which there may be any number"))
+        };
         let shared = |s: &Shape| s.components.iter().filter(|c| c.is_none()).count();
         if shared(self) != shared(above) {
             return Err(not("some components do not name the constant that they are for"));
@@ -416,7 +554,8 @@ impl<'p> Shape<'p> {
         // Behind those of this one, the summands of the last identity of the other.
         let fewer = |s: &Shape, at: &usize| s.identities(*at).iter().all(|i| *i < self.size);
         let more = above.summands(&|i| i);
-        let same = all.iter().map(|k| &k.0).eq(more.iter().filter(|k| fewer(above, &k.1)).map(|k| &k.0));
+        let same =
+            all.iter().map(|k| &k.0).eq(more.iter().filter(|k| fewer(above, &k.1)).map(|k| &k.0));
         let alike = all.iter().all(|k| fewer(self, &k.1));
         if !same || !alike {
             return Err(not("a step depends on how many components there are"));
@@ -424,9 +563,11 @@ impl<'p> Shape<'p> {
         Ok(())
     }
 
-    /// The summands as texts, each with its index, in the order of the texts, where identities are renamed.
+    /// The summands as texts, each with its index, in the order of the texts, where identities are
+    /// renamed.
     fn summands(&self, rename: &dyn Fn(usize) -> usize) -> Vec<(String, usize)> {
-        let mut all: Vec<(String, usize)> = (0..self.process.summands.len()).map(|s| (self.summand(s, rename), s)).collect();
+        let mut all: Vec<(String, usize)> =
+            (0..self.process.summands.len()).map(|s| (self.summand(s, rename), s)).collect();
         all.sort();
         all
     }
@@ -435,15 +576,21 @@ impl<'p> Shape<'p> {
         let summand = &self.process.summands[at];
         let signature = &self.process.data.signature;
         let mut bare = Writer { shape: self, rename, vars: None };
-        let mut conjuncts: Vec<(String, Expr)> = summand.guard.conjuncts(signature).into_iter().map(|e| (bare.text(&e), e)).collect();
+        let mut conjuncts: Vec<(String, Expr)> =
+            summand.guard.conjuncts(signature).into_iter().map(|e| (bare.text(&e), e)).collect();
         conjuncts.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut updates: Vec<(String, &Expr)> = summand.updates.iter().map(|u| (self.param(u.0, rename), &u.1)).collect();
+        let mut updates: Vec<(String, &Expr)> =
+            summand.updates.iter().map(|u| (self.param(u.0, rename), &u.1)).collect();
         updates.sort_by(|a, b| a.0.cmp(&b.0));
         let mut writer = Writer { shape: self, rename, vars: Some(Vec::new()) };
         let mut text: Vec<String> = conjuncts.iter().map(|c| writer.text(&c.1)).collect();
         for act in &summand.actions {
             let args: Vec<String> = act.args.iter().map(|e| writer.text(e)).collect();
-            text.push(format!("! {} {}", self.process.actions[act.action.index()].name, args.join(" ")));
+            text.push(format!(
+                "! {} {}",
+                self.process.actions[act.action.index()].name,
+                args.join(" ")
+            ));
         }
         text.extend(updates.iter().map(|(p, e)| format!("{p} := {}", writer.text(e))));
         let mut sums: Vec<String> = summand.sum_vars.iter().map(|v| writer.variable(*v)).collect();
@@ -460,7 +607,8 @@ impl<'p> Shape<'p> {
             let (ParamRole::Control(c) | ParamRole::Data(c)) = p.role;
             (c as usize) < self.process.anatomy.components.len()
         });
-        let mut all: Vec<(String, String)> = own.map(|(i, p)| (self.param(i, rename), writer.text(&p.init))).collect();
+        let mut all: Vec<(String, String)> =
+            own.map(|(i, p)| (self.param(i, rename), writer.text(&p.init))).collect();
         all.sort();
         all
     }
@@ -475,10 +623,12 @@ impl<'p> Shape<'p> {
     /// How many components take part in one step at most. Error: what does not bound them.
     fn bound(&self) -> Result<usize, Diagnostic> {
         let anatomy = &self.process.anatomy;
-        let own: Vec<usize> = (0..anatomy.components.len()).filter(|c| self.components[*c].is_some()).collect();
+        let own: Vec<usize> =
+            (0..anatomy.components.len()).filter(|c| self.components[*c].is_some()).collect();
         let Some(first) = own.first() else { return Ok(0) };
         for c in &own {
-            if let Some(edge) = anatomy.components[*c].edges.iter().position(|e| e.acts.is_empty()) {
+            if let Some(edge) = anatomy.components[*c].edges.iter().position(|e| e.acts.is_empty())
+            {
                 let from = anatomy.components[*c].edges[edge].guard.span;
                 return refused(
                     format!(
@@ -489,12 +639,18 @@ impl<'p> Shape<'p> {
                 );
             }
         }
-        let around: Vec<usize> =
-            anatomy.above[*first].iter().copied().filter(|o| own.iter().all(|c| anatomy.above[*c].contains(o))).collect();
+        let around: Vec<usize> = anatomy.above[*first]
+            .iter()
+            .copied()
+            .filter(|o| own.iter().all(|c| anatomy.above[*c].contains(o)))
+            .collect();
         for o in own.iter().flat_map(|c| &anatomy.above[*c]).filter(|o| !around.contains(o)) {
             let operator = &anatomy.operators[*o];
             if matches!(operator.kind, OperatorKind::Hide(_) | OperatorKind::Comm(_)) {
-                return refused(format!("`{}` around one component of any number", operator.kind.word()), operator.place);
+                return refused(
+                    format!("`{}` around one component of any number", operator.kind.word()),
+                    operator.place,
+                );
             }
         }
         let mut weights: AHashMap<&str, usize> = AHashMap::new();
@@ -502,7 +658,9 @@ impl<'p> Shape<'p> {
             let operator = &anatomy.operators[o];
             match &operator.kind {
                 OperatorKind::Allow(sets) => {
-                    let weight = |set: &Vec<String>| set.iter().map(|n| weights.get(n.as_str()).copied().unwrap_or(1)).sum();
+                    let weight = |set: &Vec<String>| {
+                        set.iter().map(|n| weights.get(n.as_str()).copied().unwrap_or(1)).sum()
+                    };
                     return Ok(sets.iter().map(weight).max().unwrap_or(0));
                 }
                 OperatorKind::Block(_) => {}
@@ -514,21 +672,39 @@ impl<'p> Shape<'p> {
                     }
                 }
                 OperatorKind::Comm(rules) => {
-                    let weight = |names: &Vec<String>| names.iter().map(|n| weights.get(n.as_str()).copied().unwrap_or(1)).sum::<usize>();
-                    let found: Vec<(&String, usize)> =
-                        rules.iter().filter_map(|(from, to)| to.as_ref().map(|to| (to, weight(from)))).collect();
+                    let weight = |names: &Vec<String>| {
+                        names
+                            .iter()
+                            .map(|n| weights.get(n.as_str()).copied().unwrap_or(1))
+                            .sum::<usize>()
+                    };
+                    let found: Vec<(&String, usize)> = rules
+                        .iter()
+                        .filter_map(|(from, to)| to.as_ref().map(|to| (to, weight(from))))
+                        .collect();
                     if found.len() != rules.len() {
-                        return refused("a communication to tau around components of any number", operator.place);
+                        return refused(
+                            "a communication to tau around components of any number",
+                            operator.place,
+                        );
                     }
                     for (to, weight) in found {
                         let known = weights.entry(to).or_insert(1);
                         *known = weight.max(*known);
                     }
                 }
-                OperatorKind::Hide(_) => return refused("`hide` within the `allow` around components of any number", operator.place),
+                OperatorKind::Hide(_) => {
+                    return refused(
+                        "`hide` within the `allow` around components of any number",
+                        operator.place,
+                    );
+                }
             }
         }
-        Err(Diagnostic::new(Stage::Unsupported, "no `allow` bounds how many components take part in one step"))
+        Err(Diagnostic::new(
+            Stage::Unsupported,
+            "no `allow` bounds how many components take part in one step",
+        ))
     }
 }
 
@@ -536,7 +712,8 @@ impl<'p> Shape<'p> {
 struct Writer<'s, 'p> {
     shape: &'s Shape<'p>,
     rename: &'s dyn Fn(usize) -> usize,
-    /// The other variables, in the order in which they are met; without, all of one name are the same.
+    /// The other variables, in the order in which they are met; without, all of one name are the
+    /// same.
     vars: Option<Vec<VarId>>,
 }
 
@@ -548,7 +725,11 @@ impl Writer<'_, '_> {
         if !vars.contains(&v) {
             vars.push(v);
         }
-        let number = vars.iter().take_while(|w| **w != v).filter(|w| signature.var(**w).name == *name).count();
+        let number = vars
+            .iter()
+            .take_while(|w| **w != v)
+            .filter(|w| signature.var(**w).name == *name)
+            .count();
         format!("{name}#{number}")
     }
 
@@ -561,11 +742,16 @@ impl Writer<'_, '_> {
             },
             ExprKind::Op(op) => match self.shape.position(*op) {
                 Some(i) => format!("<{}>'", (self.rename)(i)),
-                None => format!("{}:{}", signature.op(*op).name, signature.sorts.text(signature.op(*op).sort)),
+                None => format!(
+                    "{}:{}",
+                    signature.op(*op).name,
+                    signature.sorts.text(signature.op(*op).sort)
+                ),
             },
             ExprKind::Number(n) => n.to_string(),
             ExprKind::Apply(head, args) => {
-                let mut args: Vec<(String, &Expr)> = args.iter().map(|a| (String::new(), a)).collect();
+                let mut args: Vec<(String, &Expr)> =
+                    args.iter().map(|a| (String::new(), a)).collect();
                 if let Some((Builtin::Equal, _)) = e.as_builtin(signature) {
                     let mut bare = Writer { shape: self.shape, rename: self.rename, vars: None };
                     args.iter_mut().for_each(|a| a.0 = bare.text(a.1));
@@ -580,7 +766,10 @@ impl Writer<'_, '_> {
                 format!("{binder:?} {}. {}", vars.join(" "), self.text(body))
             }
             ExprKind::Where(body, definitions) => {
-                let all: Vec<String> = definitions.iter().map(|(v, d)| format!("{} = {}", self.variable(*v), self.text(d))).collect();
+                let all: Vec<String> = definitions
+                    .iter()
+                    .map(|(v, d)| format!("{} = {}", self.variable(*v), self.text(d)))
+                    .collect();
                 format!("{} whr {}", self.text(body), all.join(", "))
             }
         })

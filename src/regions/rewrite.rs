@@ -1,15 +1,19 @@
 //! Formulas brought into the form that regions can be made for.
 //!
-//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with universal quantifiers over counters (or constants of a sort of any size) gone: those whose variable
-//! a single action gives are moved into its action formula (`forall n. [a(n)]f` becomes `[exists n. a(n)]f`), the others stand for the
-//! whole formula: `forall n. f` in front of it, where `f` is then checked for each region of `n` ([`Rewriter`]).
-//! The result implies the formula, and is implied by it but where a quantifier's tests are dropped because nothing else needs its variable.
+//! In: a typed formula. Out: the same without negation of modalities ([`positive`]), and with
+//! universal quantifiers over counters (or constants of a sort of any size) gone: those whose
+//! variable a single action gives are moved into its action formula (`forall n. [a(n)]f` becomes
+//! `[exists n. a(n)]f`), the others stand for the whole formula: `forall n. f` in front of it,
+//! where `f` is then checked for each region of `n` ([`Rewriter`]). The result implies the formula,
+//! and is implied by it but where a quantifier's tests are dropped because nothing else needs its
+//! variable.
 //!
-//! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all recursion a disjunction. It may leave a fixed point, or
-//! `R*`, if the recursion makes no choice, neither on the way of the quantifier nor anywhere else
-//! in the fixed point ([`chooses`]), and if the quantifier does not depend on the recursion. Then
-//! obligations are only passed on, each by itself, and those of different numbers do not meet
-//! (docs/unbounded.md). Cost: linear, times nesting.
+//! A quantifier may leave a conjunction, a box, another universal quantifier, and outside of all
+//! recursion a disjunction. It may leave a fixed point, or `R*`, if the recursion makes no choice,
+//! neither on the way of the quantifier nor anywhere else in the fixed point ([`chooses`]), and if
+//! the quantifier does not depend on the recursion. Then obligations are only passed on, each by
+//! itself, and those of different numbers do not meet (docs/unbounded.md). Cost: linear, times
+//! nesting.
 
 use crate::ask::binds;
 use crate::flow::{Flow, Type};
@@ -29,13 +33,18 @@ fn state(kind: StateKind, span: Span) -> State {
     State { kind, span }
 }
 
-/// The formula, or its negation, with negations on tests only and sequences in modalities written out.
+/// The formula, or its negation, with negations on tests only and sequences in modalities written
+/// out.
 pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
     deep(|| {
-        let both = |signature: &mut Signature, a: &State, b: &State, signs: (bool, bool), all: bool| {
-            let (a, b) = (Box::new(positive(signature, a, signs.0)), Box::new(positive(signature, b, signs.1)));
-            if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
-        };
+        let both =
+            |signature: &mut Signature, a: &State, b: &State, signs: (bool, bool), all: bool| {
+                let (a, b) = (
+                    Box::new(positive(signature, a, signs.0)),
+                    Box::new(positive(signature, b, signs.1)),
+                );
+                if all { StateKind::And(a, b) } else { StateKind::Or(a, b) }
+            };
         let kind = match &f.kind {
             StateKind::True | StateKind::False => {
                 if matches!(f.kind, StateKind::True) == sign {
@@ -62,9 +71,12 @@ pub fn positive(signature: &mut Signature, f: &State, sign: bool) -> State {
                 let inner = positive(signature, g, sign);
                 return modality(r, matches!(f.kind, StateKind::Must(..)) == sign, inner, f.span);
             }
-            StateKind::Fix { least, var, params, body } => {
-                StateKind::Fix { least: *least == sign, var: *var, params: params.clone(), body: Box::new(positive(signature, body, sign)) }
-            }
+            StateKind::Fix { least, var, params, body } => StateKind::Fix {
+                least: *least == sign,
+                var: *var,
+                params: params.clone(),
+                body: Box::new(positive(signature, body, sign)),
+            },
             StateKind::Var(x, args) => StateKind::Var(*x, args.clone()),
         };
         state(kind, f.span)
@@ -101,7 +113,8 @@ fn regular_vars(r: &Regular, out: &mut Vec<VarId>) {
     })
 }
 
-/// Whether a data variable occurs in a formula; every binder has variables of its own, so that an occurrence is free unless bound in it.
+/// Whether a data variable occurs in a formula; every binder has variables of its own, so that an
+/// occurrence is free unless bound in it.
 fn mentions(f: &State, v: VarId) -> bool {
     let in_expr = |e: &Expr| {
         let mut free = Vec::new();
@@ -112,15 +125,20 @@ fn mentions(f: &State, v: VarId) -> bool {
         StateKind::True | StateKind::False => false,
         StateKind::Val(e) => in_expr(e),
         StateKind::Not(g) => mentions(g, v),
-        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => mentions(a, v) || mentions(b, v),
-        StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => !vars.contains(&v) && mentions(g, v),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+            mentions(a, v) || mentions(b, v)
+        }
+        StateKind::Forall(vars, g) | StateKind::Exists(vars, g) => {
+            !vars.contains(&v) && mentions(g, v)
+        }
         StateKind::Must(r, g) | StateKind::May(r, g) => {
             let mut free = Vec::new();
             regular_vars(r, &mut free);
             free.contains(&v) || mentions(g, v)
         }
         StateKind::Fix { params, body, .. } => {
-            params.iter().any(|p| in_expr(&p.1)) || (params.iter().all(|p| p.0 != v) && mentions(body, v))
+            params.iter().any(|p| in_expr(&p.1))
+                || (params.iter().all(|p| p.0 != v) && mentions(body, v))
         }
         StateKind::Var(_, args) => args.iter().any(in_expr),
     })
@@ -130,10 +148,14 @@ fn mentions(f: &State, v: VarId) -> bool {
 fn calls_out(f: &State, bound: &mut Vec<FixId>) -> bool {
     deep(|| match &f.kind {
         StateKind::True | StateKind::False | StateKind::Val(_) => false,
-        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) | StateKind::Must(_, g) | StateKind::May(_, g) => {
-            calls_out(g, bound)
+        StateKind::Not(g)
+        | StateKind::Forall(_, g)
+        | StateKind::Exists(_, g)
+        | StateKind::Must(_, g)
+        | StateKind::May(_, g) => calls_out(g, bound),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+            calls_out(a, bound) || calls_out(b, bound)
         }
-        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => calls_out(a, bound) || calls_out(b, bound),
         StateKind::Fix { var, body, .. } => {
             bound.push(*var);
             let found = calls_out(body, bound);
@@ -154,8 +176,13 @@ fn chooses(f: &State) -> bool {
         StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => false,
         StateKind::Exists(..) | StateKind::May(..) => true,
         StateKind::Or(a, b) | StateKind::Implies(a, b) if out(a) && out(b) => true,
-        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => chooses(a) || chooses(b),
-        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Must(_, g) | StateKind::Fix { body: g, .. } => chooses(g),
+        StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
+            chooses(a) || chooses(b)
+        }
+        StateKind::Not(g)
+        | StateKind::Forall(_, g)
+        | StateKind::Must(_, g)
+        | StateKind::Fix { body: g, .. } => chooses(g),
     })
 }
 
@@ -175,22 +202,29 @@ pub enum Picks<'f, 'a> {
 }
 
 impl Picks<'_, '_> {
-    /// Whether a quantifier over a variable must leave, and whether it can stand for the whole formula.
+    /// Whether a quantifier over a variable must leave, and whether it can stand for the whole
+    /// formula.
     fn of(&mut self, signature: &Signature, v: VarId) -> (bool, bool) {
         match self {
             Picks::Counters(flow) => {
                 let ty = flow.var(v);
                 (flow.has_counter(&ty), matches!(ty, Type::Number(_)))
             }
-            Picks::Constants { sort, holds, .. } => (holds(signature.var(v).sort), signature.var(v).sort == *sort),
+            Picks::Constants { sort, holds, .. } => {
+                (holds(signature.var(v).sort), signature.var(v).sort == *sort)
+            }
         }
     }
 
     /// What the quantifiers are over, for messages.
     fn what(&self) -> String {
         match self {
-            Picks::Counters(_) => "a number that flows together with a parameter without a value".into(),
-            Picks::Constants { name, .. } => format!("`{name}`, which may have any number of constants,"),
+            Picks::Counters(_) => {
+                "a number that flows together with a parameter without a value".into()
+            }
+            Picks::Constants { name, .. } => {
+                format!("`{name}`, which may have any number of constants,")
+            }
         }
     }
 }
@@ -216,7 +250,8 @@ struct Path {
 }
 
 impl Rewriter<'_, '_> {
-    /// See the module's head. Errors: diamonds, existential quantifiers over counters, quantifiers that cannot leave.
+    /// See the module's head. Errors: diamonds, existential quantifiers over counters, quantifiers
+    /// that cannot leave.
     pub fn formula(&mut self, f: &State) -> Result<State, Diagnostic> {
         self.go(f, Path::default())
     }
@@ -224,30 +259,47 @@ impl Rewriter<'_, '_> {
     fn go(&mut self, f: &State, path: Path) -> Result<State, Diagnostic> {
         deep(|| {
             let kind = match &f.kind {
-                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => f.kind.clone(),
-                StateKind::And(a, b) => StateKind::And(Box::new(self.go(a, path)?), Box::new(self.go(b, path)?)),
+                StateKind::True | StateKind::False | StateKind::Val(_) | StateKind::Var(..) => {
+                    f.kind.clone()
+                }
+                StateKind::And(a, b) => {
+                    StateKind::And(Box::new(self.go(a, path)?), Box::new(self.go(b, path)?))
+                }
                 StateKind::Or(a, b) => {
                     // On the way into one side, the other must not hand the recursion on as well.
-                    let beside =
-                        |other: &State| Path { choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()), ..path };
-                    StateKind::Or(Box::new(self.go(a, beside(b))?), Box::new(self.go(b, beside(a))?))
+                    let beside = |other: &State| Path {
+                        choice: path.choice || path.recursive && calls_out(other, &mut Vec::new()),
+                        ..path
+                    };
+                    StateKind::Or(
+                        Box::new(self.go(a, beside(b))?),
+                        Box::new(self.go(b, beside(a))?),
+                    )
                 }
                 StateKind::Forall(vars, g) => return self.universal(vars, g, f.span, path),
                 StateKind::Exists(vars, g) => {
                     if vars.iter().any(|v| self.counts(*v)) {
-                        let text = format!("`exists` over {} asks for one for all runs", self.picks.what());
+                        let text = format!(
+                            "`exists` over {} asks for one for all runs",
+                            self.picks.what()
+                        );
                         return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
                     }
                     // One instance for all numbers is more than one for each.
-                    StateKind::Exists(vars.clone(), Box::new(self.go(g, Path { choice: true, ..path })?))
+                    StateKind::Exists(
+                        vars.clone(),
+                        Box::new(self.go(g, Path { choice: true, ..path })?),
+                    )
                 }
                 StateKind::Must(r, g) => {
                     let star = !matches!(**r, Regular::Action(_));
-                    StateKind::Must(r.clone(), Box::new(self.go(g, Path { recursive: path.recursive || star, ..path })?))
+                    StateKind::Must(
+                        r.clone(),
+                        Box::new(self.go(g, Path { recursive: path.recursive || star, ..path })?),
+                    )
                 }
                 StateKind::May(..) => {
-                    let text =
-                        "a diamond asks for a step that there is, which regions, that may have more steps than the model, cannot tell";
+                    let text = "a diamond asks for a step that there is, which regions, that may have more steps than the model, cannot tell";
                     return Err(Diagnostic::new(Stage::Unsupported, text).placed(f.span));
                 }
                 StateKind::Fix { least, var, params, body } => {
@@ -256,7 +308,11 @@ impl Rewriter<'_, '_> {
                     StateKind::Fix { least: *least, var: *var, params: params.clone(), body }
                 }
                 StateKind::Not(_) | StateKind::Implies(..) => {
-                    return Err(Diagnostic::new(Stage::Internal, "a formula in positive form has a negation").placed(f.span));
+                    return Err(Diagnostic::new(
+                        Stage::Internal,
+                        "a formula in positive form has a negation",
+                    )
+                    .placed(f.span));
                 }
             };
             Ok(state(kind, f.span))
@@ -267,8 +323,15 @@ impl Rewriter<'_, '_> {
         self.picks.of(self.signature, v).0
     }
 
-    fn universal(&mut self, vars: &[VarId], g: &State, span: Span, path: Path) -> Result<State, Diagnostic> {
-        let (counters, rest): (Vec<VarId>, Vec<VarId>) = vars.iter().partition(|v| self.counts(**v));
+    fn universal(
+        &mut self,
+        vars: &[VarId],
+        g: &State,
+        span: Span,
+        path: Path,
+    ) -> Result<State, Diagnostic> {
+        let (counters, rest): (Vec<VarId>, Vec<VarId>) =
+            vars.iter().partition(|v| self.counts(**v));
         let mut body = g.clone();
         for v in counters {
             if let Some(moved) = self.inward(v, &[], &body) {
@@ -286,7 +349,9 @@ impl Rewriter<'_, '_> {
                         "`forall {name}` is below a choice (`exists`, or `||` in a recursion), which may be another one for each `{name}`"
                     )
                 } else {
-                    format!("`forall {name}` depends on the recursion that it is in, so that different ones may follow each other")
+                    format!(
+                        "`forall {name}` depends on the recursion that it is in, so that different ones may follow each other"
+                    )
                 };
                 return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
             }
@@ -302,17 +367,25 @@ impl Rewriter<'_, '_> {
             self.fixed.push(v);
         }
         let inner = self.go(&body, path)?;
-        Ok(if rest.is_empty() { inner } else { state(StateKind::Forall(rest, Box::new(inner)), span) })
+        Ok(if rest.is_empty() {
+            inner
+        } else {
+            state(StateKind::Forall(rest, Box::new(inner)), span)
+        })
     }
 
-    /// `forall v. tests => f` with the quantifier in action formulas, if it can go there. It may drop tests, never a case.
+    /// `forall v. tests => f` with the quantifier in action formulas, if it can go there. It may
+    /// drop tests, never a case.
     fn inward(&mut self, v: VarId, tests: &[Expr], f: &State) -> Option<State> {
         if !mentions(f, v) {
             return Some(f.clone());
         }
         deep(|| {
             let kind = match &f.kind {
-                StateKind::And(a, b) => StateKind::And(Box::new(self.inward(v, tests, a)?), Box::new(self.inward(v, tests, b)?)),
+                StateKind::And(a, b) => StateKind::And(
+                    Box::new(self.inward(v, tests, a)?),
+                    Box::new(self.inward(v, tests, b)?),
+                ),
                 StateKind::Or(a, b) => {
                     let (a, b) = if matches!(b.kind, StateKind::Val(_)) { (b, a) } else { (a, b) };
                     if let StateKind::Val(e) = &a.kind
@@ -328,18 +401,31 @@ impl Rewriter<'_, '_> {
                         _ => StateKind::Or(Box::new(self.inward(v, tests, a)?), b.clone()),
                     }
                 }
-                StateKind::Forall(vars, g) => StateKind::Forall(vars.clone(), Box::new(self.inward(v, tests, g)?)),
+                StateKind::Forall(vars, g) => {
+                    StateKind::Forall(vars.clone(), Box::new(self.inward(v, tests, g)?))
+                }
                 StateKind::Must(r, g) => {
                     let mut free = Vec::new();
                     regular_vars(r, &mut free);
                     match &**r {
-                        _ if !free.contains(&v) => StateKind::Must(r.clone(), Box::new(self.inward(v, tests, g)?)),
+                        _ if !free.contains(&v) => {
+                            StateKind::Must(r.clone(), Box::new(self.inward(v, tests, g)?))
+                        }
                         Regular::Action(action) if !mentions(g, v) && binds(action, v) => {
                             let mut guarded = action.clone();
                             for test in tests {
-                                guarded = Action::And(Box::new(Action::Val(test.clone())), Box::new(guarded));
+                                guarded = Action::And(
+                                    Box::new(Action::Val(test.clone())),
+                                    Box::new(guarded),
+                                );
                             }
-                            StateKind::Must(Box::new(Regular::Action(Action::Exists(vec![v], Box::new(guarded)))), g.clone())
+                            StateKind::Must(
+                                Box::new(Regular::Action(Action::Exists(
+                                    vec![v],
+                                    Box::new(guarded),
+                                ))),
+                                g.clone(),
+                            )
                         }
                         _ => return None,
                     }
@@ -396,9 +482,11 @@ fn in_action(a: &Action, by: &Substitution) -> Action {
         match a {
             Action::True | Action::False => a.clone(),
             Action::Val(e) => Action::Val(e.substitute(by)),
-            Action::Multi(acts) => {
-                Action::Multi(acts.iter().map(|(a, args)| (*a, args.iter().map(|e| e.substitute(by)).collect())).collect())
-            }
+            Action::Multi(acts) => Action::Multi(
+                acts.iter()
+                    .map(|(a, args)| (*a, args.iter().map(|e| e.substitute(by)).collect()))
+                    .collect(),
+            ),
             Action::Not(a) => Action::Not(go(a)),
             Action::And(a, b) => Action::And(go(a), go(b)),
             Action::Or(a, b) => Action::Or(go(a), go(b)),

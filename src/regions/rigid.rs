@@ -1,10 +1,13 @@
 //! Constants without a value become parameters of the process that nothing changes.
 //!
-//! In: a linear process over a constant that no equation defines (`max_operation_id` under `-D max_operation_id=any`). Out: the process with
-//! one more parameter for each such constant, in its place everywhere, so that a transition group says by its read slots whether its answer
-//! depends on it. Constants that equations define through it (`m_ip_prog_len = max_operation_id + 1`) are written out. A mapping with
-//! arguments whose equations use it would hide that dependence: if a summand reaches one, it is refused with its place.
-//! Cost: linear in the process. Invariant: for each value, the instance of the result's parameter is the process with the constant defined so.
+//! In: a linear process over a constant that no equation defines (`max_operation_id` under `-D
+//! max_operation_id=any`). Out: the process with one more parameter for each such constant, in its
+//! place everywhere, so that a transition group says by its read slots whether its answer
+//! depends on it. Constants that equations define through it (`m_ip_prog_len = max_operation_id +
+//! 1`) are written out. A mapping with arguments whose equations use it would hide that dependence:
+//! if a summand reaches one, it is refused with its place. Cost: linear in the process. Invariant:
+//! for each value, the instance of the result's parameter is the process with the constant defined
+//! so.
 
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{OpId, VarId};
@@ -34,30 +37,45 @@ pub struct Rigid {
 pub struct Defined {
     /// The constants without a value.
     pub rigid: Vec<Rigid>,
-    /// These and those that equations define through them, over the parameters that stand for them.
+    /// These and those that equations define through them, over the parameters that stand for
+    /// them.
     pub constants: AHashMap<OpId, Expr>,
-    /// Initial values of parameters that depend on them, likewise. The process has the least values there.
+    /// Initial values of parameters that depend on them, likewise. The process has the least
+    /// values there.
     pub initial: Vec<(usize, Expr)>,
 }
 
-/// The process over parameters in place of the constants of these names. Errors: a name that is no undefined number constant; a mapping that
-/// hides one.
-pub fn with_parameters(mut process: LinearProcess, names: &[String]) -> Result<(LinearProcess, Defined), Diagnostic> {
+/// The process over parameters in place of the constants of these names. Errors: a name that is no
+/// undefined number constant; a mapping that hides one.
+pub fn with_parameters(
+    mut process: LinearProcess,
+    names: &[String],
+) -> Result<(LinearProcess, Defined), Diagnostic> {
     let mut rigid = Vec::new();
     let component = process.components.len().max(1) as u32;
     let mut by: AHashMap<OpId, Expr> = AHashMap::new();
     for name in names {
         let signature = &mut process.data.signature;
-        let found =
-            signature.ops().find(|(_, o)| o.name == *name && o.kind == OpKind::Mapping && [basic::NAT, basic::POS].contains(&o.sort));
+        let found = signature.ops().find(|(_, o)| {
+            o.name == *name
+                && o.kind == OpKind::Mapping
+                && [basic::NAT, basic::POS].contains(&o.sort)
+        });
         let Some((op, sort)) = found.map(|(id, o)| (id, o.sort)) else {
-            return Err(Diagnostic::new(Stage::Internal, format!("there is no constant `{name}` of sort Nat or Pos")));
+            return Err(Diagnostic::new(
+                Stage::Internal,
+                format!("there is no constant `{name}` of sort Nat or Pos"),
+            ));
         };
         let var = signature.fresh_var(name.clone(), sort);
         by.insert(op, Expr::var(signature, var));
         let least = i64::from(sort == basic::POS);
         rigid.push(Rigid { name: name.clone(), op, var, param: process.params.len(), least });
-        process.params.push(Param { var, role: ParamRole::Data(component), init: Expr::number(least, sort) });
+        process.params.push(Param {
+            var,
+            role: ParamRole::Data(component),
+            init: Expr::number(least, sort),
+        });
     }
     while process.components.len() <= component as usize {
         process.components.push("parameters".into());
@@ -66,24 +84,39 @@ pub fn with_parameters(mut process: LinearProcess, names: &[String]) -> Result<(
     let reached = |e: &Expr| reached(&process.data, e, &hiding);
     for summand in &process.summands {
         let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
-        let parts = parts.chain(summand.actions.iter().chain(&summand.hidden).flat_map(|a| &a.args));
+        let parts =
+            parts.chain(summand.actions.iter().chain(&summand.hidden).flat_map(|a| &a.args));
         if let Some((op, span)) = parts.into_iter().find_map(reached) {
             let name = &process.data.signature.op(op).name;
-            let name = format!("the equations of `{name}` use a parameter that has no value, and a step depends on them");
-            return Err(Diagnostic::new(Stage::Unsupported, name).placed(span).placed(summand.span()));
+            let name = format!(
+                "the equations of `{name}` use a parameter that has no value, and a step depends on them"
+            );
+            return Err(Diagnostic::new(Stage::Unsupported, name)
+                .placed(span)
+                .placed(summand.span()));
         }
     }
     if let Some((op, span)) = process.params.iter().find_map(|p| reached(&p.init)) {
         let name = &process.data.signature.op(op).name;
-        let text = format!("the equations of `{name}` use a parameter that has no value, and the initial state depends on them");
+        let text = format!(
+            "the equations of `{name}` use a parameter that has no value, and the initial state depends on them"
+        );
         return Err(Diagnostic::new(Stage::Unsupported, text).placed(span));
     }
     for summand in &mut process.summands {
         summand.guard = replace(&summand.guard, &by);
         summand.updates.iter_mut().for_each(|u| u.1 = replace(&u.1, &by));
-        summand.actions.iter_mut().chain(&mut summand.hidden).flat_map(|a| &mut a.args).for_each(|e| *e = replace(e, &by));
+        summand
+            .actions
+            .iter_mut()
+            .chain(&mut summand.hidden)
+            .flat_map(|a| &mut a.args)
+            .for_each(|e| *e = replace(e, &by));
     }
-    let least: Substitution = rigid.iter().map(|r| (r.var, Expr::number(r.least, process.data.signature.var(r.var).sort))).collect();
+    let least: Substitution = rigid
+        .iter()
+        .map(|r| (r.var, Expr::number(r.least, process.data.signature.var(r.var).sort)))
+        .collect();
     let mut initial = Vec::new();
     for (i, param) in process.params.iter_mut().enumerate() {
         let init = replace(&param.init, &by);
@@ -95,8 +128,8 @@ pub fn with_parameters(mut process: LinearProcess, names: &[String]) -> Result<(
     Ok((process, Defined { rigid, constants: by, initial }))
 }
 
-/// Adds to `by` all constants that one unconditional equation defines through those that are there; the operations whose equations use one
-/// otherwise, with the place.
+/// Adds to `by` all constants that one unconditional equation defines through those that are there;
+/// the operations whose equations use one otherwise, with the place.
 fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId, Span> {
     let mut equations: AHashMap<OpId, Vec<&Equation>> = AHashMap::new();
     for e in &data.equations {
@@ -116,7 +149,11 @@ fn written_out(data: &DataSpec, by: &mut AHashMap<OpId, Expr>) -> AHashMap<OpId,
                 e.each_op(&mut |o| found |= by.contains_key(&o));
                 found
             };
-            let Some(equation) = list.iter().find(|e| uses(&e.rhs) || e.condition.as_ref().is_some_and(&uses)) else { continue };
+            let Some(equation) =
+                list.iter().find(|e| uses(&e.rhs) || e.condition.as_ref().is_some_and(&uses))
+            else {
+                continue;
+            };
             more = true;
             match (&list[..], &equation.lhs.kind) {
                 ([_], ExprKind::Op(_)) if equation.condition.is_none() => {
@@ -170,10 +207,13 @@ pub fn replace(e: &Expr, by: &AHashMap<OpId, Expr>) -> Expr {
                 }
                 ExprKind::Apply(new_head, new)
             }
-            ExprKind::Bind(binder, vars, body) => ExprKind::Bind(*binder, vars.clone(), replace(body, by)),
-            ExprKind::Where(body, definitions) => {
-                ExprKind::Where(replace(body, by), definitions.iter().map(|(v, d)| (*v, replace(d, by))).collect())
+            ExprKind::Bind(binder, vars, body) => {
+                ExprKind::Bind(*binder, vars.clone(), replace(body, by))
             }
+            ExprKind::Where(body, definitions) => ExprKind::Where(
+                replace(body, by),
+                definitions.iter().map(|(v, d)| (*v, replace(d, by))).collect(),
+            ),
         };
         Expr::new(kind, e.sort, e.span)
     })

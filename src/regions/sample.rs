@@ -1,12 +1,16 @@
-//! Enough concrete numbers: for given abstract numbers, valuations of the constants and numbers that show everything that any can show.
+//! Enough concrete numbers: for given abstract numbers, valuations of the constants and numbers
+//! that show everything that any can show.
 //!
-//! What an evaluation does with counters depends on comparisons of differences with offsets up to a bound (see [`crate::flow`]). So two choices of numbers
-//! are alike if, put in order, they have the same ties, and the same gaps between neighbours as far as these are below the bound. One choice
-//! for each likeness is enough: all orders with ties are enumerated, with gaps of 1 to the bound, the last standing for all larger ones. Each
-//! choice has a *twin* of the same likeness whose large gaps are larger, so that the claim can be put to the test.
-//! After the clock regions of Alur, Dill (1994), for differences of integers.
+//! What an evaluation does with counters depends on comparisons of differences with offsets up to a
+//! bound (see [`crate::flow`]). So two choices of numbers are alike if, put in order, they have the
+//! same ties, and the same gaps between neighbours as far as these are below the bound. One choice
+//! for each likeness is enough: all orders with ties are enumerated, with gaps of 1 to the bound,
+//! the last standing for all larger ones. Each choice has a *twin* of the same likeness whose large
+//! gaps are larger, so that the claim can be put to the test. After the clock regions of Alur, Dill
+//! (1994), for differences of integers.
 //!
-//! Cost: (orders with ties) × bound^(numbers); a few hundred for the numbers that one transition group reads.
+//! Cost: (orders with ties) × bound^(numbers); a few hundred for the numbers that one transition
+//! group reads.
 
 use crate::cuts::{Case, Grain, Line, Term};
 
@@ -84,7 +88,8 @@ impl Chain<'_> {
         self.subset(0, at, twin, literal || at == 0);
     }
 
-    /// Decides for each of what is left from `from` on whether it is here. `any`: something is here already.
+    /// Decides for each of what is left from `from` on whether it is here. `any`: something is here
+    /// already.
     fn subset(&mut self, from: usize, at: i64, twin: i64, any: bool) {
         if self.full {
             return;
@@ -157,7 +162,8 @@ impl Chain<'_> {
         })
     }
 
-    /// Whether the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at a base above is above.
+    /// Whether the numbers here are in their blocks. Offsets of cuts are not negative, so a cut at
+    /// a base above is above.
     fn numbers_fit(&self, at: i64) -> bool {
         let value = |c: Term| self.base(c.base).map(|b| b + c.offset);
         let mut interval = None;

@@ -1,13 +1,19 @@
-//! Sorts with any number of constants: values and addresses that are only copied and compared for equality (data independence).
+//! Sorts with any number of constants: values and addresses that are only copied and compared for
+//! equality (data independence).
 //!
-//! In: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a formula. Out: a [`Family`], after the check that nothing depends on which
-//! constants there are or how many: none is named, none is ordered, no quantifier, set or function of the data ranges over them but arrays, and
-//! sums; and [`Assigned`] formulas, one for each way in which what the formula quantifies over can be equal or different, each with the number of
-//! constants that it tells apart. [`crate::Merged`] then has a step where some size has one. The formula may tell constants in labels only from those.
+//! In: a compiled process with [`SIZE`] constants of such a sort ([`crate::counted`]), a formula.
+//! Out: a [`Family`], after the check that nothing depends on which constants there are or how
+//! many: none is named, none is ordered, no quantifier, set or function of the data ranges over
+//! them but arrays, and sums; and [`Assigned`] formulas, one for each way in which what the formula
+//! quantifies over can be equal or different, each with the number of constants that it tells
+//! apart. [`crate::Merged`] then has a step where some size has one. The formula may tell constants
+//! in labels only from those.
 //!
-//! Why all sizes: a renaming of constants commutes with evaluation, since nothing names or orders them; an evaluation speaks of the constants
-//! that it reads and sums over, which [`SIZE`] are enough for, or the run says that they are not. docs/unbounded.md has the argument; after
-//! Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004). Cost: linear in process and formula.
+//! Why all sizes: a renaming of constants commutes with evaluation, since nothing names or orders
+//! them; an evaluation speaks of the constants that it reads and sums over, which [`SIZE`] are
+//! enough for, or the run says that they are not. docs/unbounded.md has the argument; after
+//! Wolper (1986), Lazić (1999), for arrays Lazić, Newcomb, Roscoe (2004). Cost: linear in process
+//! and formula.
 
 use crate::ask::binds;
 use crate::base::constants;
@@ -58,7 +64,8 @@ fn deep<T>(f: impl FnOnce() -> T) -> T {
 }
 
 impl Family {
-    /// The family of the constants of these names. Errors: the process depends on which they are, with the place.
+    /// The family of the constants of these names. Errors: the process depends on which they are,
+    /// with the place.
     pub fn new(compiled: &Compiled, spec: &ProcSpec, names: &[String]) -> Result<Self, Diagnostic> {
         let mut family = Self::named(compiled, names)?;
         family.written(spec, &AHashMap::new())?;
@@ -72,8 +79,12 @@ impl Family {
         let signature = &process.data.signature;
         let mut found = Vec::new();
         for name in names {
-            let op = signature.ops().find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
-            found.push(op.ok_or_else(|| Diagnostic::internal(format!("there is no constant `{name}`")))?.0);
+            let op = signature
+                .ops()
+                .find(|(_, op)| op.name == *name && matches!(op.kind, OpKind::Constructor(_)));
+            found.push(
+                op.ok_or_else(|| Diagnostic::internal(format!("there is no constant `{name}`")))?.0,
+            );
         }
         let sort = signature.op(found[0]).sort;
         let holding = holding(signature, sort);
@@ -92,12 +103,18 @@ impl Family {
         })
     }
 
-    /// Families in the order in which their constants can be merged: what arrays over one hold is merged before it. Error: arrays over each other's sorts.
+    /// Families in the order in which their constants can be merged: what arrays over one hold is
+    /// merged before it. Error: arrays over each other's sorts.
     pub fn ordered(mut families: Vec<Self>) -> Result<Vec<Self>, Diagnostic> {
         families.sort_by_key(|f| f.arrays.iter().any(Option::is_some));
         for (i, family) in families.iter().enumerate() {
-            if let Some(entry) = families[i..].iter().find(|g| family.arrays.contains(&Some(g.sort))) {
-                let text = format!("arrays over `{}` hold constants of `{}`, which has arrays too", family.name, entry.name);
+            if let Some(entry) =
+                families[i..].iter().find(|g| family.arrays.contains(&Some(g.sort)))
+            {
+                let text = format!(
+                    "arrays over `{}` hold constants of `{}`, which has arrays too",
+                    family.name, entry.name
+                );
                 return Err(Diagnostic::new(Stage::Unsupported, text));
             }
         }
@@ -117,7 +134,9 @@ impl Family {
     /// The sort of the entries, if a sort is one of arrays over the family.
     fn array(&self, signature: &Signature, sort: SortId) -> Option<SortId> {
         match signature.sorts.kind(sort) {
-            SortKind::Function(from, to) if from[..] == [self.sort] && !self.holds(*to) => Some(*to),
+            SortKind::Function(from, to) if from[..] == [self.sort] && !self.holds(*to) => {
+                Some(*to)
+            }
             _ => None,
         }
     }
@@ -130,9 +149,13 @@ impl Family {
             let var = signature.var(param.var);
             let array = self.array(signature, var.sort);
             if let Some(range) = array {
-                let whole = constants(signature, range).len() == signature.sorts.named_of(range).map_or(0, |n| n.constructors.len());
+                let whole = constants(signature, range).len()
+                    == signature.sorts.named_of(range).map_or(0, |n| n.constructors.len());
                 if !whole || !self.updates.contains_key(&var.sort) {
-                    let text = format!("the entries of `{}`, an array over `{}`, are not constants", var.name, self.name);
+                    let text = format!(
+                        "the entries of `{}`, an array over `{}`, are not constants",
+                        var.name, self.name
+                    );
                     return refused(text, var.span);
                 }
             } else {
@@ -150,11 +173,20 @@ impl Family {
         for (g, group) in compiled.groups().iter().enumerate() {
             let summand = &process.summands[compiled.summand_of(g)];
             if group.requires.iter().any(|r| self.arrays[r.0 as usize].is_some()) {
-                return refused(format!("an array over `{}` is compared with another", self.name), summand.span());
+                return refused(
+                    format!("an array over `{}` is compared with another", self.name),
+                    summand.span(),
+                );
             }
             let over = |v: &&VarId| self.holds(signature.var(**v).sort);
-            if let Some(v) = summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != self.sort) {
-                let text = format!("`sum {}` is over data that hold constants of `{}`", signature.var(*v).name, self.name);
+            if let Some(v) =
+                summand.sum_vars.iter().find(|v| over(v) && signature.var(**v).sort != self.sort)
+            {
+                let text = format!(
+                    "`sum {}` is over data that hold constants of `{}`",
+                    signature.var(*v).name,
+                    self.name
+                );
                 return refused(text, summand.span());
             }
             self.sums.push(summand.sum_vars.iter().filter(over).count());
@@ -168,29 +200,56 @@ impl Family {
         Ok(())
     }
 
-    /// Whether constants can be told apart in values of a sort: they are in lists, finite bags and constructors.
-    pub(crate) fn plain(&self, signature: &Signature, sort: SortId, span: Span) -> Result<(), Diagnostic> {
+    /// Whether constants can be told apart in values of a sort: they are in lists, finite bags and
+    /// constructors.
+    pub(crate) fn plain(
+        &self,
+        signature: &Signature,
+        sort: SortId,
+        span: Span,
+    ) -> Result<(), Diagnostic> {
         let (mut open, mut seen) = (vec![sort], AHashSet::new());
         while let Some(sort) = open.pop() {
             if !self.holds(sort) || !seen.insert(sort) {
                 continue;
             }
             match signature.sorts.kind(sort) {
-                SortKind::Named(_) | SortKind::List(_) | SortKind::FBag(_) => open.extend(parts(signature, sort)),
-                SortKind::Function(from, to) if from.iter().all(|s| !self.holds(*s)) => open.push(*to),
-                _ => return refused(format!("constants of `{}` are kept in `{}`", self.name, signature.sorts.text(sort)), span),
+                SortKind::Named(_) | SortKind::List(_) | SortKind::FBag(_) => {
+                    open.extend(parts(signature, sort))
+                }
+                SortKind::Function(from, to) if from.iter().all(|s| !self.holds(*s)) => {
+                    open.push(*to)
+                }
+                _ => {
+                    return refused(
+                        format!(
+                            "constants of `{}` are kept in `{}`",
+                            self.name,
+                            signature.sorts.text(sort)
+                        ),
+                        span,
+                    );
+                }
             }
         }
         Ok(())
     }
 
-    /// Checks the processes as they are written, with these terms for operations: linearisation evaluates closed conditions for the constants that there
-    /// happen to be.
-    pub(crate) fn written(&self, spec: &ProcSpec, by: &AHashMap<OpId, Expr>) -> Result<(), Diagnostic> {
+    /// Checks the processes as they are written, with these terms for operations: linearisation
+    /// evaluates closed conditions for the constants that there happen to be.
+    pub(crate) fn written(
+        &self,
+        spec: &ProcSpec,
+        by: &AHashMap<OpId, Expr>,
+    ) -> Result<(), Diagnostic> {
         let signature = &spec.data.signature;
         let mut open: Vec<&Proc> = spec.procs.iter().map(|p| &p.body).chain([&spec.init]).collect();
         while let Some(p) = open.pop() {
-            let all = |list: &[Expr]| list.iter().try_for_each(|e| self.expr(signature, &replace(e, by)).map_err(|d| d.placed(p.span)));
+            let all = |list: &[Expr]| {
+                list.iter().try_for_each(|e| {
+                    self.expr(signature, &replace(e, by)).map_err(|d| d.placed(p.span))
+                })
+            };
             match &p.kind {
                 ProcKind::Action(_, args) | ProcKind::Call(_, args) => all(args)?,
                 ProcKind::Delta | ProcKind::Tau => {}
@@ -234,12 +293,22 @@ impl Family {
     pub(crate) fn expr(&self, signature: &Signature, e: &Expr) -> Result<(), Diagnostic> {
         deep(|| match &e.kind {
             ExprKind::Var(_) | ExprKind::Number(_) => Ok(()),
-            ExprKind::Op(op) if self.constants.contains(op) => {
-                refused(format!("`{}` is named, and `{}` is to have any number of constants", signature.op(*op).name, self.name), e.span)
-            }
-            ExprKind::Op(op) if self.all == Some(*op) => {
-                refused(format!("`{}` is the list of all constants of `{}`", signature.op(*op).name, self.name), e.span)
-            }
+            ExprKind::Op(op) if self.constants.contains(op) => refused(
+                format!(
+                    "`{}` is named, and `{}` is to have any number of constants",
+                    signature.op(*op).name,
+                    self.name
+                ),
+                e.span,
+            ),
+            ExprKind::Op(op) if self.all == Some(*op) => refused(
+                format!(
+                    "`{}` is the list of all constants of `{}`",
+                    signature.op(*op).name,
+                    self.name
+                ),
+                e.span,
+            ),
             ExprKind::Op(op) => {
                 // An order, even where it is not applied.
                 let ordered = matches!(
@@ -254,7 +323,10 @@ impl Family {
                             | Builtin::Pick
                     )
                 );
-                let compared = matches!(signature.op(*op).kind, OpKind::Builtin(Builtin::Equal | Builtin::NotEqual));
+                let compared = matches!(
+                    signature.op(*op).kind,
+                    OpKind::Builtin(Builtin::Equal | Builtin::NotEqual)
+                );
                 let (from, _) = match signature.sorts.kind(signature.op(*op).sort) {
                     SortKind::Function(from, to) => (from.to_vec(), *to),
                     _ => (Vec::new(), e.sort),
@@ -263,8 +335,16 @@ impl Family {
                     return refused(format!("constants of `{}` are ordered", self.name), e.span);
                 }
                 // `!{x} == {y}` is true of two constants only.
-                if signature.op(*op).kind == OpKind::Builtin(Builtin::Complement) && from.iter().any(|s| self.holds(*s)) {
-                    return refused(format!("a set is all but some of the data with constants of `{}`", self.name), e.span);
+                if signature.op(*op).kind == OpKind::Builtin(Builtin::Complement)
+                    && from.iter().any(|s| self.holds(*s))
+                {
+                    return refused(
+                        format!(
+                            "a set is all but some of the data with constants of `{}`",
+                            self.name
+                        ),
+                        e.span,
+                    );
                 }
                 if compared && from.iter().any(|s| self.over(signature, *s)) {
                     return refused(format!("functions of `{}` are compared", self.name), e.span);
@@ -277,7 +357,11 @@ impl Family {
             }
             ExprKind::Bind(_, vars, body) => {
                 if let Some(v) = vars.iter().find(|v| self.holds(signature.var(**v).sort)) {
-                    let text = format!("the data quantify over `{}: {}`", signature.var(*v).name, self.name);
+                    let text = format!(
+                        "the data quantify over `{}: {}`",
+                        signature.var(*v).name,
+                        self.name
+                    );
                     return refused(text, e.span);
                 }
                 self.expr(signature, body)
@@ -320,7 +404,8 @@ impl Family {
     /// The formulas that stand for a formula, see the module's head.
     pub fn assigned(&self, formula: &TypedFormula) -> Result<Vec<Assigned>, Diagnostic> {
         // A formula brings sorts of its own, such as sets of the constants.
-        Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }.assigned_in(formula)
+        Self { holding: holding(&formula.data.signature, self.sort), ..self.clone() }
+            .assigned_in(formula)
     }
 
     /// The same if all sorts of the formula are known.
@@ -335,29 +420,51 @@ impl Family {
         let rewritten = rewriter.formula(&plain)?;
         let fixed = rewriter.fixed;
         Question { family: self, signature: &signature, labels: Vec::new() }.state(&rewritten)?;
-        let others: Vec<OpId> = constants(&signature, self.sort).into_iter().filter(|op| !self.constants.contains(op)).collect();
+        let others: Vec<OpId> = constants(&signature, self.sort)
+            .into_iter()
+            .filter(|op| !self.constants.contains(op))
+            .collect();
         if let Some(v) = fixed.first()
-            && signature.sorts.named_of(self.sort).is_some_and(|n| n.constructors.len() > others.len() + self.constants.len())
+            && signature
+                .sorts
+                .named_of(self.sort)
+                .is_some_and(|n| n.constructors.len() > others.len() + self.constants.len())
         {
             let v = signature.var(*v);
-            return refused(format!("`forall {}` is over `{}`, which has constructors with arguments", v.name, self.name), v.span);
+            return refused(
+                format!(
+                    "`forall {}` is over `{}`, which has constructors with arguments",
+                    v.name, self.name
+                ),
+                v.span,
+            );
         }
         let mut found: Vec<(Vec<OpId>, usize)> = vec![(Vec::new(), 0)];
         for _ in &fixed {
             let longer = |(chosen, tracked): &(Vec<OpId>, usize)| {
-                let known = others.iter().chain(&self.constants[..*tracked]).map(|op| (*op, *tracked));
-                let all: Vec<(OpId, usize)> = known.chain(self.constants.get(*tracked).map(|op| (*op, tracked + 1))).collect();
-                all.into_iter().map(|(op, n)| ([chosen.as_slice(), &[op]].concat(), n)).collect::<Vec<_>>()
+                let known =
+                    others.iter().chain(&self.constants[..*tracked]).map(|op| (*op, *tracked));
+                let all: Vec<(OpId, usize)> = known
+                    .chain(self.constants.get(*tracked).map(|op| (*op, tracked + 1)))
+                    .collect();
+                all.into_iter()
+                    .map(|(op, n)| ([chosen.as_slice(), &[op]].concat(), n))
+                    .collect::<Vec<_>>()
             };
             found = found.iter().flat_map(longer).collect();
         }
         let mut all = Vec::new();
         for (chosen, tracked) in found {
-            let by: Substitution = fixed.iter().zip(&chosen).map(|(v, op)| (*v, Expr::op(&signature, *op))).collect();
-            let what = fixed.iter().zip(&chosen).map(|(v, op)| format!("{} = {}", signature.var(*v).name, signature.op(*op).name));
+            let by: Substitution =
+                fixed.iter().zip(&chosen).map(|(v, op)| (*v, Expr::op(&signature, *op))).collect();
+            let what = fixed
+                .iter()
+                .zip(&chosen)
+                .map(|(v, op)| format!("{} = {}", signature.var(*v).name, signature.op(*op).name));
             let what = what.collect::<Vec<_>>().join(", ");
             let data = DataSpec { signature: signature.clone(), ..formula.data.clone() };
-            let formula = TypedFormula { data, formula: substitute(&rewritten, &by), ..formula.clone() };
+            let formula =
+                TypedFormula { data, formula: substitute(&rewritten, &by), ..formula.clone() };
             all.push(Assigned { formula, tracked, what });
         }
         Ok(all)
@@ -391,7 +498,8 @@ pub struct Assigned {
 struct Question<'f> {
     family: &'f Family,
     signature: &'f Signature,
-    /// Variables that a label gives, with where: the names of the multi-action, its action, the argument.
+    /// Variables that a label gives, with where: the names of the multi-action, its action, the
+    /// argument.
     labels: Vec<(VarId, AHashMap<Vec<ActId>, (usize, usize)>)>,
 }
 
@@ -413,7 +521,9 @@ impl Question<'_> {
                 params.iter().try_for_each(|p| self.test(&p.1)).map_err(|d| d.placed(f.span))?;
                 self.state(body)
             }
-            StateKind::Var(_, args) => args.iter().try_for_each(|e| self.test(e)).map_err(|d| d.placed(f.span)),
+            StateKind::Var(_, args) => {
+                args.iter().try_for_each(|e| self.test(e)).map_err(|d| d.placed(f.span))
+            }
         })
     }
 
@@ -444,7 +554,10 @@ impl Question<'_> {
             Action::Multi(acts) => self.multi(acts),
             Action::Forall(vars, a) => {
                 if vars.iter().any(|v| self.holds(*v)) {
-                    let text = format!("`forall` in an action formula over `{}`, which may have any number of constants", self.family.name);
+                    let text = format!(
+                        "`forall` in an action formula over `{}`, which may have any number of constants",
+                        self.family.name
+                    );
                     return refused(text, Span::default());
                 }
                 self.action(a)
@@ -459,7 +572,10 @@ impl Question<'_> {
                     action_free_vars(a, &mut free);
                     if free.contains(v) && !binds(a, *v) {
                         let name = &self.signature.var(*v).name;
-                        return refused(format!("no action gives the value of `{name}` wherever it is used"), Span::default());
+                        return refused(
+                            format!("no action gives the value of `{name}` wherever it is used"),
+                            Span::default(),
+                        );
                     }
                     self.labels.push((*v, AHashMap::new()));
                 }
@@ -480,7 +596,13 @@ impl Question<'_> {
                 {
                     let place = *self.labels[at].1.entry(names.clone()).or_insert((i, j));
                     if place != (i, j) || ambiguous {
-                        return refused(format!("two constants of `{}` in a label are compared", self.family.name), e.span);
+                        return refused(
+                            format!(
+                                "two constants of `{}` in a label are compared",
+                                self.family.name
+                            ),
+                            e.span,
+                        );
                     }
                     continue;
                 }
@@ -508,15 +630,23 @@ impl Question<'_> {
                 return Ok(());
             }
             match e.as_builtin(self.signature) {
-                Some((Builtin::Not | Builtin::And | Builtin::Or | Builtin::Implies, parts)) => parts.iter().try_for_each(|p| self.told(p)),
+                Some((Builtin::Not | Builtin::And | Builtin::Or | Builtin::Implies, parts)) => {
+                    parts.iter().try_for_each(|p| self.told(p))
+                }
                 Some((Builtin::Equal | Builtin::NotEqual, [a, b]))
-                    if [(a, b), (b, a)].iter().any(|(x, y)| self.is_label(x) && !self.of_label(y)) =>
+                    if [(a, b), (b, a)]
+                        .iter()
+                        .any(|(x, y)| self.is_label(x) && !self.of_label(y)) =>
                 {
                     Ok(())
                 }
-                _ => {
-                    refused(format!("a constant of `{}` in a label is used in another way than in a comparison", self.family.name), e.span)
-                }
+                _ => refused(
+                    format!(
+                        "a constant of `{}` in a label is used in another way than in a comparison",
+                        self.family.name
+                    ),
+                    e.span,
+                ),
             }
         })
     }
@@ -529,14 +659,26 @@ impl Question<'_> {
 /// Sorts that a sort is made of.
 fn parts(signature: &Signature, sort: SortId) -> Vec<SortId> {
     match signature.sorts.kind(sort) {
-        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => Vec::new(),
-        SortKind::List(s) | SortKind::Set(s) | SortKind::FSet(s) | SortKind::Bag(s) | SortKind::FBag(s) => vec![*s],
+        SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+            Vec::new()
+        }
+        SortKind::List(s)
+        | SortKind::Set(s)
+        | SortKind::FSet(s)
+        | SortKind::Bag(s)
+        | SortKind::FBag(s) => vec![*s],
         SortKind::Function(from, to) => from.iter().copied().chain([*to]).collect(),
         SortKind::Named(_) => {
-            let constructors = signature.sorts.named_of(sort).map(|n| n.constructors.as_slice()).unwrap_or_default();
-            let arguments = constructors.iter().filter_map(|op| match signature.sorts.kind(signature.op(*op).sort) {
-                SortKind::Function(from, _) => Some(from.to_vec()),
-                _ => None,
+            let constructors = signature
+                .sorts
+                .named_of(sort)
+                .map(|n| n.constructors.as_slice())
+                .unwrap_or_default();
+            let arguments = constructors.iter().filter_map(|op| {
+                match signature.sorts.kind(signature.op(*op).sort) {
+                    SortKind::Function(from, _) => Some(from.to_vec()),
+                    _ => None,
+                }
             });
             arguments.flatten().collect()
         }

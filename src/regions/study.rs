@@ -1,9 +1,12 @@
 //! A formula on a process with parameters without a value, ready to be checked case by case.
 //!
-//! In: the compiled process, the formula. Out: cases, and for each case the abstract model and the formula with the case's numbers in the place of
-//! what it quantifies over. How finely numbers are told apart is a choice that soundness does not depend on ([`Levels`]): at first as many cases as possible are taken as one, and slots that are
-//! neither increased nor compared by order are told apart only by what the formula asks; then cases one by one; then all numbers are told apart by intervals; then the
-//! constants that the process compares with are cuts as well. Cost: two passes over process and formula.
+//! In: the compiled process, the formula. Out: cases, and for each case the abstract model and the
+//! formula with the case's numbers in the place of what it quantifies over. How finely numbers are
+//! told apart is a choice that soundness does not depend on ([`Levels`]): at first as many cases as
+//! possible are taken as one, and slots that are neither increased nor compared by order are told
+//! apart only by what the formula asks; then cases one by one; then all numbers are told apart by
+//! intervals; then the constants that the process compares with are cuts as well. Cost: two passes
+//! over process and formula.
 
 use crate::abstraction::{Content, Facts, GroupFacts, Regions};
 use crate::ask::Asker;
@@ -39,7 +42,8 @@ pub enum Levels {
 
 impl Levels {
     /// From coarse to fine.
-    pub const ALL: [Levels; 4] = [Levels::Joined, Levels::Coarse, Levels::Intervals, Levels::Guards];
+    pub const ALL: [Levels; 4] =
+        [Levels::Joined, Levels::Coarse, Levels::Intervals, Levels::Guards];
 }
 
 /// No more valuations than these are enumerated for cases.
@@ -59,8 +63,14 @@ pub struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    /// Studies a formula. `formula`'s data are those of the compiled process. Errors say what stands in the way, with its place.
-    pub fn new(compiled: &'a Compiled, defined: &'a Defined, formula: &TypedFormula, level: Levels) -> Result<Self, Diagnostic> {
+    /// Studies a formula. `formula`'s data are those of the compiled process. Errors say what
+    /// stands in the way, with its place.
+    pub fn new(
+        compiled: &'a Compiled,
+        defined: &'a Defined,
+        formula: &TypedFormula,
+        level: Levels,
+    ) -> Result<Self, Diagnostic> {
         let process = compiled.process();
         let mut signature = formula.data.signature.clone();
         let data = formula.data.clone();
@@ -74,7 +84,11 @@ impl<'a> Study<'a> {
         let plain = positive(&mut signature, &formula.formula, true);
         type_state(&mut flow, &plain, &mut AHashMap::new());
         flow.verify()?;
-        let mut rewriter = Rewriter { picks: Picks::Counters(&mut flow), signature: &mut signature, fixed: Vec::new() };
+        let mut rewriter = Rewriter {
+            picks: Picks::Counters(&mut flow),
+            signature: &mut signature,
+            fixed: Vec::new(),
+        };
         let rewritten = rewriter.formula(&plain)?;
         let fixed = rewriter.fixed;
 
@@ -88,8 +102,11 @@ impl<'a> Study<'a> {
             terms.insert(*v, Term::of(least.len()));
             least.push(i64::from(signature.var(*v).sort == mu_data::sort::basic::POS));
         }
-        let constants: AHashMap<OpId, Term> =
-            defined.constants.iter().filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t))).collect();
+        let constants: AHashMap<OpId, Term> = defined
+            .constants
+            .iter()
+            .filter_map(|(op, e)| plain_term(&flow, &signature, &terms, e).map(|t| (*op, t)))
+            .collect();
         let mut asker = Asker::new(&mut flow, &signature, terms.clone(), constants, least.len());
         asker.state(&rewritten)?;
         let mut tests = asker.tests();
@@ -117,18 +134,27 @@ impl<'a> Study<'a> {
         for cut in &cuts {
             // So that a number of the initial state has its interval.
             tests.extend(literals.iter().map(|l| Asked::side(*cut, Term::literal(*l))));
-            tests.extend((1..=defined.rigid.len()).filter(|_| !defined.initial.is_empty()).map(|b| Asked::side(*cut, Term::of(b))));
+            tests.extend(
+                (1..=defined.rigid.len())
+                    .filter(|_| !defined.initial.is_empty())
+                    .map(|b| Asked::side(*cut, Term::of(b))),
+            );
         }
-        let grains =
-            if level <= Levels::Coarse { grains(compiled, &facts, &signature) } else { vec![Grain::Intervals; facts.contents.len()] };
+        let grains = if level <= Levels::Coarse {
+            grains(compiled, &facts, &signature)
+        } else {
+            vec![Grain::Intervals; facts.contents.len()]
+        };
         let line = Line { least, cuts, tests, predicates };
         if line.valuations().is_none_or(|n| n > MOST_VALUATIONS) {
             let text = "the constants and literals that the formula and the process compare have too many orders";
             return Err(Diagnostic::new(Stage::Unsupported, text));
         }
         let cases = if level == Levels::Joined { line.joined() } else { line.cases() };
-        let formula = TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
-        let formula = TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
+        let formula =
+            TypedFormula { data: formula.data.clone(), formula: rewritten, ..formula.clone() };
+        let formula =
+            TypedFormula { data: mu_data::expr::DataSpec { signature, ..formula.data }, ..formula };
         Ok(Self { compiled, defined, formula, fixed, facts, line, grains, cases })
     }
 
@@ -142,7 +168,8 @@ impl<'a> Study<'a> {
         &self.formula
     }
 
-    /// Sorts of the parameters without a value, then of the numbers that the formula quantifies over.
+    /// Sorts of the parameters without a value, then of the numbers that the formula quantifies
+    /// over.
     pub(crate) fn sorts(&self) -> Vec<SortId> {
         let signature = &self.formula.data.signature;
         let rigid = self.defined.rigid.iter().map(|r| signature.op(r.op).sort);
@@ -152,7 +179,9 @@ impl<'a> Study<'a> {
     /// Their names.
     pub(crate) fn names(&self) -> Vec<String> {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
-        names.chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone())).collect()
+        names
+            .chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()))
+            .collect()
     }
 
     /// The tests whose outcomes cases have.
@@ -170,8 +199,13 @@ impl<'a> Study<'a> {
         let mut draw = Draw::new(seed, &literals, self.compiled.engine());
         let tests = self.tests();
         if draw.valuate(&self.sorts(), |v| !self.cases.iter().any(|case| case.has(&tests, v))) {
-            let values = self.names().into_iter().zip(&draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
-            let text = format!("no case of the abstraction has {}", values.collect::<Vec<_>>().join(", "));
+            let values = self
+                .names()
+                .into_iter()
+                .zip(&draw.valuation[1..])
+                .map(|(name, n)| format!("{name} = {n}"));
+            let text =
+                format!("no case of the abstraction has {}", values.collect::<Vec<_>>().join(", "));
             return Err(Diagnostic::new(Stage::Internal, text));
         }
         Ok(())
@@ -185,7 +219,12 @@ impl<'a> Study<'a> {
     /// The values of the process's parameters that stand for them.
     pub(crate) fn parameter_values(&self, valuation: &[i64]) -> Vec<Expr> {
         let signature = &self.formula.data.signature;
-        self.defined.rigid.iter().zip(&valuation[1..]).map(|(r, n)| Expr::number(*n, signature.op(r.op).sort)).collect()
+        self.defined
+            .rigid
+            .iter()
+            .zip(&valuation[1..])
+            .map(|(r, n)| Expr::number(*n, signature.op(r.op).sort))
+            .collect()
     }
 
     /// The values of the numbers that the formula quantifies over.
@@ -198,14 +237,22 @@ impl<'a> Study<'a> {
     /// What a case is, for people: the values that stand for it.
     pub fn describe(&self, case: &Case) -> String {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
-        let names = names.chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()));
-        names.zip(&case.valuation[1..]).map(|(name, n)| format!("{name} = {n}")).collect::<Vec<_>>().join(", ")
+        let names = names
+            .chain(self.fixed.iter().map(|v| self.formula.data.signature.var(*v).name.clone()));
+        names
+            .zip(&case.valuation[1..])
+            .map(|(name, n)| format!("{name} = {n}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The values of the parameters that stand for a case.
     pub fn values(&self, case: &Case) -> Vec<(String, usize)> {
         let names = self.defined.rigid.iter().map(|r| r.name.clone());
-        names.zip(&case.valuation[1..]).filter_map(|(name, n)| Some((name, usize::try_from(*n).ok()?))).collect()
+        names
+            .zip(&case.valuation[1..])
+            .filter_map(|(name, n)| Some((name, usize::try_from(*n).ok()?)))
+            .collect()
     }
 
     /// The abstract model of a case.
@@ -218,14 +265,21 @@ impl<'a> Study<'a> {
         let mut formula = self.formula.clone();
         let signature = &formula.data.signature;
         let first = 1 + self.defined.rigid.len();
-        let by: Substitution =
-            (self.fixed.iter().zip(&case.valuation[first..])).map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort))).collect();
+        let by: Substitution = (self.fixed.iter().zip(&case.valuation[first..]))
+            .map(|(v, n)| (*v, Expr::number(*n, signature.var(*v).sort)))
+            .collect();
         formula.formula = substitute(&formula.formula, &by);
         for (rigid, n) in self.defined.rigid.iter().zip(&case.valuation[1..]) {
             let sort = signature.op(rigid.op).sort;
             let lhs = Expr::op(signature, rigid.op);
             let span = Span::default();
-            formula.data.equations.push(Equation { vars: Vec::new(), condition: None, lhs, rhs: Expr::number(*n, sort), span });
+            formula.data.equations.push(Equation {
+                vars: Vec::new(),
+                condition: None,
+                lhs,
+                rhs: Expr::number(*n, sort),
+                span,
+            });
         }
         let mut engine = Engine::new(Program::compile(&formula.data)?);
         formula.formula = decided(&mut engine, &formula.formula)?;
@@ -236,8 +290,13 @@ impl<'a> Study<'a> {
 /// A formula without negations, where closed tests are decided and constants are gone.
 fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
     stacker::maybe_grow(128 << 10, 4 << 20, || {
-        let constant = |value: bool| State { kind: if value { StateKind::True } else { StateKind::False }, span: f.span };
-        let is = |g: &State, value: bool| matches!((&g.kind, value), (StateKind::True, true) | (StateKind::False, false));
+        let constant = |value: bool| State {
+            kind: if value { StateKind::True } else { StateKind::False },
+            span: f.span,
+        };
+        let is = |g: &State, value: bool| {
+            matches!((&g.kind, value), (StateKind::True, true) | (StateKind::False, false))
+        };
         let kind = match &f.kind {
             StateKind::Val(e) if e.is_closed() => {
                 let value = engine.from_expr(e)?;
@@ -283,7 +342,12 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
                 if matches!(body.kind, StateKind::True | StateKind::False) {
                     return Ok(body);
                 }
-                StateKind::Fix { least: *least, var: *var, params: params.clone(), body: Box::new(body) }
+                StateKind::Fix {
+                    least: *least,
+                    var: *var,
+                    params: params.clone(),
+                    body: Box::new(body),
+                }
             }
             _ => f.kind.clone(),
         };
@@ -292,12 +356,19 @@ fn decided(engine: &mut Engine, f: &State) -> Result<State, Diagnostic> {
 }
 
 /// A constant over parameters as a term.
-fn plain_term(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: &Expr) -> Option<Term> {
+fn plain_term(
+    flow: &Flow,
+    signature: &Signature,
+    terms: &AHashMap<VarId, Term>,
+    e: &Expr,
+) -> Option<Term> {
     match &e.kind {
         ExprKind::Var(v) => terms.get(v).copied(),
         _ if flow.literal(e).is_some() => flow.literal(e).map(Term::literal),
         _ => match e.as_builtin(signature)? {
-            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => plain_term(flow, signature, terms, a),
+            (Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [a]) => {
+                plain_term(flow, signature, terms, a)
+            }
             (Builtin::Succ, [a]) => plain_term(flow, signature, terms, a).map(|t| t.plus(1)),
             (Builtin::Add, [a, b]) => match (flow.literal(a), flow.literal(b)) {
                 (_, Some(n)) => plain_term(flow, signature, terms, a).map(|t| t.plus(n)),
@@ -310,15 +381,27 @@ fn plain_term(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>,
 }
 
 /// Terms over parameters without a value that a condition compares with.
-fn bounds(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: &Expr, out: &mut Vec<Term>) {
+fn bounds(
+    flow: &Flow,
+    signature: &Signature,
+    terms: &AHashMap<VarId, Term>,
+    e: &Expr,
+    out: &mut Vec<Term>,
+) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some((
-            Builtin::Less | Builtin::LessEqual | Builtin::Greater | Builtin::GreaterEqual | Builtin::Equal | Builtin::NotEqual,
+            Builtin::Less
+            | Builtin::LessEqual
+            | Builtin::Greater
+            | Builtin::GreaterEqual
+            | Builtin::Equal
+            | Builtin::NotEqual,
             [a, b],
         )) = e.as_builtin(signature)
         {
             for side in [a, b] {
-                if let Some(term) = plain_term(flow, signature, terms, side).filter(|t| t.base > 0) {
+                if let Some(term) = plain_term(flow, signature, terms, side).filter(|t| t.base > 0)
+                {
                     out.extend([term, term.plus(1)]);
                 }
             }
@@ -330,13 +413,21 @@ fn bounds(flow: &Flow, signature: &Signature, terms: &AHashMap<VarId, Term>, e: 
 }
 
 /// The counters of the initial state, whose intervals are to be the same in a whole case.
-fn initial_numbers(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Result<Vec<i64>, Diagnostic> {
+fn initial_numbers(
+    compiled: &Compiled,
+    facts: &Facts,
+    signature: &Signature,
+) -> Result<Vec<i64>, Diagnostic> {
     let mut found = Vec::new();
     for (slot, value) in compiled.initial().into_iter().enumerate() {
         if let Content::Value(layout) = &facts.contents[slot]
             && *layout != Layout::None
         {
-            found.extend(facts.layouts.numbers(signature, layout, &compiled.value(slot as u32, value))?);
+            found.extend(facts.layouts.numbers(
+                signature,
+                layout,
+                &compiled.value(slot as u32, value),
+            )?);
         }
     }
     found.sort_unstable();
@@ -345,7 +436,12 @@ fn initial_numbers(compiled: &Compiled, facts: &Facts, signature: &Signature) ->
 }
 
 /// What the analysis says of slots, labels and groups.
-fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Signature) -> Result<Facts, Diagnostic> {
+fn facts(
+    compiled: &Compiled,
+    defined: &Defined,
+    flow: &mut Flow,
+    signature: &Signature,
+) -> Result<Facts, Diagnostic> {
     let process = compiled.process();
     let mut layouts = Layouts::default();
     let mut contents = Vec::new();
@@ -356,7 +452,8 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
         }
         let var = signature.var(param.var);
         let ty = flow.var(param.var);
-        let layout = layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.placed(var.span))?;
+        let layout =
+            layouts.of(flow, signature, &ty, Some(var.sort)).map_err(|d| d.placed(var.span))?;
         contents.push(Content::Value(layout));
     }
     let mut arguments = Vec::new();
@@ -372,9 +469,17 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
     for group in 0..compiled.groups().len() {
         let summand = &process.summands[compiled.summand_of(group)];
         let updates = summand.updates.iter().map(|u| &u.1);
-        let results: Vec<&Expr> = updates.chain(summand.actions.iter().flat_map(|a| &a.args)).collect();
-        let literals = all_compared(flow, signature, results.iter().copied().chain([&summand.guard]));
-        let growth = results.iter().copied().chain([&summand.guard]).map(|e| flow.growth(e)).max().unwrap_or(0);
+        let results: Vec<&Expr> =
+            updates.chain(summand.actions.iter().flat_map(|a| &a.args)).collect();
+        let literals =
+            all_compared(flow, signature, results.iter().copied().chain([&summand.guard]));
+        let growth = results
+            .iter()
+            .copied()
+            .chain([&summand.guard])
+            .map(|e| flow.growth(e))
+            .max()
+            .unwrap_or(0);
         let mut sums = 0;
         for v in &summand.sum_vars {
             let ty = flow.var(*v);
@@ -385,8 +490,11 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
             let layout = layouts.of(flow, signature, &ty, Some(var.sort));
             let layout = layout.map_err(|d| d.placed(var.span))?;
             let Some(count) = layouts.count(signature, &layout) else {
-                let text = format!("`sum {}` is over data that hold any number of counters", var.name);
-                return Err(Diagnostic::new(Stage::Unsupported, text).placed(var.span).placed(summand.span()));
+                let text =
+                    format!("`sum {}` is over data that hold any number of counters", var.name);
+                return Err(Diagnostic::new(Stage::Unsupported, text)
+                    .placed(var.span)
+                    .placed(summand.span()));
             };
             sums += count as i64;
         }
@@ -400,12 +508,20 @@ fn facts(compiled: &Compiled, defined: &Defined, flow: &mut Flow, signature: &Si
     Ok(Facts { contents, arguments, layouts, groups, start, ..Facts::default() })
 }
 
-/// Whether a condition can only hold if a variable that is summed over has the value of a number that stands in the state: it equals a part of the
-/// state, or is a number in an element of a list or finite bag there. (There are no sets or infinite bags with counters in states.)
-pub(crate) fn is_read(signature: &Signature, condition: &Expr, var: VarId, summed: &[VarId]) -> bool {
+/// Whether a condition can only hold if a variable that is summed over has the value of a number
+/// that stands in the state: it equals a part of the state, or is a number in an element of a list
+/// or finite bag there. (There are no sets or infinite bags with counters in states.)
+pub(crate) fn is_read(
+    signature: &Signature,
+    condition: &Expr,
+    var: VarId,
+    summed: &[VarId],
+) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match condition.as_builtin(signature) {
         Some((Builtin::And, args)) => args.iter().any(|a| is_read(signature, a, var, summed)),
-        Some((Builtin::In, [element, all])) => has_argument(signature, element, var) && is_part(signature, all, summed),
+        Some((Builtin::In, [element, all])) => {
+            has_argument(signature, element, var) && is_part(signature, all, summed)
+        }
         Some((Builtin::Equal, [a, b])) => {
             let equals = |a, b| has_argument(signature, a, var) && is_part(signature, b, summed);
             equals(a, b) || equals(b, a)
@@ -426,7 +542,8 @@ fn has_argument(signature: &Signature, e: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether an expression is a parameter of the process or a part of one, so that all its numbers stand in the state.
+/// Whether an expression is a parameter of the process or a part of one, so that all its numbers
+/// stand in the state.
 fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
     use Builtin::{FBagToBag, Head, NatToInt, PosToInt, PosToNat, RHead, RTail, Tail};
     match &e.kind {
@@ -435,7 +552,10 @@ fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
             let ExprKind::Op(op) = head.kind else { return false };
             let takes_apart = match signature.op(op).kind {
                 OpKind::Projection(_) => true,
-                OpKind::Builtin(b) => matches!(b, FBagToBag | Head | RHead | Tail | RTail | PosToNat | PosToInt | NatToInt),
+                OpKind::Builtin(b) => matches!(
+                    b,
+                    FBagToBag | Head | RHead | Tail | RTail | PosToNat | PosToInt | NatToInt
+                ),
                 _ => false,
             };
             takes_apart && args.iter().all(|a| is_part(signature, a, summed))
@@ -445,7 +565,11 @@ fn is_part(signature: &Signature, e: &Expr, summed: &[VarId]) -> bool {
 }
 
 /// Literals that counters may be compared with when these expressions are evaluated.
-fn all_compared<'e>(flow: &mut Flow, signature: &Signature, all: impl Iterator<Item = &'e Expr>) -> Vec<i64> {
+fn all_compared<'e>(
+    flow: &mut Flow,
+    signature: &Signature,
+    all: impl Iterator<Item = &'e Expr>,
+) -> Vec<i64> {
     let mut literals = Vec::new();
     all.for_each(|e| compared(flow, signature, e, false, &mut literals));
     literals.sort_unstable();
@@ -486,17 +610,34 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
                             let sum = matches!(b, Add | Succ);
                             let offsets = sum && args.iter().any(|a| flow.literal(a).is_some());
                             if offsets {
-                                let rest: Vec<&Expr> = args.iter().filter(|a| flow.literal(a).is_none()).collect();
-                                rest.into_iter().for_each(|a| compared(flow, signature, a, true, out));
+                                let rest: Vec<&Expr> =
+                                    args.iter().filter(|a| flow.literal(a).is_none()).collect();
+                                rest.into_iter()
+                                    .for_each(|a| compared(flow, signature, a, true, out));
                                 return;
                             }
                             within |= !matches!(
                                 b,
-                                If | Not | And | Or | Implies | Cons | Snoc | Concat | Head | Tail | PosToNat | PosToInt | NatToInt
+                                If | Not
+                                    | And
+                                    | Or
+                                    | Implies
+                                    | Cons
+                                    | Snoc
+                                    | Concat
+                                    | Head
+                                    | Tail
+                                    | PosToNat
+                                    | PosToInt
+                                    | NatToInt
                             );
                             // Such as a control location.
-                            let others: Vec<&Expr> = args.iter().filter(|a| flow.literal(a).is_none()).collect();
-                            let compares = matches!(b, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual);
+                            let others: Vec<&Expr> =
+                                args.iter().filter(|a| flow.literal(a).is_none()).collect();
+                            let compares = matches!(
+                                b,
+                                Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual
+                            );
                             let numbers = others.first().is_some_and(|a| flow.is_number(a.sort));
                             if compares && numbers && others.iter().all(|a| !flow.counts(a)) {
                                 within = false;
@@ -520,29 +661,41 @@ fn compared(flow: &mut Flow, signature: &Signature, e: &Expr, within: bool, out:
     });
 }
 
-/// Slots by intervals where numbers are increased or compared by order, or go from there to such a slot.
+/// Slots by intervals where numbers are increased or compared by order, or go from there to such a
+/// slot.
 fn grains(compiled: &Compiled, facts: &Facts, signature: &Signature) -> Vec<Grain> {
     let process = compiled.process();
-    let slot_of: AHashMap<VarId, usize> = process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
-    let counts = |slot: usize| matches!(&facts.contents[slot], Content::Value(l) if *l != Layout::None);
+    let slot_of: AHashMap<VarId, usize> =
+        process.params.iter().enumerate().map(|(i, p)| (p.var, i)).collect();
+    let counts =
+        |slot: usize| matches!(&facts.contents[slot], Content::Value(l) if *l != Layout::None);
     let slots_in = |e: &Expr| {
         let mut free = Vec::new();
         e.free_vars(&mut free);
-        free.into_iter().filter_map(|v| slot_of.get(&v).copied()).filter(|s| counts(*s)).collect::<Vec<_>>()
+        free.into_iter()
+            .filter_map(|v| slot_of.get(&v).copied())
+            .filter(|s| counts(*s))
+            .collect::<Vec<_>>()
     };
     let mut ordered = vec![false; process.params.len()];
     let mut flows: Vec<(usize, usize)> = Vec::new();
     for summand in &process.summands {
         let parts = std::iter::once(&summand.guard).chain(summand.updates.iter().map(|u| &u.1));
         for e in parts.chain(summand.actions.iter().flat_map(|a| &a.args)) {
-            ordering(signature, e, &mut |part| slots_in(part).into_iter().for_each(|s| ordered[s] = true));
+            ordering(signature, e, &mut |part| {
+                slots_in(part).into_iter().for_each(|s| ordered[s] = true)
+            });
         }
         for (to, e) in summand.updates.iter().filter(|(to, _)| counts(*to)) {
             flows.extend(slots_in(e).into_iter().map(|from| (from, *to)));
         }
     }
     loop {
-        let more: Vec<usize> = flows.iter().filter(|(from, to)| ordered[*to] && !ordered[*from]).map(|f| f.0).collect();
+        let more: Vec<usize> = flows
+            .iter()
+            .filter(|(from, to)| ordered[*to] && !ordered[*from])
+            .map(|f| f.0)
+            .collect();
         if more.is_empty() {
             break;
         }
@@ -556,8 +709,11 @@ fn ordering(signature: &Signature, e: &Expr, see: &mut dyn FnMut(&Expr)) {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         if let Some((builtin, args)) = e.as_builtin(signature) {
             use Builtin::*;
-            if matches!(builtin, Less | LessEqual | Greater | GreaterEqual | Max | Min | Add | Succ) {
-                let number = |e: &Expr| matches!(signature.sorts.text(e.sort).as_str(), "Pos" | "Nat" | "Int");
+            if matches!(builtin, Less | LessEqual | Greater | GreaterEqual | Max | Min | Add | Succ)
+            {
+                let number = |e: &Expr| {
+                    matches!(signature.sorts.text(e.sort).as_str(), "Pos" | "Nat" | "Int")
+                };
                 args.iter().filter(|a| number(a)).for_each(&mut *see);
             }
         }
@@ -583,7 +739,9 @@ fn type_state(flow: &mut Flow, f: &State, parameters: &mut AHashMap<u32, Vec<Typ
         StateKind::Val(e) => {
             flow.root(e);
         }
-        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => type_state(flow, g, parameters),
+        StateKind::Not(g) | StateKind::Forall(_, g) | StateKind::Exists(_, g) => {
+            type_state(flow, g, parameters)
+        }
         StateKind::And(a, b) | StateKind::Or(a, b) | StateKind::Implies(a, b) => {
             type_state(flow, a, parameters);
             type_state(flow, b, parameters);

@@ -1,12 +1,16 @@
 //! Lists of identities, as words of which any number of letters is not told.
 //!
-//! In: expressions of a process with a sort of any number of constants, lists over which are parts of the list of all of them. Out: whether what is done
-//! with such lists sees no more of a block of letters that are alike than whether it is short ([`Lists`]), and how many letters that are; the words that
-//! stand for all that a word with blocks can be ([`words`]).
+//! In: expressions of a process with a sort of any number of constants, lists over which are parts
+//! of the list of all of them. Out: whether what is done with such lists sees no more of a block of
+//! letters that are alike than whether it is short ([`Lists`]), and how many letters that are; the
+//! words that stand for all that a word with blocks can be ([`words`]).
 //!
-//! Admitted are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings that go through a list once, letter by letter, and keep or drop
-//! each by what it is, not by where (*sieves*: [`Lists::sieves`]). So all lists have letters that differ from each other, and docs/unbounded.md has the lemma: of letters in a row that
-//! nothing else names, one more than there are operations shows all that more of them can. Cost: linear; the number of words is exponential in the names.
+//! Admitted are copies, `[]`, comparisons with it, `head`, `tail`, `if`, and mappings that go
+//! through a list once, letter by letter, and keep or drop each by what it is, not by where
+//! (*sieves*: [`Lists::sieves`]). So all lists have letters that differ from each other, and
+//! docs/unbounded.md has the lemma: of letters in a row that nothing else names, one more than
+//! there are operations shows all that more of them can. Cost: linear; the number of words is
+//! exponential in the names.
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -44,7 +48,12 @@ impl<'a> Lists<'a> {
     /// Lists of the sort `list` in these data.
     pub fn new(data: &'a DataSpec, list: SortId) -> Self {
         let mut lists = Self { signature: &data.signature, list, sieves: AHashSet::new() };
-        lists.sieves = data.signature.ops().filter(|(_, op)| op.kind == OpKind::Mapping).map(|(id, _)| id).collect();
+        lists.sieves = data
+            .signature
+            .ops()
+            .filter(|(_, op)| op.kind == OpKind::Mapping)
+            .map(|(id, _)| id)
+            .collect();
         lists.sieves.retain(|op| is_sieve(data, list, *op));
         lists
     }
@@ -78,19 +87,26 @@ impl<'a> Lists<'a> {
                 self.list(a, uses)?;
                 self.list(b, uses)
             }
-            (ExprKind::Apply(head, args), _) if matches!(head.kind, ExprKind::Op(op) if self.sieves.contains(&op)) => {
+            (ExprKind::Apply(head, args), _) if matches!(head.kind, ExprKind::Op(op) if self.sieves.contains(&op)) =>
+            {
                 uses.operations += 1;
                 uses.sieves = true;
                 for arg in args {
                     if arg.sort == self.list {
                         self.list(arg, uses)?;
                     } else if self.mentions(arg) {
-                        return refused("a list of identities is gone through with a part of itself", arg);
+                        return refused(
+                            "a list of identities is gone through with a part of itself",
+                            arg,
+                        );
                     }
                 }
                 Ok(())
             }
-            _ => refused("a list of identities is made in another way than by `tail` or by a mapping that keeps or drops each letter", e),
+            _ => refused(
+                "a list of identities is made in another way than by `tail` or by a mapping that keeps or drops each letter",
+                e,
+            ),
         })
     }
 
@@ -101,7 +117,9 @@ impl<'a> Lists<'a> {
             (ExprKind::Var(_) | ExprKind::Number(_), _) => Ok(()),
             (_, Some((Builtin::Head, [list]))) if list.sort == self.list => self.list(list, uses),
             (_, Some((Builtin::Equal | Builtin::NotEqual, [a, b]))) if a.sort == self.list => {
-                let empty = |e: &Expr| matches!(e.as_builtin(self.signature), Some((Builtin::EmptyList, _)));
+                let empty = |e: &Expr| {
+                    matches!(e.as_builtin(self.signature), Some((Builtin::EmptyList, _)))
+                };
                 if !empty(a) && !empty(b) {
                     return refused("two lists of identities are compared", e);
                 }
@@ -109,7 +127,9 @@ impl<'a> Lists<'a> {
                 self.list(b, uses)
             }
             (ExprKind::Op(op), _) => match self.signature.sorts.kind(self.signature.op(*op).sort) {
-                SortKind::Function(from, to) if from.contains(&self.list) || *to == self.list => refused(other, e),
+                SortKind::Function(from, to) if from.contains(&self.list) || *to == self.list => {
+                    refused(other, e)
+                }
                 _ => Ok(()),
             },
             (ExprKind::Apply(head, args), _) => {
@@ -122,7 +142,9 @@ impl<'a> Lists<'a> {
                 args.iter().try_for_each(|a| self.data(a, uses))
             }
             (ExprKind::Bind(_, vars, body), _) => {
-                if vars.iter().any(|v| self.signature.var(*v).sort == self.list) || body.sort == self.list {
+                if vars.iter().any(|v| self.signature.var(*v).sort == self.list)
+                    || body.sort == self.list
+                {
                     return refused(other, e);
                 }
                 self.data(body, uses)
@@ -143,11 +165,18 @@ impl<'a> Lists<'a> {
             (ExprKind::Var(v), _) if e.sort == self.list => {
                 out.insert(*v);
             }
-            (_, Some((Builtin::Equal | Builtin::NotEqual, sides @ [a, _]))) if a.sort == self.list => {
-                sides.iter().filter(|s| !matches!(s.kind, ExprKind::Var(_))).for_each(|s| self.looked_at(s, out));
+            (_, Some((Builtin::Equal | Builtin::NotEqual, sides @ [a, _])))
+                if a.sort == self.list =>
+            {
+                sides
+                    .iter()
+                    .filter(|s| !matches!(s.kind, ExprKind::Var(_)))
+                    .for_each(|s| self.looked_at(s, out));
             }
             (ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_), _) => {}
-            (ExprKind::Apply(head, args), _) => args.iter().chain([head]).for_each(|a| self.looked_at(a, out)),
+            (ExprKind::Apply(head, args), _) => {
+                args.iter().chain([head]).for_each(|a| self.looked_at(a, out))
+            }
             (ExprKind::Bind(_, _, body), _) => self.looked_at(body, out),
             (ExprKind::Where(body, definitions), _) => {
                 definitions.iter().map(|d| &d.1).chain([body]).for_each(|d| self.looked_at(d, out));
@@ -155,7 +184,8 @@ impl<'a> Lists<'a> {
         });
     }
 
-    /// Whether an expression is what is left of the list `var` when letters are taken away: by `tail`, sieves, `[]`, whatever conditions choose.
+    /// Whether an expression is what is left of the list `var` when letters are taken away: by
+    /// `tail`, sieves, `[]`, whatever conditions choose.
     pub fn is_part(&self, e: &Expr, var: VarId) -> bool {
         deep(|| match (&e.kind, e.as_builtin(self.signature)) {
             (ExprKind::Var(v), _) => *v == var,
@@ -181,15 +211,20 @@ fn mentions(e: &Expr, list: SortId) -> bool {
         e.sort == list
             || match &e.kind {
                 ExprKind::Var(_) | ExprKind::Number(_) | ExprKind::Op(_) => false,
-                ExprKind::Apply(head, args) => mentions(head, list) || args.iter().any(|a| mentions(a, list)),
+                ExprKind::Apply(head, args) => {
+                    mentions(head, list) || args.iter().any(|a| mentions(a, list))
+                }
                 ExprKind::Bind(_, _, body) => mentions(body, list),
-                ExprKind::Where(body, definitions) => mentions(body, list) || definitions.iter().any(|d| mentions(&d.1, list)),
+                ExprKind::Where(body, definitions) => {
+                    mentions(body, list) || definitions.iter().any(|d| mentions(&d.1, list))
+                }
             }
     })
 }
 
-/// Whether a mapping is `f(x.., []) = []` and `f(x.., c |> cs) =` a tree of `if` with conditions that do not speak of `cs`, whose leaves are `cs` or `f(x.., cs)`, each
-/// with `c |>` in front or without.
+/// Whether a mapping is `f(x.., []) = []` and `f(x.., c |> cs) =` a tree of `if` with conditions
+/// that do not speak of `cs`, whose leaves are `cs` or `f(x.., cs)`, each with `c |>` in front or
+/// without.
 fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
     let (domain, range) = data.signature.domain_range(data.signature.op(op).sort);
     if range != list || domain.iter().filter(|s| **s == list).count() != 1 {
@@ -208,7 +243,8 @@ fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
             }
             vars.push(v);
         }
-        let is_empty = |e: &Expr| matches!(e.as_builtin(&data.signature), Some((Builtin::EmptyList, _)));
+        let is_empty =
+            |e: &Expr| matches!(e.as_builtin(&data.signature), Some((Builtin::EmptyList, _)));
         if equation.condition.is_some() {
             return false;
         }
@@ -216,13 +252,18 @@ fn is_sieve(data: &DataSpec, list: SortId, op: OpId) -> bool {
             empty += 1;
             return empty == 1 && is_empty(&equation.rhs);
         }
-        let Some((Builtin::Cons, [first, rest])) = args[at].as_builtin(&data.signature) else { return false };
-        let (ExprKind::Var(first), ExprKind::Var(rest)) = (&first.kind, &rest.kind) else { return false };
+        let Some((Builtin::Cons, [first, rest])) = args[at].as_builtin(&data.signature) else {
+            return false;
+        };
+        let (ExprKind::Var(first), ExprKind::Var(rest)) = (&first.kind, &rest.kind) else {
+            return false;
+        };
         letter += 1;
         letter == 1
             && first != rest
             && !vars.contains(first)
-            && Leaf { signature: &data.signature, list, op, at, args, first: *first, rest: *rest }.is(&equation.rhs)
+            && Leaf { signature: &data.signature, list, op, at, args, first: *first, rest: *rest }
+                .is(&equation.rhs)
     }) && letter == 1
 }
 
@@ -240,8 +281,12 @@ struct Leaf<'e> {
 impl Leaf<'_> {
     fn is(&self, e: &Expr) -> bool {
         deep(|| match e.as_builtin(self.signature) {
-            Some((Builtin::If, [condition, a, b])) => !mentions(condition, self.list) && self.is(a) && self.is(b),
-            Some((Builtin::Cons, [letter, rest])) => letter.kind == ExprKind::Var(self.first) && self.goes_on(rest),
+            Some((Builtin::If, [condition, a, b])) => {
+                !mentions(condition, self.list) && self.is(a) && self.is(b)
+            }
+            Some((Builtin::Cons, [letter, rest])) => {
+                letter.kind == ExprKind::Var(self.first) && self.goes_on(rest)
+            }
             _ => self.goes_on(e),
         })
     }
@@ -250,7 +295,13 @@ impl Leaf<'_> {
         match &e.kind {
             ExprKind::Var(v) => *v == self.rest,
             ExprKind::Apply(_, args) if e.head() == Some(self.op) => {
-                args.iter().enumerate().all(|(i, a)| if i == self.at { a.kind == ExprKind::Var(self.rest) } else { *a == self.args[i] })
+                args.iter().enumerate().all(|(i, a)| {
+                    if i == self.at {
+                        a.kind == ExprKind::Var(self.rest)
+                    } else {
+                        *a == self.args[i]
+                    }
+                })
             }
             _ => false,
         }
@@ -294,7 +345,15 @@ pub struct Wanted {
 
 /// The words that stand for an abstract word. Error: more than `most`.
 pub fn words(word: &[Part], wanted: &Wanted, most: usize) -> Option<Vec<Vec<Letter>>> {
-    let mut maker = Maker { word, wanted, most, used: vec![false; wanted.names], letters: Vec::new(), fillers: 0, out: Vec::new() };
+    let mut maker = Maker {
+        word,
+        wanted,
+        most,
+        used: vec![false; wanted.names],
+        letters: Vec::new(),
+        fillers: 0,
+        out: Vec::new(),
+    };
     maker.at(0, 0, 0)?;
     Some(maker.out)
 }
@@ -310,7 +369,8 @@ struct Maker<'w> {
 }
 
 impl Maker<'_> {
-    /// All ways to go on from a part of which there are `inside` letters, `row` unnamed ones at the end.
+    /// All ways to go on from a part of which there are `inside` letters, `row` unnamed ones at the
+    /// end.
     fn at(&mut self, part: usize, inside: usize, row: usize) -> Option<()> {
         let Some(here) = self.word.get(part) else {
             if !self.wanted.all || self.used.iter().all(|u| *u) {

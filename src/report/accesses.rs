@@ -1,9 +1,12 @@
-//! The run of a program as an execution: labels of memory operations -> events with program order, reads-from, coherence and from-read.
+//! The run of a program as an execution: labels of memory operations -> events with program order,
+//! reads-from, coherence and from-read.
 //!
-//! The labels are those of `program::model`: `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old, new)`, `fence(t)`, `store_fence(t)`, and
-//! `flush(t, x, v)` where a store of a buffer reaches memory. A load reads the newest store to its cell in the buffer of its thread, else what is in
-//! memory; the order in which stores reach memory is the coherence order. Each value is compared with that of the store that it comes from: where
-//! one differs (parts of a cell, labels that mean something else) there is no graph. Cost: linear in the run.
+//! The labels are those of `program::model`: `read(t, x, v)`, `write(t, x, v)`, `update(t, x, old,
+//! new)`, `fence(t)`, `store_fence(t)`, and `flush(t, x, v)` where a store of a buffer reaches
+//! memory. A load reads the newest store to its cell in the buffer of its thread, else what is in
+//! memory; the order in which stores reach memory is the coherence order. Each value is compared
+//! with that of the store that it comes from: where one differs (parts of a cell, labels that mean
+//! something else) there is no graph. Cost: linear in the run.
 
 use super::shorten::Short;
 use super::story::Story;
@@ -33,7 +36,12 @@ fn operation(label: &str) -> Option<Operation<'_>> {
         "fence" | "store_fence" => 0,
         _ => return None,
     };
-    (values.len() == wanted && (wanted == 0) == cell.is_empty()).then_some(Operation { name, thread, cell, values })
+    (values.len() == wanted && (wanted == 0) == cell.is_empty()).then_some(Operation {
+        name,
+        thread,
+        cell,
+        values,
+    })
 }
 
 struct Event<'a> {
@@ -60,8 +68,18 @@ struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     /// The store that a load takes its value from, if that fits the value. Outer none: it does not.
-    fn source(&mut self, thread: usize, cell: &'a str, value: &'a str, buffer: bool) -> Option<Option<usize>> {
-        let own = self.pending.get(&thread).filter(|_| buffer).and_then(|p| p.iter().rfind(|&&e| self.events[e].cell == cell).copied());
+    fn source(
+        &mut self,
+        thread: usize,
+        cell: &'a str,
+        value: &'a str,
+        buffer: bool,
+    ) -> Option<Option<usize>> {
+        let own = self
+            .pending
+            .get(&thread)
+            .filter(|_| buffer)
+            .and_then(|p| p.iter().rfind(|&&e| self.events[e].cell == cell).copied());
         let found = own.or_else(|| self.coherence.get(cell).and_then(|list| list.last().copied()));
         let expected = match found {
             Some(event) => self.events[event].written?,
@@ -81,13 +99,26 @@ impl<'a> Memory<'a> {
             return (self.events[event].written == values.first().copied()).then_some(());
         }
         let (text, written, source) = match values[..] {
-            [value] if name == "read" => (format!("R {cell}={value}"), None, Some(self.source(thread, cell, value, true)?)),
+            [value] if name == "read" => {
+                (format!("R {cell}={value}"), None, Some(self.source(thread, cell, value, true)?))
+            }
             [value] => (format!("W {cell}={value}"), Some(value), None),
-            [old, new] => (format!("RMW {cell}: {old} to {new}"), Some(new), Some(self.source(thread, cell, old, false)?)),
+            [old, new] => (
+                format!("RMW {cell}: {old} to {new}"),
+                Some(new),
+                Some(self.source(thread, cell, old, false)?),
+            ),
             _ => (name.replace('_', " "), None, None),
         };
         let event = self.events.len();
-        self.events.push(Event { thread, cell, text, steps: format!("step {number}"), written, source });
+        self.events.push(Event {
+            thread,
+            cell,
+            text,
+            steps: format!("step {number}"),
+            written,
+            source,
+        });
         match name {
             "write" if buffered => self.pending.entry(thread).or_default().push(event),
             "write" | "update" => self.coherence.entry(cell).or_default().push(event),
@@ -99,7 +130,11 @@ impl<'a> Memory<'a> {
     fn edges(&self) -> Vec<(usize, &'static str, usize)> {
         let mut out = Vec::new();
         for (a, event) in self.events.iter().enumerate() {
-            out.extend((a + 1..self.events.len()).find(|&b| self.events[b].thread == event.thread).map(|b| (a, "po", b)));
+            out.extend(
+                (a + 1..self.events.len())
+                    .find(|&b| self.events[b].thread == event.thread)
+                    .map(|b| (a, "po", b)),
+            );
             let Some(source) = event.source else { continue };
             out.extend(source.map(|s| (s, "rf", a)));
             let list = self.coherence.get(event.cell).map_or(&[][..], Vec::as_slice);
@@ -115,8 +150,9 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The graph of a path whose labels are memory operations, as an object; its form is `graph` of docs/schema/check.json. `buffered`: stores wait in
-/// buffers. None: the evidence branches, some label is no memory operation, a value does not fit, or there are too many events.
+/// The graph of a path whose labels are memory operations, as an object; its form is `graph` of
+/// docs/schema/check.json. `buffered`: stores wait in buffers. None: the evidence branches, some
+/// label is no memory operation, a value does not fit, or there are too many events.
 pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
     let mut memory = Memory::default();
     for (n, step) in story.steps.iter().enumerate().filter(|(_, s)| s.action != "tau") {
@@ -127,9 +163,23 @@ pub fn graph(story: &Story, buffered: bool) -> Option<Value> {
     }
     let threads = memory.events.iter().map(|e| e.thread).max().map_or(0, |t| t + 1);
     let names: Vec<String> = (0..threads).map(|t| format!("T{t}")).collect();
-    let edges: Vec<_> = memory.edges().into_iter().map(|(from, relation, to)| (from, relation, to, false)).collect();
-    let boxed = |e: Event| Boxed { thread: e.thread, text: e.text, code: e.steps, reads_initial: e.source == Some(None) };
-    Some(drawn(&names, &memory.events.into_iter().map(boxed).collect::<Vec<_>>(), &edges, &Short::default()))
+    let edges: Vec<_> = memory
+        .edges()
+        .into_iter()
+        .map(|(from, relation, to)| (from, relation, to, false))
+        .collect();
+    let boxed = |e: Event| Boxed {
+        thread: e.thread,
+        text: e.text,
+        code: e.steps,
+        reads_initial: e.source == Some(None),
+    };
+    Some(drawn(
+        &names,
+        &memory.events.into_iter().map(boxed).collect::<Vec<_>>(),
+        &edges,
+        &Short::default(),
+    ))
 }
 
 /// A memory operation as a graph shows it.
@@ -149,8 +199,14 @@ pub fn name(i: usize) -> String {
     if i < 26 { char::from(b'a' + i as u8).to_string() } else { format!("e{}", i + 1) }
 }
 
-/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an object. Constants have their short names in it.
-pub fn drawn(threads: &[String], events: &[Boxed], edges: &[(usize, &str, usize, bool)], short: &Short) -> Value {
+/// The graph of events and the arrows between them (from, relation, to, whether it forbids), as an
+/// object. Constants have their short names in it.
+pub fn drawn(
+    threads: &[String],
+    events: &[Boxed],
+    edges: &[(usize, &str, usize, bool)],
+    short: &Short,
+) -> Value {
     let event = |(i, e): (usize, &Boxed)| json!({ "name": name(i), "thread": e.thread, "text": short.text(&e.text), "code": e.code, "reads_initial": e.reads_initial });
     let edge = |&(from, relation, to, forbids): &(usize, &str, usize, bool)| json!({ "from": from, "to": to, "relation": relation, "forbids": forbids });
     json!({
@@ -195,14 +251,19 @@ mod tests {
             of_formula: false,
         };
         let graph = graph(&story, buffered)?;
-        let name = |e: &Value| graph["events"][e.as_u64().unwrap() as usize]["name"].as_str().unwrap().to_string();
-        let edge = |e: &Value| format!("{} {} {}", name(&e["from"]), e["relation"].as_str().unwrap(), name(&e["to"]));
+        let name = |e: &Value| {
+            graph["events"][e.as_u64().unwrap() as usize]["name"].as_str().unwrap().to_string()
+        };
+        let edge = |e: &Value| {
+            format!("{} {} {}", name(&e["from"]), e["relation"].as_str().unwrap(), name(&e["to"]))
+        };
         Some(graph["edges"].as_array().unwrap().iter().map(edge).collect())
     }
 
     #[test]
     fn buffers() {
-        // The first thread reads its own store from its buffer; the store of the second reaches memory before it.
+        // The first thread reads its own store from its buffer; the store of the second reaches
+        // memory before it.
         let run = [
             "write(0, x, 1)",
             "tau",
@@ -213,7 +274,10 @@ mod tests {
             "flush(0, x, 1)",
             "read(1, x, 1)",
         ];
-        assert_eq!(of(&run, true).unwrap(), ["a po b", "a rf b", "a rf e", "c co a", "c po d", "c rf d", "d fr a", "d po e"]);
+        assert_eq!(
+            of(&run, true).unwrap(),
+            ["a po b", "a rf b", "a rf e", "c co a", "c po d", "c rf d", "d fr a", "d po e"]
+        );
         let direct = ["write(0, x, 1)", "read(1, x, 1)", "read(1, y, 0)", "write(0, y, 1)"];
         assert_eq!(of(&direct, false).unwrap(), ["a po d", "a rf b", "b po c", "c fr d"]);
     }

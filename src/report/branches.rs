@@ -1,8 +1,10 @@
-//! Evidence that branches, drawn: [`Story`] -> SVG. A row a step; where several steps leave a state, they stand below it, one indented more.
+//! Evidence that branches, drawn: [`Story`] -> SVG. A row a step; where several steps leave a
+//! state, they stand below it, one indented more.
 //!
-//! Rows follow the tree of shortest ways from the initial state; a step to a state that has its row elsewhere ends in its number. Numbers at
-//! the margin are those of the states, as in the files `.aut` and `.dot`. Hidden actions are grey; parameters that a step changed show
-//! when the pointer rests on it. Cost: one pass; at most `MOST` rows.
+//! Rows follow the tree of shortest ways from the initial state; a step to a state that has its row
+//! elsewhere ends in its number. Numbers at the margin are those of the states, as in the files
+//! `.aut` and `.dot`. Hidden actions are grey; parameters that a step changed show when the pointer
+//! rests on it. Cost: one pass; at most `MOST` rows.
 
 use super::story::{Story, StoryStep};
 use super::svg::{Anchor, Svg, width_of};
@@ -70,7 +72,10 @@ pub fn branches(story: &Story, title: &str, verdict: &str) -> String {
     }
     let mut bottom = TOP + rows.len() as f64 * ROW;
     if rows.len() <= story.steps.len() {
-        let more = format!("and {} more steps: see .aut, .dot or .json", story.steps.len() + 1 - rows.len());
+        let more = format!(
+            "and {} more steps: see .aut, .dot or .json",
+            story.steps.len() + 1 - rows.len()
+        );
         svg.text("joined", (LEFT, bottom), Anchor::Start, &more);
         bottom += ROW;
     }
@@ -78,7 +83,8 @@ pub fn branches(story: &Story, title: &str, verdict: &str) -> String {
 }
 
 fn rows(story: &Story) -> Vec<Row<'_>> {
-    let states = story.steps.iter().flat_map(|s| [s.from, s.to]).max().map_or(1, |s| s as usize + 1);
+    let states =
+        story.steps.iter().flat_map(|s| [s.from, s.to]).max().map_or(1, |s| s as usize + 1);
     let mut steps_of: Vec<Vec<usize>> = vec![Vec::new(); states];
     story.steps.iter().enumerate().for_each(|(i, s)| steps_of[s.from as usize].push(i));
     // The step by which each state is reached first.
@@ -169,23 +175,53 @@ mod tests {
 
     #[test]
     fn each_step_has_a_row_and_each_state_one_of_its_own() {
-        let story = story(&[(0, "a", 1), (1, "b<", 2), (1, "c", 3), (2, "d", 3), (3, "e", 0), (3, "f", 3), (3, "g", 4)]);
+        let story = story(&[
+            (0, "a", 1),
+            (1, "b<", 2),
+            (1, "c", 3),
+            (2, "d", 3),
+            (3, "e", 0),
+            (3, "f", 3),
+            (3, "g", 4),
+        ]);
         let rows = rows(&story);
-        let shown: Vec<(u32, usize, usize, bool)> =
-            rows.iter().skip(1).map(|r| (r.state, r.indent, r.from, r.step.is_some_and(|s| s.1))).collect();
-        // a, b below a, d after b on its line, joining what c reaches first; below c: e to the start, f to itself, g.
+        let shown: Vec<(u32, usize, usize, bool)> = rows
+            .iter()
+            .skip(1)
+            .map(|r| (r.state, r.indent, r.from, r.step.is_some_and(|s| s.1)))
+            .collect();
+        // a, b below a, d after b on its line, joining what c reaches first; below c: e to the
+        // start, f to itself, g.
         assert_eq!(
             shown,
-            [(1, 0, 0, false), (2, 1, 1, false), (3, 1, 2, true), (3, 1, 1, false), (0, 2, 4, true), (3, 2, 4, true), (4, 2, 4, false)]
+            [
+                (1, 0, 0, false),
+                (2, 1, 1, false),
+                (3, 1, 2, true),
+                (3, 1, 1, false),
+                (0, 2, 4, true),
+                (3, 2, 4, true),
+                (4, 2, 4, false)
+            ]
         );
         let drawn = branches(&story, "t & u", "holds");
-        assert!(drawn.contains("b&lt;") && drawn.contains("t &amp; u") && drawn.matches("to state 3").count() == 2, "{drawn}");
+        assert!(
+            drawn.contains("b&lt;")
+                && drawn.contains("t &amp; u")
+                && drawn.matches("to state 3").count() == 2,
+            "{drawn}"
+        );
     }
 
     #[test]
     fn long_evidence_ends() {
-        let steps: Vec<(u32, &str, u32)> = (0..1000).flat_map(|i| [(i, "a", i + 1), (i, "b", 0)]).collect();
+        let steps: Vec<(u32, &str, u32)> =
+            (0..1000).flat_map(|i| [(i, "a", i + 1), (i, "b", 0)]).collect();
         let drawn = branches(&story(&steps), "t", "v");
-        assert!(drawn.contains(&format!("and {} more steps", 2000 - MOST)), "{}", &drawn[drawn.len() - 300..]);
+        assert!(
+            drawn.contains(&format!("and {} more steps", 2000 - MOST)),
+            "{}",
+            &drawn[drawn.len() - 300..]
+        );
     }
 }

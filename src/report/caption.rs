@@ -1,4 +1,5 @@
-//! What stands above evidence: the text of a formula -> a title; a story -> a sentence on what it shows.
+//! What stands above evidence: the text of a formula -> a title; a story -> a sentence on what it
+//! shows.
 
 use super::standing::Ending;
 use super::story::Story;
@@ -7,10 +8,14 @@ use mu_model::standing::{End, Posture};
 /// Longest title, in characters.
 const LONGEST: usize = 110;
 
-/// The first comment of a formula, up to its first full stop; nothing if it does not begin with one.
+/// The first comment of a formula, up to its first full stop; nothing if it does not begin with
+/// one.
 pub fn first_comment(formula: &str) -> Option<String> {
     let lines = formula.lines().map(str::trim).skip_while(|l| l.is_empty());
-    let comment = lines.map_while(|l| l.strip_prefix('%')).map(|l| l.trim_start_matches('%').trim()).skip_while(|l| l.is_empty());
+    let comment = lines
+        .map_while(|l| l.strip_prefix('%'))
+        .map(|l| l.trim_start_matches('%').trim())
+        .skip_while(|l| l.is_empty());
     let text: Vec<&str> = comment.take_while(|l| !l.is_empty()).collect();
     let text = text.join(" ");
     let sentence = text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first);
@@ -23,7 +28,12 @@ pub fn first_comment(formula: &str) -> Option<String> {
 pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
     let count = story.steps.len();
     let Some(last) = story.steps.last() else {
-        return if story.verdict { "It holds at the start." } else { "It does not hold at the start." }.to_string();
+        return if story.verdict {
+            "It holds at the start."
+        } else {
+            "It does not hold at the start."
+        }
+        .to_string();
     };
     let what = format!("step {count}, {}", name(&last.title()));
     if let Some(ending) = story.ending.as_ref().filter(|_| !(story.of_formula && story.verdict)) {
@@ -31,15 +41,24 @@ pub fn why(story: &Story, name: &dyn Fn(&str) -> String) -> String {
         return format!("{holds} {what}, {}", stuck(ending, name));
     }
     match (story.verdict, story.back_to) {
-        (_, Some(back)) if !story.of_formula => format!("From step {} on this run can go round for ever.", back + 1),
+        (_, Some(back)) if !story.of_formula => {
+            format!("From step {} on this run can go round for ever.", back + 1)
+        }
         (_, None) if !story.of_formula => format!("The run ends with {what}."),
         _ if !story.linear && story.verdict => format!("It holds: {count} steps show why."),
         _ if !story.linear => format!("It does not hold: {count} steps show why."),
         (false, Some(back)) => {
-            format!("It does not hold: from step {} on this run can go round for ever, and what is asked for never comes.", back + 1)
+            format!(
+                "It does not hold: from step {} on this run can go round for ever, and what is asked for never comes.",
+                back + 1
+            )
         }
-        (true, Some(back)) => format!("It holds: this run goes round for ever from step {} on.", back + 1),
-        (false, None) => format!("It does not hold: {what}, decides. Up to there the run is one that the formula looks at."),
+        (true, Some(back)) => {
+            format!("It holds: this run goes round for ever from step {} on.", back + 1)
+        }
+        (false, None) => format!(
+            "It does not hold: {what}, decides. Up to there the run is one that the formula looks at."
+        ),
         (true, None) => format!("It holds: this is a run that it asks for; {what}, completes it."),
     }
 }
@@ -58,7 +77,9 @@ fn stuck(ending: &Ending, name: &dyn Fn(&str) -> String) -> String {
     let waits: Vec<_> = ending.components.iter().filter(|c| c.posture == Posture::Waits).collect();
     let one = |c: &&super::standing::Component| match (c.offers.first(), c.closed.first()) {
         (Some((action, ..)), _) => format!("{} waits to do {}", name(&c.name), name(action)),
-        (None, Some((action, _))) => format!("no condition of {} holds, as that of {action}", name(&c.name)),
+        (None, Some((action, _))) => {
+            format!("no condition of {} holds, as that of {action}", name(&c.name))
+        }
         (None, None) => format!("{} waits", name(&c.name)),
     };
     let mut told: Vec<String> = waits.iter().take(MOST_TOLD).map(one).collect();
@@ -82,6 +103,9 @@ mod tests {
         );
         assert_eq!(of("% One. Two.\ntrue").as_deref(), Some("One"));
         assert_eq!((of("true % late"), of("%\ntrue"), of("")), (None, None, None));
-        assert!(of(&format!("% {}\ntrue", "ü".repeat(300))).is_some_and(|t| t.chars().count() == LONGEST + 1));
+        assert!(
+            of(&format!("% {}\ntrue", "ü".repeat(300)))
+                .is_some_and(|t| t.chars().count() == LONGEST + 1)
+        );
     }
 }

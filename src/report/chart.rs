@@ -1,11 +1,15 @@
-//! A message sequence chart of a path: [`Story`] -> SVG. A lane a parallel component, time running down, an arrow a communication.
+//! A message sequence chart of a path: [`Story`] -> SVG. A lane a parallel component, time running
+//! down, an arrow a communication.
 //!
-//! After ITU-T Z.120, without its frames: what a component does alone is a dot on its lane, what two do together an arrow between their lanes,
-//! what more do together a line through them. An arrow points to the side that had more arguments open (summed over): the one that
-//! learns something; where none did, it has no head. Hidden actions are grey. The last step, which decides, is marked. Parameters that
-//! a step changed show when the pointer rests on it; lists, sets and bags (buffers, mostly) stand below it. Names are shortened, and a legend says
-//! what is what. Components that take no part in any step have no lane, unless the path ends in a state without
-//! steps: then each has one, and below it stands how the component stands and what it offers.
+//! After ITU-T Z.120, without its frames: what a component does alone is a dot on its lane, what
+//! two do together an arrow between their lanes, what more do together a line through them. An
+//! arrow points to the side that had more arguments open (summed over): the one that
+//! learns something; where none did, it has no head. Hidden actions are grey. The last step, which
+//! decides, is marked. Parameters that a step changed show when the pointer rests on it; lists,
+//! sets and bags (buffers, mostly) stand below it. Names are shortened, and a legend says
+//! what is what. Components that take no part in any step have no lane, unless the path ends in a
+//! state without steps: then each has one, and below it stands how the component stands and what it
+//! offers.
 
 use super::caption::why;
 use super::shorten::Short;
@@ -56,15 +60,24 @@ struct Event<'a> {
     values: Vec<(usize, String)>,
 }
 
-/// Draws the chart of a path. `title` names what was checked; `verdict` says how it ended. Nothing if the story branches.
+/// Draws the chart of a path. `title` names what was checked; `verdict` says how it ended. Nothing
+/// if the story branches.
 pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     if !story.linear {
         return None;
     }
     let mut used = vec![false; story.components.len().max(1)];
-    let short =
-        Short::of(story.steps.iter().flat_map(|s| s.parts.iter().map(StepPart::text)).collect::<Vec<_>>().iter().map(String::as_str));
-    let all: Vec<Event> = story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1, &short)).collect();
+    let short = Short::of(
+        story
+            .steps
+            .iter()
+            .flat_map(|s| s.parts.iter().map(StepPart::text))
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str),
+    );
+    let all: Vec<Event> =
+        story.steps.iter().enumerate().flat_map(|(i, s)| events(story, s, i + 1, &short)).collect();
     let sentence = why(story, &|text| short.text(text));
     all.iter().flat_map(|e| &e.lanes).for_each(|&l| used[l] = true);
     if !used.contains(&true) {
@@ -75,8 +88,10 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     }
     let lanes: Vec<usize> = (0..used.len()).filter(|&l| used[l]).collect();
     let place = |lane: usize| lanes.iter().position(|l| *l == lane).unwrap_or(0);
-    let heads: Vec<(String, String)> =
-        lanes.iter().map(|&l| split_name(&short.text(story.components.get(l).map_or("model", |n| n)))).collect();
+    let heads: Vec<(String, String)> = lanes
+        .iter()
+        .map(|&l| split_name(&short.text(story.components.get(l).map_or("model", |n| n))))
+        .collect();
     let tails: Vec<Vec<String>> = lanes.iter().map(|&l| tail(story, l, &short)).collect();
     let gaps = gaps(&all, &heads, &tails, &place);
     let mut x = vec![LEFT + gaps[0] / 2.0];
@@ -85,9 +100,13 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     }
     // Texts of dots stand to the right of their lane.
     let beyond = all.iter().filter(|e| e.lanes.len() == 1 && place(e.lanes[0]) + 1 == lanes.len());
-    let beyond = beyond.map(|e| widest(&wrap(&e.text, SIZE, WIDEST - 2.0 * GAP)) * 1.08 + GAP + 14.0).fold(NARROWEST / 2.0, f64::max);
-    let width =
-        (x[lanes.len() - 1] + beyond).max(LEFT + width_of(title, 15.0) + 40.0).max(LEFT + width_of(verdict, 12.0) + 30.0).max(400.0);
+    let beyond = beyond
+        .map(|e| widest(&wrap(&e.text, SIZE, WIDEST - 2.0 * GAP)) * 1.08 + GAP + 14.0)
+        .fold(NARROWEST / 2.0, f64::max);
+    let width = (x[lanes.len() - 1] + beyond)
+        .max(LEFT + width_of(title, 15.0) + 40.0)
+        .max(LEFT + width_of(verdict, 12.0) + 30.0)
+        .max(400.0);
     let mut svg = Svg::default();
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
     svg.text("sub", (16.0, 42.0), Anchor::Start, verdict);
@@ -107,11 +126,19 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
         y += if event.first { 9.0 } else { 3.0 };
         tops.push(y - 3.0);
         // The text of an arrow stands above it, that of a dot beside it.
-        let above = if event.lanes.len() == 1 { (lines.len() as f64 - 1.0) * LINE / 2.0 } else { lines.len() as f64 * LINE };
+        let above = if event.lanes.len() == 1 {
+            (lines.len() as f64 - 1.0) * LINE / 2.0
+        } else {
+            lines.len() as f64 * LINE
+        };
         y += above + 8.0;
         rows.push(y);
         y += if event.lanes.len() == 1 { above } else { 4.0 } + 4.0;
-        let below = event.lanes.iter().chain(event.values.iter().map(|v| &v.0)).map(|l| event.values.iter().filter(|v| v.0 == *l).count());
+        let below = event
+            .lanes
+            .iter()
+            .chain(event.values.iter().map(|v| &v.0))
+            .map(|l| event.values.iter().filter(|v| v.0 == *l).count());
         y += below.max().unwrap_or(0) as f64 * LINE;
         texts.push(lines);
     }
@@ -120,7 +147,11 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
     if let Some(at) = all.iter().position(|e| e.number == story.steps.len())
         && story.back_to.is_none()
     {
-        svg.rect(if story.verdict { "last-true" } else { "last" }, (8.0, tops[at]), (width - 16.0, y + 4.0 - tops[at]));
+        svg.rect(
+            if story.verdict { "last-true" } else { "last" },
+            (8.0, tops[at]),
+            (width - 16.0, y + 4.0 - tops[at]),
+        );
     }
     for (i, (head, tail)) in heads.iter().zip(&tails).enumerate() {
         draw_lane(&mut svg, x[i], (top, bottom), head, tail);
@@ -136,32 +167,60 @@ pub fn chart(story: &Story, title: &str, verdict: &str) -> Option<String> {
             true => "halo-last-true",
         };
         draw(&mut svg, event, (y, halo), lines, &x, &place);
-        let below = y + if event.lanes.len() == 1 { (lines.len() as f64 + 1.0) * LINE / 2.0 } else { LINE };
-        for (i, (lane, text)) in event.values.iter().enumerate().filter(|(_, v)| lanes.contains(&v.0)) {
+        let below =
+            y + if event.lanes.len() == 1 { (lines.len() as f64 + 1.0) * LINE / 2.0 } else { LINE };
+        for (i, (lane, text)) in
+            event.values.iter().enumerate().filter(|(_, v)| lanes.contains(&v.0))
+        {
             let above = event.values[..i].iter().filter(|v| v.0 == *lane).count();
-            write(&mut svg, ("value", halo), (x[place(*lane)] + GAP, below + 4.0 + above as f64 * LINE), Anchor::Start, text);
+            write(
+                &mut svg,
+                ("value", halo),
+                (x[place(*lane)] + GAP, below + 4.0 + above as f64 * LINE),
+                Anchor::Start,
+                text,
+            );
         }
         svg.end();
     }
     if let Some(back) = story.back_to {
         let from = all.iter().position(|e| e.number == back + 1).unwrap_or(0);
         let (top, low) = (rows[from] - 6.0, bottom - 8.0);
-        svg.path("loop", &format!("M {} {low} H {} V {top} H {}", LEFT - 14.0, LEFT - 22.0, LEFT - 14.0));
-        svg.text("loop-text", (LEFT - 8.0, low + 4.0), Anchor::Start, &format!("and again from step {}", back + 1));
+        svg.path(
+            "loop",
+            &format!("M {} {low} H {} V {top} H {}", LEFT - 14.0, LEFT - 22.0, LEFT - 14.0),
+        );
+        svg.text(
+            "loop-text",
+            (LEFT - 8.0, low + 4.0),
+            Anchor::Start,
+            &format!("and again from step {}", back + 1),
+        );
     }
     let low = legend(&mut svg, story, &all, &short, (bottom + 14.0 + below, width));
     Some(svg.finish(width, low, STYLE))
 }
 
 /// A lane: the name and the place of its component above, what it offers at the end below.
-fn draw_lane(svg: &mut Svg, x: f64, (top, bottom): (f64, f64), (name, of): &(String, String), tail: &[String]) {
+fn draw_lane(
+    svg: &mut Svg,
+    x: f64,
+    (top, bottom): (f64, f64),
+    (name, of): &(String, String),
+    tail: &[String],
+) {
     svg.line("lane", (x, top + 40.0), (x, bottom));
     let w = width_of(name, 12.0).max(width_of(of, 10.0)) + 18.0;
     svg.rect("head", (x - w / 2.0, top), (w, 36.0));
     svg.text("name", (x, top + if of.is_empty() { 22.0 } else { 15.0 }), Anchor::Middle, name);
     svg.text("of", (x, top + 29.0), Anchor::Middle, of);
     for (n, line) in tail.iter().enumerate() {
-        svg.text(if n == 0 { "posture" } else { "offer" }, (x, bottom + 12.0 + n as f64 * LINE), Anchor::Middle, line);
+        svg.text(
+            if n == 0 { "posture" } else { "offer" },
+            (x, bottom + 12.0 + n as f64 * LINE),
+            Anchor::Middle,
+            line,
+        );
     }
 }
 
@@ -171,8 +230,15 @@ fn tail(story: &Story, lane: usize, short: &Short) -> Vec<String> {
     lines.iter().flat_map(|l| wrap(&short.text(l), SIZE, WIDEST - 2.0 * GAP)).collect()
 }
 
-/// Says below the chart what its marks and its short names mean; only of those that there are. Gives where it ends.
-fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, width): (f64, f64)) -> f64 {
+/// Says below the chart what its marks and its short names mean; only of those that there are.
+/// Gives where it ends.
+fn legend(
+    svg: &mut Svg,
+    story: &Story,
+    all: &[Event],
+    short: &Short,
+    (top, width): (f64, f64),
+) -> f64 {
     let mut lines: Vec<(&str, String)> = Vec::new();
     let mut add = |there: bool, mark: &'static str, text: &str| {
         if there {
@@ -180,11 +246,23 @@ fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, widt
         }
     };
     add(all.iter().any(|e| e.lanes.len() == 1), "dot", "a component alone");
-    add(all.iter().any(|e| e.directed), "arrow", "two together; the arrow points to the one that learns something");
+    add(
+        all.iter().any(|e| e.directed),
+        "arrow",
+        "two together; the arrow points to the one that learns something",
+    );
     add(all.iter().any(|e| e.lanes.len() > 1 && !e.directed), "line", "several together");
-    add(all.iter().any(|e| e.hidden), "hidden", if story.of_formula { "grey: hidden from the formula" } else { "grey: hidden" });
+    add(
+        all.iter().any(|e| e.hidden),
+        "hidden",
+        if story.of_formula { "grey: hidden from the formula" } else { "grey: hidden" },
+    );
     add(all.iter().any(|e| !e.values.is_empty()), "value", "a list, set or bag after the step");
-    add(story.back_to.is_none() && !all.is_empty(), "last", if story.of_formula { "the step that decides" } else { "the last step" });
+    add(
+        story.back_to.is_none() && !all.is_empty(),
+        "last",
+        if story.of_formula { "the step that decides" } else { "the last step" },
+    );
     let key = short.key().map(|k| wrap(&k, 10.0, width - 60.0)).unwrap_or_default();
     let mut y = top + 8.0;
     svg.line("lane", (16.0, top), (width - 16.0, top));
@@ -201,7 +279,11 @@ fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, widt
                 [18.0, 38.0].iter().for_each(|x| svg.circle("dot", (*x, y - 3.5), 3.5));
             }
             "hidden" => svg.circle("dot-hidden", (28.0, y - 3.5), 4.0),
-            "last" => svg.rect(if story.verdict { "last-true" } else { "last" }, (16.0, y - 9.0), (24.0, 11.0)),
+            "last" => svg.rect(
+                if story.verdict { "last-true" } else { "last" },
+                (16.0, y - 9.0),
+                (24.0, 11.0),
+            ),
             _ => svg.text("value", (16.0, y), Anchor::Start, "[ ]"),
         }
         svg.text("key", (48.0, y), Anchor::Start, text);
@@ -213,19 +295,34 @@ fn legend(svg: &mut Svg, story: &Story, all: &[Event], short: &Short, (top, widt
     y + 12.0
 }
 
-/// What a step looks like: a row for each of its actions; a tau of which nothing is known is a dot where something changed.
+/// What a step looks like: a row for each of its actions; a tau of which nothing is known is a dot
+/// where something changed.
 fn events<'a>(story: &Story, step: &'a StoryStep, number: usize, short: &Short) -> Vec<Event<'a>> {
-    let mut out: Vec<Event> = step.parts.iter().map(|part| event(step, part, number, short)).collect();
+    let mut out: Vec<Event> =
+        step.parts.iter().map(|part| event(step, part, number, short)).collect();
     out.sort_by_key(|e| e.hidden);
     if out.is_empty() {
-        let mut lanes: Vec<usize> = step.changed.iter().map(|(slot, _)| story.parameters[*slot as usize].component as usize).collect();
+        let mut lanes: Vec<usize> = step
+            .changed
+            .iter()
+            .map(|(slot, _)| story.parameters[*slot as usize].component as usize)
+            .collect();
         lanes.sort_unstable();
         lanes.dedup();
         if lanes.is_empty() {
             lanes.push(0);
         }
         let text = short.text(&step.action);
-        out.push(Event { lanes, directed: false, text, hidden: true, step, number, first: true, values: Vec::new() });
+        out.push(Event {
+            lanes,
+            directed: false,
+            text,
+            hidden: true,
+            step,
+            number,
+            first: true,
+            values: Vec::new(),
+        });
     }
     if let Some(last) = out.last_mut() {
         last.values = values(story, step, short);
@@ -234,14 +331,17 @@ fn events<'a>(story: &Story, step: &'a StoryStep, number: usize, short: &Short) 
     out
 }
 
-/// What lists, sets and bags hold after a step that changed them, with the lanes of their components.
+/// What lists, sets and bags hold after a step that changed them, with the lanes of their
+/// components.
 fn values(story: &Story, step: &StoryStep, short: &Short) -> Vec<(usize, String)> {
     let told = |(slot, value): &(u32, String)| {
         let parameter = &story.parameters[*slot as usize];
         let text = format!("{} = {}", parameter.name, short.text(value));
         let cut: String = text.chars().take(MOST_OF_VALUE).collect();
         let more = if cut.len() < text.len() { "…" } else { "" };
-        value.starts_with(['[', '{']).then(|| (parameter.component as usize, format!("{cut}{more}")))
+        value
+            .starts_with(['[', '{'])
+            .then(|| (parameter.component as usize, format!("{cut}{more}")))
     };
     step.changed.iter().filter_map(told).collect()
 }
@@ -255,7 +355,16 @@ fn event<'a>(step: &'a StoryStep, part: &StepPart, number: usize, short: &Short)
         lanes.push(0);
     }
     let directed = from.len() == 2 && from[0].open < from[1].open;
-    Event { lanes, directed, text: short.text(&part.text()), hidden: part.hidden, step, number, first: false, values: Vec::new() }
+    Event {
+        lanes,
+        directed,
+        text: short.text(&part.text()),
+        hidden: part.hidden,
+        step,
+        number,
+        first: false,
+        values: Vec::new(),
+    }
 }
 
 /// A component's name and, below it, what its arguments are.
@@ -285,14 +394,25 @@ fn room(event: &Event, x: &[f64], place: &impl Fn(usize) -> usize) -> f64 {
     x.get(low + 1).map_or(WIDEST - 2.0 * GAP, |next| next - x[low] - GAP - 12.0)
 }
 
-/// Distances between lanes: as wide as heads and texts of neighbours want, within bounds. The first is the width of the first head.
-fn gaps(all: &[Event], heads: &[(String, String)], tails: &[Vec<String>], place: &impl Fn(usize) -> usize) -> Vec<f64> {
-    let head = |i: usize| width_of(&heads[i].0, 12.0).max(width_of(&heads[i].1, 10.0)).max(widest(&tails[i])) + 24.0;
-    let mut gaps: Vec<f64> = (0..heads.len()).map(|i| if i == 0 { head(0) } else { (head(i - 1) + head(i)) / 2.0 + 6.0 }).collect();
+/// Distances between lanes: as wide as heads and texts of neighbours want, within bounds. The first
+/// is the width of the first head.
+fn gaps(
+    all: &[Event],
+    heads: &[(String, String)],
+    tails: &[Vec<String>],
+    place: &impl Fn(usize) -> usize,
+) -> Vec<f64> {
+    let head = |i: usize| {
+        width_of(&heads[i].0, 12.0).max(width_of(&heads[i].1, 10.0)).max(widest(&tails[i])) + 24.0
+    };
+    let mut gaps: Vec<f64> = (0..heads.len())
+        .map(|i| if i == 0 { head(0) } else { (head(i - 1) + head(i)) / 2.0 + 6.0 })
+        .collect();
     for event in all {
         let (low, high) = span(event, place);
         let wanted = width_of(&event.text, SIZE) + 26.0;
-        // A dot's text has the room up to the next lane; an arrow over several lanes shares the need.
+        // A dot's text has the room up to the next lane; an arrow over several lanes shares the
+        // need.
         let (first, count) = if low == high { (low + 1, 1) } else { (low + 1, high - low) };
         for gap in gaps.iter_mut().skip(first).take(count) {
             *gap = gap.max((wanted / count as f64).clamp(NARROWEST, WIDEST));
@@ -301,14 +421,27 @@ fn gaps(all: &[Event], heads: &[(String, String)], tails: &[Vec<String>], place:
     gaps
 }
 
-fn draw(svg: &mut Svg, event: &Event, (y, halo): (f64, &str), lines: &[String], x: &[f64], place: &impl Fn(usize) -> usize) {
+fn draw(
+    svg: &mut Svg,
+    event: &Event,
+    (y, halo): (f64, &str),
+    lines: &[String],
+    x: &[f64],
+    place: &impl Fn(usize) -> usize,
+) {
     let class = |name: &str| if event.hidden { format!("{name}-hidden") } else { name.to_string() };
     let at: Vec<f64> = event.lanes.iter().map(|l| x[place(*l)]).collect();
     if let [x] = at[..] {
         svg.circle(&class("dot"), (x, y), 4.0);
         let top = y + 4.0 - (lines.len() as f64 - 1.0) * LINE / 2.0;
         for (i, line) in lines.iter().enumerate() {
-            write(svg, (&class("label"), halo), (x + GAP, top + i as f64 * LINE), Anchor::Start, line);
+            write(
+                svg,
+                (&class("label"), halo),
+                (x + GAP, top + i as f64 * LINE),
+                Anchor::Start,
+                line,
+            );
         }
         return;
     }
@@ -324,12 +457,24 @@ fn draw(svg: &mut Svg, event: &Event, (y, halo): (f64, &str), lines: &[String], 
     }
     let top = y - 5.0 - (lines.len() as f64 - 1.0) * LINE;
     for (i, line) in lines.iter().enumerate() {
-        write(svg, (&class("label"), halo), ((low + high) / 2.0, top + i as f64 * LINE), Anchor::Middle, line);
+        write(
+            svg,
+            (&class("label"), halo),
+            ((low + high) / 2.0, top + i as f64 * LINE),
+            Anchor::Middle,
+            line,
+        );
     }
 }
 
 /// A text over whatever lies behind it.
-fn write(svg: &mut Svg, (class, halo): (&str, &str), (x, y): (f64, f64), anchor: Anchor, text: &str) {
+fn write(
+    svg: &mut Svg,
+    (class, halo): (&str, &str),
+    (x, y): (f64, f64),
+    anchor: Anchor,
+    text: &str,
+) {
     let width = width_of(text, SIZE);
     let left = if anchor == Anchor::Middle { x - width / 2.0 } else { x };
     svg.rect(halo, (left - 1.0, y - 10.0), (width + 2.0, LINE));

@@ -1,9 +1,12 @@
-//! An execution as a picture: [`Execution`] -> SVG or Graphviz. A column a thread, a box an event, arrows for po, rf, co, fr.
+//! An execution as a picture: [`Execution`] -> SVG or Graphviz. A column a thread, a box an event,
+//! arrows for po, rf, co, fr.
 //!
-//! After the pictures of the herd tools. Program order goes straight down. All other arrows leave and enter at the sides of boxes: between
-//! neighbouring columns they are straight; further, and within a column, they keep to lanes between the columns and channels between the rows,
-//! so that no arrow goes through a box. A load of an initial value has a short arrow from `init`. The layout ([`Layout`]) is computed
-//! first, and says of each arrow where it runs; it depends on nothing but the execution.
+//! After the pictures of the herd tools. Program order goes straight down. All other arrows leave
+//! and enter at the sides of boxes: between neighbouring columns they are straight; further, and
+//! within a column, they keep to lanes between the columns and channels between the rows,
+//! so that no arrow goes through a box. A load of an initial value has a short arrow from `init`.
+//! The layout ([`Layout`]) is computed first, and says of each arrow where it runs; it depends on
+//! nothing but the execution.
 
 use super::svg::{Anchor, Svg, number, width_of};
 use mu_program::Fence;
@@ -95,7 +98,10 @@ fn text(test: &Litmus, e: &Event) -> String {
 }
 
 fn code<'t>(test: &'t Litmus, e: &Event) -> &'t str {
-    test.program.threads[e.thread].instructions.get(e.instruction as usize).map_or("", |i| i.text.as_str())
+    test.program.threads[e.thread]
+        .instructions
+        .get(e.instruction as usize)
+        .map_or("", |i| i.text.as_str())
 }
 
 fn word(edge: Edge) -> &'static str {
@@ -107,7 +113,8 @@ fn word(edge: Edge) -> &'static str {
     }
 }
 
-/// The execution as an object: threads, events, and what relates them directly. Its form is `graph` of docs/schema/litmus.json.
+/// The execution as an object: threads, events, and what relates them directly. Its form is `graph`
+/// of docs/schema/litmus.json.
 pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
     let mut order: Vec<usize> = (0..execution.events.len()).collect();
     order.sort_by_key(|&i| execution.events[i].thread);
@@ -119,7 +126,8 @@ pub fn json(test: &Litmus, execution: &Execution, title: &str) -> Value {
         json!({ "name": letter(p), "thread": e.thread, "text": text(test, e), "code": code(test, e), "reads_initial": initial })
     };
     let events: Vec<Value> = order.iter().enumerate().map(event).collect();
-    let mut edges: Vec<(usize, Edge, usize)> = execution.edges().into_iter().map(|(a, e, b)| (place[a], e, place[b])).collect();
+    let mut edges: Vec<(usize, Edge, usize)> =
+        execution.edges().into_iter().map(|(a, e, b)| (place[a], e, place[b])).collect();
     edges.sort_unstable();
     let edge = |(from, edge, to): &(usize, Edge, usize)| json!({ "from": from, "to": to, "relation": word(*edge), "forbids": false });
     let threads: Vec<&str> = test.program.threads.iter().map(|t| t.name.as_str()).collect();
@@ -142,12 +150,14 @@ pub fn layout(test: &Litmus, execution: &Execution) -> Layout {
     let grid = Grid::new(test, execution);
     let mut place_of = vec![0; grid.order.len()];
     grid.order.iter().enumerate().for_each(|(place, &event)| place_of[event] = place);
-    let mut edges: Vec<(usize, Edge, usize)> = execution.edges().into_iter().map(|(a, e, b)| (place_of[a], e, place_of[b])).collect();
+    let mut edges: Vec<(usize, Edge, usize)> =
+        execution.edges().into_iter().map(|(a, e, b)| (place_of[a], e, place_of[b])).collect();
     edges.sort_unstable();
     let routes = Routes::new(&grid, &edges);
     let frame = Frame::new(&grid, &routes);
     let arrows = frame.arrows(&grid, &routes, &edges);
-    let columns = frame.left.iter().zip(&frame.widths).map(|(left, width)| left + width / 2.0).collect();
+    let columns =
+        frame.left.iter().zip(&frame.widths).map(|(left, width)| left + width / 2.0).collect();
     Layout { order: grid.order, boxes: frame.boxes, arrows, columns, size: frame.size }
 }
 
@@ -169,7 +179,11 @@ impl<'a> Grid<'a> {
         order.sort_by_key(|&i| events[i].thread);
         let mut row = vec![0usize; order.len()];
         for i in 1..order.len() {
-            row[i] = if events[order[i]].thread == events[order[i - 1]].thread { row[i - 1] + 1 } else { 0 };
+            row[i] = if events[order[i]].thread == events[order[i - 1]].thread {
+                row[i - 1] + 1
+            } else {
+                0
+            };
         }
         let rows = row.iter().max().map_or(0, |r| r + 1);
         Self { test, events, order, row, rows }
@@ -191,11 +205,13 @@ impl<'a> Grid<'a> {
 /// How arrows run.
 struct Routes {
     sides: Vec<Side>,
-    /// How many lanes there are, by gap between columns (gap `c` is left of column `c`): on its left and on its right side.
+    /// How many lanes there are, by gap between columns (gap `c` is left of column `c`): on its
+    /// left and on its right side.
     lanes: Vec<[usize; 2]>,
     /// How many channels there are, by gap between rows.
     channels: Vec<usize>,
-    /// The ends of arrows at the left and the right side of each box, in the order of where the other end is: its row, the arrow, whether it leaves.
+    /// The ends of arrows at the left and the right side of each box, in the order of where the
+    /// other end is: its row, the arrow, whether it leaves.
     ports: Vec<[Vec<(usize, usize, bool)>; 2]>,
 }
 
@@ -225,7 +241,8 @@ impl Routes {
             };
             sides.push(Side { from, edge, to, right, lanes });
         }
-        let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> = vec![Default::default(); grid.order.len()];
+        let mut ports: Vec<[Vec<(usize, usize, bool)>; 2]> =
+            vec![Default::default(); grid.order.len()];
         for (i, s) in sides.iter().enumerate() {
             ports[s.from][usize::from(s.right.0)].push((grid.row[s.to], i, true));
             ports[s.to][usize::from(s.right.1)].push((grid.row[s.from], i, false));
@@ -253,14 +270,16 @@ struct Frame {
 impl Frame {
     fn new(grid: &Grid, routes: &Routes) -> Self {
         let places = || 0..grid.order.len();
-        let mut widths: Vec<f64> = grid.test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
+        let mut widths: Vec<f64> =
+            grid.test.program.threads.iter().map(|t| width_of(&t.name, 12.0) + 16.0).collect();
         let mut heights = vec![38f64; grid.rows];
         // Channels run above the arrows from initial values.
         let mut stub = vec![0.0; grid.rows];
         for place in places() {
             let e = grid.event(place);
             let label = format!("{}: {}", letter(place), text(grid.test, e));
-            let wide = (width_of(&label, 12.0) * 1.06).max(width_of(code(grid.test, e), 10.0)) + 20.0;
+            let wide =
+                (width_of(&label, 12.0) * 1.06).max(width_of(code(grid.test, e), 10.0)) + 20.0;
             let row = grid.row[place];
             widths[e.thread] = widths[e.thread].max(wide);
             if grid.loads_initial(place) {
@@ -275,7 +294,12 @@ impl Frame {
         for (c, width) in widths.iter().enumerate() {
             left.push(x);
             let [a, b] = routes.lanes[c + 1];
-            x += width + if c + 1 < widths.len() { GAP.0.max(GAP.0 / 2.0 + LANE * (a + b + 1) as f64) } else { lane_room(a) };
+            x += width
+                + if c + 1 < widths.len() {
+                    GAP.0.max(GAP.0 / 2.0 + LANE * (a + b + 1) as f64)
+                } else {
+                    lane_room(a)
+                };
         }
         let mut top = Vec::new();
         let mut y = TOP;
@@ -284,7 +308,10 @@ impl Frame {
             top.push(y);
             y += heights[r];
         }
-        let place = |p| Place { at: (left[grid.column(p)], top[grid.row[p]]), size: (widths[grid.column(p)], heights[grid.row[p]]) };
+        let place = |p| Place {
+            at: (left[grid.column(p)], top[grid.row[p]]),
+            size: (widths[grid.column(p)], heights[grid.row[p]]),
+        };
         let boxes = places().map(place).collect();
         Self { left, widths, top, stub, boxes, size: (x + LEFT, y + 20.0) }
     }
@@ -295,23 +322,42 @@ impl Frame {
             let b = &boxes[place];
             let list = &routes.ports[place][usize::from(right)];
             let at = list.iter().position(|p| p.1 == arrow && p.2 == leaves).unwrap_or(0);
-            (b.at.0 + if right { b.size.0 } else { 0.0 }, b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64)
+            (
+                b.at.0 + if right { b.size.0 } else { 0.0 },
+                b.at.1 + b.size.1 * (at + 1) as f64 / (list.len() + 1) as f64,
+            )
         };
         // Lanes count from the column that they serve.
         let lane = |place: usize, right: bool, n: usize| {
             let away = LANE * (n + 1) as f64;
-            if right { boxes[place].at.0 + boxes[place].size.0 + away } else { boxes[place].at.0 - away }
+            if right {
+                boxes[place].at.0 + boxes[place].size.0 + away
+            } else {
+                boxes[place].at.0 - away
+            }
         };
         let mut arrows = Vec::new();
         for &(from, edge, to) in edges.iter().filter(|e| e.1 == Edge::Po) {
             let (a, b) = (&boxes[from], &boxes[to]);
             let x = a.at.0 + a.size.0 / 2.0;
-            arrows.push(Arrow { from: Some(from), edge, to, line: vec![(x, a.at.1 + a.size.1), (x, b.at.1)], label: (0.0, 0.0) });
+            arrows.push(Arrow {
+                from: Some(from),
+                edge,
+                to,
+                line: vec![(x, a.at.1 + a.size.1), (x, b.at.1)],
+                label: (0.0, 0.0),
+            });
         }
         for place in (0..grid.order.len()).filter(|&p| grid.loads_initial(p)) {
             let b = &boxes[place];
             let x = b.at.0 + 22.0;
-            arrows.push(Arrow { from: None, edge: Edge::Rf, to: place, line: vec![(x, b.at.1 - 20.0), (x, b.at.1)], label: (0.0, 0.0) });
+            arrows.push(Arrow {
+                from: None,
+                edge: Edge::Rf,
+                to: place,
+                line: vec![(x, b.at.1 - 20.0), (x, b.at.1)],
+                label: (0.0, 0.0),
+            });
         }
         for (i, s) in routes.sides.iter().enumerate() {
             let (start, end) = (port(s.from, s.right.0, i, true), port(s.to, s.right.1, i, false));
@@ -328,7 +374,13 @@ impl Frame {
                     }
                 }
             };
-            arrows.push(Arrow { from: Some(s.from), edge: s.edge, to: s.to, line, label: (0.0, 0.0) });
+            arrows.push(Arrow {
+                from: Some(s.from),
+                edge: s.edge,
+                to: s.to,
+                line,
+                label: (0.0, 0.0),
+            });
         }
         label(&mut arrows);
         arrows
@@ -357,7 +409,11 @@ const LABEL: Point = (9.0, 8.0);
 fn label(arrows: &mut [Arrow]) {
     let mut taken: Vec<Point> = Vec::new();
     for arrow in arrows.iter_mut() {
-        let free = |p: Point| taken.iter().all(|q| (p.0 - q.0).abs() >= 2.0 * LABEL.0 || (p.1 - q.1).abs() >= 2.0 * LABEL.1);
+        let free = |p: Point| {
+            taken
+                .iter()
+                .all(|q| (p.0 - q.0).abs() >= 2.0 * LABEL.0 || (p.1 - q.1).abs() >= 2.0 * LABEL.1)
+        };
         let shares: &[f64] = match (arrow.edge, arrow.from) {
             (Edge::Po, _) => &[0.5],
             (_, None) => &[0.35],
@@ -365,7 +421,8 @@ fn label(arrows: &mut [Arrow]) {
         };
         // Short straight arrows have theirs beside them.
         let beside = if arrow.edge == Edge::Po || arrow.from.is_none() { 12.0 } else { 0.0 };
-        let points: Vec<Point> = shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + beside, p.1)).collect();
+        let points: Vec<Point> =
+            shares.iter().map(|&s| along(&arrow.line, s)).map(|p| (p.0 + beside, p.1)).collect();
         arrow.label = points.iter().copied().find(|&p| free(p)).unwrap_or(points[0]);
         taken.push(arrow.label);
     }
@@ -384,7 +441,16 @@ fn path(line: &[Point]) -> String {
             None => write!(out, " L {} {}", number(p.0), number(p.1)),
             Some(&next) => {
                 let (a, b) = (toward(p, line[i - 1]), toward(p, next));
-                write!(out, " L {} {} Q {} {} {} {}", number(a.0), number(a.1), number(p.0), number(p.1), number(b.0), number(b.1))
+                write!(
+                    out,
+                    " L {} {} Q {} {} {} {}",
+                    number(a.0),
+                    number(a.1),
+                    number(p.0),
+                    number(p.1),
+                    number(b.0),
+                    number(b.1)
+                )
             }
         };
     }
@@ -398,7 +464,15 @@ fn head(line: &[Point]) -> String {
     let (ux, uy) = ((b.0 - a.0) / length, (b.1 - a.1) / length);
     let corner = |side: f64| (b.0 - 9.0 * ux - side * uy, b.1 - 9.0 * uy + side * ux);
     let ((x, y), (v, w)) = (corner(4.0), corner(-4.0));
-    format!("M {} {} L {} {} L {} {} Z", number(b.0), number(b.1), number(x), number(y), number(v), number(w))
+    format!(
+        "M {} {} L {} {} L {} {} Z",
+        number(b.0),
+        number(b.1),
+        number(x),
+        number(y),
+        number(v),
+        number(w)
+    )
 }
 
 /// The picture as SVG. `what` says which execution it is.
@@ -418,18 +492,33 @@ pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
         let e = &execution.events[layout.order[place]];
         let (x, y) = (b.at.0 + b.size.0 / 2.0, b.at.1 + b.size.1 / 2.0);
         svg.rect("box", b.at, b.size);
-        svg.text("event", (x, y - 1.0), Anchor::Middle, &format!("{}: {}", letter(place), text(test, e)));
+        svg.text(
+            "event",
+            (x, y - 1.0),
+            Anchor::Middle,
+            &format!("{}: {}", letter(place), text(test, e)),
+        );
         svg.text("code", (x, y + 12.0), Anchor::Middle, code(test, e));
     }
     for arrow in &layout.arrows {
         let (x, y) = arrow.label;
-        svg.rect("halo", (x - LABEL.0 + 2.0, y - LABEL.1 + 2.0), (2.0 * LABEL.0 - 4.0, 2.0 * LABEL.1 - 4.0));
-        svg.text(&format!("text-{}", word(arrow.edge)), (x, y + 4.0), Anchor::Middle, word(arrow.edge));
+        svg.rect(
+            "halo",
+            (x - LABEL.0 + 2.0, y - LABEL.1 + 2.0),
+            (2.0 * LABEL.0 - 4.0, 2.0 * LABEL.1 - 4.0),
+        );
+        svg.text(
+            &format!("text-{}", word(arrow.edge)),
+            (x, y + 4.0),
+            Anchor::Middle,
+            word(arrow.edge),
+        );
         if arrow.from.is_none() {
             svg.text("init", (arrow.line[0].0, arrow.line[0].1 - 2.0), Anchor::Middle, "init");
         }
     }
-    let width = layout.size.0.max(width_of(&test.name, 15.0) + 40.0).max(width_of(what, 12.0) + 30.0);
+    let width =
+        layout.size.0.max(width_of(&test.name, 15.0) + 40.0).max(width_of(what, 12.0) + 30.0);
     svg.finish(width, layout.size.1, STYLE)
 }
 
@@ -437,13 +526,22 @@ pub fn svg(test: &Litmus, execution: &Execution, what: &str) -> String {
 pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
     let layout = layout(test, execution);
     let quoted = |s: &str| format!("\"{}\"", s.replace('\\', "\\\\").replace('"', "\\\""));
-    let mut out = format!("digraph {} {{\n  label={};\n  node [shape=box, fontsize=11];\n", quoted(&test.name), quoted(what));
+    let mut out = format!(
+        "digraph {} {{\n  label={};\n  node [shape=box, fontsize=11];\n",
+        quoted(&test.name),
+        quoted(what)
+    );
     for (t, thread) in test.program.threads.iter().enumerate() {
         let _ = writeln!(out, "  subgraph cluster_{t} {{\n    label={};", quoted(&thread.name));
         for (place, &event) in layout.order.iter().enumerate() {
             let e = &execution.events[event];
             if e.thread == t {
-                let _ = writeln!(out, "    {} [label={}];", letter(place), quoted(&format!("{}: {}", letter(place), text(test, e))));
+                let _ = writeln!(
+                    out,
+                    "    {} [label={}];",
+                    letter(place),
+                    quoted(&format!("{}: {}", letter(place), text(test, e)))
+                );
             }
         }
         out.push_str("  }\n");
@@ -464,7 +562,11 @@ pub fn dot(test: &Litmus, execution: &Execution, what: &str) -> String {
         };
         let weight = if arrow.edge == Edge::Po { "" } else { ", constraint=false" };
         let to = letter(arrow.to);
-        let _ = writeln!(out, "  {from} -> {to} [label=\"{0}\", color={colour}, fontcolor={colour}{weight}];", word(arrow.edge));
+        let _ = writeln!(
+            out,
+            "  {from} -> {to} [label=\"{0}\", color={colour}, fontcolor={colour}{weight}];",
+            word(arrow.edge)
+        );
     }
     out + "}\n"
 }
@@ -485,31 +587,48 @@ mod tests {
     fn execution(text: &str, model: &str) -> (Litmus, Execution) {
         let test = litmus::parse(SourceId(0), text).unwrap();
         let registers = observed_registers(&test.observables(), test.program.threads.len());
-        let machine = Machine::new(test.program.clone(), memory::by_name(model).unwrap(), None, &registers);
+        let machine =
+            Machine::new(test.program.clone(), memory::by_name(model).unwrap(), None, &registers);
         let wanted = |o: &[u64]| test.question.holds(o);
-        let found = witness::witness(&machine, &test.observables(), &Budget::default(), &wanted).unwrap();
+        let found =
+            witness::witness(&machine, &test.observables(), &Budget::default(), &wanted).unwrap();
         let (execution, _) = found.execution.unwrap_or_else(|| panic!("{text}"));
         (test, execution)
     }
 
-    /// What must hold of every picture: boxes apart, arrows from box to box and through none, labels apart, all within the picture.
+    /// What must hold of every picture: boxes apart, arrows from box to box and through none,
+    /// labels apart, all within the picture.
     fn check(test: &Litmus, execution: &Execution, place: &str) -> Layout {
         let l = layout(test, execution);
         assert_eq!(l, layout(test, execution), "{place}");
         for (i, a) in l.boxes.iter().enumerate() {
-            assert!(a.at.0 > 0.0 && a.at.0 + a.size.0 < l.size.0 && a.at.1 > TOP && a.at.1 + a.size.1 < l.size.1, "{place}");
+            assert!(
+                a.at.0 > 0.0
+                    && a.at.0 + a.size.0 < l.size.0
+                    && a.at.1 > TOP
+                    && a.at.1 + a.size.1 < l.size.1,
+                "{place}"
+            );
             for b in &l.boxes[..i] {
                 let apart = |x: f64, w: f64, y: f64, v: f64| x + w + 10.0 < y || y + v + 10.0 < x;
-                assert!(apart(a.at.0, a.size.0, b.at.0, b.size.0) || apart(a.at.1, a.size.1, b.at.1, b.size.1), "{place}");
+                assert!(
+                    apart(a.at.0, a.size.0, b.at.0, b.size.0)
+                        || apart(a.at.1, a.size.1, b.at.1, b.size.1),
+                    "{place}"
+                );
             }
         }
         let border = |b: &Place, p: Point| {
             let (x, y) = (p.0 - b.at.0, p.1 - b.at.1);
             let on = |v: f64, m: f64| v.abs() < 0.01 || (v - m).abs() < 0.01;
-            on(x, b.size.0) && (0.0..=b.size.1).contains(&y) || on(y, b.size.1) && (0.0..=b.size.0).contains(&x)
+            on(x, b.size.0) && (0.0..=b.size.1).contains(&y)
+                || on(y, b.size.1) && (0.0..=b.size.0).contains(&x)
         };
         let inside = |b: &Place, p: Point| {
-            p.0 > b.at.0 + 0.5 && p.0 < b.at.0 + b.size.0 - 0.5 && p.1 > b.at.1 + 0.5 && p.1 < b.at.1 + b.size.1 - 0.5
+            p.0 > b.at.0 + 0.5
+                && p.0 < b.at.0 + b.size.0 - 0.5
+                && p.1 > b.at.1 + 0.5
+                && p.1 < b.at.1 + b.size.1 - 0.5
         };
         for a in &l.arrows {
             assert!(border(&l.boxes[a.to], a.line[a.line.len() - 1]), "{place}: {a:?}");
@@ -517,13 +636,19 @@ mod tests {
             for k in 0..=200 {
                 let p = along(&a.line, f64::from(k) / 200.0);
                 assert!(!l.boxes.iter().any(|b| inside(b, p)), "{place}: {a:?} through a box");
-                assert!(p.0 > 0.0 && p.0 < l.size.0 && p.1 > TOP && p.1 < l.size.1, "{place}: {a:?} leaves the picture");
+                assert!(
+                    p.0 > 0.0 && p.0 < l.size.0 && p.1 > TOP && p.1 < l.size.1,
+                    "{place}: {a:?} leaves the picture"
+                );
             }
         }
         // No two arrows lie on each other: no two have a port or a lane in common.
         for (i, a) in l.arrows.iter().enumerate() {
             for b in &l.arrows[..i] {
-                assert!(a.line != b.line && a.line[0] != b.line[0] && a.line.last() != b.line.last(), "{place}: {a:?} {b:?}");
+                assert!(
+                    a.line != b.line && a.line[0] != b.line[0] && a.line.last() != b.line.last(),
+                    "{place}: {a:?} {b:?}"
+                );
             }
         }
         let drawn = svg(test, execution, "an execution");
@@ -547,7 +672,12 @@ mod tests {
         let (test, e) = execution(MP, "pso");
         let l = check(&test, &e, "MP");
         assert_eq!([Edge::Po, Edge::Rf, Edge::Co, Edge::Fr].map(|k| count(&l, k)), [2, 2, 0, 1]);
-        assert!(svg(&test, &e, "").contains("R y=1") && dot(&test, &e, "").contains("b -> c [label=\"rf\""), "{}", dot(&test, &e, ""));
+        assert!(
+            svg(&test, &e, "").contains("R y=1")
+                && dot(&test, &e, "").contains("b -> c [label=\"rf\""),
+            "{}",
+            dot(&test, &e, "")
+        );
         let (test, e) = execution(IRIW, "tso");
         let l = check(&test, &e, "IRIW");
         assert_eq!(count(&l, Edge::Po), 2);
@@ -557,9 +687,11 @@ mod tests {
     #[test]
     fn pictures_of_random_programs() {
         for seed in 0..150 {
-            let shape = Shape { threads: 2 + seed as usize % 3, instructions: 4, rich: seed % 2 == 0 };
+            let shape =
+                Shape { threads: 2 + seed as usize % 3, instructions: 4, rich: seed % 2 == 0 };
             let text = generate::litmus(seed, shape);
-            let condition = text.find("\nlocations").or_else(|| text.find("\nexists")).unwrap_or(text.len());
+            let condition =
+                text.find("\nlocations").or_else(|| text.find("\nexists")).unwrap_or(text.len());
             let model = ["sc", "tso", "pso"][seed as usize % 3];
             let (test, e) = execution(&format!("{}\nexists (true)\n", &text[..condition]), model);
             check(&test, &e, &format!("seed {seed} {shape:?}\n{text}"));

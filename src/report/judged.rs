@@ -1,8 +1,10 @@
-//! An execution that a model has judged, as a picture: [`Drawn`] -> SVG or Graphviz. A column a thread, a box an event; what forbids it in red.
+//! An execution that a model has judged, as a picture: [`Drawn`] -> SVG or Graphviz. A column a
+//! thread, a box an event; what forbids it in red.
 //!
-//! Program order goes straight down. Arrows between columns are arcs, those within a column bend to its side, further out the longer they are. Steps of the cycle that an axiom forbids are
-//! red and have the names that the model gives them; a relation that such a step already tells is not drawn again. The layout depends on nothing but
-//! the execution.
+//! Program order goes straight down. Arrows between columns are arcs, those within a column bend to
+//! its side, further out the longer they are. Steps of the cycle that an axiom forbids are
+//! red and have the names that the model gives them; a relation that such a step already tells is
+//! not drawn again. The layout depends on nothing but the execution.
 
 #[cfg(test)]
 use super::svg::escape;
@@ -68,7 +70,11 @@ fn text(drawn: &Drawn, e: usize, name: &str) -> String {
 
 /// The events that are shown, in order: initial writes only where an arrow needs them.
 fn shown(drawn: &Drawn, arrows: &[Arrow]) -> Vec<usize> {
-    (0..drawn.events.len()).filter(|&e| drawn.events[e].thread.is_some() || arrows.iter().any(|a| a.from == e || a.to == e)).collect()
+    (0..drawn.events.len())
+        .filter(|&e| {
+            drawn.events[e].thread.is_some() || arrows.iter().any(|a| a.from == e || a.to == e)
+        })
+        .collect()
 }
 
 /// The arrows that matter.
@@ -77,12 +83,19 @@ fn arrows(drawn: &Drawn) -> Vec<Arrow> {
     if let Some(failure) = &drawn.failure {
         let n = failure.events.len();
         for (i, name) in failure.edges.iter().enumerate() {
-            list.push(Arrow { from: failure.events[i], to: failure.events[(i + 1) % n], name: name.clone(), forbids: true });
+            list.push(Arrow {
+                from: failure.events[i],
+                to: failure.events[(i + 1) % n],
+                name: name.clone(),
+                forbids: true,
+            });
         }
     }
     for (name, pairs) in &drawn.relations {
         for &(from, to) in pairs {
-            let told = list.iter().any(|a| (a.from, a.to) == (from, to) && (a.name.contains(name.as_str()) || a.name == *name));
+            let told = list.iter().any(|a| {
+                (a.from, a.to) == (from, to) && (a.name.contains(name.as_str()) || a.name == *name)
+            });
             // What follows from an initial write being first is not drawn.
             let initial = drawn.events[from].thread.is_none() && name == "co";
             if !told && !initial {
@@ -92,7 +105,10 @@ fn arrows(drawn: &Drawn) -> Vec<Arrow> {
     }
     let order = |e: &Event| (e.thread, e.index);
     for from in 0..drawn.events.len() {
-        let after = |&to: &usize| drawn.events[to].thread == drawn.events[from].thread && drawn.events[to].index > drawn.events[from].index;
+        let after = |&to: &usize| {
+            drawn.events[to].thread == drawn.events[from].thread
+                && drawn.events[to].index > drawn.events[from].index
+        };
         let next = (0..drawn.events.len()).filter(after).min_by_key(|&to| order(&drawn.events[to]));
         if let (Some(to), true) = (next, drawn.events[from].thread.is_some())
             && !list.iter().any(|a| (a.from, a.to) == (from, to) && a.forbids)
@@ -111,7 +127,8 @@ fn because(drawn: &Drawn) -> String {
     }
 }
 
-/// The execution as an object: threads, events, and arrows, those marked that forbid it. Its form is `graph` of docs/schema/litmus.json.
+/// The execution as an object: threads, events, and arrows, those marked that forbid it. Its form
+/// is `graph` of docs/schema/litmus.json.
 pub fn json(drawn: &Drawn, title: &str) -> Value {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
@@ -127,9 +144,14 @@ pub fn json(drawn: &Drawn, title: &str) -> Value {
             "reads_initial": false,
         })
     };
-    let edge = |a: &Arrow| Some(json!({ "from": place(a.from)?, "to": place(a.to)?, "relation": a.name, "forbids": a.forbids }));
+    let edge = |a: &Arrow| {
+        Some(
+            json!({ "from": place(a.from)?, "to": place(a.to)?, "relation": a.name, "forbids": a.forbids }),
+        )
+    };
     let told = |(name, pairs): &(String, Vec<(usize, usize)>)| {
-        let pairs: Vec<_> = pairs.iter().filter_map(|(a, b)| Some([place(*a)?, place(*b)?])).collect();
+        let pairs: Vec<_> =
+            pairs.iter().filter_map(|(a, b)| Some([place(*a)?, place(*b)?])).collect();
         json!({ "name": name, "pairs": pairs })
     };
     json!({
@@ -145,7 +167,8 @@ pub fn json(drawn: &Drawn, title: &str) -> Value {
 pub fn svg(drawn: &Drawn, title: &str) -> String {
     let arrows = arrows(drawn);
     let events = shown(drawn, &arrows);
-    let threads = events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t as usize + 1);
+    let threads =
+        events.iter().filter_map(|&e| drawn.events[e].thread).max().map_or(0, |t| t as usize + 1);
     let mut rows = vec![0; threads];
     let mut initial = 0;
     let mut centre = vec![(0.0, 0.0); drawn.events.len()];
@@ -166,10 +189,16 @@ pub fn svg(drawn: &Drawn, title: &str) -> String {
     let mut picture = Svg::default();
     let columns = threads.max(initial).max(1) as f64;
     let height = TOP + (rows.iter().max().copied().unwrap_or(0) + 1) as f64 * (BOX.1 + GAP.1);
-    let width =
-        (2.0 * LEFT + columns * (BOX.0 + GAP.0) - GAP.0).max(width_of(title, 15.0) + 40.0).max(width_of(&drawn.outcome, 12.0) + 40.0);
+    let width = (2.0 * LEFT + columns * (BOX.0 + GAP.0) - GAP.0)
+        .max(width_of(title, 15.0) + 40.0)
+        .max(width_of(&drawn.outcome, 12.0) + 40.0);
     picture.text("title", (20.0, 28.0), Anchor::Start, title);
-    picture.text("sub", (20.0, 48.0), Anchor::Start, &format!("{}: {}", because(drawn), drawn.outcome));
+    picture.text(
+        "sub",
+        (20.0, 48.0),
+        Anchor::Start,
+        &format!("{}: {}", because(drawn), drawn.outcome),
+    );
     for t in 0..threads {
         let x = LEFT + t as f64 * (BOX.0 + GAP.0) + BOX.0 / 2.0;
         picture.text("thread", (x, TOP + BOX.1 + GAP.1 - 14.0), Anchor::Middle, &format!("P{t}"));
@@ -206,11 +235,23 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
         (middle.0 - (to.1 - from.1) * turn, middle.1 + (to.0 - from.0) * turn * 0.6)
     };
     let (start, end) = (border(from, bend), border(to, bend));
-    let d = format!("M{} {} Q{} {} {} {}", number(start.0), number(start.1), number(bend.0), number(bend.1), number(end.0), number(end.1));
+    let d = format!(
+        "M{} {} Q{} {} {} {}",
+        number(start.0),
+        number(start.1),
+        number(bend.0),
+        number(bend.1),
+        number(end.0),
+        number(end.1)
+    );
     let stroke = if a.forbids { "2.6" } else { "1.4" };
     picture.element(
         "path",
-        &[("class", "edge".to_string()), ("d", d), ("style", format!("stroke: {colour}; stroke-width: {stroke}"))],
+        &[
+            ("class", "edge".to_string()),
+            ("d", d),
+            ("style", format!("stroke: {colour}; stroke-width: {stroke}")),
+        ],
         None,
     );
     let (dx, dy) = (end.0 - bend.0, end.1 - bend.1);
@@ -229,8 +270,14 @@ fn arrow(picture: &mut Svg, a: &Arrow, from: (f64, f64), to: (f64, f64)) {
     let at = ((start.0 + 2.0 * bend.0 + end.0) / 4.0, (start.1 + 2.0 * bend.1 + end.1) / 4.0);
     let wide = width_of(&a.name, 11.0);
     picture.rect("halo", (at.0 - wide / 2.0 - 2.0, at.1 - 8.0), (wide + 4.0, 15.0));
-    let place = [("class", "label".to_string()), ("x", number(at.0)), ("y", number(at.1 + 4.0)), ("text-anchor", "middle".to_string())];
-    let place: Vec<(&str, String)> = place.into_iter().chain([("style", format!("fill: {colour}"))]).collect();
+    let place = [
+        ("class", "label".to_string()),
+        ("x", number(at.0)),
+        ("y", number(at.1 + 4.0)),
+        ("text-anchor", "middle".to_string()),
+    ];
+    let place: Vec<(&str, String)> =
+        place.into_iter().chain([("style", format!("fill: {colour}"))]).collect();
     picture.element("text", &place, Some(&a.name));
 }
 
@@ -246,13 +293,23 @@ pub fn dot(drawn: &Drawn, title: &str) -> String {
         quoted(&drawn.outcome)
     );
     for (i, &e) in events.iter().enumerate() {
-        let _ = writeln!(out, "e{e} [label=\"{}\\n{}\"];", quoted(&text(drawn, e, &letter(i))), quoted(&drawn.texts[e]));
+        let _ = writeln!(
+            out,
+            "e{e} [label=\"{}\\n{}\"];",
+            quoted(&text(drawn, e, &letter(i))),
+            quoted(&drawn.texts[e])
+        );
     }
     for a in &arrows {
         let colour = if a.forbids { RED } else { colour(&a.name) };
         let wide = if a.forbids { ", penwidth=2.5" } else { "" };
-        let _ =
-            writeln!(out, "e{} -> e{} [label=\"{}\", color=\"{colour}\", fontcolor=\"{colour}\"{wide}];", a.from, a.to, quoted(&a.name));
+        let _ = writeln!(
+            out,
+            "e{} -> e{} [label=\"{}\", color=\"{colour}\", fontcolor=\"{colour}\"{wide}];",
+            a.from,
+            a.to,
+            quoted(&a.name)
+        );
     }
     out + "}\n"
 }
@@ -271,7 +328,8 @@ mod tests {
         let text = "X86 SB\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n";
         let stdlib = include_str!("../../specs/memory/stdlib.cat");
         let resolver = |name: &str| (name == "stdlib.cat").then(|| stdlib.to_string());
-        let judge = Judge::compile(&mut SourceMap::new(), Arch::X86, "m.cat", model, &resolver).unwrap();
+        let judge =
+            Judge::compile(&mut SourceMap::new(), Arch::X86, "m.cat", model, &resolver).unwrap();
         let test = parse(SourceId(0), text, Options::default()).unwrap();
         deciding(test, &judge, Bounds { loops: 2 }, &Budget::default()).unwrap().0.unwrap()
     }
@@ -283,7 +341,10 @@ mod tests {
         assert_eq!(list.iter().filter(|a| a.forbids).count(), 4);
         let picture = svg(&d, "SB & <more>");
         assert_eq!(picture.matches("stroke-width: 2.6").count(), 4);
-        assert!(picture.contains("forbidden by sc") && picture.contains(&escape("SB & <more>")), "{picture}");
+        assert!(
+            picture.contains("forbidden by sc") && picture.contains(&escape("SB & <more>")),
+            "{picture}"
+        );
         assert_eq!(dot(&d, "SB").matches("penwidth=2.5").count(), 4);
     }
 

@@ -1,7 +1,9 @@
-//! Results as a JUnit report, the form of XML that systems for continuous integration read: cases -> text.
+//! Results as a JUnit report, the form of XML that systems for continuous integration read: cases
+//! -> text.
 //!
-//! There is no standard; this keeps to what Jenkins, GitLab and GitHub's actions agree in: one `testsuite`, a `testcase` for each result with
-//! `failure`, `error` or `skipped` inside. A formula that does not hold is a failure, input that is refused an error; an answer that a limit kept
+//! There is no standard; this keeps to what Jenkins, GitLab and GitHub's actions agree in: one
+//! `testsuite`, a `testcase` for each result with `failure`, `error` or `skipped` inside. A formula
+//! that does not hold is a failure, input that is refused an error; an answer that a limit kept
 //! from being found is an *error* too, since a skipped case reads as a passed one. Cost: linear.
 
 use super::svg::escape;
@@ -45,18 +47,32 @@ pub fn suite(name: &str, cases: &[Case]) -> String {
     let errors = count(|o| matches!(o, Outcome::Error(_) | Outcome::Unknown(_)));
     let seconds: f64 = cases.iter().map(|c| c.seconds).sum();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let head = format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{seconds:.3}\"", cases.len());
+    let head = format!(
+        "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" time=\"{seconds:.3}\"",
+        cases.len()
+    );
     let _ = writeln!(out, "<testsuites {head}>\n<testsuite name=\"{}\" {head}>", escape(name));
     for case in cases {
-        let at = format!("classname=\"{}\" name=\"{}\" time=\"{:.3}\"", escape(&case.class), escape(&case.name), case.seconds);
+        let at = format!(
+            "classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+            escape(&case.class),
+            escape(&case.name),
+            case.seconds
+        );
         let inside = match &case.outcome {
             Outcome::Passed => {
                 let _ = writeln!(out, "<testcase {at}/>");
                 continue;
             }
-            Outcome::Failed { message, text } => format!("<failure message=\"{}\">{}</failure>", escape(message), escape(text)),
-            Outcome::Error(message) => format!("<error type=\"input\" message=\"{}\"/>", escape(message)),
-            Outcome::Unknown(why) => format!("<error type=\"unknown\" message=\"unknown: {}\"/>", escape(why)),
+            Outcome::Failed { message, text } => {
+                format!("<failure message=\"{}\">{}</failure>", escape(message), escape(text))
+            }
+            Outcome::Error(message) => {
+                format!("<error type=\"input\" message=\"{}\"/>", escape(message))
+            }
+            Outcome::Unknown(why) => {
+                format!("<error type=\"unknown\" message=\"unknown: {}\"/>", escape(why))
+            }
         };
         let _ = writeln!(out, "<testcase {at}>{inside}</testcase>");
     }
@@ -69,7 +85,12 @@ mod tests {
 
     #[test]
     fn a_case_of_each_kind() {
-        let case = |name: &str, outcome| Case { class: "m".into(), name: name.into(), seconds: 0.5, outcome };
+        let case = |name: &str, outcome| Case {
+            class: "m".into(),
+            name: name.into(),
+            seconds: 0.5,
+            outcome,
+        };
         let failed = Outcome::Failed { message: "does not hold".into(), text: "1. a<b>\n".into() };
         let cases = [
             case("a", Outcome::Passed),

@@ -1,13 +1,18 @@
-//! A layered picture of a small transition system: [`Lts`] -> SVG. States stand in rows by their distance from the initial state.
+//! A layered picture of a small transition system: [`Lts`] -> SVG. States stand in rows by their
+//! distance from the initial state.
 //!
-//! After Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system structures", 1981: layers, then sweeps that order each layer
-//! by the median of the neighbours in the one before. Layers are breadth-first levels, since distance from the start is what one wants to see
-//! in a transition system. Transitions between the same two states are one arrow with all labels, of which the first few show.
+//! After Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system
+//! structures", 1981: layers, then sweeps that order each layer by the median of the neighbours in
+//! the one before. Layers are breadth-first levels, since distance from the start is what one wants
+//! to see in a transition system. Transitions between the same two states are one arrow with all
+//! labels, of which the first few show.
 //!
-//! Labels have room of their own, as in Gansner, Koutsofios, North, Vo, "A technique for drawing directed graphs", 1993: those of arrows stand in the
-//! strips between the rows of states, in one lane or more below each other, as near to the middle of their arrows as those beside them allow;
-//! an arrow runs to its label and on from there. A loop's labels stand beside its state, in its row. So no label covers another one, nor a state.
-//! Cost: O(sweeps * (states + transitions) * log). Invariant: the picture depends on the transition system only.
+//! Labels have room of their own, as in Gansner, Koutsofios, North, Vo, "A technique for drawing
+//! directed graphs", 1993: those of arrows stand in the strips between the rows of states, in one
+//! lane or more below each other, as near to the middle of their arrows as those beside them allow;
+//! an arrow runs to its label and on from there. A loop's labels stand beside its state, in its
+//! row. So no label covers another one, nor a state. Cost: O(sweeps * (states + transitions) *
+//! log). Invariant: the picture depends on the transition system only.
 
 use super::svg::{Anchor, Svg, width_of};
 use mu_base::ids::{LabelId, StateId};
@@ -30,7 +35,8 @@ const TURN: f64 = 26.0;
 /// From a state's middle to the labels of its loop.
 const LOOP: f64 = 36.0;
 const LINE: f64 = 12.0;
-/// Labels of a strip are dealt to at most so many lanes unless the picture were wider than its states.
+/// Labels of a strip are dealt to at most so many lanes unless the picture were wider than its
+/// states.
 const LANES: usize = 3;
 /// Left and above the first state.
 const MARGIN: f64 = 24.0;
@@ -47,7 +53,8 @@ const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Aria
 /// An arrow: labels by their texts.
 type Arrows = BTreeMap<(usize, usize), Vec<LabelId>>;
 
-/// Draws the reachable part. Nothing if it has more than [`MOST_STATES`] states; the second figure is how many there are.
+/// Draws the reachable part. Nothing if it has more than [`MOST_STATES`] states; the second figure
+/// is how many there are.
 pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     let level = levels(lts);
     let reachable = level.iter().flatten().count();
@@ -58,8 +65,10 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
     let mut svg = Svg::default();
     svg.text("title", (16.0, 24.0), Anchor::Start, title);
     let deadlocks = plan.states.keys().filter(|s| lts.offsets[**s] == lts.offsets[**s + 1]).count();
-    let about =
-        format!("{reachable} states, {} transitions, {deadlocks} deadlocks; rows are distances from the start", lts.transition_count());
+    let about = format!(
+        "{reachable} states, {} transitions, {deadlocks} deadlocks; rows are distances from the start",
+        lts.transition_count()
+    );
     svg.text("sub", (16.0, 42.0), Anchor::Start, &about);
     // Labels last, so that no arrow crosses one.
     for arrow in &plan.arrows {
@@ -80,7 +89,8 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
         let Frame { x, y, .. } = arrow.frame;
         for (i, text) in arrow.lines.iter().enumerate() {
             let middle = x + arrow.frame.width / 2.0;
-            let (at, anchor) = if arrow.from == arrow.to { (x, Anchor::Start) } else { (middle, Anchor::Middle) };
+            let (at, anchor) =
+                if arrow.from == arrow.to { (x, Anchor::Start) } else { (middle, Anchor::Middle) };
             svg.text("label", (at, y + 9.5 + i as f64 * LINE), anchor, text);
         }
         svg.end();
@@ -91,7 +101,11 @@ pub fn draw(lts: &Lts, title: &str) -> Result<String, usize> {
         Anchor::Start,
         "double: the start; red: a deadlock; brown arrows lead back towards the start",
     );
-    Ok(svg.finish(plan.width.max(540.0).max(width_of(title, 15.0) + 40.0), plan.height + 38.0, STYLE))
+    Ok(svg.finish(
+        plan.width.max(540.0).max(width_of(title, 15.0) + 40.0),
+        plan.height + 38.0,
+        STYLE,
+    ))
 }
 
 /// A box: its upper left corner and its size.
@@ -161,7 +175,9 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         }
         states.extend(layer.iter().map(|s| (*s, (x[s], y))));
         y += half;
-        let here: Vec<usize> = (0..arrows.len()).filter(|i| arrows[*i].from != arrows[*i].to && strip(&arrows[*i]) == row).collect();
+        let here: Vec<usize> = (0..arrows.len())
+            .filter(|i| arrows[*i].from != arrows[*i].to && strip(&arrows[*i]) == row)
+            .collect();
         if !here.is_empty() {
             y = lanes(&mut arrows, here, &x, y + TURN) + TURN;
         } else if row + 1 < layers.len() {
@@ -170,18 +186,27 @@ fn plan(lts: &Lts, level: &[Option<usize>]) -> Plan {
         y += RADIUS;
     }
     // Labels may have come to stand left of all states.
-    let left = arrows.iter().map(|a| a.frame.x).chain(states.values().map(|s| s.0 - RADIUS - 4.0)).fold(f64::MAX, f64::min);
+    let left = arrows
+        .iter()
+        .map(|a| a.frame.x)
+        .chain(states.values().map(|s| s.0 - RADIUS - 4.0))
+        .fold(f64::MAX, f64::min);
     let shift = if left < f64::MAX { MARGIN - left } else { 0.0 };
     arrows.iter_mut().for_each(|a| a.frame.x += shift);
     states.values_mut().for_each(|s| s.0 += shift);
-    let right = arrows.iter().map(|a| a.frame.x + a.frame.width).chain(states.values().map(|s| s.0 + RADIUS + 4.0)).fold(0.0, f64::max);
+    let right = arrows
+        .iter()
+        .map(|a| a.frame.x + a.frame.width)
+        .chain(states.values().map(|s| s.0 + RADIUS + 4.0))
+        .fold(0.0, f64::max);
     Plan { states, arrows, width: right + MARGIN, height: y }
 }
 
 /// Deals the labels of a strip to lanes and places them; where the strip ends.
 fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, top: f64) -> f64 {
     let wanted = |a: &Arrow| {
-        // Those of two arrows between the same states stand side by side: right of where they lead, as on a road.
+        // Those of two arrows between the same states stand side by side: right of where they lead,
+        // as on a road.
         let aside = if a.back { 6.0 } else { -6.0 };
         (x[&a.from] + x[&a.to]) / 2.0 + aside
     };
@@ -189,11 +214,13 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
     let span = x.values().fold(0.0f64, |w, x| w.max(*x)) + 2.0 * MARGIN;
     let total: f64 = here.iter().map(|i| arrows[*i].frame.width + GAP).sum();
     let most = LANES.max((total / span.max(600.0)).ceil() as usize + 1);
-    // The end of each lane; a label goes where it is displaced least, into a new lane if that is far.
+    // The end of each lane; a label goes where it is displaced least, into a new lane if that is
+    // far.
     let mut rows: Vec<(f64, Vec<usize>)> = Vec::new();
     for i in here {
         let start = wanted(&arrows[i]) - arrows[i].frame.width / 2.0;
-        let best = (0..rows.len()).min_by(|a, b| (rows[*a].0 - start).max(0.0).total_cmp(&(rows[*b].0 - start).max(0.0)));
+        let best = (0..rows.len())
+            .min_by(|a, b| (rows[*a].0 - start).max(0.0).total_cmp(&(rows[*b].0 - start).max(0.0)));
         let at = match best {
             Some(best) if rows[best].0 - start < 30.0 || rows.len() >= most => best,
             _ => {
@@ -207,8 +234,12 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
     }
     let mut y = top;
     for (_, row) in rows {
-        let wants: Vec<(f64, f64)> =
-            row.iter().map(|i| (wanted(&arrows[*i]) - arrows[*i].frame.width / 2.0, arrows[*i].frame.width + GAP)).collect();
+        let wants: Vec<(f64, f64)> = row
+            .iter()
+            .map(|i| {
+                (wanted(&arrows[*i]) - arrows[*i].frame.width / 2.0, arrows[*i].frame.width + GAP)
+            })
+            .collect();
         let height = row.iter().map(|i| arrows[*i].frame.height).fold(0.0, f64::max);
         for (i, at) in row.iter().zip(apart(&wants)) {
             let frame = &mut arrows[*i].frame;
@@ -219,8 +250,9 @@ fn lanes(arrows: &mut [Arrow], mut here: Vec<usize>, x: &BTreeMap<usize, f64>, t
     y - LANE_GAP
 }
 
-/// Places for intervals in their order, each as near to its wanted start as the others allow (least sum of squares): neighbours that want to
-/// overlap form a block, which stands at the mean of what its members want.
+/// Places for intervals in their order, each as near to its wanted start as the others allow (least
+/// sum of squares): neighbours that want to overlap form a block, which stands at the mean of what
+/// its members want.
 fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
     // Of each block: its start, its length, its members.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -231,7 +263,8 @@ fn apart(wants: &[(f64, f64)]) -> Vec<f64> {
         {
             blocks.pop();
             let n = (count + block.2) as f64;
-            // What the members of the later block want of the whole's start is earlier by the length before them.
+            // What the members of the later block want of the whole's start is earlier by the
+            // length before them.
             let mean = (before * count as f64 + (block.0 - long) * block.2 as f64) / n;
             block = (mean, long + block.1, count + block.2);
         }
@@ -283,13 +316,19 @@ fn order(level: &[Option<usize>], arrows: &Arrows) -> Vec<Vec<usize>> {
     }
     let mut best = (crossings(&layers, level, arrows), layers.clone());
     for sweep in 0..SWEEPS {
-        let order: Vec<usize> = if sweep % 2 == 0 { (1..depth).collect() } else { (0..depth.saturating_sub(1)).rev().collect() };
+        let order: Vec<usize> = if sweep % 2 == 0 {
+            (1..depth).collect()
+        } else {
+            (0..depth.saturating_sub(1)).rev().collect()
+        };
         for l in order {
             let other = if sweep % 2 == 0 { l - 1 } else { l + 1 };
-            let place: BTreeMap<usize, usize> = layers[other].iter().enumerate().map(|(i, s)| (*s, i)).collect();
+            let place: BTreeMap<usize, usize> =
+                layers[other].iter().enumerate().map(|(i, s)| (*s, i)).collect();
             let mut keyed: Vec<(f64, usize)> = Vec::new();
             for (i, &state) in layers[l].iter().enumerate() {
-                let mut at: Vec<usize> = near[state].iter().filter_map(|n| place.get(n).copied()).collect();
+                let mut at: Vec<usize> =
+                    near[state].iter().filter_map(|n| place.get(n).copied()).collect();
                 at.sort_unstable();
                 let median = match at.len() {
                     0 => i as f64,
@@ -311,7 +350,8 @@ fn order(level: &[Option<usize>], arrows: &Arrows) -> Vec<Vec<usize>> {
 
 /// How many pairs of arrows between neighbouring layers cross.
 fn crossings(layers: &[Vec<usize>], level: &[Option<usize>], arrows: &Arrows) -> usize {
-    let place: BTreeMap<usize, usize> = layers.iter().flat_map(|l| l.iter().enumerate().map(|(i, s)| (*s, i))).collect();
+    let place: BTreeMap<usize, usize> =
+        layers.iter().flat_map(|l| l.iter().enumerate().map(|(i, s)| (*s, i))).collect();
     let mut between: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (a, b) in arrows.keys() {
         let (Some(la), Some(lb)) = (level[*a], level[*b]) else { continue };
@@ -332,14 +372,20 @@ fn crossings(layers: &[Vec<usize>], level: &[Option<usize>], arrows: &Arrows) ->
     between.values().map(crossed).sum()
 }
 
-/// The abscissa of each state: layers are centred, with room for the labels of arrows, and of loops at the right.
+/// The abscissa of each state: layers are centred, with room for the labels of arrows, and of loops
+/// at the right.
 fn abscissas(layers: &[Vec<usize>], arrows: &[Arrow]) -> BTreeMap<usize, f64> {
     // What is left and right of a state's middle.
-    let mut room: BTreeMap<usize, (f64, f64)> = layers.iter().flatten().map(|s| (*s, (26.0, 26.0))).collect();
+    let mut room: BTreeMap<usize, (f64, f64)> =
+        layers.iter().flatten().map(|s| (*s, (26.0, 26.0))).collect();
     for arrow in arrows {
         let half = (arrow.frame.width / 2.0).min(85.0) + GAP / 2.0;
         let Some(of) = room.get_mut(&arrow.to) else { continue };
-        *of = if arrow.from == arrow.to { (of.0, of.1.max(LOOP + arrow.frame.width + GAP)) } else { (of.0.max(half), of.1.max(half)) };
+        *of = if arrow.from == arrow.to {
+            (of.0, of.1.max(LOOP + arrow.frame.width + GAP))
+        } else {
+            (of.0.max(half), of.1.max(half))
+        };
     }
     let rows: Vec<(f64, Vec<(usize, f64)>)> = layers
         .iter()
@@ -355,13 +401,16 @@ fn abscissas(layers: &[Vec<usize>], arrows: &[Arrow]) -> BTreeMap<usize, f64> {
         })
         .collect();
     let widest = rows.iter().map(|r| r.0).fold(0.0, f64::max);
-    let centred = |(w, row): &(f64, Vec<(usize, f64)>)| row.iter().map(|(s, x)| (*s, x + (widest - w) / 2.0)).collect::<Vec<_>>();
+    let centred = |(w, row): &(f64, Vec<(usize, f64)>)| {
+        row.iter().map(|(s, x)| (*s, x + (widest - w) / 2.0)).collect::<Vec<_>>()
+    };
     rows.iter().flat_map(centred).collect()
 }
 
 /// The labels of an arrow.
 fn texts(lts: &Lts, labels: &[LabelId]) -> Vec<String> {
-    let mut texts: Vec<String> = labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
+    let mut texts: Vec<String> =
+        labels.iter().map(|l| lts.table.texts[l.index()].clone()).collect();
     texts.sort();
     texts
 }
@@ -396,7 +445,8 @@ impl Arrow {
             return;
         }
         let middle = self.frame.x + self.frame.width / 2.0;
-        let (top, bottom) = ((middle, self.frame.y - 1.0), (middle, self.frame.y + self.frame.height + 1.0));
+        let (top, bottom) =
+            ((middle, self.frame.y - 1.0), (middle, self.frame.y + self.frame.height + 1.0));
         // The sides of the labels that are nearer to the ends.
         let near = |end: (f64, f64)| if end.1 < self.frame.y { top } else { bottom };
         let (first, second) = (near(from), near(to));
@@ -406,16 +456,22 @@ impl Arrow {
         };
         let (start, end) = (rim(from, first, RADIUS + 1.0), rim(to, second, RADIUS + 3.0));
         // Upright at the labels, towards the middle at the states.
-        let bend = |state: (f64, f64), label: (f64, f64)| (label.0, label.1 + (state.1 - label.1) * 0.5);
-        let piece =
-            |p: (f64, f64), c: (f64, f64), q: (f64, f64)| format!("M {:.1} {:.1} Q {:.1} {:.1} {:.1} {:.1}", p.0, p.1, c.0, c.1, q.0, q.1);
+        let bend =
+            |state: (f64, f64), label: (f64, f64)| (label.0, label.1 + (state.1 - label.1) * 0.5);
+        let piece = |p: (f64, f64), c: (f64, f64), q: (f64, f64)| {
+            format!("M {:.1} {:.1} Q {:.1} {:.1} {:.1} {:.1}", p.0, p.1, c.0, c.1, q.0, q.1)
+        };
         let control = bend(to, second);
-        svg.path(line, &format!("{} {}", piece(start, bend(from, first), first), piece(second, control, end)));
+        svg.path(
+            line,
+            &format!("{} {}", piece(start, bend(from, first), first), piece(second, control, end)),
+        );
         let d = (end.0 - control.0).hypot(end.1 - control.1).max(1.0);
         let back = (end.0 - (end.0 - control.0) / d * 8.0, end.1 - (end.1 - control.1) / d * 8.0);
         let side = ((end.1 - back.1) / 2.0, (back.0 - end.0) / 2.0);
         let corners = [end, (back.0 + side.0, back.1 + side.1), (back.0 - side.0, back.1 - side.1)];
-        let corners: Vec<String> = corners.iter().map(|c| format!("{:.1} {:.1}", c.0, c.1)).collect();
+        let corners: Vec<String> =
+            corners.iter().map(|c| format!("{:.1} {:.1}", c.0, c.1)).collect();
         svg.path(tip, &format!("M {} z", corners.join(" L ")));
     }
 }
@@ -426,19 +482,41 @@ mod tests {
     use mu_lts::Labels;
 
     fn lts(states: usize, edges: &[(u32, u32, u32)], labels: &[&str]) -> Lts {
-        let table = Labels { texts: std::iter::once("tau").chain(labels.iter().copied()).map(String::from).collect() };
-        let edges: Vec<_> = edges.iter().map(|(a, l, b)| (StateId(*a), LabelId(*l), StateId(*b))).collect();
+        let table = Labels {
+            texts: std::iter::once("tau").chain(labels.iter().copied()).map(String::from).collect(),
+        };
+        let edges: Vec<_> =
+            edges.iter().map(|(a, l, b)| (StateId(*a), LabelId(*l), StateId(*b))).collect();
         Lts::from_edges(StateId(0), states, &edges, table)
     }
 
     #[test]
     fn labels_of_one_arrow_are_merged() {
         let names = ["a", "b", "c", "d", "e"];
-        let svg = draw(&lts(3, &[(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 5, 1), (1, 1, 0), (0, 1, 1)], &names), "t & u").unwrap();
+        let svg = draw(
+            &lts(
+                3,
+                &[(0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 5, 1), (1, 1, 0), (0, 1, 1)],
+                &names,
+            ),
+            "t & u",
+        )
+        .unwrap();
         // One arrow there with three labels and "and 2 more", one back; state 2 is not reached.
-        assert_eq!((svg.matches("class=\"edge\"").count(), svg.matches("class=\"back\"").count()), (1, 1), "{svg}");
-        assert_eq!((svg.matches("class=\"tip\"").count(), svg.matches("class=\"back-tip\"").count()), (1, 1), "{svg}");
-        assert!(svg.contains(">and 2 more<") && svg.contains("t &amp; u") && svg.contains("2 states"), "{svg}");
+        assert_eq!(
+            (svg.matches("class=\"edge\"").count(), svg.matches("class=\"back\"").count()),
+            (1, 1),
+            "{svg}"
+        );
+        assert_eq!(
+            (svg.matches("class=\"tip\"").count(), svg.matches("class=\"back-tip\"").count()),
+            (1, 1),
+            "{svg}"
+        );
+        assert!(
+            svg.contains(">and 2 more<") && svg.contains("t &amp; u") && svg.contains("2 states"),
+            "{svg}"
+        );
         assert_eq!(svg.matches("class=\"number\"").count(), 2);
     }
 
@@ -449,11 +527,15 @@ mod tests {
         let system = lts(7, &edges, &["a"]);
         let level = levels(&system);
         assert_eq!(level, [0, 1, 1, 2, 2, 3, 3].map(Some));
-        let arrows: Arrows = edges.iter().map(|(a, l, b)| ((*a as usize, *b as usize), vec![LabelId(*l)])).collect();
+        let arrows: Arrows =
+            edges.iter().map(|(a, l, b)| ((*a as usize, *b as usize), vec![LabelId(*l)])).collect();
         let layers = order(&level, &arrows);
         assert_eq!(crossings(&layers, &level, &arrows), 0, "{layers:?}");
         let svg = draw(&system, "t").unwrap();
-        assert_eq!((svg.matches("class=\"deadlock\"").count(), svg.matches("class=\"start\"").count()), (2, 1));
+        assert_eq!(
+            (svg.matches("class=\"deadlock\"").count(), svg.matches("class=\"start\"").count()),
+            (2, 1)
+        );
     }
 
     #[test]
@@ -463,12 +545,14 @@ mod tests {
         assert!(draw(&lts(MOST_STATES, &chain[1..], &["a"]), "t").is_ok());
     }
 
-    /// Random systems: deep and flat, dense and sparse, with loops, arrows both ways, and long labels.
+    /// Random systems: deep and flat, dense and sparse, with loops, arrows both ways, and long
+    /// labels.
     fn random(seed: u64) -> Lts {
         let mut r = mu_base::random::Random::new(seed);
         let states = 1 + r.below(if seed.is_multiple_of(4) { 200 } else { 30 });
         let degree = 1 + r.below(4);
-        let names: Vec<String> = (0..12).map(|i| format!("{}({i})", "abcdefgh_".repeat(1 + r.below(6)))).collect();
+        let names: Vec<String> =
+            (0..12).map(|i| format!("{}({i})", "abcdefgh_".repeat(1 + r.below(6)))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut edges = Vec::new();
         for s in 0..states {
@@ -496,18 +580,33 @@ mod tests {
                 let r = RADIUS + 3.0;
                 Frame { x: x - r, y: y - r, width: 2.0 * r, height: 2.0 * r }
             };
-            let mut frames: Vec<Frame> = plan.arrows.iter().map(|a| a.frame).chain(plan.states.values().map(of_state)).collect();
+            let mut frames: Vec<Frame> = plan
+                .arrows
+                .iter()
+                .map(|a| a.frame)
+                .chain(plan.states.values().map(of_state))
+                .collect();
             for f in &frames {
-                assert!(f.x >= 0.0 && f.y >= 42.0 && f.x + f.width <= plan.width && f.y + f.height <= plan.height, "seed {seed}: {f:?}");
+                assert!(
+                    f.x >= 0.0
+                        && f.y >= 42.0
+                        && f.x + f.width <= plan.width
+                        && f.y + f.height <= plan.height,
+                    "seed {seed}: {f:?}"
+                );
             }
             frames.sort_by(|a, b| a.x.total_cmp(&b.x));
             for (i, a) in frames.iter().enumerate() {
                 for b in frames[i + 1..].iter().take_while(|b| b.x < a.x + a.width) {
-                    assert!(b.y >= a.y + a.height || a.y >= b.y + b.height, "seed {seed}: {a:?} and {b:?}");
+                    assert!(
+                        b.y >= a.y + a.height || a.y >= b.y + b.height,
+                        "seed {seed}: {a:?} and {b:?}"
+                    );
                 }
             }
             labels += plan.arrows.len();
-            let mut rows: Vec<i64> = plan.arrows.iter().map(|a| (a.frame.y + a.frame.height / 2.0) as i64).collect();
+            let mut rows: Vec<i64> =
+                plan.arrows.iter().map(|a| (a.frame.y + a.frame.height / 2.0) as i64).collect();
             rows.sort_unstable();
             rows.dedup();
             lanes += rows.len();

@@ -1,4 +1,5 @@
-//! Presentation: evidence as a story and a chart, tables, plots. Values in, text out; `cli` handles files and terminals.
+//! Presentation: evidence as a story and a chart, tables, plots. Values in, text out; `cli` handles
+//! files and terminals.
 #![warn(missing_docs)]
 
 pub mod accesses;

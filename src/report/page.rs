@@ -1,11 +1,13 @@
 //! Results as a page: the JSON of commands -> one HTML file that a browser opens without a network.
 //!
-//! The page computes no verdict: its script only shows the JSON, which stands in it as a block of data. Script and style are built from the sources in
-//! `studio/` (`npm run build` there) and are committed beside this file, so that a build of this crate needs no node. In: values that fit their schemas
-//! in `docs/schema`. Cost: linear.
+//! The page computes no verdict: its script only shows the JSON, which stands in it as a block of
+//! data. Script and style are built from the sources in `studio/` (`npm run build` there) and are
+//! committed beside this file, so that a build of this crate needs no node. In: values that fit
+//! their schemas in `docs/schema`. Cost: linear.
 //!
-//! Invariant: nothing from a model becomes markup. In the block of data `<`, `>` and `&` are written as `\u003c` and the like, so that no text ends
-//! the block; the script sets texts, never markup; and the page's content security policy allows the one script and the one style by
+//! Invariant: nothing from a model becomes markup. In the block of data `<`, `>` and `&` are
+//! written as `\u003c` and the like, so that no text ends the block; the script sets texts, never
+//! markup; and the page's content security policy allows the one script and the one style by
 //! their hashes, and no connection.
 
 use super::schema::Schema;
@@ -44,13 +46,19 @@ impl Shown {
 
     /// A result that a file holds. Error: why the page cannot show it.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
         let kind = kind(&value)?;
         if let Some(version) = value.get("schema_version").filter(|v| **v != SCHEMA_VERSION) {
-            return Err(format!("its schema has version {version}; this program shows version {SCHEMA_VERSION}"));
+            return Err(format!(
+                "its schema has version {version}; this program shows version {SCHEMA_VERSION}"
+            ));
         }
-        let schema = serde_json::from_str(schema(kind)).map_err(|e| format!("the schema of `{kind}` cannot be read: {e}"))?;
-        Schema::new(schema).validate(&value).map_err(|why| format!("this is no result of `{kind}`, see docs/schema/{kind}.json: {why}"))?;
+        let schema = serde_json::from_str(schema(kind))
+            .map_err(|e| format!("the schema of `{kind}` cannot be read: {e}"))?;
+        Schema::new(schema).validate(&value).map_err(|why| {
+            format!("this is no result of `{kind}`, see docs/schema/{kind}.json: {why}")
+        })?;
         Ok(Self { kind, file: Some(file.to_string()), value })
     }
 }
@@ -68,8 +76,7 @@ fn schema(kind: &str) -> &'static str {
 
 /// Whose result a value is, by its keys.
 fn kind(value: &Value) -> Result<&'static str, String> {
-    let expected =
-        "expected what `check`, `explore`, `litmus` or `conform` prints with `--format json`, evidence as JSON, or a `sweep.json`";
+    let expected = "expected what `check`, `explore`, `litmus` or `conform` prints with `--format json`, evidence as JSON, or a `sweep.json`";
     let has = |keys: &[&str]| keys.iter().all(|k| value.get(k).is_some());
     if !value.is_object() {
         return Err(format!("this is no result; {expected}"));
@@ -97,7 +104,9 @@ fn kind(value: &Value) -> Result<&'static str, String> {
 pub fn write(mut out: impl Write, title: &str, command: &str, shown: &[Shown]) -> io::Result<()> {
     let mut hashes = HASHES.lines();
     let (script, style) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
-    let policy = format!("default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'");
+    let policy = format!(
+        "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
+    );
     let name = escape(title);
     write!(
         out,
@@ -114,7 +123,12 @@ pub fn write(mut out: impl Write, title: &str, command: &str, shown: &[Shown]) -
     write!(data, "{{\"title\":{},\"command\":{},\"shown\":[", json!(title), json!(command))?;
     for (i, one) in shown.iter().enumerate() {
         let comma = if i > 0 { "," } else { "" };
-        write!(data, "{comma}{{\"kind\":{},\"file\":{},\"value\":", json!(one.kind), json!(one.file))?;
+        write!(
+            data,
+            "{comma}{{\"kind\":{},\"file\":{},\"value\":",
+            json!(one.kind),
+            json!(one.file)
+        )?;
         let mut value = one.value.clone();
         exact(&mut value);
         serde_json::to_writer(&mut data, &value)?;
@@ -135,7 +149,8 @@ fn exact(value: &mut Value) {
     }
 }
 
-/// JSON in which no text can end a block of data: what would is written as an escape. These characters stand only in strings.
+/// JSON in which no text can end a block of data: what would is written as an escape. These
+/// characters stand only in strings.
 struct Escaping<W>(W);
 
 impl<W: Write> Write for Escaping<W> {
@@ -176,7 +191,11 @@ mod tests {
         let value = json!({ "model": bad, bad: [bad], "states": u64::MAX, "few": 7 });
         let shown = [Shown { kind: "explore", file: Some(bad.into()), value }];
         let text = page(bad, &shown);
-        assert_eq!(text.matches("</script>").count(), 2, "the block of data and the script end, nothing else");
+        assert_eq!(
+            text.matches("</script>").count(),
+            2,
+            "the block of data and the script end, nothing else"
+        );
         assert!(!text.contains("<img") && !text.contains("<!--"));
         let data = data(&text);
         assert_eq!((&data["title"], &data["shown"][0]["file"]), (&json!(bad), &json!(bad)));
@@ -191,8 +210,14 @@ mod tests {
         let lower = SCRIPT.to_lowercase();
         assert!(!lower.contains("</script") && !lower.contains("<!--") && !STYLE.contains("</"));
         for part in [SCRIPT, STYLE] {
-            assert!(!part.contains("http:") || part.matches("http:").count() == part.matches("http://www.w3.org/2000/svg").count());
-            assert!(!part.contains("https:") && !part.contains("innerHTML") && !part.contains("url("));
+            assert!(
+                !part.contains("http:")
+                    || part.matches("http:").count()
+                        == part.matches("http://www.w3.org/2000/svg").count()
+            );
+            assert!(
+                !part.contains("https:") && !part.contains("innerHTML") && !part.contains("url(")
+            );
         }
         assert_eq!(HASHES.lines().filter(|l| l.starts_with("sha256-") && l.len() == 51).count(), 2);
     }

@@ -1,9 +1,11 @@
 //! Curves over a parameter with a logarithmic ordinate: values -> SVG.
 //!
-//! What was measured is a full line with full dots; what is quoted for comparison is dashed and hollow, in the colour of what it belongs to; a
-//! cross is a value at which a limit stopped the run, so that the answer is unknown; a diamond is the cost of the verdict *false*. A curve that
-//! ends before the others ends there: no line leads from it to its name, which says how far it goes. The names stand to the right of the curves' ends where there is room, in their
-//! order from top to bottom, so that no legend has to be matched by colour alone.
+//! What was measured is a full line with full dots; what is quoted for comparison is dashed and
+//! hollow, in the colour of what it belongs to; a cross is a value at which a limit stopped the
+//! run, so that the answer is unknown; a diamond is the cost of the verdict *false*. A curve that
+//! ends before the others ends there: no line leads from it to its name, which says how far it
+//! goes. The names stand to the right of the curves' ends where there is room, in their order from
+//! top to bottom, so that no legend has to be matched by colour alone.
 
 use super::svg::{Anchor, Svg, width_of};
 use std::fmt::Write;
@@ -74,8 +76,10 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// Colours that people with colour blindness tell apart (after Okabe and Ito), dark enough on white.
-const COLORS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#a67c00", "#332288", "#4d4d4d", "#cc3311"];
+/// Colours that people with colour blindness tell apart (after Okabe and Ito), dark enough on
+/// white.
+const COLORS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#a67c00", "#332288", "#4d4d4d", "#cc3311"];
 const STYLE: &str = "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 11px; fill: #333 }
 .title { font-size: 15px; font-weight: bold; fill: #1a1a1a } .sub { font-size: 12px; fill: #666 } .axis-label { font-size: 12px }
 .grid { stroke: #dcdcdc; stroke-width: 1 } .minor { stroke: #f1f1f1; stroke-width: 1 } .axis { stroke: #777; stroke-width: 1 }
@@ -90,14 +94,23 @@ const TO_NAMES: f64 = 34.0;
 /// Distance of names.
 const LINE: f64 = 15.0;
 /// Marks that need a word, with it.
-const MEANINGS: &[(Mark, &str)] =
-    &[(Mark::False, "the formula does not hold here"), (Mark::Stopped, "a limit stopped the run here: unknown")];
+const MEANINGS: &[(Mark, &str)] = &[
+    (Mark::False, "the formula does not hold here"),
+    (Mark::Stopped, "a limit stopped the run here: unknown"),
+];
 
 impl Plot {
     /// Draws it. Nothing if no value can be shown, or if there is only one place on the abscissa.
     pub fn draw(&self) -> Option<String> {
-        let shown = |s: &Series| s.points.iter().copied().filter(|p| p.y > 0.0 && p.x.is_finite() && p.y.is_finite()).collect::<Vec<_>>();
-        let curves: Vec<(&Series, Vec<Point>)> = self.series.iter().map(|s| (s, shown(s))).filter(|(_, p)| !p.is_empty()).collect();
+        let shown = |s: &Series| {
+            s.points
+                .iter()
+                .copied()
+                .filter(|p| p.y > 0.0 && p.x.is_finite() && p.y.is_finite())
+                .collect::<Vec<_>>()
+        };
+        let curves: Vec<(&Series, Vec<Point>)> =
+            self.series.iter().map(|s| (s, shown(s))).filter(|(_, p)| !p.is_empty()).collect();
         let points = || curves.iter().flat_map(|(_, p)| p);
         let (x_low, x_high) = bounds(points().map(|p| p.x).chain(self.ticks.iter().map(|t| t.0)))?;
         if x_low == x_high {
@@ -133,15 +146,26 @@ impl Plot {
         Some(svg.finish(width, (foot + 14.0).max(bottom + 14.0), STYLE))
     }
 
-    fn grid(&self, svg: &mut Svg, (low, high): (f64, f64), x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) {
+    fn grid(
+        &self,
+        svg: &mut Svg,
+        (low, high): (f64, f64),
+        x: &impl Fn(f64) -> f64,
+        y: &impl Fn(f64) -> f64,
+    ) {
         let (left, right) = (LEFT, LEFT + WIDTH);
-        // Decades; every second, third… has a text if there are many. Fine lines between if there are few.
+        // Decades; every second, third… has a text if there are many. Fine lines between if there
+        // are few.
         let decades = high - low;
         let step = (decades / 9.0).ceil().max(1.0) as i32;
         let mut minor = Vec::new();
         for exponent in low.floor() as i32..=high.ceil() as i32 {
             for factor in 2..10 {
-                minor.push((f64::from(exponent) + f64::from(factor).log10(), f64::from(factor) * 10f64.powi(exponent), factor));
+                minor.push((
+                    f64::from(exponent) + f64::from(factor).log10(),
+                    f64::from(factor) * 10f64.powi(exponent),
+                    factor,
+                ));
             }
         }
         minor.retain(|m| m.0 > low && m.0 < high);
@@ -181,12 +205,24 @@ impl Plot {
 
     /// What a curve is called, with its end if others go on.
     fn name(&self, series: &Series, end: Point, last: f64) -> String {
-        if end.x == last { series.name.clone() } else { format!("{} (to {} = {})", series.name, self.x_label, self.tick(end.x)) }
+        if end.x == last {
+            series.name.clone()
+        } else {
+            format!("{} (to {} = {})", series.name, self.x_label, self.tick(end.x))
+        }
     }
 
-    /// The names of the curves at the right, each as near to its curve's end as the others allow. Gives the lowest ordinate used.
-    fn names(&self, svg: &mut Svg, curves: &[(&Series, Vec<Point>)], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> f64 {
-        let mut ends: Vec<(f64, Point, &Series)> = curves.iter().filter_map(|(s, p)| p.last().map(|p| (y(p.y), *p, *s))).collect();
+    /// The names of the curves at the right, each as near to its curve's end as the others allow.
+    /// Gives the lowest ordinate used.
+    fn names(
+        &self,
+        svg: &mut Svg,
+        curves: &[(&Series, Vec<Point>)],
+        x: &impl Fn(f64) -> f64,
+        y: &impl Fn(f64) -> f64,
+    ) -> f64 {
+        let mut ends: Vec<(f64, Point, &Series)> =
+            curves.iter().filter_map(|(s, p)| p.last().map(|p| (y(p.y), *p, *s))).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let places = spread(&ends.iter().map(|e| e.0).collect::<Vec<_>>(), LINE, TOP - 6.0);
         let at = LEFT + WIDTH + TO_NAMES;
@@ -196,8 +232,12 @@ impl Plot {
             svg.group("");
             if point.x == last {
                 let (from, bend) = (x(point.x), (x(point.x) + 8.0).max(LEFT + WIDTH));
-                let leader = format!("M {from:.1} {end:.1} L {bend:.1} {end:.1} L {:.1} {place:.1}", at - 4.0);
-                let path = [("class", "leader".to_string()), ("stroke", color.into()), ("d", leader)];
+                let leader = format!(
+                    "M {from:.1} {end:.1} L {bend:.1} {end:.1} L {:.1} {place:.1}",
+                    at - 4.0
+                );
+                let path =
+                    [("class", "leader".to_string()), ("stroke", color.into()), ("d", leader)];
                 svg.element("path", &path, None);
             }
             let dash = if series.dashed { "4 3" } else { "none" };
@@ -211,14 +251,27 @@ impl Plot {
                 ("stroke-dasharray", dash.to_string()),
             ];
             svg.element("line", &key, None);
-            svg.text("name", (at + 28.0, place + 4.0), Anchor::Start, &self.name(series, *point, last));
+            svg.text(
+                "name",
+                (at + 28.0, place + 4.0),
+                Anchor::Start,
+                &self.name(series, *point, last),
+            );
             svg.end();
         }
         places.last().copied().unwrap_or(0.0)
     }
 }
 
-fn curve(svg: &mut Svg, unit: Unit, series: &Series, points: &[Point], plot: &Plot, x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) {
+fn curve(
+    svg: &mut Svg,
+    unit: Unit,
+    series: &Series,
+    points: &[Point],
+    plot: &Plot,
+    x: &impl Fn(f64) -> f64,
+    y: &impl Fn(f64) -> f64,
+) {
     let color = color(series.color).to_string();
     let mut d = String::new();
     for (i, p) in points.iter().enumerate() {
@@ -241,7 +294,13 @@ fn curve(svg: &mut Svg, unit: Unit, series: &Series, points: &[Point], plot: &Pl
             Mark::False => ", the formula does not hold",
             Mark::Full | Mark::Hollow => "",
         };
-        svg.group(&format!("{}, {} = {}: {}{what}", series.name, plot.x_label, plot.tick(p.x), exactly(unit, p.y)));
+        svg.group(&format!(
+            "{}, {} = {}: {}{what}",
+            series.name,
+            plot.x_label,
+            plot.tick(p.x),
+            exactly(unit, p.y)
+        ));
         symbol(svg, p.mark, (x(p.x), y(p.y)), &color);
         svg.end();
     }
@@ -250,15 +309,32 @@ fn curve(svg: &mut Svg, unit: Unit, series: &Series, points: &[Point], plot: &Pl
 /// Draws the mark of a point.
 fn symbol(svg: &mut Svg, mark: Mark, (x, y): (f64, f64), color: &str) {
     let path = |d: String, fill: &str, width: &str| {
-        [("d", d), ("fill", fill.to_string()), ("stroke", color.to_string()), ("stroke-width", width.to_string())]
+        [
+            ("d", d),
+            ("fill", fill.to_string()),
+            ("stroke", color.to_string()),
+            ("stroke-width", width.to_string()),
+        ]
     };
     match mark {
-        Mark::Stopped => svg.element("path", &path(format!("M {:.1} {:.1} l 9 9 m 0 -9 l -9 9", x - 4.5, y - 4.5), "none", "2.2"), None),
-        Mark::False => svg.element("path", &path(format!("M {x:.1} {:.1} l 6 6 l -6 6 l -6 -6 z", y - 6.0), "#ffffff", "2"), None),
+        Mark::Stopped => svg.element(
+            "path",
+            &path(format!("M {:.1} {:.1} l 9 9 m 0 -9 l -9 9", x - 4.5, y - 4.5), "none", "2.2"),
+            None,
+        ),
+        Mark::False => svg.element(
+            "path",
+            &path(format!("M {x:.1} {:.1} l 6 6 l -6 6 l -6 -6 z", y - 6.0), "#ffffff", "2"),
+            None,
+        ),
         Mark::Full | Mark::Hollow => {
             let (fill, r) = if mark == Mark::Hollow { ("#ffffff", "5") } else { (color, "3.2") };
             let at = [("cx", format!("{x:.1}")), ("cy", format!("{y:.1}")), ("r", r.to_string())];
-            let look = [("fill", fill.to_string()), ("stroke", color.to_string()), ("stroke-width", "1.5".to_string())];
+            let look = [
+                ("fill", fill.to_string()),
+                ("stroke", color.to_string()),
+                ("stroke-width", "1.5".to_string()),
+            ];
             svg.element("circle", &at.into_iter().chain(look).collect::<Vec<_>>(), None);
         }
     }
@@ -275,11 +351,15 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// Decimal logarithms around two values, a little beyond them, at least a decade apart.
 fn around(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log10() - 0.08, high.log10() + 0.08);
-    if high - low >= 1.0 { (low, high) } else { ((low + high) / 2.0 - 0.5, (low + high) / 2.0 + 0.5) }
+    if high - low >= 1.0 {
+        (low, high)
+    } else {
+        ((low + high) / 2.0 - 0.5, (low + high) / 2.0 + 0.5)
+    }
 }
 
-/// Places as near to the wanted ones (ascending) as a least distance allows, none above the top. Runs that are pushed together are
-/// centred on what they want.
+/// Places as near to the wanted ones (ascending) as a least distance allows, none above the top.
+/// Runs that are pushed together are centred on what they want.
 fn spread(wanted: &[f64], distance: f64, top: f64) -> Vec<f64> {
     // Blocks of neighbours that touch: sum of what the first place would be for each, count.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
@@ -302,7 +382,13 @@ fn spread(wanted: &[f64], distance: f64, top: f64) -> Vec<f64> {
 /// A value on the axis.
 fn amount(unit: Unit, v: f64) -> String {
     let scaled = |steps: &[(f64, &str)]| {
-        let (factor, name) = steps.iter().rev().find(|s| v >= s.0 * 0.999).or(steps.first()).copied().unwrap_or((1.0, ""));
+        let (factor, name) = steps
+            .iter()
+            .rev()
+            .find(|s| v >= s.0 * 0.999)
+            .or(steps.first())
+            .copied()
+            .unwrap_or((1.0, ""));
         let text = format!("{:.6}", v / factor);
         format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
     };
@@ -312,7 +398,9 @@ fn amount(unit: Unit, v: f64) -> String {
             if v > 9e14 { format!("{v:.0e}") } else { scaled(&steps) }
         }
         Unit::Seconds => scaled(&[(1e-3, " ms"), (1.0, " s"), (1e3, ",000 s")]),
-        Unit::Bytes => scaled(&[(1.0, " B"), (1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")]),
+        Unit::Bytes => {
+            scaled(&[(1.0, " B"), (1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")])
+        }
     }
 }
 
@@ -340,20 +428,48 @@ mod tests {
 
     #[test]
     fn amounts_are_short() {
-        let all = |unit, values: &[f64]| values.iter().map(|v| amount(unit, *v)).collect::<Vec<_>>().join("; ");
-        assert_eq!(all(Unit::Count, &[1.0, 100.0, 1e3, 2e5, 1e7, 1e9, 1e16]), "1; 100; 1 k; 200 k; 10 M; 1 G; 1e16");
-        assert_eq!(all(Unit::Seconds, &[0.001, 0.01, 0.2, 1.0, 100.0, 1e3, 1e5]), "1 ms; 10 ms; 200 ms; 1 s; 100 s; 1,000 s; 100,000 s");
+        let all = |unit, values: &[f64]| {
+            values.iter().map(|v| amount(unit, *v)).collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(
+            all(Unit::Count, &[1.0, 100.0, 1e3, 2e5, 1e7, 1e9, 1e16]),
+            "1; 100; 1 k; 200 k; 10 M; 1 G; 1e16"
+        );
+        assert_eq!(
+            all(Unit::Seconds, &[0.001, 0.01, 0.2, 1.0, 100.0, 1e3, 1e5]),
+            "1 ms; 10 ms; 200 ms; 1 s; 100 s; 1,000 s; 100,000 s"
+        );
         assert_eq!(all(Unit::Bytes, &[1e6, 5e8, 1e12]), "1 MB; 500 MB; 1 TB");
     }
 
     #[test]
     fn curves_marks_and_names() {
-        let points = |ys: &[f64], mark| ys.iter().enumerate().map(|(i, y)| Point { x: i as f64, y: *y, mark }).collect::<Vec<_>>();
-        let mut plot = Plot { title: "T & t".into(), x_label: "n".into(), unit: Unit::Seconds, ..Plot::default() };
+        let points = |ys: &[f64], mark| {
+            ys.iter()
+                .enumerate()
+                .map(|(i, y)| Point { x: i as f64, y: *y, mark })
+                .collect::<Vec<_>>()
+        };
+        let mut plot = Plot {
+            title: "T & t".into(),
+            x_label: "n".into(),
+            unit: Unit::Seconds,
+            ..Plot::default()
+        };
         plot.ticks = (0..3).map(|i| (f64::from(i), i.to_string())).collect();
-        plot.series.push(Series { name: "ours".into(), color: 0, dashed: false, points: points(&[0.1, 3.0, 70.0], Mark::Full) });
+        plot.series.push(Series {
+            name: "ours".into(),
+            color: 0,
+            dashed: false,
+            points: points(&[0.1, 3.0, 70.0], Mark::Full),
+        });
         plot.series[0].points[2].mark = Mark::Stopped;
-        plot.series.push(Series { name: "theirs".into(), color: 0, dashed: true, points: points(&[0.0, 60.0, 5e3], Mark::Hollow) });
+        plot.series.push(Series {
+            name: "theirs".into(),
+            color: 0,
+            dashed: true,
+            points: points(&[0.0, 60.0, 5e3], Mark::Hollow),
+        });
         let svg = plot.draw().unwrap();
         assert!(
             svg.contains("T &amp; t")
@@ -361,14 +477,25 @@ mod tests {
                 && svg.contains("ours, n = 2: 70.000 s, stopped by a limit"),
             "{svg}"
         );
-        assert_eq!((svg.matches("<circle").count(), svg.matches("a limit stopped the run here").count()), (4, 1), "{svg}");
+        assert_eq!(
+            (svg.matches("<circle").count(), svg.matches("a limit stopped the run here").count()),
+            (4, 1),
+            "{svg}"
+        );
         // Both go to the end: two leaders. One that ends before has none, and says where it ends.
         assert_eq!(svg.matches("class=\"leader\"").count(), 2, "{svg}");
         plot.series[0].points.truncate(2);
         plot.series[0].points[1].mark = Mark::False;
         let svg = plot.draw().unwrap();
-        assert_eq!((svg.matches("class=\"leader\"").count(), svg.matches("ours (to n = 1)").count()), (1, 1), "{svg}");
-        assert!(svg.contains("the formula does not hold here") && !svg.contains("a limit stopped"), "{svg}");
+        assert_eq!(
+            (svg.matches("class=\"leader\"").count(), svg.matches("ours (to n = 1)").count()),
+            (1, 1),
+            "{svg}"
+        );
+        assert!(
+            svg.contains("the formula does not hold here") && !svg.contains("a limit stopped"),
+            "{svg}"
+        );
         plot.series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.y = 0.0));
         assert!(plot.draw().is_none());
     }

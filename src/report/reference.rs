@@ -1,9 +1,10 @@
 //! Figures to compare with, from a table of separated values: text -> rows by job and parameter.
 //!
-//! Lines that start with `#` are comments; fields are separated by tabs, or by commas if no line has a tab. A first line whose second
-//! field is no number names the columns: `job`, the parameter (any other name), `size` or `states` or `equations`, `seconds`, `memory`
-//! (bytes), `confluence` (the setting that the figures are of). Without it the columns are job, parameter, size, seconds, memory. A field that is
-//! no number, such as `OOM`, stands for itself.
+//! Lines that start with `#` are comments; fields are separated by tabs, or by commas if no line
+//! has a tab. A first line whose second field is no number names the columns: `job`, the parameter
+//! (any other name), `size` or `states` or `equations`, `seconds`, `memory` (bytes), `confluence`
+//! (the setting that the figures are of). Without it the columns are job, parameter, size, seconds,
+//! memory. A field that is no number, such as `OOM`, stands for itself.
 
 use num_bigint::BigUint;
 
@@ -25,11 +26,15 @@ pub struct Published {
 }
 
 impl Published {
-    /// Whether a number of states or equations is this one. A published number that ends in three zeros is taken as cut off at thousands.
+    /// Whether a number of states or equations is this one. A published number that ends in three
+    /// zeros is taken as cut off at thousands.
     pub fn is(&self, size: &BigUint) -> bool {
         let Ok(own) = self.size.parse::<BigUint>() else { return false };
         let thousand = BigUint::from(1000u32);
-        own == *size || (&own % &thousand == BigUint::ZERO && own > thousand && size / &thousand == own / &thousand)
+        own == *size
+            || (&own % &thousand == BigUint::ZERO
+                && own > thousand
+                && size / &thousand == own / &thousand)
     }
 }
 
@@ -43,17 +48,23 @@ impl Reference {
     /// Reads a table. Error: the number of the line and what is wrong with it.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let separator = if text.contains('\t') { '\t' } else { ',' };
-        let mut columns: Vec<Column> = vec![Column::Job, Column::Value, Column::Size, Column::Seconds, Column::Memory];
+        let mut columns: Vec<Column> =
+            vec![Column::Job, Column::Value, Column::Size, Column::Seconds, Column::Memory];
         let mut rows = Vec::new();
-        let lines = text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
+        let lines =
+            text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#'));
         for (n, (at, line)) in lines.enumerate() {
-            let fields: Vec<&str> = line.split(separator).map(|f| f.trim().trim_matches('"')).collect();
+            let fields: Vec<&str> =
+                line.split(separator).map(|f| f.trim().trim_matches('"')).collect();
             if n == 0 && fields.get(1).is_some_and(|f| f.parse::<f64>().is_err()) {
                 columns = header(&fields).map_err(|e| (at + 1, e))?;
                 continue;
             }
             if fields.len() < 2 || fields.len() > columns.len() {
-                return Err((at + 1, format!("{} fields, expected 2 to {}", fields.len(), columns.len())));
+                return Err((
+                    at + 1,
+                    format!("{} fields, expected 2 to {}", fields.len(), columns.len()),
+                ));
             }
             let mut row = Published::default();
             for (field, column) in fields.iter().zip(&columns) {
@@ -72,9 +83,14 @@ impl Reference {
         Ok(Self { rows })
     }
 
-    /// The figures of a job at a value, under a setting of confluence. Figures that are of no setting are of all.
+    /// The figures of a job at a value, under a setting of confluence. Figures that are of no
+    /// setting are of all.
     pub fn at(&self, job: &str, value: &str, confluence: &str) -> Option<&Published> {
-        self.rows.iter().find(|r| r.job == job && r.value == value && (r.confluence.is_empty() || r.confluence == confluence))
+        self.rows.iter().find(|r| {
+            r.job == job
+                && r.value == value
+                && (r.confluence.is_empty() || r.confluence == confluence)
+        })
     }
     /// All figures of a job.
     pub fn of<'a>(&'a self, job: &'a str) -> impl Iterator<Item = &'a Published> {
@@ -108,7 +124,9 @@ fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
             _ => Column::Value,
         };
         if columns.contains(&column) {
-            return Err(format!("a second column of the kind of `{name}`; expected job, a parameter, size, seconds, memory, confluence"));
+            return Err(format!(
+                "a second column of the kind of `{name}`; expected job, a parameter, size, seconds, memory, confluence"
+            ));
         }
         columns.push(column);
     }
@@ -125,20 +143,37 @@ mod tests {
 
     #[test]
     fn tables_with_and_without_names() {
-        let plain = Reference::read("# published\nexplore\t1\t171413\t35.7\n1a\t6\tOOM\tOOM\n1a\t7\t-\t2\n").unwrap();
+        let plain = Reference::read(
+            "# published\nexplore\t1\t171413\t35.7\n1a\t6\tOOM\tOOM\n1a\t7\t-\t2\n",
+        )
+        .unwrap();
         assert_eq!(plain.at("explore", "1", "auto").unwrap().size, "171413");
         assert_eq!(
-            (plain.at("1a", "6", "none").unwrap().seconds.as_str(), plain.at("1a", "7", "none").unwrap().size.as_str()),
+            (
+                plain.at("1a", "6", "none").unwrap().seconds.as_str(),
+                plain.at("1a", "7", "none").unwrap().size.as_str()
+            ),
             ("OOM", "")
         );
         assert!(plain.at("1a", "8", "none").is_none() && plain.of("1a").count() == 2);
         let named = Reference::read("seconds,N,job\n35.7,1,explore\n").unwrap();
         assert_eq!(named.at("explore", "1", "auto").unwrap().seconds, "35.7");
-        let settings = Reference::read("job,N,confluence,states\nexplore,1,auto,5\nexplore,2,x,6\n1a,1,-,7000\n").unwrap();
+        let settings = Reference::read(
+            "job,N,confluence,states\nexplore,1,auto,5\nexplore,2,x,6\n1a,1,-,7000\n",
+        )
+        .unwrap();
         assert_eq!(settings.at("explore", "1", "auto").unwrap().size, "5");
-        assert!(settings.at("explore", "2", "auto").is_none() && settings.at("1a", "1", "auto").is_some());
+        assert!(
+            settings.at("explore", "2", "auto").is_none()
+                && settings.at("1a", "1", "auto").is_some()
+        );
         let cut = settings.at("1a", "1", "x").unwrap();
-        assert!(cut.is(&7000u32.into()) && cut.is(&7999u32.into()) && !cut.is(&8000u32.into()) && !cut.is(&6999u32.into()));
+        assert!(
+            cut.is(&7000u32.into())
+                && cut.is(&7999u32.into())
+                && !cut.is(&8000u32.into())
+                && !cut.is(&6999u32.into())
+        );
         assert!(!settings.at("explore", "1", "auto").unwrap().is(&6u32.into()));
         assert_eq!(Reference::read("job,N,states,equations\n").unwrap_err().0, 1);
         assert_eq!(Reference::read("a,1,2,3\n\na\n").unwrap_err().0, 3);

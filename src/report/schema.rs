@@ -1,8 +1,11 @@
-//! JSON against a schema: the subset of JSON Schema (draft 2020-12) that `docs/schema` is written in -> the first thing that is wrong, with its place.
+//! JSON against a schema: the subset of JSON Schema (draft 2020-12) that `docs/schema` is written
+//! in -> the first thing that is wrong, with its place.
 //!
-//! Keywords: `type`, `const`, `enum`, `anyOf`, `minimum`, `pattern` (large numbers only), `required`, `properties`, `additionalProperties`,
-//! `prefixItems`, `items`, `minItems`, `maxItems`, `$ref` within the schema. Any other is ignored; `tests/schema.rs` sees that no schema has one. Of the alternatives
-//! of an `anyOf` the one is reported whose error lies deepest: the value was meant to be that. Cost: linear in the value, times alternatives.
+//! Keywords: `type`, `const`, `enum`, `anyOf`, `minimum`, `pattern` (large numbers only),
+//! `required`, `properties`, `additionalProperties`, `prefixItems`, `items`, `minItems`,
+//! `maxItems`, `$ref` within the schema. Any other is ignored; `tests/schema.rs` sees that no
+//! schema has one. Of the alternatives of an `anyOf` the one is reported whose error lies deepest:
+//! the value was meant to be that. Cost: linear in the value, times alternatives.
 
 use serde_json::Value;
 
@@ -37,8 +40,14 @@ impl Schema {
         if let Some(all) = schema.as_bool() {
             return if all { Ok(()) } else { refuse(at, "nothing may be here".into()) };
         }
-        let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|t| self.0.pointer(t.trim_start_matches('#'))) {
+        let list = |keyword: &str| {
+            schema.get(keyword).and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+        };
+        if let Some(target) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|t| self.0.pointer(t.trim_start_matches('#')))
+        {
             self.check(target, value, at)?;
         }
         if let Some(kind) = schema.get("type") {
@@ -47,7 +56,9 @@ impl Schema {
                 return refuse(at, format!("{} is not of type {kind}", shown(value)));
             }
         }
-        if schema.get("const").is_some_and(|c| c != value) || schema.get("enum").is_some_and(|_| !list("enum").contains(value)) {
+        if schema.get("const").is_some_and(|c| c != value)
+            || schema.get("enum").is_some_and(|_| !list("enum").contains(value))
+        {
             return refuse(at, format!("{} is none of the values", shown(value)));
         }
         let mut deepest: Option<Wrong> = None;
@@ -58,14 +69,20 @@ impl Schema {
                     fits = true;
                     break;
                 }
-                Err(wrong) if deepest.as_ref().is_none_or(|d| wrong.depth > d.depth) => deepest = Some(wrong),
+                Err(wrong) if deepest.as_ref().is_none_or(|d| wrong.depth > d.depth) => {
+                    deepest = Some(wrong)
+                }
                 Err(_) => {}
             }
         }
         if let (false, Some(wrong)) = (fits, deepest) {
             return Err(wrong);
         }
-        if schema.get("minimum").and_then(Value::as_f64).is_some_and(|least| value.as_f64().is_some_and(|number| number < least)) {
+        if schema
+            .get("minimum")
+            .and_then(Value::as_f64)
+            .is_some_and(|least| value.as_f64().is_some_and(|number| number < least))
+        {
             return refuse(at, format!("{value} is too small"));
         }
         let large = |text: &str| text.len() >= 20 && text.bytes().all(|b| b.is_ascii_digit());
@@ -73,7 +90,10 @@ impl Schema {
             return refuse(at, format!("{} is no large number", shown(value)));
         }
         if let Some(object) = value.as_object() {
-            if let Some(key) = list("required").iter().find(|k| k.as_str().is_some_and(|k| !object.contains_key(k))) {
+            if let Some(key) = list("required")
+                .iter()
+                .find(|k| k.as_str().is_some_and(|k| !object.contains_key(k)))
+            {
                 return refuse(at, format!("{key} is not there"));
             }
             for (key, item) in object {
@@ -84,10 +104,18 @@ impl Schema {
             }
         }
         if let Some(array) = value.as_array() {
-            if schema.get("minItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) < n) {
+            if schema
+                .get("minItems")
+                .and_then(Value::as_u64)
+                .is_some_and(|n| (array.len() as u64) < n)
+            {
                 return refuse(at, "too few items".into());
             }
-            if schema.get("maxItems").and_then(Value::as_u64).is_some_and(|n| (array.len() as u64) > n) {
+            if schema
+                .get("maxItems")
+                .and_then(Value::as_u64)
+                .is_some_and(|n| (array.len() as u64) > n)
+            {
                 return refuse(at, "too many items".into());
             }
             for (i, item) in array.iter().enumerate() {
@@ -99,7 +127,13 @@ impl Schema {
         Ok(())
     }
 
-    fn below(&self, schema: &Value, value: &Value, at: &mut Vec<String>, key: String) -> Result<(), Wrong> {
+    fn below(
+        &self,
+        schema: &Value,
+        value: &Value,
+        at: &mut Vec<String>,
+        key: String,
+    ) -> Result<(), Wrong> {
         at.push(key);
         let result = self.check(schema, value, at);
         at.pop();

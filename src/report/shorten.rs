@@ -1,8 +1,11 @@
-//! Names in pictures: the constants in the arguments of actions -> shorter names, with a key that leads back.
+//! Names in pictures: the constants in the arguments of actions -> shorter names, with a key that
+//! leads back.
 //!
-//! A beginning that all constants share, up to an underscore, says nothing and is left out. A constant that is still long and counts something
-//! (`processor_core_0_id`) is called by the word before its number (`core_0`). A name is never given to two constants, nor one that stands for
-//! something else in the picture; a constant without a free short name keeps its own. Cost: linear in the texts, after one pass to collect.
+//! A beginning that all constants share, up to an underscore, says nothing and is left out. A
+//! constant that is still long and counts something (`processor_core_0_id`) is called by the word
+//! before its number (`core_0`). A name is never given to two constants, nor one that stands for
+//! something else in the picture; a constant without a free short name keeps its own. Cost: linear
+//! in the texts, after one pass to collect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +23,8 @@ impl Short {
     /// Short names for what stands in brackets in these texts.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Short {
         let mut constants = BTreeSet::new();
-        // Names of actions and functions are no constants, and no constant may be called as they are.
+        // Names of actions and functions are no constants, and no constant may be called as they
+        // are.
         let mut taken = BTreeSet::new();
         for text in texts {
             for (word, inside, applied) in words(text) {
@@ -36,8 +40,11 @@ impl Short {
         let rest: Vec<(&str, &str)> = constants.iter().map(|c| (*c, &c[prefix.len()..])).collect();
         let plain: BTreeSet<&str> = rest.iter().map(|r| r.1).collect();
         for (constant, rest) in &rest {
-            let short = counted(rest).filter(|s| rest.len() > SHORT && !plain.contains(s.as_str()) && !taken.contains(s));
-            // Without the beginning all are still told apart; only a name of something else stands in the way.
+            let short = counted(rest).filter(|s| {
+                rest.len() > SHORT && !plain.contains(s.as_str()) && !taken.contains(s)
+            });
+            // Without the beginning all are still told apart; only a name of something else stands
+            // in the way.
             let short = short.or_else(|| (!taken.contains(*rest)).then(|| rest.to_string()));
             if let Some(short) = short.filter(|s| s != constant) {
                 taken.insert(short.clone());
@@ -67,8 +74,15 @@ impl Short {
 
     /// What the short names stand for; nothing if all names are as they were.
     pub fn key(&self) -> Option<String> {
-        let without = |(long, short): &(&String, &String)| long.strip_prefix(&self.prefix) == Some(short.as_str());
-        let other: Vec<String> = self.names.iter().filter(|n| !without(n)).map(|(long, short)| format!("{short} = {long}")).collect();
+        let without = |(long, short): &(&String, &String)| {
+            long.strip_prefix(&self.prefix) == Some(short.as_str())
+        };
+        let other: Vec<String> = self
+            .names
+            .iter()
+            .filter(|n| !without(n))
+            .map(|(long, short)| format!("{short} = {long}"))
+            .collect();
         let mut parts = Vec::new();
         if self.names.iter().any(|n| without(&n)) {
             parts.push(format!("names without their beginning {}", self.prefix));
@@ -78,7 +92,8 @@ impl Short {
     }
 }
 
-/// The identifiers of a text: each with whether it stands in brackets and whether an opening bracket follows it.
+/// The identifiers of a text: each with whether it stands in brackets and whether an opening
+/// bracket follows it.
 fn words(text: &str) -> Vec<(&str, bool, bool)> {
     let bytes = text.as_bytes();
     let part = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'\'';
@@ -104,7 +119,8 @@ fn words(text: &str) -> Vec<(&str, bool, bool)> {
     out
 }
 
-/// The longest common beginning that ends with an underscore and leaves something that may begin a name; empty for a single constant.
+/// The longest common beginning that ends with an underscore and leaves something that may begin a
+/// name; empty for a single constant.
 fn common<'a>(constants: &BTreeSet<&'a str>) -> &'a str {
     // Sorted: what the first and the last share, all share.
     let (Some(first), Some(last)) = (constants.first(), constants.last()) else { return "" };
@@ -113,7 +129,9 @@ fn common<'a>(constants: &BTreeSet<&'a str>) -> &'a str {
     }
     let shared = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
     let ends = first[..shared].match_indices('_').map(|(i, _)| i + 1);
-    let fits = |end: &usize| constants.iter().all(|c| c[*end..].starts_with(|c: char| c.is_ascii_alphabetic()));
+    let fits = |end: &usize| {
+        constants.iter().all(|c| c[*end..].starts_with(|c: char| c.is_ascii_alphabetic()))
+    };
     ends.filter(fits).max().map_or("", |end| &first[..end])
 }
 
@@ -131,7 +149,10 @@ mod tests {
 
     #[test]
     fn names_are_short_and_lead_back() {
-        let texts = ["load(c_processor_core_0_id, c_addr_0, c_data_undefined, 1)", "store(c_processor_core_1_id, c_addr_1, [f(c_data_0)])"];
+        let texts = [
+            "load(c_processor_core_0_id, c_addr_0, c_data_undefined, 1)",
+            "store(c_processor_core_1_id, c_addr_1, [f(c_data_0)])",
+        ];
         let short = Short::of(texts.into_iter());
         assert_eq!(short.text(texts[0]), "load(core_0, addr_0, data_undefined, 1)");
         assert_eq!(short.text(texts[1]), "store(core_1, addr_1, [f(data_0)])");
@@ -144,11 +165,18 @@ mod tests {
     #[test]
     fn no_name_stands_for_two_things() {
         // `x` is an action; `core_0` is a constant already; two constants would get one name.
-        let texts = ["x(c_x, c_core_0, c_processor_core_0_id)", "y(c_first_kind_of_core_1_a, c_second_kind_of_core_1_b)"];
+        let texts = [
+            "x(c_x, c_core_0, c_processor_core_0_id)",
+            "y(c_first_kind_of_core_1_a, c_second_kind_of_core_1_b)",
+        ];
         let short = Short::of(texts.into_iter());
         assert_eq!(short.text(texts[0]), "x(c_x, core_0, processor_core_0_id)");
         assert_eq!(short.text(texts[1]), "y(core_1, second_kind_of_core_1_b)");
-        for (texts, wanted) in [(["a(c_1, c_2)"], "a(c_1, c_2)"), (["a(true, c_one)"], "a(true, c_one)"), (["a(1, 2)"], "a(1, 2)")] {
+        for (texts, wanted) in [
+            (["a(c_1, c_2)"], "a(c_1, c_2)"),
+            (["a(true, c_one)"], "a(true, c_one)"),
+            (["a(1, 2)"], "a(1, 2)"),
+        ] {
             let short = Short::of(texts.into_iter());
             assert_eq!((short.text(texts[0]).as_str(), short.key()), (wanted, None));
         }

@@ -1,8 +1,10 @@
-//! A state without steps, explained: [`Standing`] with the sources -> sentences with lines, for text, JSON and charts.
+//! A state without steps, explained: [`Standing`] with the sources -> sentences with lines, for
+//! text, JSON and charts.
 //!
-//! Each component has a line with its posture and one for each action that it offers, with what is in the way; if it offers none, one for each that its
-//! conditions exclude. Places are those of names inside
-//! the operator where these can be found in the text, else of the operator. Cost: a search for each name in the text of its operator.
+//! Each component has a line with its posture and one for each action that it offers, with what is
+//! in the way; if it offers none, one for each that its conditions exclude. Places are those of
+//! names inside the operator where these can be found in the text, else of the operator. Cost: a
+//! search for each name in the text of its operator.
 
 use mu_base::{SourceMap, Span};
 use mu_model::standing::{ComponentStanding, End, Obstacle, Posture, Standing};
@@ -60,10 +62,22 @@ pub fn tell(standing: &Standing, sources: &SourceMap) -> Ending {
     let names: Vec<&str> = standing.components.iter().map(|c| c.name.as_str()).collect();
     let told = |c: &ComponentStanding| {
         let offers: Vec<_> = (c.offers.iter())
-            .map(|o| (o.action.clone(), line(sources, o.place), o.obstacles.iter().map(|x| sentence(x, &names, sources)).collect()))
+            .map(|o| {
+                (
+                    o.action.clone(),
+                    line(sources, o.place),
+                    o.obstacles.iter().map(|x| sentence(x, &names, sources)).collect(),
+                )
+            })
             .collect();
-        let closed: Vec<_> = c.closed.iter().map(|(name, place)| (name.clone(), line(sources, *place))).collect();
-        let first = c.offers.iter().map(|o| o.place).chain(c.closed.iter().map(|c| c.1)).find_map(|p| line(sources, p));
+        let closed: Vec<_> =
+            c.closed.iter().map(|(name, place)| (name.clone(), line(sources, *place))).collect();
+        let first = c
+            .offers
+            .iter()
+            .map(|o| o.place)
+            .chain(c.closed.iter().map(|c| c.1))
+            .find_map(|p| line(sources, p));
         Component { name: c.name.clone(), posture: c.posture, line: first, offers, closed }
     };
     Ending { end: standing.end, components: standing.components.iter().map(told).collect() }
@@ -78,7 +92,9 @@ fn list(names: &[String], or: &str) -> String {
 }
 
 fn at(sources: &SourceMap, operator: Span, name: &str) -> String {
-    line(sources, place_of(sources, operator, name)).map(|l| format!(" in line {l}")).unwrap_or_default()
+    line(sources, place_of(sources, operator, name))
+        .map(|l| format!(" in line {l}"))
+        .unwrap_or_default()
 }
 
 /// What is in the way of an offer, as a clause.
@@ -88,22 +104,34 @@ pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> Str
         format!("`{rule}`{}", at(sources, place, first))
     };
     let offered = |offers: &[(u32, String)]| {
-        let all: Vec<String> = offers.iter().map(|(c, o)| format!("{} offers {o}", names.get(*c as usize).unwrap_or(&"?"))).collect();
+        let all: Vec<String> = offers
+            .iter()
+            .map(|(c, o)| format!("{} offers {o}", names.get(*c as usize).unwrap_or(&"?")))
+            .collect();
         list(&all, "and")
     };
     match obstacle {
         Obstacle::Lacks { rule, place, partner, able } => {
-            let able: Vec<String> = able.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
-            let who = if able.len() > 4 { format!("{} and {} others", able[..3].join(", "), able.len() - 3) } else { list(&able, "or") };
+            let able: Vec<String> =
+                able.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
+            let who = if able.len() > 4 {
+                format!("{} and {} others", able[..3].join(", "), able.len() - 3)
+            } else {
+                list(&able, "or")
+            };
             format!("{} lacks {partner}, which {who} could do, but not now", rule_at(rule, *place))
         }
         Obstacle::NoOne { rule, place, partner } => {
             format!("{} lacks {partner}, which no other component ever does", rule_at(rule, *place))
         }
-        Obstacle::Differs { rule, place, offers } => format!("{}: {}, so the values do not agree", rule_at(rule, *place), offered(offers)),
+        Obstacle::Differs { rule, place, offers } => {
+            format!("{}: {}, so the values do not agree", rule_at(rule, *place), offered(offers))
+        }
         Obstacle::Stopped { rule, place, offers, by } => {
             let by = match &**by {
-                Obstacle::NotAllowed { action, place, only_with } => not_allowed(action, *place, only_with, sources),
+                Obstacle::NotAllowed { action, place, only_with } => {
+                    not_allowed(action, *place, only_with, sources)
+                }
                 by => sentence(by, names, sources),
             };
             match &offers[..] {
@@ -111,16 +139,25 @@ pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> Str
                 offers => format!("{}: {}, but {by}", rule_at(rule, *place), offered(offers)),
             }
         }
-        Obstacle::Blocked { action, place } => format!("`block`{} stops {action}", at(sources, *place, action)),
+        Obstacle::Blocked { action, place } => {
+            format!("`block`{} stops {action}", at(sources, *place, action))
+        }
         Obstacle::NotAllowed { action, place, only_with } => {
-            format!("no communication joins it, and {}", not_allowed(action, *place, only_with, sources))
+            format!(
+                "no communication joins it, and {}",
+                not_allowed(action, *place, only_with, sources)
+            )
         }
     }
 }
 
 fn not_allowed(action: &str, place: Span, only_with: &[String], sources: &SourceMap) -> String {
     let line = line(sources, place).map(|l| format!(" in line {l}")).unwrap_or_default();
-    let with = if only_with.is_empty() { String::new() } else { format!(" (only {})", list(only_with, "and")) };
+    let with = if only_with.is_empty() {
+        String::new()
+    } else {
+        format!(" (only {})", list(only_with, "and"))
+    };
     format!("`allow`{line} does not list {action}{with}")
 }
 
@@ -129,7 +166,9 @@ impl Ending {
     pub fn title(&self) -> &'static str {
         match self.end {
             End::Terminated => "successful termination",
-            End::Finished => "a deadlock that looks like a normal end: no component is in the middle of something",
+            End::Finished => {
+                "a deadlock that looks like a normal end: no component is in the middle of something"
+            }
             End::Hang => "a deadlock: no component can go on",
         }
     }
@@ -149,7 +188,10 @@ impl Ending {
                 text += &why.iter().map(|w| format!("        {w}\n")).collect::<String>();
             }
             for (action, line) in c.closed.iter().filter(|_| c.offers.is_empty()) {
-                text += &format!("      could do {action}{}, but its condition is false\n", in_line(line));
+                text += &format!(
+                    "      could do {action}{}, but its condition is false\n",
+                    in_line(line)
+                );
             }
         }
         text
@@ -158,9 +200,18 @@ impl Ending {
     /// As an object.
     pub fn json(&self) -> Value {
         let component = |c: &Component| {
-            let offers: Vec<Value> =
-                c.offers.iter().map(|(action, line, why)| json!({ "action": action, "line": line, "why_not": why })).collect();
-            let closed: Vec<Value> = c.closed.iter().map(|(action, line)| json!({ "action": action, "line": line })).collect();
+            let offers: Vec<Value> = c
+                .offers
+                .iter()
+                .map(
+                    |(action, line, why)| json!({ "action": action, "line": line, "why_not": why }),
+                )
+                .collect();
+            let closed: Vec<Value> = c
+                .closed
+                .iter()
+                .map(|(action, line)| json!({ "action": action, "line": line }))
+                .collect();
             json!({ "component": c.name, "posture": c.posture.word(), "line": c.line, "offers": offers, "conditions_false": closed })
         };
         json!({ "kind": self.end.word(), "components": self.components.iter().map(component).collect::<Vec<_>>() })
@@ -185,7 +236,9 @@ fn posture(c: &Component) -> String {
         Posture::Terminated => "has terminated".into(),
         Posture::Stopped => "has stopped: nothing is left for it to do".into(),
         Posture::AtRest => "is where it began, ready for the components that have ended".into(),
-        Posture::Waits if c.offers.is_empty() => "cannot go on: no condition of its own holds".into(),
+        Posture::Waits if c.offers.is_empty() => {
+            "cannot go on: no condition of its own holds".into()
+        }
         Posture::Waits => match c.line {
             Some(line) => format!("waits at line {line}"),
             None => "waits".into(),

@@ -1,6 +1,8 @@
-//! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it changed, for people and machines.
+//! Evidence as a story: [`Evidence`] + [`Model`] -> steps with what each was made of and what it
+//! changed, for people and machines.
 //!
-//! The keys of the JSON output are stable: scripts rely on them. Cost: one group evaluation for each step.
+//! The keys of the JSON output are stable: scripts rely on them. Cost: one group evaluation for
+//! each step.
 
 use super::standing::{self, Ending};
 use mu_base::{Diagnostic, SourceMap};
@@ -75,20 +77,39 @@ pub struct Story {
 
 /// A model's parameters.
 pub fn parameters(model: &dyn Model) -> Vec<Parameter> {
-    model.slots().iter().map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control }).collect()
+    model
+        .slots()
+        .iter()
+        .map(|s| Parameter { name: s.name.clone(), component: s.component, control: s.control })
+        .collect()
 }
 
 /// The texts of a state's values; none for parameters that mean nothing there.
 pub fn values(model: &dyn Model, state: &[u32]) -> Vec<Option<String>> {
-    state.iter().enumerate().map(|(i, v)| model.is_live(i as u32, state).then(|| model.value_text(i as u32, *v))).collect()
+    state
+        .iter()
+        .enumerate()
+        .map(|(i, v)| model.is_live(i as u32, state).then(|| model.value_text(i as u32, *v)))
+        .collect()
 }
 
 /// Tells one step from a state, as one from 0 to 1; `full`: with all values after it.
-pub fn told(model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Result<StoryStep, Diagnostic> {
+pub fn told(
+    model: &dyn Model,
+    before: &[u32],
+    taken: &Taken,
+    full: bool,
+) -> Result<StoryStep, Diagnostic> {
     told_by(model.worker().as_mut(), model, before, taken, full)
 }
 
-fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &Taken, full: bool) -> Result<StoryStep, Diagnostic> {
+fn told_by(
+    worker: &mut dyn Worker,
+    model: &dyn Model,
+    before: &[u32],
+    taken: &Taken,
+    full: bool,
+) -> Result<StoryStep, Diagnostic> {
     let group = taken.group as usize;
     let parts = match worker.parts(group, before, taken.label, &taken.state)? {
         Some(parts) => parts,
@@ -102,7 +123,9 @@ fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &T
     let meaning = (0..before.len())
         .filter_map(|i| match (live(i, before), live(i, &taken.state)) {
             (true, false) => Some((i as u32, None)),
-            (false, true) if before[i] == taken.state[i] => Some((i as u32, Some(model.value_text(i as u32, before[i])))),
+            (false, true) if before[i] == taken.state[i] => {
+                Some((i as u32, Some(model.value_text(i as u32, before[i]))))
+            }
             _ => None,
         })
         .collect();
@@ -119,12 +142,22 @@ fn told_by(worker: &mut dyn Worker, model: &dyn Model, before: &[u32], taken: &T
 }
 
 /// Tells evidence; `full`: with all values after each step; at most so many steps if it branches.
-pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) -> Result<Story, Diagnostic> {
+pub fn story(
+    evidence: &Evidence,
+    model: &dyn Model,
+    full: bool,
+    most: usize,
+) -> Result<Story, Diagnostic> {
     let linear = evidence.linear();
     let told = if linear.is_some() { evidence.steps.len() } else { evidence.steps.len().min(most) };
     let mut steps = Vec::new();
     let mut worker = model.worker();
-    let mut tell = |from: u32, to: u32, before: &mut Vec<u32>, taken: &Taken, at_once: bool| -> Result<(), Diagnostic> {
+    let mut tell = |from: u32,
+                    to: u32,
+                    before: &mut Vec<u32>,
+                    taken: &Taken,
+                    at_once: bool|
+     -> Result<(), Diagnostic> {
         let mut step = told_by(worker.as_mut(), model, before, taken, full)?;
         (step.from, step.to, step.at_once) = (from, to, at_once);
         steps.push(step);
@@ -137,7 +170,8 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) ->
     }
     // Steps of the model before each step of the evidence on the path.
     let mut starts = Vec::new();
-    let order: Vec<usize> = linear.as_ref().map_or_else(|| (0..told).collect(), |l| l.steps.clone());
+    let order: Vec<usize> =
+        linear.as_ref().map_or_else(|| (0..told).collect(), |l| l.steps.clone());
     let mut count = evidence.before.len();
     for i in order {
         let step = &evidence.steps[i];
@@ -148,7 +182,8 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) ->
             count += 1;
         }
     }
-    let back_to = linear.as_ref().and_then(|l| l.back_to).map(|n| starts.get(n).copied().unwrap_or(count));
+    let back_to =
+        linear.as_ref().and_then(|l| l.back_to).map(|n| starts.get(n).copied().unwrap_or(count));
     Ok(Story {
         verdict: evidence.verdict,
         components: model.components(),
@@ -163,8 +198,14 @@ pub fn story(evidence: &Evidence, model: &dyn Model, full: bool, most: usize) ->
     })
 }
 
-/// Where the components stand at the end of a path, if that has no steps and the model knows. `terminal`: see [`Model::standings`].
-pub fn ending(evidence: &Evidence, model: &dyn Model, terminal: &[String], sources: &SourceMap) -> Result<Option<Ending>, Diagnostic> {
+/// Where the components stand at the end of a path, if that has no steps and the model knows.
+/// `terminal`: see [`Model::standings`].
+pub fn ending(
+    evidence: &Evidence,
+    model: &dyn Model,
+    terminal: &[String],
+    sources: &SourceMap,
+) -> Result<Option<Ending>, Diagnostic> {
     let Some(Linear { steps, back_to: None }) = evidence.linear() else { return Ok(None) };
     let last = steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
     let Some(state) = evidence.states.get(last) else { return Ok(None) };
@@ -186,17 +227,26 @@ impl StoryStep {
     /// The action, with what was hidden in it.
     pub fn title(&self) -> String {
         let hidden = self.hidden();
-        let hidden = if hidden.is_empty() { String::new() } else { format!("  (hidden: {})", hidden.join("|")) };
+        let hidden = if hidden.is_empty() {
+            String::new()
+        } else {
+            format!("  (hidden: {})", hidden.join("|"))
+        };
         format!("{}{hidden}{}", self.action, if self.at_once { "  (at once)" } else { "" })
     }
     /// As an object.
     pub fn json(&self, story: &Story) -> Value {
         let name = |slot: u32| story.parameters[slot as usize].name.clone();
-        let changed: Map<String, Value> = self.changed.iter().map(|(slot, v)| (name(*slot), json!(v))).collect();
+        let changed: Map<String, Value> =
+            self.changed.iter().map(|(slot, v)| (name(*slot), json!(v))).collect();
         let component = |c: u32| story.components.get(c as usize).cloned().unwrap_or_default();
         let parts: Vec<Value> = (self.parts.iter())
             .map(|p| {
-                let from: Vec<Value> = p.from.iter().map(|f| json!({ "component": component(f.component), "action": f.action })).collect();
+                let from: Vec<Value> = p
+                    .from
+                    .iter()
+                    .map(|f| json!({ "component": component(f.component), "action": f.action }))
+                    .collect();
                 let mut part = json!({ "action": p.text(), "hidden": p.hidden, "from": from });
                 if let Some(receiver) = receiver(p) {
                     part["receiver"] = component(receiver).into();
@@ -213,21 +263,31 @@ impl StoryStep {
             "changed": changed,
         });
         if !self.meaning.is_empty() {
-            object["meaning"] = self.meaning.iter().map(|(slot, v)| (name(*slot), json!(v))).collect::<Map<String, Value>>().into();
+            object["meaning"] = self
+                .meaning
+                .iter()
+                .map(|(slot, v)| (name(*slot), json!(v)))
+                .collect::<Map<String, Value>>()
+                .into();
         }
         if self.at_once {
             object["at_once"] = json!(true);
         }
         if let Some(state) = &self.state {
-            let state: Map<String, Value> =
-                state.iter().enumerate().filter(|(_, v)| v.is_some()).map(|(i, v)| (name(i as u32), json!(v))).collect();
+            let state: Map<String, Value> = state
+                .iter()
+                .enumerate()
+                .filter(|(_, v)| v.is_some())
+                .map(|(i, v)| (name(i as u32), json!(v)))
+                .collect();
             object["state"] = Value::Object(state);
         }
         object
     }
 }
 
-/// Of two components that communicate, the one that left more arguments open: it learns something. None where neither did.
+/// Of two components that communicate, the one that left more arguments open: it learns something.
+/// None where neither did.
 pub fn receiver(part: &StepPart) -> Option<u32> {
     match &part.from[..] {
         [a, b] if a.open < b.open => Some(b.component),
@@ -273,7 +333,8 @@ impl Story {
     pub fn left_out(&self, most: usize) -> usize {
         self.untold + self.steps.len() - self.shown(most).len()
     }
-    /// What the steps of an answer stand on: whether they are one path, the components, and the parameters with their first values.
+    /// What the steps of an answer stand on: whether they are one path, the components, and the
+    /// parameters with their first values.
     pub fn setting_json(&self) -> Map<String, Value> {
         let wanted = ["linear", "components", "parameters"];
         self.head_json().into_iter().filter(|(key, _)| wanted.contains(&key.as_str())).collect()
@@ -292,7 +353,11 @@ impl Story {
         let mut serializer = serde_json::Serializer::pretty(out);
         let mut map = serializer.serialize_map(Some(object.len()))?;
         for (key, value) in &object {
-            if key == "steps" { map.serialize_entry(key, &Steps(self))? } else { map.serialize_entry(key, value)? }
+            if key == "steps" {
+                map.serialize_entry(key, &Steps(self))?
+            } else {
+                map.serialize_entry(key, value)?
+            }
         }
         map.end()?;
         let mut out = serializer.into_inner();
@@ -302,7 +367,8 @@ impl Story {
     fn head_json(&self) -> Map<String, Value> {
         let parameters: Vec<Value> = (self.parameters.iter().zip(&self.initial))
             .map(|(p, v)| {
-                let component = self.components.get(p.component as usize).cloned().unwrap_or_default();
+                let component =
+                    self.components.get(p.component as usize).cloned().unwrap_or_default();
                 json!({ "name": p.name, "component": component, "initial": v })
             })
             .collect();
@@ -320,8 +386,8 @@ impl Story {
         }
         object
     }
-    /// Lines for people: each step with the parameters that it changed (all of them if the steps have their states), a line a component.
-    /// `control`: with control locations as well.
+    /// Lines for people: each step with the parameters that it changed (all of them if the steps
+    /// have their states), a line a component. `control`: with control locations as well.
     pub fn text(&self, control: bool) -> String {
         let what = if self.verdict { "witness" } else { "counterexample" };
         let shape = match (self.linear, self.back_to) {
@@ -335,19 +401,30 @@ impl Story {
     pub fn text_of(&self, heading: &str, control: bool) -> String {
         let mut text = format!("  {heading}{}\n", if self.steps.is_empty() { "" } else { ":" });
         for (n, s) in self.shown(MOST_IN_TEXT).iter().enumerate() {
-            let place = if self.linear { format!("{:4}", n + 1) } else { format!("{:4} -> {}", s.from, s.to) };
+            let place = if self.linear {
+                format!("{:4}", n + 1)
+            } else {
+                format!("{:4} -> {}", s.from, s.to)
+            };
             text += &format!("  {place}  {}\n", s.title());
             let shown: Vec<(usize, &String)> = match &s.state {
-                Some(state) => state.iter().enumerate().filter_map(|(i, v)| Some((i, v.as_ref()?))).collect(),
-                None => {
-                    s.changed.iter().map(|(slot, v)| (*slot as usize, v)).filter(|c| control || !self.parameters[c.0].control).collect()
+                Some(state) => {
+                    state.iter().enumerate().filter_map(|(i, v)| Some((i, v.as_ref()?))).collect()
                 }
+                None => s
+                    .changed
+                    .iter()
+                    .map(|(slot, v)| (*slot as usize, v))
+                    .filter(|c| control || !self.parameters[c.0].control)
+                    .collect(),
             };
             text += &self.values_text(&shown);
         }
         let more = self.left_out(MOST_IN_TEXT);
         if more > 0 {
-            text += &format!("        and {more} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n");
+            text += &format!(
+                "        and {more} more steps, which `--evidence FILE` writes (.aut, .dot, .json)\n"
+            );
         }
         if let Some(back) = self.back_to {
             text += &format!("        and again from after step {back}\n");
@@ -358,13 +435,18 @@ impl Story {
     /// Values by slot, a line a component, with its name if there are several.
     fn values_text(&self, shown: &[(usize, &String)]) -> String {
         let mut text = String::new();
-        for group in shown.chunk_by(|a, b| self.parameters[a.0].component == self.parameters[b.0].component) {
+        for group in
+            shown.chunk_by(|a, b| self.parameters[a.0].component == self.parameters[b.0].component)
+        {
             let told = |(slot, v): &(usize, &String)| match &self.parameters[*slot] {
                 p if p.control => (*v).clone(),
                 p => format!("{} = {v}", p.name),
             };
             let values: Vec<String> = group.iter().map(told).collect();
-            let component = self.components.get(self.parameters[group[0].0].component as usize).filter(|_| self.components.len() > 1);
+            let component = self
+                .components
+                .get(self.parameters[group[0].0].component as usize)
+                .filter(|_| self.components.len() > 1);
             let component = component.map(|c| format!("{c}: ")).unwrap_or_default();
             text += &format!("          {component}{}\n", values.join(", "));
         }

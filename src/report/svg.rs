@@ -1,4 +1,5 @@
-//! A little writer of SVG, for charts and plots: shapes in, text out. Everything that users wrote is escaped.
+//! A little writer of SVG, for charts and plots: shapes in, text out. Everything that users wrote
+//! is escaped.
 
 use std::fmt::Write;
 
@@ -36,17 +37,33 @@ impl Svg {
     }
     /// A straight line of a class.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        let at = [("class", class.into()), ("x1", number(from.0)), ("y1", number(from.1)), ("x2", number(to.0)), ("y2", number(to.1))];
+        let at = [
+            ("class", class.into()),
+            ("x1", number(from.0)),
+            ("y1", number(from.1)),
+            ("x2", number(to.0)),
+            ("y2", number(to.1)),
+        ];
         self.element("line", &at, None);
     }
     /// A box of a class.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) {
-        let at = [("class", class.into()), ("x", number(x)), ("y", number(y)), ("width", number(width)), ("height", number(height))];
+        let at = [
+            ("class", class.into()),
+            ("x", number(x)),
+            ("y", number(y)),
+            ("width", number(width)),
+            ("height", number(height)),
+        ];
         self.element("rect", &at, None);
     }
     /// A circle of a class.
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), r: f64) {
-        self.element("circle", &[("class", class.into()), ("cx", number(x)), ("cy", number(y)), ("r", number(r))], None);
+        self.element(
+            "circle",
+            &[("class", class.into()), ("cx", number(x)), ("cy", number(y)), ("r", number(r))],
+            None,
+        );
     }
     /// A path of a class, `d` being SVG's path language.
     pub fn path(&mut self, class: &str, d: &str) {
@@ -59,7 +76,16 @@ impl Svg {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        self.element("text", &[("class", class.into()), ("x", number(x)), ("y", number(y)), ("text-anchor", anchor.into())], Some(text));
+        self.element(
+            "text",
+            &[
+                ("class", class.into()),
+                ("x", number(x)),
+                ("y", number(y)),
+                ("text-anchor", anchor.into()),
+            ],
+            Some(text),
+        );
     }
     /// Starts a group; what is shown when the pointer rests on it is `title`.
     pub fn group(&mut self, title: &str) {
@@ -106,7 +132,8 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// About how wide a text is in a sans-serif font of a size, by classes of letters; after the wide DejaVu Sans, so that it fits others too.
+/// About how wide a text is in a sans-serif font of a size, by classes of letters; after the wide
+/// DejaVu Sans, so that it fits others too.
 pub fn width_of(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
@@ -122,8 +149,8 @@ pub fn width_of(text: &str, size: f64) -> f64 {
     units * size
 }
 
-/// A text in lines of at most a width, broken after commas, opening brackets and blanks where possible: as few lines as will do, and
-/// these about equally long.
+/// A text in lines of at most a width, broken after commas, opening brackets and blanks where
+/// possible: as few lines as will do, and these about equally long.
 pub fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut best = wrap_at(text, size, width);
     let mut narrower = width;
@@ -169,7 +196,12 @@ mod tests {
         svg.text("x\"y", (1.0, 2.25), Anchor::Middle, "f(a & b)");
         svg.end();
         let text = svg.finish(10.2, 5.0, "");
-        assert!(text.contains("<title>a &lt; b</title>") && text.contains("class=\"x&quot;y\"") && text.contains("f(a &amp; b)"), "{text}");
+        assert!(
+            text.contains("<title>a &lt; b</title>")
+                && text.contains("class=\"x&quot;y\"")
+                && text.contains("f(a &amp; b)"),
+            "{text}"
+        );
         assert!(text.contains("width=\"11\" height=\"5\"") && text.contains("y=\"2.2\""), "{text}");
     }
 

@@ -1,7 +1,9 @@
-//! The rows of a sweep, one a combination of parameters and a job, as JSON, CSV and Markdown, and as series to plot.
+//! The rows of a sweep, one a combination of parameters and a job, as JSON, CSV and Markdown, and
+//! as series to plot.
 //!
-//! Invariants: what [`Sweep::json`] writes, [`Sweep::read`] reads back as the same rows; rows keep the order of [`Sweep::sort`]; the columns of
-//! CSV and the keys of JSON are a contract with scripts.
+//! Invariants: what [`Sweep::json`] writes, [`Sweep::read`] reads back as the same rows; rows keep
+//! the order of [`Sweep::sort`]; the columns of CSV and the keys of JSON are a contract with
+//! scripts.
 
 use super::plot::{Mark, Plot, Point, Series, Unit};
 use super::reference::{Published, Reference};
@@ -26,7 +28,8 @@ pub struct Row {
     pub formula: Option<String>,
     /// Parameters given, ascending by name.
     pub parameters: Vec<(String, String)>,
-    /// The steps that took priority: `none`, `auto` or names. None: a row of a version that did not say.
+    /// The steps that took priority: `none`, `auto` or names. None: a row of a version that did
+    /// not say.
     pub confluence: Option<String>,
     /// Distinct states.
     pub states: Option<BigUint>,
@@ -76,8 +79,11 @@ impl Row {
     }
     /// As an object.
     pub fn json(&self) -> Value {
-        let number = |n: &Option<BigUint>| n.as_ref().map(|n| u64::try_from(n).map_or_else(|_| n.to_string().into(), Value::from));
-        let parameters: Map<String, Value> = self.parameters.iter().map(|(n, v)| (n.clone(), v.clone().into())).collect();
+        let number = |n: &Option<BigUint>| {
+            n.as_ref().map(|n| u64::try_from(n).map_or_else(|_| n.to_string().into(), Value::from))
+        };
+        let parameters: Map<String, Value> =
+            self.parameters.iter().map(|(n, v)| (n.clone(), v.clone().into())).collect();
         json!({
             "job": self.job,
             "formula": self.formula,
@@ -104,7 +110,10 @@ impl Row {
         Some(Row {
             job: text("job")?,
             formula: text("formula"),
-            parameters: parameters.iter().map(|(n, v)| Some((n.clone(), v.as_str()?.to_string()))).collect::<Option<_>>()?,
+            parameters: parameters
+                .iter()
+                .map(|(n, v)| Some((n.clone(), v.as_str()?.to_string())))
+                .collect::<Option<_>>()?,
             confluence: text("confluence"),
             states: number(value.get("states")),
             transitions: number(value.get("transitions")),
@@ -141,14 +150,17 @@ pub struct Sweep {
     pub order: Vec<String>,
     /// The rows of this command so far.
     pub rows: Vec<Row>,
-    /// Rows of earlier commands that still hold and that this one does not ask for: in no table and no plot.
+    /// Rows of earlier commands that still hold and that this one does not ask for: in no table
+    /// and no plot.
     pub kept: Vec<Row>,
 }
 
 impl Sweep {
     /// As one object, a row a line.
     pub fn json(&self) -> String {
-        let lines = |rows: &[Row]| rows.iter().map(|r| format!("\n    {}", r.json())).collect::<Vec<_>>().join(",");
+        let lines = |rows: &[Row]| {
+            rows.iter().map(|r| format!("\n    {}", r.json())).collect::<Vec<_>>().join(",")
+        };
         let (model, command, order) = (json!(self.model), json!(self.command), json!(self.order));
         format!(
             "{{\n  \"model\": {model},\n  \"command\": {command},\n  \"order\": {order},\n  \"rows\": [{}\n  ],\n  \"kept\": [{}\n  ]\n}}\n",
@@ -159,7 +171,8 @@ impl Sweep {
     /// Reads what [`Sweep::json`] wrote. Error: what is wrong.
     pub fn read(text: &str) -> Result<Sweep, String> {
         let value: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+        let text =
+            |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
         let read = |rows: &[Value]| {
             let row = |(i, r)| Row::read(r).ok_or_else(|| format!("row {} lacks a key", i + 1));
             rows.iter().enumerate().map(row).collect::<Result<Vec<_>, String>>()
@@ -176,10 +189,18 @@ impl Sweep {
         let rank = |r: &Row| jobs.iter().position(|j| *j == r.job).unwrap_or(jobs.len());
         let names: Vec<String> = self.parameters().into_iter().map(String::from).collect();
         let values = |a: &Row, b: &Row| {
-            let each = names.iter().rev().map(|n| compare(a.parameter(n).unwrap_or(""), b.parameter(n).unwrap_or("")));
+            let each = names
+                .iter()
+                .rev()
+                .map(|n| compare(a.parameter(n).unwrap_or(""), b.parameter(n).unwrap_or("")));
             each.fold(Ordering::Equal, |so_far, o| so_far.then(o))
         };
-        let job = |a: &Row, b: &Row| rank(a).cmp(&rank(b)).then_with(|| a.job.cmp(&b.job)).then_with(|| a.confluence.cmp(&b.confluence));
+        let job = |a: &Row, b: &Row| {
+            rank(a)
+                .cmp(&rank(b))
+                .then_with(|| a.job.cmp(&b.job))
+                .then_with(|| a.confluence.cmp(&b.confluence))
+        };
         let order = |a: &Row, b: &Row| job(a, b).then_with(|| values(a, b));
         self.rows.sort_by(order);
         self.kept.sort_by(order);
@@ -224,47 +245,92 @@ impl Sweep {
             let verdict = row.verdict.as_deref().unwrap_or("");
             let engine = row.engine.as_deref().unwrap_or("");
             let confluence = field(row.confluence.as_deref().unwrap_or(""));
-            let _ = writeln!(out, ",{verdict},{:.3},{},{},{engine},{confluence}", row.seconds, row.memory, field(&row.stop));
+            let _ = writeln!(
+                out,
+                ",{verdict},{:.3},{},{},{engine},{confluence}",
+                row.seconds,
+                row.memory,
+                field(&row.stop)
+            );
         }
         out
     }
 
-    /// A table for people; columns that are empty throughout are left out. Figures of the reference stand beside ours, by the first parameter
-    /// that varies.
+    /// A table for people; columns that are empty throughout are left out. Figures of the reference
+    /// stand beside ours, by the first parameter that varies.
     pub fn markdown(&self, reference: &Reference) -> String {
         let varied = self.varied();
         let mut fixed: Vec<String> = Vec::new();
         for name in self.parameters().into_iter().filter(|n| !varied.contains(n)) {
-            fixed.extend(self.rows.first().and_then(|r| r.parameter(name)).map(|v| format!("`{name}={v}`")));
+            fixed.extend(
+                self.rows.first().and_then(|r| r.parameter(name)).map(|v| format!("`{name}={v}`")),
+            );
         }
-        let mut columns: Vec<(String, bool, Vec<String>)> = vec![("job".into(), false, self.column(|r| r.job.clone()))];
+        let mut columns: Vec<(String, bool, Vec<String>)> =
+            vec![("job".into(), false, self.column(|r| r.job.clone()))];
         let several = self.settings().len() > 1;
-        columns.push(("confluence".into(), false, self.column(|r| r.confluence.clone().filter(|_| several).unwrap_or_default())));
+        columns.push((
+            "confluence".into(),
+            false,
+            self.column(|r| r.confluence.clone().filter(|_| several).unwrap_or_default()),
+        ));
         for name in &varied {
-            columns.push((name.to_string(), true, self.column(|r| r.parameter(name).unwrap_or("").into())));
+            columns.push((
+                name.to_string(),
+                true,
+                self.column(|r| r.parameter(name).unwrap_or("").into()),
+            ));
         }
-        let grouped = |n: &Option<BigUint>| n.as_ref().map_or_else(String::new, |n| thousands(&n.to_string()));
+        let grouped = |n: &Option<BigUint>| {
+            n.as_ref().map_or_else(String::new, |n| thousands(&n.to_string()))
+        };
         columns.push(("states".into(), true, self.column(|r| grouped(&r.states))));
         columns.push(("transitions".into(), true, self.column(|r| grouped(&r.transitions))));
         columns.push(("equations".into(), true, self.column(|r| grouped(&r.equations))));
-        columns.push(("verdict".into(), false, self.column(|r| r.verdict.clone().unwrap_or_default())));
+        columns.push((
+            "verdict".into(),
+            false,
+            self.column(|r| r.verdict.clone().unwrap_or_default()),
+        ));
         columns.push(("seconds".into(), true, self.column(|r| seconds(r.seconds))));
-        columns.push(("peak MB".into(), true, self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / 1e6)))));
-        columns.push(("stopped by".into(), false, self.column(|r| if r.is_complete() { String::new() } else { r.stop.clone() })));
+        columns.push((
+            "peak MB".into(),
+            true,
+            self.column(|r| thousands(&format!("{:.0}", r.memory as f64 / 1e6))),
+        ));
+        columns.push((
+            "stopped by".into(),
+            false,
+            self.column(|r| if r.is_complete() { String::new() } else { r.stop.clone() }),
+        ));
         let at = |r: &Row| {
             let value = varied.first().and_then(|n| r.parameter(n)).unwrap_or("");
             reference.at(&r.job, value, r.confluence.as_deref().unwrap_or("none"))
         };
-        let published = |get: &dyn Fn(&Published) -> String| self.column(|r| at(r).map(get).unwrap_or_default());
-        columns.push(("published states or equations".into(), true, published(&|p| thousands(&p.size))));
-        columns.push(("published seconds".into(), true, published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds))));
+        let published = |get: &dyn Fn(&Published) -> String| {
+            self.column(|r| at(r).map(get).unwrap_or_default())
+        };
+        columns.push((
+            "published states or equations".into(),
+            true,
+            published(&|p| thousands(&p.size)),
+        ));
+        columns.push((
+            "published seconds".into(),
+            true,
+            published(&|p| p.seconds.parse().map_or(p.seconds.clone(), seconds)),
+        ));
         columns.push((
             "published MB".into(),
             true,
-            published(&|p| p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))),
+            published(&|p| {
+                p.memory.parse::<f64>().map_or(p.memory.clone(), |m| format!("{:.0}", m / 1e6))
+            }),
         ));
         // Times are compared where the same was counted, and nowhere else.
-        let ratio = |of: &dyn Fn(&Published) -> f64, own: &dyn Fn(&Row) -> f64, digits: &dyn Fn(f64) -> String| {
+        let ratio = |of: &dyn Fn(&Published) -> f64,
+                     own: &dyn Fn(&Row) -> f64,
+                     digits: &dyn Fn(f64) -> String| {
             self.column(|r| {
                 let same = at(r).filter(|p| r.is_complete() && r.size().is_some_and(|n| p.is(n)));
                 let ratio = same.map(|p| of(p) / own(r)).filter(|q| q.is_finite());
@@ -277,7 +343,11 @@ impl Sweep {
             true,
             ratio(&|p| number(&p.seconds), &|r| r.seconds, &|q| thousands(&format!("{q:.0}"))),
         ));
-        columns.push(("published / own MB".into(), true, ratio(&|p| number(&p.memory), &|r| r.memory as f64, &|q| format!("{q:.1}"))));
+        columns.push((
+            "published / own MB".into(),
+            true,
+            ratio(&|p| number(&p.memory), &|r| r.memory as f64, &|q| format!("{q:.1}")),
+        ));
         columns.retain(|(_, _, cells)| cells.iter().any(|c| !c.is_empty()));
         let mut out = format!("Sweep of `{}`", self.model);
         if !fixed.is_empty() {
@@ -286,7 +356,10 @@ impl Sweep {
         let _ = writeln!(out, ", made by:\n\n```text\n{}\n```\n", self.command);
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         out += &line(columns.iter().map(|c| c.0.clone()).collect());
-        out += &format!("|{}|\n", columns.iter().map(|c| if c.1 { "--:" } else { "---" }).collect::<Vec<_>>().join("|"));
+        out += &format!(
+            "|{}|\n",
+            columns.iter().map(|c| if c.1 { "--:" } else { "---" }).collect::<Vec<_>>().join("|")
+        );
         for i in 0..self.rows.len() {
             out += &line(columns.iter().map(|c| c.2[i].replace('|', "\\|")).collect());
         }
@@ -300,14 +373,30 @@ impl Sweep {
     pub fn plots(&self, reference: &Reference) -> Vec<(&'static str, String)> {
         let size = |r: &Row| r.size().and_then(ToPrimitive::to_f64);
         let plots = [
-            ("states.svg", "States of the exploration, equations of the formulas", Unit::Count, &size as &dyn Fn(&Row) -> Option<f64>),
+            (
+                "states.svg",
+                "States of the exploration, equations of the formulas",
+                Unit::Count,
+                &size as &dyn Fn(&Row) -> Option<f64>,
+            ),
             ("seconds.svg", "Wall time", Unit::Seconds, &|r: &Row| Some(r.seconds)),
             ("memory.svg", "Peak memory", Unit::Bytes, &|r: &Row| Some(r.memory as f64)),
         ];
-        plots.into_iter().filter_map(|(name, title, unit, get)| Some((name, self.plot(title, unit, get, reference)?.draw()?))).collect()
+        plots
+            .into_iter()
+            .filter_map(|(name, title, unit, get)| {
+                Some((name, self.plot(title, unit, get, reference)?.draw()?))
+            })
+            .collect()
     }
 
-    fn plot(&self, title: &str, unit: Unit, get: &dyn Fn(&Row) -> Option<f64>, reference: &Reference) -> Option<Plot> {
+    fn plot(
+        &self,
+        title: &str,
+        unit: Unit,
+        get: &dyn Fn(&Row) -> Option<f64>,
+        reference: &Reference,
+    ) -> Option<Plot> {
         let varied = self.varied();
         let (axis, others) = varied.split_first()?;
         // Values that are numbers stand at their place, others one after the other.
@@ -323,9 +412,21 @@ impl Sweep {
         values.sort_by(|a, b| compare(a, b));
         values.dedup();
         let numeric = values.iter().all(|v| v.parse::<f64>().is_ok_and(f64::is_finite));
-        let place = |v: &str| if numeric { v.parse::<f64>().ok() } else { values.iter().position(|w| *w == v).map(|i| i as f64) };
+        let place = |v: &str| {
+            if numeric {
+                v.parse::<f64>().ok()
+            } else {
+                values.iter().position(|w| *w == v).map(|i| i as f64)
+            }
+        };
         let several = self.settings().len() > 1;
-        let mut plot = Plot { title: title.to_string(), subtitle: self.model.clone(), x_label: axis.to_string(), unit, ..Plot::default() };
+        let mut plot = Plot {
+            title: title.to_string(),
+            subtitle: self.model.clone(),
+            x_label: axis.to_string(),
+            unit,
+            ..Plot::default()
+        };
         plot.ticks = values.iter().filter_map(|v| Some((place(v)?, v.to_string()))).collect();
         for row in &self.rows {
             let Some((x, y)) = row.parameter(axis).and_then(place).zip(get(row)) else { continue };
@@ -345,10 +446,15 @@ impl Sweep {
                 }
             }
         }
-        // A reference speaks of a job, whatever the other parameters: it takes the colour of that job's first series.
+        // A reference speaks of a job, whatever the other parameters: it takes the colour of that
+        // job's first series.
         let last = plot.ticks.iter().map(|t| t.0).fold(f64::MIN, f64::max);
         for job in &names {
-            let color = plot.series.iter().find(|s| s.name == *job || s.name.starts_with(&format!("{job}, "))).map_or(0, |s| s.color);
+            let color = plot
+                .series
+                .iter()
+                .find(|s| s.name == *job || s.name.starts_with(&format!("{job}, ")))
+                .map_or(0, |s| s.color);
             let of = published.iter().filter(|p| p.job == *job);
             let figure = |p: &Published| {
                 let text = match unit {
@@ -360,7 +466,12 @@ impl Sweep {
             };
             let points: Vec<Point> = of.filter_map(|p| figure(p)).filter(|p| p.x <= last).collect();
             if !points.is_empty() {
-                plot.series.push(Series { name: format!("{job} (published)"), color, dashed: true, points });
+                plot.series.push(Series {
+                    name: format!("{job} (published)"),
+                    color,
+                    dashed: true,
+                    points,
+                });
             }
         }
         Some(plot)
@@ -377,7 +488,11 @@ pub fn compare(a: &str, b: &str) -> Ordering {
 
 /// A field of separated values.
 fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
 }
 
 /// Digits with thousands apart; what is no number stays as it is.
@@ -425,9 +540,18 @@ mod tests {
     }
 
     fn sweep() -> Sweep {
-        let rows = vec![row("f|g", 2, 500, "complete"), row(EXPLORE, 10, 1 << 40, "timeout"), row(EXPLORE, 9, 1234, "complete")];
-        let mut sweep =
-            Sweep { model: "m.mcrl2".into(), command: "mu-check sweep \"m\"".into(), order: vec!["n".into()], rows, kept: Vec::new() };
+        let rows = vec![
+            row("f|g", 2, 500, "complete"),
+            row(EXPLORE, 10, 1 << 40, "timeout"),
+            row(EXPLORE, 9, 1234, "complete"),
+        ];
+        let mut sweep = Sweep {
+            model: "m.mcrl2".into(),
+            command: "mu-check sweep \"m\"".into(),
+            order: vec!["n".into()],
+            rows,
+            kept: Vec::new(),
+        };
         sweep.sort(&[EXPLORE.to_string(), "f|g".to_string()]);
         sweep
     }
@@ -436,7 +560,9 @@ mod tests {
     fn json_is_read_back() {
         let mut sweep = sweep();
         sweep.rows[0].states = Some(BigUint::from(7u32).pow(90));
-        sweep.kept.push(Row { evidence: Some("why.svg".into()), ..row(EXPLORE, 8, 77, "complete") });
+        sweep
+            .kept
+            .push(Row { evidence: Some("why.svg".into()), ..row(EXPLORE, 8, 77, "complete") });
         assert_eq!(Sweep::read(&sweep.json()), Ok(sweep));
         assert!(Sweep::read("{\"rows\": [{}]}").is_err() && Sweep::read("[").is_err());
     }
@@ -446,24 +572,47 @@ mod tests {
         let sweep = sweep();
         let csv = sweep.csv();
         let lines: Vec<&str> = csv.lines().collect();
-        assert_eq!(lines[0], "job,n,k,states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine,confluence");
+        assert_eq!(
+            lines[0],
+            "job,n,k,states,transitions,equations,verdict,seconds,peak_memory_bytes,stop,engine,confluence"
+        );
         assert_eq!(lines[1], "explore,9,\"1,2\",1234,,,,2.500,2560000000,complete,,");
         assert_eq!(lines[3], "f|g,2,\"1,2\",500,,1500,true,0.750,20000000,complete,,");
         let reference = Reference::read("explore,9,1234,99.5\nexplore,10,OOM,OOM\n").unwrap();
         let markdown = sweep.markdown(&reference);
-        assert!(markdown.contains("with `k=1,2`") && markdown.contains("mu-check sweep \"m\""), "{markdown}");
-        assert!(markdown.contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 | 40 |"), "{markdown}");
-        assert!(markdown.contains("| 1,099,511,627,776 |") && markdown.contains("| timeout | OOM | OOM |  |"), "{markdown}");
+        assert!(
+            markdown.contains("with `k=1,2`") && markdown.contains("mu-check sweep \"m\""),
+            "{markdown}"
+        );
+        assert!(
+            markdown
+                .contains("| explore | 9 | 1,234 |  |  | 2.50 | 2,560 |  | 1,234 | 99.5 | 40 |"),
+            "{markdown}"
+        );
+        assert!(
+            markdown.contains("| 1,099,511,627,776 |")
+                && markdown.contains("| timeout | OOM | OOM |  |"),
+            "{markdown}"
+        );
         assert!(markdown.contains("| f\\|g | 2 |"), "{markdown}");
         assert!(!markdown.contains("transitions"), "{markdown}");
     }
 
     #[test]
     fn plots_have_a_series_for_each_job_and_its_reference() {
-        let reference = Reference::read("explore,9,1234,99.5\nexplore,10,5000,OOM\nexplore,11,5000,1\nother,9,1,1\n").unwrap();
-        let plot = sweep().plot("t", Unit::Count, &|r| r.size().and_then(ToPrimitive::to_f64), &reference).unwrap();
-        let names: Vec<(&str, usize, bool)> = plot.series.iter().map(|s| (s.name.as_str(), s.points.len(), s.dashed)).collect();
-        assert_eq!(names, [("explore", 2, false), ("f|g", 1, false), ("explore (published)", 2, true)]);
+        let reference = Reference::read(
+            "explore,9,1234,99.5\nexplore,10,5000,OOM\nexplore,11,5000,1\nother,9,1,1\n",
+        )
+        .unwrap();
+        let plot = sweep()
+            .plot("t", Unit::Count, &|r| r.size().and_then(ToPrimitive::to_f64), &reference)
+            .unwrap();
+        let names: Vec<(&str, usize, bool)> =
+            plot.series.iter().map(|s| (s.name.as_str(), s.points.len(), s.dashed)).collect();
+        assert_eq!(
+            names,
+            [("explore", 2, false), ("f|g", 1, false), ("explore (published)", 2, true)]
+        );
         assert_eq!((plot.x_label.as_str(), plot.series[0].points[1].mark), ("n", Mark::Stopped));
         assert_eq!(sweep().plots(&reference).len(), 3);
         let mut single = sweep();

@@ -1,8 +1,10 @@
 //! Traces as files: the path of a [`Walk`] -> the JSON of evidence, and back onto the model.
 //!
-//! Out: the keys of a story (`report::story`), kind `trace`, without a verdict. In: that, or the evidence of a verdict if it is one path. A
-//! step is found again by its action and the new values of the parameters that it changes, as texts; the values are needed only where the
-//! action alone does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so a walk stays one of the model.
+//! Out: the keys of a story (`report::story`), kind `trace`, without a verdict. In: that, or the
+//! evidence of a verdict if it is one path. A step is found again by its action and the new values
+//! of the parameters that it changes, as texts; the values are needed only where the action alone
+//! does not decide. Cost: one state's steps for each step. Invariant: what is read is replayed, so
+//! a walk stays one of the model.
 
 use super::story::{Story, told, values};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -64,23 +66,35 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     })?;
     let place = Span { source, start: 0, end: 1 };
     let wrong = |message: String| {
-        Err(Diagnostic::at(Stage::File, place, message).note("expected a trace, as `check --evidence FILE.json` writes it"))
+        Err(Diagnostic::at(Stage::File, place, message)
+            .note("expected a trace, as `check --evidence FILE.json` writes it"))
     };
     if object["linear"] == Value::Bool(false) {
         return Err(Diagnostic::at(Stage::File, place, "this evidence branches, so it is not a trace")
             .note("`check --evidence FILE.dot` draws it; `mu-check simulate FILE.aut` walks through what `--evidence FILE.aut` writes"));
     }
-    let Some(list) = object["steps"].as_array() else { return wrong("there is no list `steps` in this object".into()) };
+    let Some(list) = object["steps"].as_array() else {
+        return wrong("there is no list `steps` in this object".into());
+    };
     let mut steps = Vec::new();
     for (i, step) in list.iter().enumerate() {
-        let Some(action) = step["action"].as_str() else { return wrong(format!("step {} has no text `action`", i + 1)) };
+        let Some(action) = step["action"].as_str() else {
+            return wrong(format!("step {} has no text `action`", i + 1));
+        };
         let changed = match &step["changed"] {
             Value::Null => None,
             Value::Object(map) => {
-                let of = |(name, value): (&String, &Value)| value.as_str().map(|v| (name.clone(), v.to_string()));
+                let of = |(name, value): (&String, &Value)| {
+                    value.as_str().map(|v| (name.clone(), v.to_string()))
+                };
                 match map.iter().map(of).collect::<Option<Vec<_>>>() {
                     Some(changed) => Some(changed),
-                    None => return wrong(format!("a value in `changed` of step {} is not a string", i + 1)),
+                    None => {
+                        return wrong(format!(
+                            "a value in `changed` of step {} is not a string",
+                            i + 1
+                        ));
+                    }
                 }
             }
             _ => return wrong(format!("`changed` of step {} is not an object", i + 1)),
@@ -91,8 +105,8 @@ pub fn from_json(source: SourceId, text: &str) -> Result<Trace, Diagnostic> {
     Ok(Trace { steps, back_to })
 }
 
-/// Takes the steps of a trace from the initial state; the walk is then at its end. Errors: a step that the model does not take, or that could
-/// be one of several; the walk is as it was.
+/// Takes the steps of a trace from the initial state; the walk is then at its end. Errors: a step
+/// that the model does not take, or that could be one of several; the walk is as it was.
 pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
     let mut fresh = Walk::new(walk.model(), walk.seed())?;
     for (i, step) in trace.steps.iter().enumerate() {
@@ -101,7 +115,11 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
             let here = fresh.state();
             let fits = |m: &Move| {
                 let same_action = same(&model.label_text(m.label), &step.action);
-                same_action && step.changed.as_ref().is_none_or(|changed| changes(model, here, &m.state, changed))
+                same_action
+                    && step
+                        .changed
+                        .as_ref()
+                        .is_none_or(|changed| changes(model, here, &m.state, changed))
             };
             (0..fresh.moves().len()).filter(|&j| fits(&fresh.moves()[j])).collect()
         };
@@ -109,16 +127,33 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
         match found[..] {
             [] => {
                 let without = TraceStep { changed: None, ..step.clone() };
-                let values = if fitting(&without, &fresh).is_empty() { "" } else { " with these new values" };
-                let mut here: Vec<String> = fresh.moves().iter().map(|m| model.label_text(m.label)).collect();
+                let values = if fitting(&without, &fresh).is_empty() {
+                    ""
+                } else {
+                    " with these new values"
+                };
+                let mut here: Vec<String> =
+                    fresh.moves().iter().map(|m| model.label_text(m.label)).collect();
                 here.dedup();
                 let here = if here.is_empty() { "none".to_string() } else { here.join(", ") };
-                let message = format!("step {} of the trace, `{}`{values}, is not a step of the model", i + 1, step.action);
-                return Err(Diagnostic::new(Stage::File, message).note(format!("steps after {i}: {here}")));
+                let message = format!(
+                    "step {} of the trace, `{}`{values}, is not a step of the model",
+                    i + 1,
+                    step.action
+                );
+                return Err(
+                    Diagnostic::new(Stage::File, message).note(format!("steps after {i}: {here}"))
+                );
             }
             [_, _, ..] if step.changed.is_none() => {
-                let message = format!("step {} of the trace, `{}`, could lead to {} states", i + 1, step.action, found.len());
-                return Err(Diagnostic::new(Stage::File, message).note("`changed` must say which parameters get which values"));
+                let message = format!(
+                    "step {} of the trace, `{}`, could lead to {} states",
+                    i + 1,
+                    step.action,
+                    found.len()
+                );
+                return Err(Diagnostic::new(Stage::File, message)
+                    .note("`changed` must say which parameters get which values"));
             }
             _ => fresh.take(found[0])?,
         };
@@ -128,9 +163,19 @@ pub fn replay(trace: &Trace, walk: &mut Walk) -> Result<(), Diagnostic> {
 }
 
 /// Whether just these parameters change, to these values.
-fn changes(model: &dyn mu_model::Model, before: &[u32], after: &[u32], changed: &[(String, String)]) -> bool {
+fn changes(
+    model: &dyn mu_model::Model,
+    before: &[u32],
+    after: &[u32],
+    changed: &[(String, String)],
+) -> bool {
     let mut count = 0;
-    for (slot, (_, value)) in before.iter().zip(after).enumerate().filter(|(i, (a, b))| a != b && model.is_live(*i as u32, after)) {
+    for (slot, (_, value)) in before
+        .iter()
+        .zip(after)
+        .enumerate()
+        .filter(|(i, (a, b))| a != b && model.is_live(*i as u32, after))
+    {
         let name = &model.slots()[slot].name;
         if !changed.iter().any(|(n, v)| n == name && *v == model.value_text(slot as u32, *value)) {
             return false;
@@ -163,7 +208,8 @@ mod tests {
     #[test]
     fn walks_are_written_and_read() {
         for seed in 0..40 {
-            let model = random(seed, Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 2 });
+            let model =
+                random(seed, Shape { slots: 4, values: 3, components: 2, groups: 6, labels: 2 });
             let mut walk = Walk::new(&model, seed).unwrap();
             for _ in 0..12 {
                 walk.random().unwrap();
@@ -171,7 +217,11 @@ mod tests {
             let trace = read(&to_json(&walk).unwrap().to_string()).unwrap();
             let mut again = Walk::new(&model, 0).unwrap();
             replay(&trace, &mut again).unwrap();
-            assert_eq!((again.path(), again.position()), (walk.path(), walk.position()), "seed {seed}");
+            assert_eq!(
+                (again.path(), again.position()),
+                (walk.path(), walk.position()),
+                "seed {seed}"
+            );
         }
     }
 
@@ -198,12 +248,21 @@ mod tests {
         let mut walk = Walk::new(&model, 0).unwrap();
         let ambiguous = read("{\"steps\": [{\"action\": \"a\"}]}").unwrap();
         assert!(replay(&ambiguous, &mut walk).unwrap_err().message.contains("2 states"));
-        let clear = read("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"2\"}}]}").unwrap();
+        let clear =
+            read("{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"2\"}}]}").unwrap();
         replay(&clear, &mut walk).unwrap();
         assert_eq!(walk.state(), [2]);
         // A trace that does not fit leaves the walk where it is.
-        for wrong in ["{\"steps\": [{\"action\": \"b\"}]}", "{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"3\"}}]}"] {
-            assert!(replay(&read(wrong).unwrap(), &mut walk).unwrap_err().message.contains("is not a step of the model"));
+        for wrong in [
+            "{\"steps\": [{\"action\": \"b\"}]}",
+            "{\"steps\": [{\"action\": \"a\", \"changed\": {\"x\": \"3\"}}]}",
+        ] {
+            assert!(
+                replay(&read(wrong).unwrap(), &mut walk)
+                    .unwrap_err()
+                    .message
+                    .contains("is not a step of the model")
+            );
             assert_eq!(walk.state(), [2]);
         }
     }

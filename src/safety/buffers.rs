@@ -1,7 +1,8 @@
 //! Whether a bound on store buffers leaves steps out of what a program does.
 //!
-//! In: the machine of a program with a bound. Out: true if a store waits for a full buffer in some state. The search takes every step, so
-//! a model that reduces or quotients nothing more has the same states. Cost: the states of the machine, each hashed once.
+//! In: the machine of a program with a bound. Out: true if a store waits for a full buffer in some
+//! state. The search takes every step, so a model that reduces or quotients nothing more has the
+//! same states. Cost: the states of the machine, each hashed once.
 
 use mu_base::{Budget, Diagnostic};
 use mu_program::machine::Machine;
@@ -19,7 +20,9 @@ pub fn are_full(machine: &Machine, budget: &Budget) -> Result<bool, Diagnostic> 
     let mut open = vec![machine.initial()];
     let mut ready = Vec::new();
     while let Some(state) = open.pop() {
-        if seen.len().is_multiple_of(POLL) && budget.check(seen.len() as u64).and_then(|()| budget.check_memory()).is_err() {
+        if seen.len().is_multiple_of(POLL)
+            && budget.check(seen.len() as u64).and_then(|()| budget.check_memory()).is_err()
+        {
             return Ok(true);
         }
         for thread in 0..machine.program.threads.len() {

@@ -1,12 +1,16 @@
-//! Numbers of interleavings, and of those that are borderline, as Burckhardt and Musuvathi (2008) count them.
+//! Numbers of interleavings, and of those that are borderline, as Burckhardt and Musuvathi (2008)
+//! count them.
 //!
-//! In: a [`Program`]. Out: a [`Count`]. Interleavings are gone through one by one, without a store: with sleep sets (Godefroid 1996), so that of
-//! those that differ in the order of independent events only one is met, or all with at most so many preemptions (Musuvathi, Qadeer 2007). An
-//! interleaving that comes back to a state that it was in, as a waiting thread does, is not followed further.
+//! In: a [`Program`]. Out: a [`Count`]. Interleavings are gone through one by one, without a store:
+//! with sleep sets (Godefroid 1996), so that of those that differ in the order of independent
+//! events only one is met, or all with at most so many preemptions (Musuvathi, Qadeer 2007). An
+//! interleaving that comes back to a state that it was in, as a waiting thread does, is not
+//! followed further.
 //!
-//! The paper's programs are run by a harness whose first thread starts the others. With [`Counting::starts`] a start is two accesses, as it
-//! is there: a locked store of the first thread, and a locked load by which the started thread begins. Cost: the interleavings, each step of
-//! which copies a state.
+//! The paper's programs are run by a harness whose first thread starts the others. With
+//! [`Counting::starts`] a start is two accesses, as it is there: a locked store of the first
+//! thread, and a locked load by which the started thread begins. Cost: the interleavings, each step
+//! of which copies a state.
 
 use ahash::AHashSet;
 
@@ -18,7 +22,8 @@ use mu_program::Program;
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting {
-    /// All interleavings with at most so many preemptions; none: one for each order of dependent events.
+    /// All interleavings with at most so many preemptions; none: one for each order of dependent
+    /// events.
     pub preemptions: Option<u32>,
     /// The thread that goes first.
     pub first: Option<usize>,
@@ -110,7 +115,9 @@ impl Search {
         let mut next = place.clone();
         let mark = match self.starts(thread, place) {
             Some(other) => Some((other, (true, false), Action::Locked(self.cells + other))),
-            None if !place.started[thread].1 => Some((thread, (true, true), Action::Test(self.cells + thread))),
+            None if !place.started[thread].1 => {
+                Some((thread, (true, true), Action::Test(self.cells + thread)))
+            }
             None => None,
         };
         match mark {
@@ -125,13 +132,36 @@ impl Search {
         }
         Ok(next)
     }
-    fn frame(&self, place: Place, asleep: Vec<bool>, last: Option<usize>, preemptions: u32, borderline: bool) -> Result<Frame, Diagnostic> {
-        let intents = (0..self.threads).map(|t| self.intent(t, &place)).collect::<Result<Vec<_>, _>>()?;
+    fn frame(
+        &self,
+        place: Place,
+        asleep: Vec<bool>,
+        last: Option<usize>,
+        preemptions: u32,
+        borderline: bool,
+    ) -> Result<Frame, Diagnostic> {
+        let intents =
+            (0..self.threads).map(|t| self.intent(t, &place)).collect::<Result<Vec<_>, _>>()?;
         let went = vec![false; self.threads];
-        Ok(Frame { place, intents, asleep, next: 0, borderline, last, preemptions, went, recurs: false })
+        Ok(Frame {
+            place,
+            intents,
+            asleep,
+            next: 0,
+            borderline,
+            last,
+            preemptions,
+            went,
+            recurs: false,
+        })
     }
     /// The frame after a thread went, if it may; takes note in the frame before.
-    fn child(&mut self, top: &mut Frame, t: usize, intent: Action) -> Result<Option<Frame>, Diagnostic> {
+    fn child(
+        &mut self,
+        top: &mut Frame,
+        t: usize,
+        intent: Action,
+    ) -> Result<Option<Frame>, Diagnostic> {
         let next = self.step(t, &top.place)?;
         let key = next.key();
         if self.on_path.contains(&key) {
@@ -153,12 +183,14 @@ impl Search {
             None => {
                 // What went before in this state need not go after an independent step.
                 for u in (0..self.threads).filter(|&u| u != t) {
-                    asleep[u] = (top.asleep[u] || top.went[u]) && top.intents[u].is_some_and(|i| !i.conflicts(intent));
+                    asleep[u] = (top.asleep[u] || top.went[u])
+                        && top.intents[u].is_some_and(|i| !i.conflicts(intent));
                 }
             }
         }
         top.went[t] = true;
-        let before = top.borderline || self.watched.borderline(t, intent, &top.place.state).is_some();
+        let before =
+            top.borderline || self.watched.borderline(t, intent, &top.place.state).is_some();
         self.on_path.insert(key);
         self.frame(next, asleep, Some(t), top.preemptions + cost, before).map(Some)
     }
@@ -167,7 +199,13 @@ impl Search {
 /// Counts interleavings.
 pub fn count(program: &Program, counting: Counting, budget: &Budget) -> Result<Count, Diagnostic> {
     let (threads, cells) = (program.threads.len(), program.cells.len());
-    let mut search = Search { watched: Watched::new(program.clone()), counting, threads, cells, on_path: AHashSet::new() };
+    let mut search = Search {
+        watched: Watched::new(program.clone()),
+        counting,
+        threads,
+        cells,
+        on_path: AHashSet::new(),
+    };
     let mut out = Count { interleavings: 0, borderline: 0, recurring: 0, stop: Stop::Complete };
     let start = search.start()?;
     search.on_path.insert(start.key());

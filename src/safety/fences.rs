@@ -1,10 +1,12 @@
 //! A smallest set of fences that makes a program robust.
 //!
-//! In: a [`Program`]. Out: places for `mfence`, and for `lock` before instructions that read and write memory without it; none can be spared and
-//! no smaller set would do, proven by a check of the program with them. Sets are tried by size. A set that leaves a borderline
-//! interleaving that is known already is dropped by running just that through the monitor, fences included; other sets are checked, which
-//! proves them or gives a new interleaving. Threads that share an instruction of the source share its fence. A prefix `lock` makes the
-//! program's own steps fewer: robust then means that store buffers add nothing to the program as it is with the prefix.
+//! In: a [`Program`]. Out: places for `mfence`, and for `lock` before instructions that read and
+//! write memory without it; none can be spared and no smaller set would do, proven by a check of
+//! the program with them. Sets are tried by size. A set that leaves a borderline interleaving that
+//! is known already is dropped by running just that through the monitor, fences included; other
+//! sets are checked, which proves them or gives a new interleaving. Threads that share an
+//! instruction of the source share its fence. A prefix `lock` makes the program's own steps fewer:
+//! robust then means that store buffers add nothing to the program as it is with the prefix.
 
 use super::monitor::Action;
 use super::robust::{Robustness, Watched, check};
@@ -43,7 +45,8 @@ pub struct Place {
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Fences {
-    /// The places; none if the program is robust as it is. Absent if a limit stopped the search, or if no fences help.
+    /// The places; none if the program is robust as it is. Absent if a limit stopped the search,
+    /// or if no fences help.
     pub places: Option<Vec<Place>>,
     /// The proof: the check of the program with them.
     pub proof: Option<Robustness>,
@@ -55,7 +58,8 @@ pub struct Fences {
     pub stop: Stop,
 }
 
-/// The program with fences and locks at the places. Jumps to an instruction go to the fence before it.
+/// The program with fences and locks at the places. Jumps to an instruction go to the fence before
+/// it.
 pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     let mut out = program.clone();
     let put = |repair: Repair, before: Span| places.contains(&Place { before, repair });
@@ -70,10 +74,20 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
             let span = instruction.span;
             let first = at == 0 || old[at - 1].instruction != step.instruction;
             if first && put(Repair::Fence, span) {
-                let new = Instruction { text: "mfence".into(), span, first: steps.len() as u32, locked: None };
+                let new = Instruction {
+                    text: "mfence".into(),
+                    span,
+                    first: steps.len() as u32,
+                    locked: None,
+                };
                 thread.instructions.push(new);
                 let number = thread.instructions.len() as u32 - 1;
-                steps.push(Step { access: Access::Fence(Fence::Full), assigns: Vec::new(), next: Next::Fall, instruction: number });
+                steps.push(Step {
+                    access: Access::Fence(Fence::Full),
+                    assigns: Vec::new(),
+                    next: Next::Fall,
+                    instruction: number,
+                });
             }
             let locked = instruction.locked.as_ref().filter(|_| put(Repair::Lock, span));
             if first {
@@ -101,20 +115,22 @@ pub fn with_fences(program: &Program, places: &[Place]) -> Program {
     out
 }
 
-/// Where something may help: a fence before instructions that some store may come before and some load may be at or after, without a fence
-/// between; a lock wherever there can be one.
+/// Where something may help: a fence before instructions that some store may come before and some
+/// load may be at or after, without a fence between; a lock wherever there can be one.
 fn candidates(program: &Program) -> Vec<Place> {
     let mut out = Vec::new();
     for thread in &program.threads {
         let count = thread.steps.len();
-        let orders = |s: &Step| matches!(s.access, Access::Fence(Fence::Full) | Access::Update { .. });
+        let orders =
+            |s: &Step| matches!(s.access, Access::Fence(Fence::Full) | Access::Update { .. });
         // Whether a store may wait when control is there.
         let mut waits = vec![false; count + 1];
         let mut changed = true;
         while changed {
             changed = false;
             for (at, step) in thread.steps.iter().enumerate() {
-                let after = !orders(step) && (waits[at] || matches!(step.access, Access::Write { .. }));
+                let after =
+                    !orders(step) && (waits[at] || matches!(step.access, Access::Write { .. }));
                 for to in mu_program::liveness::successors(step, at, count) {
                     changed |= after && !waits[to];
                     waits[to] |= after;
@@ -128,7 +144,8 @@ fn candidates(program: &Program) -> Vec<Place> {
             changed = false;
             for (at, step) in thread.steps.iter().enumerate().rev() {
                 let here = matches!(step.access, Access::Read { .. })
-                    || !orders(step) && mu_program::liveness::successors(step, at, count).any(|to| loads[to]);
+                    || !orders(step)
+                        && mu_program::liveness::successors(step, at, count).any(|to| loads[to]);
                 changed |= here && !loads[at];
                 loads[at] |= here;
             }
@@ -165,7 +182,9 @@ impl Known {
             let thread = &program.threads[t];
             let at = watched.machine.place(t, slots);
             let here = thread.steps.get(at).map(|s| &thread.instructions[s.instruction as usize]);
-            here.is_some_and(|i| i.first as usize == at && places.contains(&Place { before: i.span, repair }))
+            here.is_some_and(|i| {
+                i.first as usize == at && places.contains(&Place { before: i.span, repair })
+            })
         };
         let mut schedule = self.schedule.iter().copied().peekable();
         while let Some(t) = schedule.next() {
@@ -176,12 +195,17 @@ impl Known {
                 watched.step(t, &mut state)?;
                 continue;
             }
-            // Locked, its two steps are one: with another thread's step between them, the interleaving is gone.
+            // Locked, its two steps are one: with another thread's step between them, the
+            // interleaving is gone.
             if schedule.next_if_eq(&t).is_none() {
                 return Ok(false);
             }
-            let Some(Event::Read { cell, .. }) = watched.machine.advance(t, &mut state.slots)? else { return Ok(false) };
-            let wrote = matches!(watched.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
+            let Some(Event::Read { cell, .. }) = watched.machine.advance(t, &mut state.slots)?
+            else {
+                return Ok(false);
+            };
+            let wrote =
+                matches!(watched.machine.advance(t, &mut state.slots)?, Some(Event::Write { .. }));
             let cell = cell as usize;
             state.monitor.take(t, if wrote { Action::Locked(cell) } else { Action::Test(cell) });
         }
@@ -199,7 +223,13 @@ impl Known {
 /// Looks for a smallest set.
 pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic> {
     let candidates = candidates(program);
-    let mut out = Fences { places: None, proof: None, candidates: candidates.len(), checks: 0, stop: Stop::Complete };
+    let mut out = Fences {
+        places: None,
+        proof: None,
+        candidates: candidates.len(),
+        checks: 0,
+        stop: Stop::Complete,
+    };
     let mut known: Vec<Known> = Vec::new();
     for size in 0..=candidates.len() {
         let mut chosen: Vec<usize> = (0..size).collect();
@@ -232,7 +262,9 @@ pub fn smallest(program: &Program, budget: &Budget) -> Result<Fences, Diagnostic
                         out.stop = stop.clone();
                         return Ok(out);
                     }
-                    (Some(b), _) => known.push(without_fences(program, &fenced, &b.schedule, b.thread)?),
+                    (Some(b), _) => {
+                        known.push(without_fences(program, &fenced, &b.schedule, b.thread)?)
+                    }
                 }
             }
             if !advance(&mut chosen, candidates.len()) {
@@ -259,14 +291,20 @@ fn advance(chosen: &mut [usize], count: usize) -> bool {
 }
 
 /// An interleaving of the program with fences as one of the program without.
-fn without_fences(program: &Program, fenced: &Program, schedule: &[usize], thread: usize) -> Result<Known, Diagnostic> {
+fn without_fences(
+    program: &Program,
+    fenced: &Program,
+    schedule: &[usize],
+    thread: usize,
+) -> Result<Known, Diagnostic> {
     let watched = Watched::new(fenced.clone());
     let mut state = watched.initial();
     let mut out = Vec::new();
     for &t in schedule {
         let at = watched.machine.place(t, &state.slots);
         let code = &fenced.threads[t];
-        // A fence that stands where another instruction stands was put there; a locked instruction that was not is two steps.
+        // A fence that stands where another instruction stands was put there; a locked instruction
+        // that was not is two steps.
         let steps = code.steps.get(at).map_or(1, |s| {
             let instruction = &code.instructions[s.instruction as usize];
             let next = code.instructions.get(s.instruction as usize + 1);

@@ -1,18 +1,24 @@
-//! The monitor of store-buffer safety: observes a sequentially consistent interleaving event by event and reports where it is borderline.
+//! The monitor of store-buffer safety: observes a sequentially consistent interleaving event by
+//! event and reports where it is borderline.
 //!
-//! In: events of threads on cells. Out: before a load, whether under total store order it could as well take an older value such that the
-//! execution is not sequentially consistent any more. Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
+//! In: events of threads on cells. Out: before a load, whether under total store order it could as
+//! well take an older value such that the execution is not sequentially consistent any more.
+//! Burckhardt, Musuvathi, "Effective Program Verification for Relaxed Memory Models"
 //! (MSR-TR-2008-12; CAV 2008): algorithm of figure 2, clocks of figure 3.
 //!
-//! Departure: a clock's positions are cells, not threads' loads and stores: position `a` tells the newest store to `a` that is known. The
-//! stores to a cell are totally ordered, so this is a general vector clock of definition 13 for all questions that the algorithm asks, which
-//! are of stores. The clocks then say nothing of how much of the past there was: [`Monitor::key`] numbers the stores of each cell anew in their
-//! order, and states of a program with loops recur. Cost: an event merges a few vectors as long as there are cells.
+//! Departure: a clock's positions are cells, not threads' loads and stores: position `a` tells the
+//! newest store to `a` that is known. The stores to a cell are totally ordered, so this is a
+//! general vector clock of definition 13 for all questions that the algorithm asks, which
+//! are of stores. The clocks then say nothing of how much of the past there was: [`Monitor::key`]
+//! numbers the stores of each cell anew in their order, and states of a program with loops recur.
+//! Cost: an event merges a few vectors as long as there are cells.
 //!
-//! Correction: the paper lets a load that takes its own thread's store know the stores that came before that one in coherence. The store may be
-//! in the buffer still when they reach memory, so it knows none of them; only reads-from between threads orders.
+//! Correction: the paper lets a load that takes its own thread's store know the stores that came
+//! before that one in coherence. The store may be in the buffer still when they reach memory, so it
+//! knows none of them; only reads-from between threads orders.
 //!
-//! A fence is a locked operation on a cell of its own, a locked instruction that writes nothing is a fence and a load.
+//! A fence is a locked operation on a cell of its own, a locked instruction that writes nothing is
+//! a fence and a load.
 
 /// A vector of store numbers, one a cell; 0 is the initial value.
 type Clock = Vec<u32>;
@@ -88,10 +94,11 @@ impl Monitor {
         }
     }
 
-    /// Whether a load of a cell by a thread, next, makes the interleaving borderline: the number of the oldest store that it need not see
-    /// though it happened before.
+    /// Whether a load of a cell by a thread, next, makes the interleaving borderline: the number of
+    /// the oldest store that it need not see though it happened before.
     pub fn borderline(&self, thread: usize, cell: usize) -> Option<u32> {
-        // Stores that the load must see under total store order, and those that it must see under sequential consistency.
+        // Stores that the load must see under total store order, and those that it must see under
+        // sequential consistency.
         let bound = self.own[thread][cell].max(self.loads[thread][cell]);
         (self.thread[thread][cell] > bound).then_some(bound + 1)
     }
@@ -135,7 +142,8 @@ impl Monitor {
             if locked || q != t {
                 merge(&mut clocks[cell], &stamp);
             } else {
-                // Forwarded from the buffer, a load learns nothing of stores that came before this one in memory.
+                // Forwarded from the buffer, a load learns nothing of stores that came before this
+                // one in memory.
                 clocks[cell].fill(0);
             }
         }
@@ -153,16 +161,19 @@ impl Monitor {
 
     fn clocks(&self) -> impl Iterator<Item = &Clock> {
         let by_thread = self.loads.iter().chain(&self.stores).chain(self.to_load.iter().flatten());
-        let by_cell = self.to_store.iter().chain(&self.thread).chain(&self.written).chain(&self.touched);
+        let by_cell =
+            self.to_store.iter().chain(&self.thread).chain(&self.written).chain(&self.touched);
         std::iter::once(&self.count).chain(by_thread).chain(by_cell).chain(&self.own)
     }
 
-    /// All clocks, with the stores of each cell numbered anew: equal for monitors that will say the same of the same events.
+    /// All clocks, with the stores of each cell numbered anew: equal for monitors that will say the
+    /// same of the same events.
     pub fn key(&self) -> Vec<u32> {
         let cells = self.count.len();
         let mut key: Vec<u32> = self.clocks().flatten().copied().collect();
         for cell in 0..cells {
-            let mut known: Vec<u32> = key.iter().skip(cell).step_by(cells.max(1)).copied().collect();
+            let mut known: Vec<u32> =
+                key.iter().skip(cell).step_by(cells.max(1)).copied().collect();
             known.sort_unstable();
             known.dedup();
             for number in key.iter_mut().skip(cell).step_by(cells) {

@@ -1,9 +1,11 @@
 //! Whether a program reaches an unsafe state under a memory model.
 //!
-//! In: an [`X86Program`], a memory model, the bound of its buffers. Out: a [`Reached`] with a shortest interleaving to an unsafe state, what was
-//! in memory and in the buffers after each step, or the fact that there is none. The search is `explore::find` over the machine's slots and
-//! groups; steps without memory are taken at once where the property cannot tell. An interleaving is replayed by the machine from its initial
-//! state, move by move, apart from the search, before it is given out; steps without memory that its end does not need are left out.
+//! In: an [`X86Program`], a memory model, the bound of its buffers. Out: a [`Reached`] with a
+//! shortest interleaving to an unsafe state, what was in memory and in the buffers after each step,
+//! or the fact that there is none. The search is `explore::find` over the machine's slots and
+//! groups; steps without memory are taken at once where the property cannot tell. An interleaving
+//! is replayed by the machine from its initial state, move by move, apart from the search, before
+//! it is given out; steps without memory that its end does not need are left out.
 
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{Found, Options, PathStep, Progress, Target, find};
@@ -22,7 +24,8 @@ pub struct Moved {
     pub thread: usize,
     /// What it did.
     pub event: Event,
-    /// Text of the instruction that the step is part of; none when a buffered store reached memory.
+    /// Text of the instruction that the step is part of; none when a buffered store reached
+    /// memory.
     pub instruction: Option<String>,
     /// The state after it.
     pub state: Vec<u32>,
@@ -75,7 +78,8 @@ pub struct Reached {
     pub transitions: u64,
     /// Why the search ended.
     pub stop: Stop,
-    /// Whether a store had to wait for a full buffer: then a search that found nothing proves nothing.
+    /// Whether a store had to wait for a full buffer: then a search that found nothing proves
+    /// nothing.
     pub bound_reached: bool,
     /// How an unsafe state is reached; absent if a limit stopped the search for the way.
     pub interleaving: Option<Interleaving>,
@@ -92,7 +96,11 @@ pub(super) struct Seen {
 }
 
 /// The machine of a program under a memory model.
-pub(super) fn seen(program: &X86Program, memory: &'static dyn MemoryModel, bound: Option<u32>) -> Seen {
+pub(super) fn seen(
+    program: &X86Program,
+    memory: &'static dyn MemoryModel,
+    bound: Option<u32>,
+) -> Seen {
     let count = program.program.threads.len();
     let mut watched = vec![Vec::new(); count];
     let mut places = vec![Vec::new(); count];
@@ -115,10 +123,17 @@ pub fn reach(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Reached, Diagnostic> {
-    let Seen { machine, places, reads, choices } = seen(program, memory, program.program.buffer_bound(asked));
-    let goal: Goal = (reads.clone(), Box::new(move |m, state| choices.iter().any(|(p, all)| all.iter().any(|c| p.holds(m, state, c)))));
+    let Seen { machine, places, reads, choices } =
+        seen(program, memory, program.program.buffer_bound(asked));
+    let goal: Goal = (
+        reads.clone(),
+        Box::new(move |m, state| {
+            choices.iter().any(|(p, all)| all.iter().any(|c| p.holds(m, state, c)))
+        }),
+    );
     let model = ProgramModel::new(machine, Some(goal));
-    let options = Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };
+    let options =
+        Options { threads, confluent: invisible(&model, &places, &reads), ..Options::default() };
     let is_goal = |group: usize, _| model.movement(group) == Move::Goal;
     let found = find(&model, &options, budget, progress, Target::Step(&is_goal))?;
     let Found { outcome, reached, path } = found;
@@ -130,11 +145,19 @@ pub fn reach(
     };
     let interleaving = path.map(|p| replay(&model, program, &p)).transpose()?;
     let (states, transitions, stop) = (outcome.states, outcome.transitions, outcome.stop);
-    Ok(Reached { machine: model.machine, safety, states, transitions, stop, bound_reached, interleaving })
+    Ok(Reached {
+        machine: model.machine,
+        safety,
+        states,
+        transitions,
+        stop,
+        bound_reached,
+        interleaving,
+    })
 }
 
-/// The groups whose steps no property sees: they touch no memory, change no watched register, and come from and lead to places that are not
-/// told from others.
+/// The groups whose steps no property sees: they touch no memory, change no watched register, and
+/// come from and lead to places that are not told from others.
 fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<bool> {
     let m = &model.machine;
     (model.groups().iter().enumerate())
@@ -153,18 +176,32 @@ fn invisible(model: &ProgramModel, places: &[Vec<u32>], reads: &[Slot]) -> Vec<b
 }
 
 /// The interleaving of a path, replayed.
-fn replay(model: &ProgramModel, program: &X86Program, path: &[PathStep]) -> Result<Interleaving, Diagnostic> {
-    let wrong = |what: &str| Diagnostic::new(Stage::Internal, format!("the interleaving that was found cannot be replayed: {what}"));
-    let mut moves: Vec<Move> = path.iter().map(|s| model.movement(s.group)).filter(|m| *m != Move::Goal).collect();
-    let mut way = run(&model.machine, program, &moves)?.ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
+fn replay(
+    model: &ProgramModel,
+    program: &X86Program,
+    path: &[PathStep],
+) -> Result<Interleaving, Diagnostic> {
+    let wrong = |what: &str| {
+        Diagnostic::new(
+            Stage::Internal,
+            format!("the interleaving that was found cannot be replayed: {what}"),
+        )
+    };
+    let mut moves: Vec<Move> =
+        path.iter().map(|s| model.movement(s.group)).filter(|m| *m != Move::Goal).collect();
+    let mut way = run(&model.machine, program, &moves)?
+        .ok_or_else(|| wrong("a step is blocked, or the end is not unsafe"))?;
     for (step, found) in way.steps.iter().zip(path) {
-        if step.state != found.state || model.label_text(found.label) != model.event_text(step.thread as u32, step.event) {
+        if step.state != found.state
+            || model.label_text(found.label) != model.event_text(step.thread as u32, step.event)
+        {
             return Err(wrong("a step does something else"));
         }
     }
     for i in (0..moves.len()).rev() {
         if way.steps[i].event == Event::Local {
-            let shorter: Vec<Move> = moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
+            let shorter: Vec<Move> =
+                moves.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
             if let Some(found) = run(&model.machine, program, &shorter)? {
                 (moves, way) = (shorter, found);
             }
@@ -174,7 +211,11 @@ fn replay(model: &ProgramModel, program: &X86Program, path: &[PathStep]) -> Resu
 }
 
 /// Runs moves on a machine; none if one is not possible or no property holds at the end.
-fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Interleaving>, Diagnostic> {
+fn run(
+    m: &Machine,
+    program: &X86Program,
+    moves: &[Move],
+) -> Result<Option<Interleaving>, Diagnostic> {
     let initial = m.initial();
     let mut state = initial.clone();
     let mut steps = Vec::new();
@@ -188,13 +229,23 @@ fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Inter
                 }
                 let Some(event) = m.advance(t, &mut state)? else { return Ok(None) };
                 let code = &m.program.threads[t];
-                (t, event, Some(code.instructions[code.steps[place as usize].instruction as usize].text.clone()))
+                (
+                    t,
+                    event,
+                    Some(
+                        code.instructions[code.steps[place as usize].instruction as usize]
+                            .text
+                            .clone(),
+                    ),
+                )
             }
             Move::Flush { thread, cell } => {
                 let (t, mut at) = (thread as usize, None);
                 let Some(slot) = m.buffer_slot(t) else { return Ok(None) };
                 let buffer = m.buffer(state[slot]);
-                m.ready(t, &state, &mut |i| at = at.or((buffer[i].cell() == Some(cell)).then_some(i)));
+                m.ready(t, &state, &mut |i| {
+                    at = at.or((buffer[i].cell() == Some(cell)).then_some(i))
+                });
                 let Some(at) = at else { return Ok(None) };
                 let (cell, value) = m.flush(t, at, &mut state)?;
                 (t, Event::Flush { cell, value }, None)
@@ -202,7 +253,11 @@ fn run(m: &Machine, program: &X86Program, moves: &[Move]) -> Result<Option<Inter
         };
         steps.push(Moved { thread, event, instruction, state: state.clone() });
     }
-    let end = program.unsafe_states.iter().enumerate().find_map(|(i, p)| p.witnesses(m, &state).map(|w| (i, w)));
+    let end = program
+        .unsafe_states
+        .iter()
+        .enumerate()
+        .find_map(|(i, p)| p.witnesses(m, &state).map(|w| (i, w)));
     Ok(end.map(|(property, threads)| Interleaving { initial, steps, property, threads }))
 }
 
@@ -221,5 +276,10 @@ pub fn buffered(m: &Machine, thread: usize, state: &[u32]) -> Vec<(String, i64)>
 
 /// What is in memory: variables and values.
 pub fn in_memory(m: &Machine, state: &[u32]) -> Vec<(String, i64)> {
-    m.program.cells.iter().enumerate().map(|(i, c)| (c.name.clone(), c.width.signed(m.cell(i, state)))).collect()
+    m.program
+        .cells
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (c.name.clone(), c.width.signed(m.cell(i, state))))
+        .collect()
 }

@@ -1,15 +1,21 @@
-//! Store-buffer safety: whether a program has the same executions under total store order as under sequential consistency.
+//! Store-buffer safety: whether a program has the same executions under total store order as under
+//! sequential consistency.
 //!
-//! In: a [`Program`]. Out: a [`Robustness`]: robust, or a shortest *borderline* interleaving, which is sequentially consistent and ends before a
-//! load that a store buffer would let take a value that no interleaving allows. Only sequentially consistent interleavings are explored; a
+//! In: a [`Program`]. Out: a [`Robustness`]: robust, or a shortest *borderline* interleaving, which
+//! is sequentially consistent and ends before a load that a store buffer would let take a value
+//! that no interleaving allows. Only sequentially consistent interleavings are explored; a
 //! program is safe exactly if none is borderline (Burckhardt, Musuvathi 2008, theorems 7, 9, 10).
 //!
-//! - [`check`] searches breadth first over states of the machine together with the monitor's ([`Monitor::key`], which recurs in loops).
-//! - [`check_with_assertions`] also asks whether a state is unsafe, in the same search. A program that is robust and safe here is safe under total
-//!   store order: it has no other executions there.
-//! - [`count`](super::count) goes through interleavings one by one, without a store, as the paper does.
+//! - [`check`] searches breadth first over states of the machine together with the monitor's
+//!   ([`Monitor::key`], which recurs in loops).
+//! - [`check_with_assertions`] also asks whether a state is unsafe, in the same search. A program
+//!   that is robust and safe here is safe under total store order: it has no other executions
+//!   there.
+//! - [`count`](super::count) goes through interleavings one by one, without a store, as the paper
+//!   does.
 //!
-//! Steps without memory and fences commute with all that other threads do, and are taken at once, unless an assertion sees them.
+//! Steps without memory and fences commute with all that other threads do, and are taken at once,
+//! unless an assertion sees them.
 
 use ahash::AHashSet;
 
@@ -95,23 +101,35 @@ const PATIENCE: usize = 1 << 12;
 impl Watched {
     pub fn new(program: Program) -> Self {
         let told = vec![Vec::new(); program.threads.len()];
-        Self { machine: Machine::new(program, memory::SC, None, &[]), told, reads: Vec::new(), assertions: Vec::new() }
+        Self {
+            machine: Machine::new(program, memory::SC, None, &[]),
+            told,
+            reads: Vec::new(),
+            assertions: Vec::new(),
+        }
     }
     /// One that tells the states that the program calls unsafe.
     pub fn asserted(program: &X86Program) -> Self {
-        let Seen { machine, places: told, reads, choices: assertions } = seen(program, memory::SC, None);
+        let Seen { machine, places: told, reads, choices: assertions } =
+            seen(program, memory::SC, None);
         Self { machine, told, reads, assertions }
     }
     /// The first assertion that calls a state unsafe.
     fn unsafe_at(&self, state: &State) -> Option<(usize, Vec<usize>)> {
-        let of = |(p, choices): &(Property, Vec<Vec<usize>>)| choices.iter().find(|c| p.holds(&self.machine, &state.slots, c)).cloned();
+        let of = |(p, choices): &(Property, Vec<Vec<usize>>)| {
+            choices.iter().find(|c| p.holds(&self.machine, &state.slots, c)).cloned()
+        };
         self.assertions.iter().enumerate().find_map(|(i, a)| of(a).map(|threads| (i, threads)))
     }
-    /// Whether an assertion may tell two states apart between which a thread took a step without memory.
+    /// Whether an assertion may tell two states apart between which a thread took a step without
+    /// memory.
     fn tells(&self, thread: usize, before: &[u32], after: &[u32]) -> bool {
-        let place = |slots: &[u32]| self.told[thread].contains(&(self.machine.place(thread, slots) as u32));
+        let place =
+            |slots: &[u32]| self.told[thread].contains(&(self.machine.place(thread, slots) as u32));
         let at = self.machine.place_slot(thread) as Slot;
-        place(before) || place(after) || self.reads.iter().any(|&r| r != at && before[r as usize] != after[r as usize])
+        place(before)
+            || place(after)
+            || self.reads.iter().any(|&r| r != at && before[r as usize] != after[r as usize])
     }
     pub fn initial(&self) -> State {
         self.initial_with(self.machine.program.cells.len())
@@ -121,7 +139,8 @@ impl Watched {
         let threads = self.machine.program.threads.len();
         State { slots: self.machine.initial().into(), monitor: Monitor::new(threads, cells) }
     }
-    /// What a thread will do to memory next; none at its end. Its cell is known only when it runs if a register has the address.
+    /// What a thread will do to memory next; none at its end. Its cell is known only when it runs
+    /// if a register has the address.
     pub fn next(&self, thread: usize, state: &State) -> Option<&Access> {
         let at = self.machine.place(thread, &state.slots);
         self.machine.program.threads[thread].steps.get(at).map(|s| &s.access)
@@ -151,15 +170,20 @@ impl Watched {
         }
         Ok(())
     }
-    /// What a thread's next step does to which cell. That stays so until another thread writes that cell.
+    /// What a thread's next step does to which cell. That stays so until another thread writes that
+    /// cell.
     pub fn intent(&self, thread: usize, state: &State) -> Result<Option<Action>, Diagnostic> {
         if self.next(thread, state).is_none() {
             return Ok(None);
         }
         let mut probe = state.slots.clone();
-        Ok(self.machine.advance(thread, &mut probe)?.map(|event| action(event).unwrap_or(Action::Fence)))
+        Ok(self
+            .machine
+            .advance(thread, &mut probe)?
+            .map(|event| action(event).unwrap_or(Action::Fence)))
     }
-    /// Whether a thread's next load makes an interleaving borderline there: the cell and the oldest store that it need not see.
+    /// Whether a thread's next load makes an interleaving borderline there: the cell and the oldest
+    /// store that it need not see.
     pub fn borderline(&self, thread: usize, intent: Action, state: &State) -> Option<(usize, u32)> {
         let Action::Load(cell) = intent else { return None };
         state.monitor.borderline(thread, cell).map(|number| (cell, number))
@@ -183,8 +207,12 @@ pub fn check(program: &Program, budget: &Budget) -> Result<Robustness, Diagnosti
     Search::run(Watched::new(program.clone()), budget)
 }
 
-/// Whether a program is robust, and whether it reaches a state that it calls unsafe under sequential consistency.
-pub fn check_with_assertions(program: &X86Program, budget: &Budget) -> Result<Robustness, Diagnostic> {
+/// Whether a program is robust, and whether it reaches a state that it calls unsafe under
+/// sequential consistency.
+pub fn check_with_assertions(
+    program: &X86Program,
+    budget: &Budget,
+) -> Result<Robustness, Diagnostic> {
     Search::run(Watched::asserted(program), budget)
 }
 
@@ -201,8 +229,10 @@ struct Search {
 
 impl Search {
     fn run(watched: Watched, budget: &Budget) -> Result<Robustness, Diagnostic> {
-        let out = Robustness { borderline: None, states: 0, unsafe_state: None, stop: Stop::Complete };
-        let mut search = Search { watched, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
+        let out =
+            Robustness { borderline: None, states: 0, unsafe_state: None, stop: Stop::Complete };
+        let mut search =
+            Search { watched, found: Vec::new(), seen: AHashSet::new(), next: Vec::new(), out };
         let (mut start, mut schedule) = (search.watched.initial(), Vec::new());
         search.watched.settle(&mut start, &mut schedule)?;
         search.meet(None, start, schedule);
@@ -211,7 +241,9 @@ impl Search {
                 if search.is_answered() {
                     break 'all;
                 }
-                if let Err(stop) = budget.check(search.seen.len() as u64).and_then(|()| budget.check_memory()) {
+                if let Err(stop) =
+                    budget.check(search.seen.len() as u64).and_then(|()| budget.check_memory())
+                {
                     search.out.stop = stop;
                     break 'all;
                 }
@@ -224,7 +256,8 @@ impl Search {
 
     /// Whether nothing is left to be asked.
     fn is_answered(&self) -> bool {
-        self.out.borderline.is_some() && (self.watched.assertions.is_empty() || self.out.unsafe_state.is_some())
+        self.out.borderline.is_some()
+            && (self.watched.assertions.is_empty() || self.out.unsafe_state.is_some())
     }
 
     fn meet(&mut self, before: Option<u32>, state: State, schedule: Vec<usize>) {
@@ -248,7 +281,8 @@ impl Search {
                 && let Some((cell, store)) = self.watched.borderline(t, intent, state)
             {
                 let schedule = self.way(number);
-                let (stale, newest) = values(&self.watched.machine.program, &schedule, cell, store - 1)?;
+                let (stale, newest) =
+                    values(&self.watched.machine.program, &schedule, cell, store - 1)?;
                 self.out.borderline = Some(Borderline { schedule, thread: t, cell, newest, stale });
                 if self.is_answered() {
                     return Ok(());
@@ -276,30 +310,51 @@ impl Search {
 }
 
 /// The value of a store to a cell by number, and of the newest one, after a schedule.
-fn values(program: &Program, schedule: &[usize], cell: usize, number: u32) -> Result<(u64, u64), Diagnostic> {
+fn values(
+    program: &Program,
+    schedule: &[usize],
+    cell: usize,
+    number: u32,
+) -> Result<(u64, u64), Diagnostic> {
     let watched = Watched::new(program.clone());
     let mut state = watched.initial();
     let mut history = vec![program.cells[cell].initial];
     for &t in schedule {
         match watched.step(t, &mut state)? {
-            Some(Action::Store(c) | Action::Locked(c)) if c == cell => history.push(watched.machine.cell(cell, &state.slots)),
+            Some(Action::Store(c) | Action::Locked(c)) if c == cell => {
+                history.push(watched.machine.cell(cell, &state.slots))
+            }
             _ => {}
         }
     }
     let newest = history[history.len() - 1];
     let stale = history.get(number as usize).copied();
-    Ok((stale.ok_or_else(|| Diagnostic::internal(format!("the schedule has no store {number} to the cell")))?, newest))
+    Ok((
+        stale.ok_or_else(|| {
+            Diagnostic::internal(format!("the schedule has no store {number} to the cell"))
+        })?,
+        newest,
+    ))
 }
 
-/// The way to an unsafe state step by step, without the steps that touch no memory, and the machine that ran it.
-pub fn replay_unsafe(program: &X86Program, way: &Unsafe) -> Result<(Machine, Interleaving), Diagnostic> {
+/// The way to an unsafe state step by step, without the steps that touch no memory, and the machine
+/// that ran it.
+pub fn replay_unsafe(
+    program: &X86Program,
+    way: &Unsafe,
+) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = seen(program, memory::SC, None).machine;
     let initial = machine.initial();
     let (steps, end) = run(&machine, &way.schedule)?;
     if !program.unsafe_states[way.property].holds(&machine, &end, &way.threads) {
-        return Err(Diagnostic::internal("the interleaving that was found does not end in an unsafe state"));
+        return Err(Diagnostic::internal(
+            "the interleaving that was found does not end in an unsafe state",
+        ));
     }
-    Ok((machine, Interleaving { initial, steps, property: way.property, threads: way.threads.clone() }))
+    Ok((
+        machine,
+        Interleaving { initial, steps, property: way.property, threads: way.threads.clone() },
+    ))
 }
 
 /// The steps of a schedule that are more than steps without memory, and where they end.
@@ -315,7 +370,8 @@ fn run(machine: &Machine, schedule: &[usize]) -> Result<(Vec<Moved>, Vec<u32>), 
     Ok((steps, state))
 }
 
-/// A borderline interleaving step by step, without the steps that touch no memory, and the machine that ran it.
+/// A borderline interleaving step by step, without the steps that touch no memory, and the machine
+/// that ran it.
 pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleaving), Diagnostic> {
     let machine = Machine::new(program.clone(), memory::SC, None, &[]);
     let initial = machine.initial();
@@ -331,5 +387,7 @@ pub fn replay(program: &Program, way: &Borderline) -> Result<(Machine, Interleav
 /// The text of the instruction where a thread is.
 fn instruction(machine: &Machine, thread: usize, state: &[u32]) -> Option<String> {
     let code = &machine.program.threads[thread];
-    code.steps.get(machine.place(thread, state)).map(|s| code.instructions[s.instruction as usize].text.clone())
+    code.steps
+        .get(machine.place(thread, state))
+        .map(|s| code.instructions[s.instruction as usize].text.clone())
 }

@@ -12,7 +12,8 @@ use mu_program::memory::MemoryModel;
 use mu_program::nasm::X86Program;
 
 /// Words that initial registers hold.
-const WORDS: [u64; 10] = [0, 1, 2, 3, 0x7f, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, 0xffff_ffff];
+const WORDS: [u64; 10] =
+    [0, 1, 2, 3, 0x7f, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_fffe, 0xffff_ffff];
 /// Most stores in all buffers together.
 const MOST_STORES: usize = 12;
 
@@ -48,7 +49,8 @@ pub struct Unsafe {
 /// # Errors
 /// As steps of the machine.
 pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
-    let super::reach::Seen { machine, choices, .. } = super::reach::seen(wanted.program, wanted.memory, None);
+    let super::reach::Seen { machine, choices, .. } =
+        super::reach::seen(wanted.program, wanted.memory, None);
     let mut random = Random::new(wanted.seed);
     let mut states = 0;
     for _ in 0..wanted.walks {
@@ -59,7 +61,11 @@ pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
         if wanted.any_registers {
             for (t, thread) in machine.program.threads.iter().enumerate() {
                 for r in (2..thread.registers.len()).filter(|r| machine.live(t, 0)[*r]) {
-                    let word = if random.chance(3, 4) { *random.choose(&WORDS) } else { random.next_u64() & 0xffff_ffff };
+                    let word = if random.chance(3, 4) {
+                        *random.choose(&WORDS)
+                    } else {
+                        random.next_u64() & 0xffff_ffff
+                    };
                     state[machine.register_slot(t, r as _)] = machine.encode(word);
                 }
             }
@@ -88,15 +94,23 @@ pub fn walk(wanted: &Walks) -> Result<Result<usize, Unsafe>, Diagnostic> {
 }
 
 /// A step of a thread, or of a store in its buffer; `None` if it has none.
-fn step(machine: &Machine, random: &mut Random, thread: usize, state: &mut [u32]) -> Result<Option<Option<String>>, Diagnostic> {
+fn step(
+    machine: &Machine,
+    random: &mut Random,
+    thread: usize,
+    state: &mut [u32],
+) -> Result<Option<Option<String>>, Diagnostic> {
     let mut ready = Vec::new();
     machine.ready(thread, state, &mut |at| ready.push(at));
-    let stores: usize =
-        (0..machine.program.threads.len()).filter_map(|t| machine.buffer_slot(t)).map(|b| machine.buffer(state[b]).len()).sum();
+    let stores: usize = (0..machine.program.threads.len())
+        .filter_map(|t| machine.buffer_slot(t))
+        .map(|b| machine.buffer(state[b]).len())
+        .sum();
     if stores < MOST_STORES && (ready.is_empty() || random.chance(3, 4)) {
         let place = machine.place(thread, state);
         let code = &machine.program.threads[thread];
-        let text = code.steps.get(place).map(|s| code.instructions[s.instruction as usize].text.clone());
+        let text =
+            code.steps.get(place).map(|s| code.instructions[s.instruction as usize].text.clone());
         if machine.advance(thread, state)?.is_some() {
             return Ok(Some(text));
         }
@@ -113,16 +127,36 @@ fn text(machine: &Machine, state: &[u32]) -> String {
     let mut parts = Vec::new();
     for (t, thread) in machine.program.threads.iter().enumerate() {
         let place = machine.place(t, state);
-        let at = thread.steps.get(place).map_or("the end", |s| thread.instructions[s.instruction as usize].text.as_str());
+        let at = thread
+            .steps
+            .get(place)
+            .map_or("the end", |s| thread.instructions[s.instruction as usize].text.as_str());
         parts.push(format!("{} at `{at}`", thread.name));
-        for (r, register) in thread.registers.iter().enumerate().filter(|(r, _)| place < thread.steps.len() && machine.live(t, place)[*r]) {
-            parts.push(format!("{}:{} = {}", thread.name, register.name, machine.register(t, r as _, state)));
+        for (r, register) in thread
+            .registers
+            .iter()
+            .enumerate()
+            .filter(|(r, _)| place < thread.steps.len() && machine.live(t, place)[*r])
+        {
+            parts.push(format!(
+                "{}:{} = {}",
+                thread.name,
+                register.name,
+                machine.register(t, r as _, state)
+            ));
         }
-        let stores = super::reach::buffered(machine, t, state).into_iter().map(|(name, n)| format!("{name} = {n}")).collect::<Vec<_>>();
+        let stores = super::reach::buffered(machine, t, state)
+            .into_iter()
+            .map(|(name, n)| format!("{name} = {n}"))
+            .collect::<Vec<_>>();
         if !stores.is_empty() {
             parts.push(format!("buffer of {}, oldest first: {}", thread.name, stores.join("; ")));
         }
     }
-    parts.extend(super::reach::in_memory(machine, state).into_iter().map(|(name, n)| format!("{name} = {n}")));
+    parts.extend(
+        super::reach::in_memory(machine, state)
+            .into_iter()
+            .map(|(name, n)| format!("{name} = {n}")),
+    );
     parts.join(", ")
 }

@@ -1,7 +1,8 @@
-//! The default: Zielonka's algorithm, and priority promotion in turn with it where a game turns out to be hard.
+//! The default: Zielonka's algorithm, and priority promotion in turn with it where a game turns out
+//! to be hard.
 //!
-//! The families on which one of the two is exponential are seldom bad for the other, so each gets a share of steps that grows by four.
-//! Cost: that of the better one, up to a constant.
+//! The families on which one of the two is exponential are seldom bad for the other, so each gets a
+//! share of steps that grows by four. Cost: that of the better one, up to a constant.
 
 use mu_base::limits::{Budget, Stop};
 use mu_game::{Game, Solution};

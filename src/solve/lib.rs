@@ -1,6 +1,7 @@
 //! Solvers of parity games: [`Game`] -> [`Solution`], behind one registry.
 //!
-//! Solvers know nothing of where a game came from, and nothing of each other's results; `game::verify` checks what they say.
+//! Solvers know nothing of where a game came from, and nothing of each other's results;
+//! `game::verify` checks what they say.
 #![warn(missing_docs)]
 
 pub mod auto;

@@ -1,13 +1,16 @@
-//! Priority promotion: a second algorithm, of another kind than Zielonka's and written apart from it.
+//! Priority promotion: a second algorithm, of another kind than Zielonka's and written apart from
+//! it.
 //!
-//! Benerecetti, Dell'Erba, Mogavero, "Solving parity games via priority promotion" (2016). A region is a set from which one player wins all
-//! plays that stay in it. Regions are built from the highest priority down, each attracting from what is below; a region that the opponent
-//! can leave only to higher regions (of the same player) is promoted into the lowest of these, and everything below starts again;
-//! one that cannot be left at all is a dominion: it is won, with what it attracts, and is removed.
-//! Departure: after a dominion, only the regions up to the highest one that loses or gains vertices start again; those above stay valid.
+//! Benerecetti, Dell'Erba, Mogavero, "Solving parity games via priority promotion" (2016). A region
+//! is a set from which one player wins all plays that stay in it. Regions are built from the
+//! highest priority down, each attracting from what is below; a region that the opponent
+//! can leave only to higher regions (of the same player) is promoted into the lowest of these, and
+//! everything below starts again; one that cannot be left at all is a dominion: it is won, with
+//! what it attracts, and is removed. Departure: after a dominion, only the regions up to the
+//! highest one that loses or gains vertices start again; those above stay valid.
 //!
-//! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions at worst. Memory: about 40 bytes a vertex
-//! and 4 a move beside the game.
+//! Cost: a descent is linear in the vertices below the promotion; exponentially many promotions at
+//! worst. Memory: about 40 bytes a vertex and 4 a move beside the game.
 
 use mu_base::ids::VertexId;
 use mu_base::limits::{Budget, Stop};
@@ -46,16 +49,26 @@ pub fn solve_within(game: &Game, budget: &Budget, steps: u64) -> Result<Option<S
         }
         level = search.visit(level);
         if level as usize == search.regions.len() && search.left > 0 {
-            // Nothing is left below: a region was open only to vertices that have been won since. The lowest one is closed now.
-            level = search.regions.iter().rposition(|r| !r.is_empty()).expect("an unsolved vertex is in a region") as u32;
+            // Nothing is left below: a region was open only to vertices that have been won since.
+            // The lowest one is closed now.
+            level = search
+                .regions
+                .iter()
+                .rposition(|r| !r.is_empty())
+                .expect("an unsolved vertex is in a region") as u32;
         }
     }
     let Search { winner, strategy, .. } = search;
-    let strategy = strategy.iter().enumerate().map(|(v, to)| to.filter(|_| game.owners[v] == winner[v])).collect();
+    let strategy = strategy
+        .iter()
+        .enumerate()
+        .map(|(v, to)| to.filter(|_| game.owners[v] == winner[v]))
+        .collect();
     Ok(Some(Solution { winners: winner, strategy }))
 }
 
-/// Priorities are replaced by their ranks among those that occur, the highest having level 0; a region is named by its level.
+/// Priorities are replaced by their ranks among those that occur, the highest having level 0; a
+/// region is named by its level.
 struct Search<'a> {
     game: &'a Game,
     source_offsets: Vec<u64>,
@@ -68,7 +81,8 @@ struct Search<'a> {
     heads: Vec<Vec<u32>>,
     /// The vertices of each region that was built and is still valid; empty for the others.
     regions: Vec<Vec<u32>>,
-    /// The level of the region that a vertex is in: its own one unless it was attracted or promoted.
+    /// The level of the region that a vertex is in: its own one unless it was attracted or
+    /// promoted.
     region: Vec<u32>,
     solved: Vec<bool>,
     left: usize,
@@ -100,7 +114,8 @@ impl<'a> Search<'a> {
         let mut priorities = game.priorities.clone();
         priorities.sort_unstable_by(|x, y| y.cmp(x));
         priorities.dedup();
-        let own: Vec<u32> = game.priorities.iter().map(|p| priorities.partition_point(|q| q > p) as u32).collect();
+        let own: Vec<u32> =
+            game.priorities.iter().map(|p| priorities.partition_point(|q| q > p) as u32).collect();
         let mut heads = vec![Vec::new(); priorities.len()];
         for (v, &level) in own.iter().enumerate() {
             heads[level as usize].push(v as u32);
@@ -126,14 +141,18 @@ impl<'a> Search<'a> {
     /// Who cannot move loses.
     fn dead_ends(&mut self) {
         for player in [Player::Even, Player::Odd] {
-            let lost =
-                |v: &VertexId| self.game.successors(*v).is_empty() && self.game.owners[v.index()] == player && !self.solved[v.index()];
+            let lost = |v: &VertexId| {
+                self.game.successors(*v).is_empty()
+                    && self.game.owners[v.index()] == player
+                    && !self.solved[v.index()]
+            };
             let ends: Vec<u32> = self.game.vertices().filter(lost).map(|v| v.0).collect();
             self.win(ends, player.opponent());
         }
     }
 
-    /// Adds to `set`, whose vertices are members, what `player` can force into it among the unsolved vertices with regions at `level` or below.
+    /// Adds to `set`, whose vertices are members, what `player` can force into it among the
+    /// unsolved vertices with regions at `level` or below.
     fn attract(&mut self, set: &mut Vec<u32>, player: Player, level: u32) {
         let mut next = 0;
         while next < set.len() {
@@ -149,7 +168,11 @@ impl<'a> Search<'a> {
                 if self.game.owners[at] == player {
                     self.strategy[at] = Some(VertexId::new(v));
                 } else {
-                    let free = |t: &VertexId| !self.solved[t.index()] && self.region[t.index()] >= level && !self.member[t.index()];
+                    let free = |t: &VertexId| {
+                        !self.solved[t.index()]
+                            && self.region[t.index()] >= level
+                            && !self.member[t.index()]
+                    };
                     if self.game.successors(VertexId(u)).iter().any(free) {
                         continue;
                     }
@@ -161,7 +184,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level to go on from, if any was won.
+    /// Marks a dominion, and what it attracts in the whole unsolved game, as won. Returns the level
+    /// to go on from, if any was won.
     fn win(&mut self, mut set: Vec<u32>, player: Player) -> Option<u32> {
         for &v in &set {
             self.member[v as usize] = true;
@@ -176,7 +200,8 @@ impl<'a> Search<'a> {
             highest = lower(highest, self.region[v as usize]);
         }
         self.left -= set.len();
-        // A vertex that has lost its moves to its own and lower regions belongs to the lowest one that it still reaches.
+        // A vertex that has lost its moves to its own and lower regions belongs to the lowest one
+        // that it still reaches.
         for &v in &set {
             for i in self.source_offsets[v as usize]..self.source_offsets[v as usize + 1] {
                 let u = self.sources[i as usize];
@@ -184,7 +209,8 @@ impl<'a> Search<'a> {
                 if self.solved[u as usize] {
                     continue;
                 }
-                let moves = self.game.successors(VertexId(u)).iter().filter(|t| !self.solved[t.index()]);
+                let moves =
+                    self.game.successors(VertexId(u)).iter().filter(|t| !self.solved[t.index()]);
                 if let Some(lowest) = moves.map(|t| self.region[t.index()]).max()
                     && lowest < self.region[u as usize]
                 {
@@ -207,12 +233,17 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Builds the region of a level, given those above it, and returns the level to go on from. Every unsolved vertex has an unsolved successor.
+    /// Builds the region of a level, given those above it, and returns the level to go on from.
+    /// Every unsolved vertex has an unsolved successor.
     fn visit(&mut self, level: u32) -> u32 {
         let player = self.player[level as usize];
         let mut set = std::mem::take(&mut self.regions[level as usize]);
         if set.is_empty() {
-            set.extend(self.heads[level as usize].iter().filter(|&&v| !self.solved[v as usize] && self.region[v as usize] == level));
+            set.extend(
+                self.heads[level as usize]
+                    .iter()
+                    .filter(|&&v| !self.solved[v as usize] && self.region[v as usize] == level),
+            );
         }
         if set.is_empty() {
             return level + 1;
@@ -221,13 +252,15 @@ impl<'a> Search<'a> {
             self.member[v as usize] = true;
         }
         self.attract(&mut set, player, level);
-        // Open: a play can leave to a lower region, by the opponent's will or because the player has no move that stays.
+        // Open: a play can leave to a lower region, by the opponent's will or because the player
+        // has no move that stays.
         let mut open = false;
         let mut above: Option<u32> = None;
         for &v in &set {
             let at = v as usize;
             self.region[at] = level;
-            let moves = self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()]);
+            let moves =
+                self.game.successors(VertexId(v)).iter().filter(|t| !self.solved[t.index()]);
             if self.game.owners[at] == player {
                 if !self.strategy[at].is_some_and(|t| self.member[t.index()]) {
                     let stay = moves.into_iter().find(|t| self.member[t.index()]).copied();

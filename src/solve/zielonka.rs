@@ -1,12 +1,14 @@
 //! Zielonka's recursive algorithm, one strongly connected component after the other.
 //!
-//! Zielonka, "Infinite games on finitely coloured graphs" (1998), with the practice of Friedmann and Lange (2009) and van Dijk ("Oink", 2018):
-//! dead ends and loops first; components bottom-up, each result attracted into the components above; the highest priorities of one parity
-//! are taken together; when the opponent's region attracts nothing more, the second recursive call is left out. The recursion is a
-//! list of frames, and a subgame is a range of the trail of removed vertices, so neither a subgame nor a deep game costs stack.
+//! Zielonka, "Infinite games on finitely coloured graphs" (1998), with the practice of Friedmann
+//! and Lange (2009) and van Dijk ("Oink", 2018): dead ends and loops first; components bottom-up,
+//! each result attracted into the components above; the highest priorities of one parity
+//! are taken together; when the opponent's region attracts nothing more, the second recursive call
+//! is left out. The recursion is a list of frames, and a subgame is a range of the trail of removed
+//! vertices, so neither a subgame nor a deep game costs stack.
 //!
-//! Cost: O(moves) for games that one pass decides; exponential in the number of changes of parity at worst. Memory: about
-//! 30 bytes a vertex and 4 a move (the reverse moves) beside the game.
+//! Cost: O(moves) for games that one pass decides; exponential in the number of changes of parity
+//! at worst. Memory: about 30 bytes a vertex and 4 a move (the reverse moves) beside the game.
 
 use mu_base::components::{Graph, components};
 use mu_base::ids::{Maybe, VertexId};
@@ -46,7 +48,8 @@ enum Halt {
     Steps,
 }
 
-/// Where a vertex is: outside of the component, in the trail (counted from 1), or active, which is behind all of the trail and so inside of every subgame.
+/// Where a vertex is: outside of the component, in the trail (counted from 1), or active, which is
+/// behind all of the trail and so inside of every subgame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 struct Place(u32);
 
@@ -55,7 +58,8 @@ impl Place {
     const ACTIVE: Place = Place(u32::MAX);
 }
 
-/// A subgame that is being solved: the vertices that were removed since `start`, and the active ones.
+/// A subgame that is being solved: the vertices that were removed since `start`, and the active
+/// ones.
 struct Frame {
     /// Where in the trail it starts.
     start: usize,
@@ -145,7 +149,8 @@ impl<'a> Run<'a> {
         let found = components(&Undecided(self.game, &self.decided));
         for part in found.iter() {
             self.clock()?;
-            let open: Vec<u32> = part.iter().copied().filter(|&v| !self.decided[v as usize]).collect();
+            let open: Vec<u32> =
+                part.iter().copied().filter(|&v| !self.decided[v as usize]).collect();
             if !open.is_empty() {
                 self.region(open)?;
             }
@@ -222,7 +227,8 @@ impl<'a> Run<'a> {
         self.place[v as usize] = Place(self.trail.len() as u32);
     }
 
-    /// Adds to `set` (whose first part is marked) all vertices of the subgame from which `player` can force into it.
+    /// Adds to `set` (whose first part is marked) all vertices of the subgame from which `player`
+    /// can force into it.
     fn attract(&mut self, set: &mut Vec<u32>, player: Player, start: usize) -> Result<(), Halt> {
         let mut next = 0;
         while next < set.len() {
@@ -231,7 +237,10 @@ impl<'a> Run<'a> {
             next += 1;
             for i in self.pred_offsets[v as usize]..self.pred_offsets[v as usize + 1] {
                 let u = self.pred[i as usize];
-                if self.decided[u as usize] || self.mark[u as usize] == self.stamp || !self.inside(u, start) {
+                if self.decided[u as usize]
+                    || self.mark[u as usize] == self.stamp
+                    || !self.inside(u, start)
+                {
                     continue;
                 }
                 if self.game.owners[u as usize] == player {
@@ -240,8 +249,10 @@ impl<'a> Run<'a> {
                     if self.counted[u as usize] != self.stamp {
                         self.counted[u as usize] = self.stamp;
                         let moves = self.game.successors(VertexId(u));
-                        self.count[u as usize] =
-                            moves.iter().filter(|t| !self.decided[t.index()] && self.inside(t.0, start)).count() as u32;
+                        self.count[u as usize] = moves
+                            .iter()
+                            .filter(|t| !self.decided[t.index()] && self.inside(t.0, start))
+                            .count() as u32;
                     }
                     self.count[u as usize] -= 1;
                     if self.count[u as usize] > 0 {
@@ -265,8 +276,8 @@ impl<'a> Run<'a> {
         self.stamp += 1;
     }
 
-    /// Puts the active vertices of the highest priorities of one parity, from a place of the order on, into `set`, marked; where the next
-    /// parity starts.
+    /// Puts the active vertices of the highest priorities of one parity, from a place of the order
+    /// on, into `set`, marked; where the next parity starts.
     fn head(&mut self, order: &[u32], from: usize, player: Player, set: &mut Vec<u32>) -> usize {
         self.new_stamp();
         set.clear();
@@ -285,9 +296,11 @@ impl<'a> Run<'a> {
         i
     }
 
-    /// Solves the undecided vertices of a component, whose moves lead to each other or to decided vertices won by the opponent.
+    /// Solves the undecided vertices of a component, whose moves lead to each other or to decided
+    /// vertices won by the opponent.
     fn region(&mut self, mut order: Vec<u32>) -> Result<(), Halt> {
-        // Places in the trail tell subgames apart; vertices of other components have no place or are decided.
+        // Places in the trail tell subgames apart; vertices of other components have no place or
+        // are decided.
         self.trail.clear();
         for w in &mut self.won {
             w.clear();
@@ -296,13 +309,22 @@ impl<'a> Run<'a> {
             self.place[v as usize] = Place::ACTIVE;
         }
         order.sort_unstable_by_key(|&v| std::cmp::Reverse(self.game.priorities[v as usize]));
-        let mut frames = vec![Frame { start: 0, from: 0, attracted: 0, heads: 0, player: Player::Even, won: [0, 0] }];
+        let mut frames = vec![Frame {
+            start: 0,
+            from: 0,
+            attracted: 0,
+            heads: 0,
+            player: Player::Even,
+            won: [0, 0],
+        }];
         let mut set = Vec::new();
         // True: the last frame is to be started; false: what is inside of it was solved.
         let mut down = true;
         while let Some(frame) = frames.last_mut() {
             if down {
-                let Some(head) = (frame.from..order.len()).find(|&i| self.place[order[i] as usize] == Place::ACTIVE) else {
+                let Some(head) = (frame.from..order.len())
+                    .find(|&i| self.place[order[i] as usize] == Place::ACTIVE)
+                else {
                     frames.pop();
                     down = false;
                     continue;
@@ -321,7 +343,14 @@ impl<'a> Run<'a> {
                 if let Some(frame) = frames.last_mut() {
                     frame.attracted = attracted;
                 }
-                frames.push(Frame { start: attracted, from: i, attracted: 0, heads: 0, player, won: [0, 0] });
+                frames.push(Frame {
+                    start: attracted,
+                    from: i,
+                    attracted: 0,
+                    heads: 0,
+                    player,
+                    won: [0, 0],
+                });
                 continue;
             }
             let Frame { start, attracted, heads, player, won, .. } = *frame;
@@ -337,17 +366,18 @@ impl<'a> Run<'a> {
                 self.attract(&mut set, opponent, start)?;
             }
             if set.len() == lost {
-                // The player wins the head and what it attracted; from the head any move that stays outside the lost part will do.
+                // The player wins the head and what it attracted; from the head any move that stays
+                // outside the lost part will do.
                 for i in start..attracted {
                     let v = self.trail[i];
                     self.winner[v as usize] = player;
                     self.won[player as usize].push(v);
                     if i < heads && self.game.owners[v as usize] == player {
-                        let to = self
-                            .game
-                            .successors(VertexId(v))
-                            .iter()
-                            .find(|t| !self.decided[t.index()] && self.inside(t.0, start) && self.mark[t.index()] != self.stamp);
+                        let to = self.game.successors(VertexId(v)).iter().find(|t| {
+                            !self.decided[t.index()]
+                                && self.inside(t.0, start)
+                                && self.mark[t.index()] != self.stamp
+                        });
                         self.strategy[v as usize] = to.map(|t| t.0).into();
                     }
                 }
@@ -372,7 +402,11 @@ impl<'a> Run<'a> {
         }
         for player in [Player::Even, Player::Odd] {
             for v in std::mem::take(&mut self.won[player as usize]) {
-                let to = if self.game.owners[v as usize] == player { self.strategy[v as usize] } else { Maybe::NONE };
+                let to = if self.game.owners[v as usize] == player {
+                    self.strategy[v as usize]
+                } else {
+                    Maybe::NONE
+                };
                 self.decide(v, player, to);
             }
         }

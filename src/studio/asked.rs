@@ -1,7 +1,8 @@
 //! What a page may wish for, as arguments of the command line: JSON -> a list of words.
 //!
-//! A page says names of files in the folder, values of parameters, formulas, and words of a few options; each is looked at here, and nothing else is
-//! passed on. Files stand behind `--`, so that no name is an option. The limits of a run are those of the server; a page cannot change them.
+//! A page says names of files in the folder, values of parameters, formulas, and words of a few
+//! options; each is looked at here, and nothing else is passed on. Files stand behind `--`, so that
+//! no name is an option. The limits of a run are those of the server; a page cannot change them.
 
 use crate::Limits;
 use crate::folder::Folder;
@@ -34,13 +35,21 @@ const KINDS: [(&str, &[&str]); 5] = [
 ];
 
 /// A page's wish as arguments. `out`: the folder of a sweep's tables.
-pub(crate) fn asked(wish: &Value, folder: &Folder, limits: &Limits, out: &Path) -> Result<Asked, Refusal> {
+pub(crate) fn asked(
+    wish: &Value,
+    folder: &Folder,
+    limits: &Limits,
+    out: &Path,
+) -> Result<Asked, Refusal> {
     let Some(object) = wish.as_object() else { return refusal(400, "expected an object") };
     let kind = text(object, "kind")?.unwrap_or_default();
     let Some((kind, keys)) = KINDS.into_iter().find(|(k, _)| *k == kind) else {
         return refusal(400, format!("`{kind}` is nothing that a page may run"));
     };
-    if let Some(other) = object.keys().find(|k| !["kind", "model"].contains(&k.as_str()) && !keys.contains(&k.as_str())) {
+    if let Some(other) = object
+        .keys()
+        .find(|k| !["kind", "model"].contains(&k.as_str()) && !keys.contains(&k.as_str()))
+    {
         return refusal(400, format!("`{kind}` has no `{other}`"));
     }
     let model = file(object.get("model"), folder)?;
@@ -56,7 +65,12 @@ pub(crate) fn asked(wish: &Value, folder: &Folder, limits: &Limits, out: &Path) 
         }
         said.extend(["-D".to_string(), format!("{name}={value}")]);
     }
-    for (key, option) in [("engine", "--engine"), ("confluence", "--confluence"), ("reduce", "--reduce"), ("action", "--action")] {
+    for (key, option) in [
+        ("engine", "--engine"),
+        ("confluence", "--confluence"),
+        ("reduce", "--reduce"),
+        ("action", "--action"),
+    ] {
         if let Some(word) = text(object, key)?.filter(|w| !w.is_empty()) {
             if !word.split([',', '-']).all(is_name) {
                 return refusal(400, format!("`{word}` is no value of `{option}`"));
@@ -69,7 +83,9 @@ pub(crate) fn asked(wish: &Value, folder: &Folder, limits: &Limits, out: &Path) 
         word @ ("deadlock" | "divergence") => said.push(format!("--{word}")),
         other => return refusal(400, format!("`{other}` is nothing that is looked for")),
     }
-    let list = |key: &str| object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let list = |key: &str| {
+        object.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    };
     if list("formulas").len() + list("texts").len() > MOST_FORMULAS {
         return refusal(413, format!("more than {MOST_FORMULAS} formulas"));
     }
@@ -86,9 +102,13 @@ pub(crate) fn asked(wish: &Value, folder: &Folder, limits: &Limits, out: &Path) 
     }
     let shown = if kind == "sweep" { &["--out".to_string(), "sweep".to_string()][..] } else { &[] };
     let line = [&[kind.to_string()], &said[..], shown, &files[..]].concat();
-    let command = std::iter::once("mu-check".to_string()).chain(line.iter().map(|w| quoted(w))).collect::<Vec<_>>().join(" ");
+    let command = std::iter::once("mu-check".to_string())
+        .chain(line.iter().map(|w| quoted(w)))
+        .collect::<Vec<_>>()
+        .join(" ");
     let own = own(kind, limits, out);
-    let arguments = [&[kind.to_string()], &own[..], &said[..], &["--".to_string()], &files[..]].concat();
+    let arguments =
+        [&[kind.to_string()], &own[..], &said[..], &["--".to_string()], &files[..]].concat();
     Ok(Asked { kind, model, arguments, command })
 }
 
@@ -112,7 +132,9 @@ fn own(kind: &str, limits: &Limits, out: &Path) -> Vec<String> {
 
 /// A file of the folder that is there, by its name.
 fn file(name: Option<&Value>, folder: &Folder) -> Result<String, Refusal> {
-    let Some(name) = name.and_then(Value::as_str) else { return refusal(400, "expected the name of a file") };
+    let Some(name) = name.and_then(Value::as_str) else {
+        return refusal(400, "expected the name of a file");
+    };
     if !folder.resolve(name)?.is_file() {
         return refusal(404, format!("there is no file `{name}`"));
     }
@@ -128,12 +150,14 @@ fn text<'v>(object: &'v Map<String, Value>, key: &str) -> Result<Option<&'v str>
 }
 
 fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
-    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
+    let plain =
+        !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=,:+".contains(c));
     if plain { word.to_string() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
@@ -149,7 +173,8 @@ mod tests {
             std::fs::write(root.path().join(name), "").unwrap();
         }
         let limits = Limits { runs: 1, time: Duration::from_secs(9), memory: 7, threads: Some(2) };
-        asked(&wish, &Folder::new(root.path()).unwrap(), &limits, Path::new("/out")).map_err(|r| r.0)
+        asked(&wish, &Folder::new(root.path()).unwrap(), &limits, Path::new("/out"))
+            .map_err(|r| r.0)
     }
 
     #[test]
@@ -158,7 +183,10 @@ mod tests {
             made(json!({ "kind": "check", "model": "m.mcrl2", "formulas": ["--help"], "texts": ["-x"], "defines": { "n": "1..3" } }))
                 .unwrap();
         let own = "check --max-memory=7 --threads=2 --format=json --progress-lines --end-with-input --timeout=9s";
-        assert_eq!(made.arguments.join(" "), format!("{own} -D n=1..3 --formula=-x -- m.mcrl2 --help"));
+        assert_eq!(
+            made.arguments.join(" "),
+            format!("{own} -D n=1..3 --formula=-x -- m.mcrl2 --help")
+        );
         assert_eq!(made.command, "mu-check check -D n=1..3 --formula=-x m.mcrl2 --help");
     }
 
@@ -174,7 +202,10 @@ mod tests {
             (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "auto --out=x.aut" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "engine": "--out" }), 400),
             (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n --out": "1" } }), 400),
-            (json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n": "1 --out=x" } }), 400),
+            (
+                json!({ "kind": "explore", "model": "m.mcrl2", "defines": { "n": "1 --out=x" } }),
+                400,
+            ),
             (json!({ "kind": "check", "model": "m.mcrl2", "texts": ["a\u{0}b"] }), 400),
             (json!({ "kind": "check", "model": "m.mcrl2", "texts": vec!["true"; 201] }), 413),
             (json!({ "kind": 1 }), 400),

@@ -24,7 +24,8 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a page: what it is told, and the end that tells it. `None`: the name is taken, or there are too many.
+    /// Adds a page: what it is told, and the end that tells it. `None`: the name is taken, or there
+    /// are too many.
     pub(crate) fn join(&self, name: &str) -> Option<(Sender<String>, Receiver<String>)> {
         let mut clients = self.clients();
         if clients.len() >= MOST_CLIENTS || clients.contains_key(name) {

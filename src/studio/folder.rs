@@ -1,7 +1,8 @@
 //! The folder that the page shows: which paths are in it, its files, reading and writing them.
 //!
-//! Invariant: no path leads out of the folder, by `..`, from the root, or along a symbolic link; none names what is hidden. Written are only files whose
-//! names end as those that the program reads as text. A file is written under another name first, so that it is never half there.
+//! Invariant: no path leads out of the folder, by `..`, from the root, or along a symbolic link;
+//! none names what is hidden. Written are only files whose names end as those that the program
+//! reads as text. A file is written under another name first, so that it is never half there.
 
 use crate::http::{Refusal, refusal};
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Endings of files that the page shows and may write.
-const TEXTS: [&str; 10] = ["mcrl2", "spec", "mcf", "cub", "asm", "cat", "litmus", "pbes", "md", "txt"];
+const TEXTS: [&str; 10] =
+    ["mcrl2", "spec", "mcf", "cub", "asm", "cat", "litmus", "pbes", "md", "txt"];
 /// Most bytes of a file.
 const MOST_BYTES: u64 = 4 << 20;
 /// Most files that are listed, and how deep.
@@ -45,7 +47,9 @@ impl Folder {
         }
         let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(':');
         let path = Path::new(name);
-        if !name.split('/').all(plain) || !path.components().all(|c| matches!(c, Component::Normal(_))) {
+        if !name.split('/').all(plain)
+            || !path.components().all(|c| matches!(c, Component::Normal(_)))
+        {
             return Err(out());
         }
         let whole = self.root.join(path);
@@ -53,7 +57,8 @@ impl Folder {
             // A link that leads nowhere is refused here too.
             Ok(_) => fs::canonicalize(&whole).map_err(|_| out())?,
             Err(_) => {
-                let parent = whole.parent().and_then(|p| fs::canonicalize(p).ok()).ok_or_else(out)?;
+                let parent =
+                    whole.parent().and_then(|p| fs::canonicalize(p).ok()).ok_or_else(out)?;
                 parent.join(whole.file_name().ok_or_else(out)?)
             }
         };
@@ -63,23 +68,34 @@ impl Folder {
     /// The text of a file.
     pub(crate) fn read(&self, name: &str) -> Result<String, Refusal> {
         let path = self.resolve(name)?;
-        let meta = fs::metadata(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
+        let meta =
+            fs::metadata(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
         if !meta.is_file() {
             return refusal(404, format!("`{name}` is no file"));
         }
         if meta.len() > MOST_BYTES {
             return refusal(413, format!("`{name}` has more than {MOST_BYTES} bytes"));
         }
-        let bytes = fs::read(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
-        let text = String::from_utf8(bytes).map_err(|_| Refusal(415, format!("`{name}` is not UTF-8 text")))?;
+        let bytes =
+            fs::read(&path).map_err(|e| Refusal(404, format!("cannot read `{name}`: {e}")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Refusal(415, format!("`{name}` is not UTF-8 text")))?;
         Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
     }
 
     /// Writes a file. `before`: the text that it must still have; `None`: it must not be there.
-    pub(crate) fn write(&self, name: &str, text: &str, before: Option<&str>) -> Result<(), Refusal> {
+    pub(crate) fn write(
+        &self,
+        name: &str,
+        text: &str,
+        before: Option<&str>,
+    ) -> Result<(), Refusal> {
         let path = self.resolve(name)?;
         if !is_text(&path) {
-            return refusal(403, format!("`{name}`: expected a name that ends in .{}", TEXTS.join(", .")));
+            return refusal(
+                403,
+                format!("`{name}`: expected a name that ends in .{}", TEXTS.join(", .")),
+            );
         }
         if text.len() as u64 > MOST_BYTES {
             return refusal(413, format!("the text has more than {MOST_BYTES} bytes"));
@@ -127,11 +143,13 @@ impl Folder {
         }
     }
 
-    /// What is in a folder below this one, without what is hidden, with whether it is a folder itself. Links to folders are none.
+    /// What is in a folder below this one, without what is hidden, with whether it is a folder
+    /// itself. Links to folders are none.
     pub(crate) fn entries(&self, below: &Path) -> Vec<(String, bool)> {
         let entries = fs::read_dir(self.root.join(below)).into_iter().flatten().flatten();
-        let mut found: Vec<(String, bool)> =
-            entries.filter_map(|e| Some((e.file_name().into_string().ok()?, e.file_type().ok()?.is_dir()))).collect();
+        let mut found: Vec<(String, bool)> = entries
+            .filter_map(|e| Some((e.file_name().into_string().ok()?, e.file_type().ok()?.is_dir())))
+            .collect();
         found.retain(|(name, _)| !name.starts_with('.'));
         found.sort();
         found
@@ -190,6 +208,9 @@ mod tests {
         assert_eq!(folder.write("a.mcf", "x", Some("false")).map_err(|r| r.0), Err(409));
         assert_eq!(folder.write("a.mcf", "x", None).map_err(|r| r.0), Err(409));
         assert_eq!(folder.write("same.mcf", "false", Some("true")), Ok(()));
-        assert_eq!((folder.read("a.mcf"), folder.list()["all"].as_bool()), (Ok("false".into()), Some(true)));
+        assert_eq!(
+            (folder.read("a.mcf"), folder.list()["all"].as_bool()),
+            (Ok("false".into()), Some(true))
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Who may ask: a request of the page itself, and of nobody else.
 //!
-//! A page of another site that the same browser shows can send requests to this server, by its number or by a name that it lets lead here. Each
-//! request must therefore know the token of the address (256 random bits), call the server by a name of its own, and come from no other origin; one
-//! that changes something must say its origin, which browsers always do.
+//! A page of another site that the same browser shows can send requests to this server, by its
+//! number or by a name that it lets lead here. Each request must therefore know the token of the
+//! address (256 random bits), call the server by a name of its own, and come from no other origin;
+//! one that changes something must say its origin, which browsers always do.
 
 use crate::http::{Refusal, Request, refusal};
 use std::fmt::Write as _;
@@ -33,14 +34,24 @@ impl Guard {
         }
         let own = format!("http://{host}");
         match request.header("origin") {
-            Some(origin) if origin != own => return refusal(403, format!("`{origin}` is another origin")),
-            None if request.method != "GET" => return refusal(403, "the request does not say its origin"),
+            Some(origin) if origin != own => {
+                return refusal(403, format!("`{origin}` is another origin"));
+            }
+            None if request.method != "GET" => {
+                return refusal(403, "the request does not say its origin");
+            }
             _ => {}
         }
-        let Some(rest) = request.path.strip_prefix('/').and_then(|p| p.split_once('/')).filter(|(t, _)| same(t, &self.token)) else {
+        let Some(rest) = request
+            .path
+            .strip_prefix('/')
+            .and_then(|p| p.split_once('/'))
+            .filter(|(t, _)| same(t, &self.token))
+        else {
             return refusal(404, "the address has not the token that `mu-check studio` printed");
         };
-        // The page itself may be opened from anywhere, since nobody may embed it; what it asks for may not.
+        // The page itself may be opened from anywhere, since nobody may embed it; what it asks for
+        // may not.
         let site = request.header("sec-fetch-site").unwrap_or("same-origin");
         if !rest.1.is_empty() && !["same-origin", "none"].contains(&site) {
             return refusal(403, "the request comes from another site");
@@ -60,7 +71,8 @@ fn same(a: &str, b: &str) -> bool {
 /// 256 random bits, as hexadecimal digits.
 pub(crate) fn random() -> std::io::Result<String> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(format!("the system gives no random numbers: {e}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|e| std::io::Error::other(format!("the system gives no random numbers: {e}")))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -74,6 +86,13 @@ mod tests {
     #[test]
     fn tokens() {
         let (a, b) = (random().unwrap(), random().unwrap());
-        assert!(a.len() == 64 && a != b && same(&a, &a) && !same(&a, &b) && !same("", &a) && !same(&a[..63], &a));
+        assert!(
+            a.len() == 64
+                && a != b
+                && same(&a, &a)
+                && !same(&a, &b)
+                && !same("", &a)
+                && !same(&a[..63], &a)
+        );
     }
 }

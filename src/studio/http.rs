@@ -1,7 +1,9 @@
-//! HTTP/1.1 over one connection: one request, one answer, then it is closed. Bytes -> [`Request`]; [`Answer`] -> bytes.
+//! HTTP/1.1 over one connection: one request, one answer, then it is closed. Bytes -> [`Request`];
+//! [`Answer`] -> bytes.
 //!
-//! The head is parsed by `httparse`. Refused: heads and bodies beyond their limits, bodies without a length, a name of the host or a length given twice,
-//! and requests that do not arrive in time, however slowly they trickle.
+//! The head is parsed by `httparse`. Refused: heads and bodies beyond their limits, bodies without
+//! a length, a name of the host or a length given twice, and requests that do not arrive in time,
+//! however slowly they trickle.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -46,16 +48,24 @@ impl Request {
 
     /// A value of the query, decoded.
     pub(crate) fn asked(&self, name: &str) -> Option<String> {
-        let (_, value) = self.query.split('&').filter_map(|pair| pair.split_once('=')).find(|(n, _)| *n == name)?;
+        let (_, value) = self
+            .query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(n, _)| *n == name)?;
         decoded(value)
     }
 
     /// The body as JSON.
     pub(crate) fn json(&self) -> Result<Value, Refusal> {
-        if self.header("content-type").is_none_or(|t| t.split(';').next().map(str::trim) != Some("application/json")) {
+        if self
+            .header("content-type")
+            .is_none_or(|t| t.split(';').next().map(str::trim) != Some("application/json"))
+        {
             return refusal(415, "expected a body of the type application/json");
         }
-        serde_json::from_slice(&self.body).map_err(|e| Refusal(400, format!("the body is not JSON: {e}")))
+        serde_json::from_slice(&self.body)
+            .map_err(|e| Refusal(400, format!("the body is not JSON: {e}")))
     }
 }
 
@@ -65,7 +75,9 @@ fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        let code = (*byte == b'%').then(|| text.get(at + 1..at + 3).and_then(|d| u8::from_str_radix(d, 16).ok())).flatten();
+        let code = (*byte == b'%')
+            .then(|| text.get(at + 1..at + 3).and_then(|d| u8::from_str_radix(d, 16).ok()))
+            .flatten();
         out.push(code.unwrap_or(if *byte == b'+' { b' ' } else { *byte }));
         at += if code.is_some() { 3 } else { 1 };
     }
@@ -110,7 +122,8 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> bool {
     }
 }
 
-/// A request without its body, the length of its head and that of its body; `None` if more of the head is to come.
+/// A request without its body, the length of its head and that of its body; `None` if more of the
+/// head is to come.
 fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -123,7 +136,8 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
         return refusal(431, "the head of the request is too long");
     }
     let text = |h: &httparse::Header| {
-        let value = String::from_utf8(h.value.to_vec()).map_err(|_| Refusal(400, format!("the header `{}` is not UTF-8", h.name)))?;
+        let value = String::from_utf8(h.value.to_vec())
+            .map_err(|_| Refusal(400, format!("the header `{}` is not UTF-8", h.name)))?;
         Ok((h.name.to_ascii_lowercase(), value.trim().to_string()))
     };
     let headers = parsed.headers.iter().map(text).collect::<Result<Vec<_>, Refusal>>()?;
@@ -132,8 +146,13 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
             return refusal(400, format!("the header `{name}` is given twice"));
         }
     }
-    let (path, query) = parsed.path.unwrap_or_default().split_once('?').unwrap_or((parsed.path.unwrap_or_default(), ""));
-    let (path, query, method) = (path.to_string(), query.to_string(), parsed.method.unwrap_or_default().to_string());
+    let (path, query) = parsed
+        .path
+        .unwrap_or_default()
+        .split_once('?')
+        .unwrap_or((parsed.path.unwrap_or_default(), ""));
+    let (path, query, method) =
+        (path.to_string(), query.to_string(), parsed.method.unwrap_or_default().to_string());
     let request = Request { method, path, query, headers, body: Vec::new() };
     if request.header("transfer-encoding").is_some() {
         return refusal(501, "expected a body with its length, not in chunks");
@@ -159,7 +178,12 @@ pub(crate) struct Answer {
 impl Answer {
     /// JSON.
     pub(crate) fn json(value: &Value) -> Self {
-        Self { status: 200, kind: "application/json", policy: None, body: value.to_string().into_bytes() }
+        Self {
+            status: 200,
+            kind: "application/json",
+            policy: None,
+            body: value.to_string().into_bytes(),
+        }
     }
     /// A text of a kind.
     pub(crate) fn text(kind: &'static str, text: impl Into<String>) -> Self {
@@ -173,7 +197,8 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// The head that every answer has: nothing of it is kept by the browser, nobody else may embed it or be told where it came from.
+/// The head that every answer has: nothing of it is kept by the browser, nobody else may embed it
+/// or be told where it came from.
 pub(crate) fn head(status: u16, kind: &str, policy: Option<&str>) -> String {
     let word = if status < 300 { "OK" } else { "Refused" };
     let policy = policy.unwrap_or("default-src 'none'; frame-ancestors 'none'");
@@ -189,7 +214,10 @@ pub(crate) fn write(mut stream: TcpStream, answer: &Answer) {
     let head = head(answer.status, answer.kind, answer.policy.as_deref());
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let head = format!("{head}Content-Length: {}\r\n\r\n", answer.body.len());
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer.body)).and_then(|()| stream.flush());
+    let _ = stream
+        .write_all(head.as_bytes())
+        .and_then(|()| stream.write_all(&answer.body))
+        .and_then(|()| stream.flush());
     // What was sent and not read would reset the connection, and the answer be lost.
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
@@ -220,8 +248,14 @@ mod tests {
     fn requests() {
         let text = "POST /t/api/run?a=1&path=b%20c%C3%A9 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n{}x";
         let (request, head, length) = parse(text.as_bytes()).unwrap().unwrap();
-        assert_eq!((request.method.as_str(), request.path.as_str(), &text[head..], length), ("POST", "/t/api/run", "{}x", 3));
-        assert_eq!((request.asked("path").as_deref(), request.asked("b"), request.header("host")), (Some("b cé"), None, Some("x")));
+        assert_eq!(
+            (request.method.as_str(), request.path.as_str(), &text[head..], length),
+            ("POST", "/t/api/run", "{}x", 3)
+        );
+        assert_eq!(
+            (request.asked("path").as_deref(), request.asked("b"), request.header("host")),
+            (Some("b cé"), None, Some("x"))
+        );
         assert_eq!(parse(b"GET / HTTP/1.1\r\nHo"), Ok(None));
         assert_eq!(decoded("%ff"), None);
     }
@@ -230,11 +264,20 @@ mod tests {
     fn what_is_refused() {
         assert_eq!(status("GET /\r\n\r\nnonsense \u{1}"), 400);
         assert_eq!(status("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
-        assert_eq!(status("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"), 400);
+        assert_eq!(
+            status("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
+            400
+        );
         assert_eq!(status("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), 400);
         assert_eq!(status("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 501);
-        assert_eq!(status(&format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n", MOST_BODY + 1)), 413);
+        assert_eq!(
+            status(&format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n", MOST_BODY + 1)),
+            413
+        );
         assert_eq!(status(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(MOST_HEAD))), 431);
-        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(MOST_HEADERS + 1))), 400);
+        assert_eq!(
+            status(&format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(MOST_HEADERS + 1))),
+            400
+        );
     }
 }

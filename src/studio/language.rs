@@ -1,4 +1,5 @@
-//! The language server for a page: the same code that serves editors, over a connection in memory, for files of the folder only.
+//! The language server for a page: the same code that serves editors, over a connection in memory,
+//! for files of the folder only.
 //!
 //! The page calls the folder `file:///studio`. A path beyond it is no file to the server, so that neither a formula's `% model:` nor a definition leads
 //! out of the folder.
@@ -25,11 +26,17 @@ impl mu_lsp::Files for Inside {
     }
     fn list(&self, folder: &Path) -> Vec<(PathBuf, bool)> {
         let Ok(below) = folder.strip_prefix(ROOT) else { return Vec::new() };
-        let inside = below.as_os_str().is_empty() || below.to_str().is_some_and(|b| self.folder.resolve(b).is_ok());
+        let inside = below.as_os_str().is_empty()
+            || below.to_str().is_some_and(|b| self.folder.resolve(b).is_ok());
         let entries = if inside { self.folder.entries(below) } else { Vec::new() };
         entries.into_iter().map(|(name, is_folder)| (folder.join(name), is_folder)).collect()
     }
-    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<mu_lsp::Read> {
+    fn foreign(
+        &self,
+        path: &Path,
+        text: &str,
+        beside: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<mu_lsp::Read> {
         (self.reader)(path, text, beside)
     }
 }
@@ -39,11 +46,18 @@ pub(crate) struct Language(Connection);
 
 impl Language {
     /// Starts a server whose messages go to the page.
-    pub(crate) fn start(folder: &Folder, reader: Reader, page: Sender<String>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        folder: &Folder,
+        reader: Reader,
+        page: Sender<String>,
+    ) -> std::io::Result<Self> {
         let (server, client) = Connection::memory();
         let files = Inside { folder: Folder::new(folder.root())?, reader };
         // A page that leaves without a word is no error.
-        std::thread::Builder::new().name("language".into()).stack_size(8 << 20).spawn(move || drop(mu_lsp::serve(&server, &files)))?;
+        std::thread::Builder::new()
+            .name("language".into())
+            .stack_size(8 << 20)
+            .spawn(move || drop(mu_lsp::serve(&server, &files)))?;
         let messages = client.receiver.clone();
         std::thread::Builder::new().name("answers".into()).spawn(move || {
             for message in messages {
@@ -58,7 +72,8 @@ impl Language {
 
     /// Hands a message of the page to the server. Error: it is none.
     pub(crate) fn send(&self, message: Value) -> Result<(), String> {
-        let message: Message = serde_json::from_value(message).map_err(|e| format!("this is no message of the protocol: {e}"))?;
+        let message: Message = serde_json::from_value(message)
+            .map_err(|e| format!("this is no message of the protocol: {e}"))?;
         self.0.sender.send(message).map_err(|_| "the language server has ended".to_string())
     }
 }

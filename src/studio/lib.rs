@@ -1,12 +1,17 @@
-//! A page of this machine: files of one folder, an editor, runs of the command line, a model step by step.
+//! A page of this machine: files of one folder, an editor, runs of the command line, a model step
+//! by step.
 //!
-//! In: a folder, the program that runs start, limits. Out: a server on the loopback interface until its flag is set. No verdict is computed here: `runs`
-//! starts the command line and hands on its JSON; `walks` talks to `simulate --requests`; `language` is the language server over the same connection.
+//! In: a folder, the program that runs start, limits. Out: a server on the loopback interface until
+//! its flag is set. No verdict is computed here: `runs` starts the command line and hands on its
+//! JSON; `walks` talks to `simulate --requests`; `language` is the language server over the same
+//! connection.
 //!
-//! Whoever may talk to the server may start programs, so each request passes `guard` first: a random token in the address, the names that this server
-//! goes by, no other origin. `folder` lets no path out of the folder. `asked` makes arguments from the few wishes that a page may have; a page never
-//! says an argument itself. Limits: connections, sizes of requests, runs at a time, and for each run time and memory.
-//! Cost: a thread for each connection, which serves one request; pages are few.
+//! Whoever may talk to the server may start programs, so each request passes `guard` first: a
+//! random token in the address, the names that this server goes by, no other origin. `folder` lets
+//! no path out of the folder. `asked` makes arguments from the few wishes that a page may have; a
+//! page never says an argument itself. Limits: connections, sizes of requests, runs at a time, and
+//! for each run time and memory. Cost: a thread for each connection, which serves one request;
+//! pages are few.
 #![warn(missing_docs)]
 
 mod asked;
@@ -62,7 +67,8 @@ pub struct Settings {
     pub port: u16,
     /// What a page may start.
     pub limits: Limits,
-    /// The reader of texts of other front ends, for the language server: path, text, and how files beside it are read.
+    /// The reader of texts of other front ends, for the language server: path, text, and how files
+    /// beside it are read.
     pub reader: Reader,
 }
 
@@ -137,7 +143,8 @@ impl Studio {
                     }
                     shared.connections.fetch_sub(1, Ordering::Relaxed);
                 };
-                let failed = std::thread::Builder::new().name("request".into()).spawn(serve).is_err();
+                let failed =
+                    std::thread::Builder::new().name("request".into()).spawn(serve).is_err();
                 // What was to serve it is gone, and with it the connection.
                 if failed {
                     std::thread::sleep(Duration::from_millis(100));

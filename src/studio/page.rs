@@ -1,7 +1,9 @@
-//! The page: its frame, and the bundle that `studio/` gives (`npm run build` there), committed so that a build of this crate needs no node.
+//! The page: its frame, and the bundle that `studio/` gives (`npm run build` there), committed so
+//! that a build of this crate needs no node.
 //!
-//! Its content security policy allows the script and the style of this server, styles that bear the frame's nonce (the editor makes them), and
-//! connections to this server; no picture from elsewhere, no font, no frame, no other script.
+//! Its content security policy allows the script and the style of this server, styles that bear the
+//! frame's nonce (the editor makes them), and connections to this server; no picture from
+//! elsewhere, no font, no frame, no other script.
 
 use crate::http::Answer;
 

@@ -32,9 +32,14 @@ pub(crate) fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
 fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer, Refusal> {
     let missing = |what: &str| Refusal(400, format!("`{path}` needs {what}"));
     let asked = |name: &str| request.asked(name).ok_or_else(|| missing(&format!("`{name}`")));
-    let number = |name: &str| asked(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
+    let number =
+        |name: &str| asked(name)?.parse().map_err(|_| missing(&format!("`{name}` as a number")));
     let value = match (request.method.as_str(), path) {
-        ("GET", "") => return random().map(|nonce| page::frame(&nonce)).map_err(|e| Refusal(500, e.to_string())),
+        ("GET", "") => {
+            return random()
+                .map(|nonce| page::frame(&nonce))
+                .map_err(|e| Refusal(500, e.to_string()));
+        }
         ("GET", "studio.js") => return Ok(Answer::text("text/javascript", page::SCRIPT)),
         ("GET", "studio.css") => return Ok(Answer::text("text/css", page::STYLE)),
         ("GET", "api/files") => shared.folder.list(),
@@ -62,7 +67,9 @@ fn answer(shared: &Arc<Shared>, request: &Request, path: &str) -> Result<Answer,
         }
         ("POST", "api/language") => {
             let languages = shared.languages.lock().unwrap_or_else(PoisonError::into_inner);
-            let language = languages.get(&asked("page")?).ok_or_else(|| Refusal(404, "this page does not listen".into()))?;
+            let language = languages
+                .get(&asked("page")?)
+                .ok_or_else(|| Refusal(404, "this page does not listen".into()))?;
             language.send(request.json()?).map_err(|why| Refusal(400, why))?;
             json!({})
         }
@@ -77,7 +84,11 @@ fn listen(shared: &Arc<Shared>, request: &Request, mut stream: TcpStream) {
     let plain = (8..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
     let joined = if plain { shared.hub.join(&name) } else { None };
     let Some((sender, receiver)) = joined else {
-        return http::write(stream, &Refusal(429, "there are too many pages, or this one has no name of its own".into()).into());
+        return http::write(
+            stream,
+            &Refusal(429, "there are too many pages, or this one has no name of its own".into())
+                .into(),
+        );
     };
     let language = Language::start(&shared.folder, shared.reader, sender);
     let languages = || shared.languages.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,11 @@
-//! Runs of the command line that a page started: a process each, with limits, until it ends or is stopped.
+//! Runs of the command line that a page started: a process each, with limits, until it ends or is
+//! stopped.
 //!
-//! In: arguments. Out: events while it runs (progress, rows of a sweep), its JSON when it is over, word for word what the command prints. A run that is
-//! stopped loses its standard input, which the program takes as an interrupt; one that does not end then is killed, as is one that is beyond its time.
-//! All end with this process: its end closes their input. Rows of a sweep are processes of the sweep, and end with it.
+//! In: arguments. Out: events while it runs (progress, rows of a sweep), its JSON when it is over,
+//! word for word what the command prints. A run that is stopped loses its standard input, which the
+//! program takes as an interrupt; one that does not end then is killed, as is one that is beyond
+//! its time. All end with this process: its end closes their input. Rows of a sweep are processes
+//! of the sweep, and end with it.
 
 use crate::asked::{self, Asked};
 use crate::events::Hub;
@@ -68,7 +71,8 @@ impl Run {
     fn hear(&mut self, news: Value) {
         if news.get("verdict").is_some() {
             self.verdicts.push(news);
-        } else if let (Some(known), Some(news)) = (self.progress.as_object_mut(), news.as_object()) {
+        } else if let (Some(known), Some(news)) = (self.progress.as_object_mut(), news.as_object())
+        {
             known.extend(news.clone());
         }
     }
@@ -81,7 +85,11 @@ impl Run {
             State::Over { stopped: true } => "stopped",
             State::Over { stopped: false } => "over",
         };
-        let seconds = if matches!(self.state, State::Over { .. }) { self.seconds } else { self.begin.elapsed().as_secs_f64() };
+        let seconds = if matches!(self.state, State::Over { .. }) {
+            self.seconds
+        } else {
+            self.begin.elapsed().as_secs_f64()
+        };
         json!({
             "id": id, "kind": self.kind, "model": self.model, "command": self.command, "state": state, "version": self.version, "seconds": seconds,
             "progress": self.progress, "verdicts": self.verdicts, "said": &self.said[self.said.len().saturating_sub(LAST_LINES)..], "code": self.code, "failed": self.failed, "has_result": self.result.is_some(),
@@ -107,7 +115,15 @@ impl Runs {
     pub(crate) fn new(settings: &Settings, root: PathBuf, hub: Arc<Hub>) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("mu-check-studio").tempdir()?;
         let (program, limits) = (settings.program.clone(), settings.limits.clone());
-        Ok(Self { program, root, limits, hub, scratch, reporting: Mutex::default(), all: Mutex::default() })
+        Ok(Self {
+            program,
+            root,
+            limits,
+            hub,
+            scratch,
+            reporting: Mutex::default(),
+            all: Mutex::default(),
+        })
     }
 
     fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Run>)> {
@@ -120,17 +136,31 @@ impl Runs {
             return refusal(400, "`simulate` is for walks");
         }
         let out = self.scratch.path().join(sweep_name(wish));
-        let Asked { kind, model, arguments, command } = asked::asked(wish, folder, &self.limits, &out)?;
+        let Asked { kind, model, arguments, command } =
+            asked::asked(wish, folder, &self.limits, &out)?;
         let mut all = self.all();
         let busy = |r: &&Run| !matches!(r.state, State::Over { .. });
         if all.1.values().filter(busy).count() >= self.limits.runs {
-            return refusal(429, format!("{} runs are under way, which is all that may be at a time; stop one, or wait", self.limits.runs));
+            return refusal(
+                429,
+                format!(
+                    "{} runs are under way, which is all that may be at a time; stop one, or wait",
+                    self.limits.runs
+                ),
+            );
         }
-        if kind == "sweep" && all.1.values().filter(busy).any(|r| r.kind == "sweep" && r.command == command) {
+        if kind == "sweep"
+            && all.1.values().filter(busy).any(|r| r.kind == "sweep" && r.command == command)
+        {
             return refusal(429, "this sweep is under way already");
         }
-        let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
-        let child = process(&self.program, &self.root, Some(self.scratch.path())).args(&arguments).spawn().map_err(failed)?;
+        let failed = |e: std::io::Error| {
+            Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
+        };
+        let child = process(&self.program, &self.root, Some(self.scratch.path()))
+            .args(&arguments)
+            .spawn()
+            .map_err(failed)?;
         let id = all.0 + 1;
         all.0 = id;
         let run = Run {
@@ -151,7 +181,9 @@ impl Runs {
         let told = run.json(id);
         all.1.insert(id, run);
         while all.1.len() > MOST_KEPT {
-            let Some(oldest) = all.1.iter().find(|(_, r)| !busy(r)).map(|(id, _)| *id) else { break };
+            let Some(oldest) = all.1.iter().find(|(_, r)| !busy(r)).map(|(id, _)| *id) else {
+                break;
+            };
             all.1.remove(&oldest);
         }
         drop(all);
@@ -164,7 +196,9 @@ impl Runs {
     /// Asks a run to end.
     pub(crate) fn stop(&self, id: u64) -> Result<Value, Refusal> {
         let mut all = self.all();
-        let Some(run) = all.1.get_mut(&id) else { return refusal(404, format!("there is no run {id}")) };
+        let Some(run) = all.1.get_mut(&id) else {
+            return refusal(404, format!("there is no run {id}"));
+        };
         if run.state == State::Running {
             run.state = State::Stopping;
             run.version += 1;
@@ -175,28 +209,42 @@ impl Runs {
     /// A run with its result.
     pub(crate) fn get(&self, id: u64) -> Result<Value, Refusal> {
         let all = self.all();
-        let Some(run) = all.1.get(&id) else { return refusal(404, format!("there is no run {id}")) };
+        let Some(run) = all.1.get(&id) else {
+            return refusal(404, format!("there is no run {id}"));
+        };
         let mut object = run.json(id);
         object["result"] = run.result.clone().unwrap_or_default();
         Ok(object)
     }
 
-    /// A run's result as a page that can be sent: the program writes it, as `report` does. One at a time.
+    /// A run's result as a page that can be sent: the program writes it, as `report` does. One at a
+    /// time.
     pub(crate) fn report(&self, id: u64) -> Result<Value, Refusal> {
         let (result, model) = {
             let all = self.all();
-            let Some(run) = all.1.get(&id) else { return refusal(404, format!("there is no run {id}")) };
-            let Some(result) = &run.result else { return refusal(404, format!("run {id} has no result")) };
+            let Some(run) = all.1.get(&id) else {
+                return refusal(404, format!("there is no run {id}"));
+            };
+            let Some(result) = &run.result else {
+                return refusal(404, format!("run {id} has no result"));
+            };
             (result.to_string(), run.model.clone())
         };
         let _alone = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |e: std::io::Error| Refusal(500, format!("no report: {e}"));
-        let folder = tempfile::Builder::new().prefix("report").tempdir_in(self.scratch.path()).map_err(failed)?;
+        let folder = tempfile::Builder::new()
+            .prefix("report")
+            .tempdir_in(self.scratch.path())
+            .map_err(failed)?;
         let (from, to) = (folder.path().join("result.json"), folder.path().join("report.html"));
         std::fs::write(&from, result).map_err(failed)?;
         let title = format!("--title={model}");
         let mut child = process(&self.program, folder.path(), None);
-        let done = child.args(["report", &title, "--out", "report.html", "result.json"]).stdin(Stdio::null()).output().map_err(failed)?;
+        let done = child
+            .args(["report", &title, "--out", "report.html", "result.json"])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(failed)?;
         if !done.status.success() {
             return refusal(422, String::from_utf8_lossy(&done.stderr).trim().to_string());
         }
@@ -245,7 +293,9 @@ impl Runs {
             (bytes, whole.is_some_and(|w| w.is_ok()))
         });
         let (runs, scratch) = (self.clone(), sweep.clone());
-        let messages = std::thread::spawn(move || err.into_iter().for_each(|e| runs.listen(id, e, scratch.as_deref())));
+        let messages = std::thread::spawn(move || {
+            err.into_iter().for_each(|e| runs.listen(id, e, scratch.as_deref()))
+        });
         let status = self.wait(id, &mut child, sweep.as_deref());
         let _ = messages.join();
         let (bytes, _) = output.join().unwrap_or_default();
@@ -265,7 +315,8 @@ impl Runs {
                 }
                 run.result = Some(result);
             } else if run.result.is_none() {
-                let how = status.map_or_else(|| "it had to be ended".to_string(), |s| s.to_string());
+                let how =
+                    status.map_or_else(|| "it had to be ended".to_string(), |s| s.to_string());
                 run.failed = Some(format!("no result: {how}"));
             }
         });
@@ -291,7 +342,9 @@ impl Runs {
                 }
             }
             if let Some(folder) = sweep {
-                let now = std::fs::metadata(folder.join("sweep.json")).ok().and_then(|m| Some((m.modified().ok()?, m.len())));
+                let now = std::fs::metadata(folder.join("sweep.json"))
+                    .ok()
+                    .and_then(|m| Some((m.modified().ok()?, m.len())));
                 if now != seen {
                     seen = now;
                     self.rows(id, folder);
@@ -321,7 +374,8 @@ impl Runs {
         });
     }
 
-    /// Lines of standard error: progress, and messages. `sweep`: a folder of this server, which a user does not know.
+    /// Lines of standard error: progress, and messages. `sweep`: a folder of this server, which a
+    /// user does not know.
     fn listen(&self, id: u64, messages: impl Read, sweep: Option<&Path>) {
         let mut reader = BufReader::new(messages);
         let mut line = Vec::new();
@@ -331,7 +385,8 @@ impl Runs {
             if let Some(folder) = sweep.filter(|_| !text.starts_with(PROGRESS)) {
                 text = text.replace(&folder.display().to_string(), "the table");
             }
-            let progress: Option<Value> = text.starts_with(PROGRESS).then(|| serde_json::from_str(&text).ok()).flatten();
+            let progress: Option<Value> =
+                text.starts_with(PROGRESS).then(|| serde_json::from_str(&text).ok()).flatten();
             match progress {
                 Some(mut progress) => self.tell(id, |run| run.hear(progress["progress"].take())),
                 None if text.is_empty() => {}
@@ -345,18 +400,22 @@ impl Runs {
     }
 }
 
-/// A process of the program in a folder, whose streams are ours. It opens no file outside this folder
-/// and `scratch`, the folder of this server: not by a list, an include, an option, or a link.
+/// A process of the program in a folder, whose streams are ours. It opens no file outside this
+/// folder and `scratch`, the folder of this server: not by a list, an include, an option, or a
+/// link.
 pub(crate) fn process(program: &Path, root: &Path, scratch: Option<&Path>) -> Command {
     let mut command = Command::new(program);
-    for (variable, folder) in mu_base::host::CONFINED.into_iter().zip([root, scratch.unwrap_or(root)]) {
+    for (variable, folder) in
+        mu_base::host::CONFINED.into_iter().zip([root, scratch.unwrap_or(root)])
+    {
         command.env(variable, folder);
     }
     command.current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// The folder of a sweep's tables: the same for the same model, so that a sweep that was stopped goes on.
+/// The folder of a sweep's tables: the same for the same model, so that a sweep that was stopped
+/// goes on.
 fn sweep_name(wish: &Value) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in wish["model"].as_str().unwrap_or_default().bytes() {

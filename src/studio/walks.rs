@@ -1,7 +1,10 @@
-//! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of states and for the graph of all.
+//! Models step by step: a process for each, `simulate --requests`, which is asked for the steps of
+//! states and for the graph of all.
 //!
-//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that gives no answer in time is ended. When there are too many,
-//! the oldest that is not being asked makes room; if all are, or are starting, another is refused. Invariant: no more processes than that at a time.
+//! The page keeps the ways that it went; a walk only knows states by their numbers. A walk that
+//! gives no answer in time is ended. When there are too many, the oldest that is not being asked
+//! makes room; if all are, or are starting, another is refused. Invariant: no more processes than
+//! that at a time.
 
 use crate::asked;
 use crate::folder::Folder;
@@ -40,13 +43,22 @@ impl Walk {
     /// The next answer.
     fn answer(&mut self, limits: &Limits) -> Result<Value, Refusal> {
         match self.answers.recv_timeout(limits.time) {
-            Ok(line) => serde_json::from_str(&line).map_err(|e| Refusal(502, format!("the walk says no JSON: {e}"))),
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                refusal(504, format!("no answer within {} s: the walk is ended", limits.time.as_secs_f64()))
-            }
+            Ok(line) => serde_json::from_str(&line)
+                .map_err(|e| Refusal(502, format!("the walk says no JSON: {e}"))),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => refusal(
+                504,
+                format!("no answer within {} s: the walk is ended", limits.time.as_secs_f64()),
+            ),
             Err(_) => {
                 let why = self.messages.recv_timeout(LAST_WORDS).unwrap_or_default();
-                refusal(422, if why.trim().is_empty() { "the walk has ended".into() } else { why.trim().to_string() })
+                refusal(
+                    422,
+                    if why.trim().is_empty() {
+                        "the walk has ended".into()
+                    } else {
+                        why.trim().to_string()
+                    },
+                )
             }
         }
     }
@@ -71,7 +83,12 @@ pub(crate) struct Walks {
 
 impl Walks {
     pub(crate) fn new(settings: &Settings, root: PathBuf) -> Self {
-        Self { program: settings.program.clone(), root, limits: settings.limits.clone(), all: Mutex::default() }
+        Self {
+            program: settings.program.clone(),
+            root,
+            limits: settings.limits.clone(),
+            all: Mutex::default(),
+        }
     }
 
     fn all(&self) -> MutexGuard<'_, All> {
@@ -102,9 +119,13 @@ impl Walks {
     fn make_room(&self) -> Result<(), Refusal> {
         let mut all = self.all();
         while all.starting + all.walks.len() >= self.limits.runs.max(1) {
-            let idle = all.walks.iter().find(|(_, walk)| Arc::strong_count(walk) == 1).map(|(id, _)| *id);
+            let idle =
+                all.walks.iter().find(|(_, walk)| Arc::strong_count(walk) == 1).map(|(id, _)| *id);
             let Some(idle) = idle else {
-                return refusal(429, "all walks are busy, and there are no more at a time; wait for their answers");
+                return refusal(
+                    429,
+                    "all walks are busy, and there are no more at a time; wait for their answers",
+                );
             };
             all.walks.remove(&idle);
         }
@@ -114,9 +135,14 @@ impl Walks {
 
     /// Starts a process, and waits for what it says of the initial state.
     fn begin(&self, arguments: &[String]) -> Result<(Walk, Value), Refusal> {
-        let failed = |e: std::io::Error| Refusal(500, format!("cannot start `{}`: {e}", self.program.display()));
-        let mut child = process(&self.program, &self.root, None).args(arguments).spawn().map_err(failed)?;
-        let (Some(input), Some(out), Some(err)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let failed = |e: std::io::Error| {
+            Refusal(500, format!("cannot start `{}`: {e}", self.program.display()))
+        };
+        let mut child =
+            process(&self.program, &self.root, None).args(arguments).spawn().map_err(failed)?;
+        let (Some(input), Some(out), Some(err)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return refusal(500, "the process has no pipes");
         };
         let (answer, answers) = channel();

@@ -1,16 +1,21 @@
 //! A model beside an observer that may alternate, as a parity game over sets of states.
 //!
-//! Input -> output: a [`Model`] and [`Rules`] (a formula: obligations are its states with their data) -> the vertices that can be met, one set of
-//! states for each obligation, and the moves between them. A vertex is a pair of obligation and state. Who owns it chooses a move: to another
-//! obligation at the same state, perhaps only where some label leaves, or along a step of the model.
+//! Input -> output: a [`Model`] and [`Rules`] (a formula: obligations are its states with their
+//! data) -> the vertices that can be met, one set of states for each obligation, and the moves
+//! between them. A vertex is a pair of obligation and state. Who owns it chooses a move: to another
+//! obligation at the same state, perhaps only where some label leaves, or along a step of the
+//! model.
 //!
-//! The model alone is searched first, which leaves the relations whole; then each obligation's set is closed by saturation under the steps that
-//! keep it, as in `product.rs`. Solvers see families of sets (one for each obligation), images and preimages; they know no relation.
-//! Cf. Kant and van de Pol, "Generating and solving symbolic parity games" (GRAPHITE 2014), where one relation holds the formula's part too; here
-//! obligations stay apart, so that their data needs no slot and sets of different obligations share their nodes.
+//! The model alone is searched first, which leaves the relations whole; then each obligation's set
+//! is closed by saturation under the steps that keep it, as in `product.rs`. Solvers see families
+//! of sets (one for each obligation), images and preimages; they know no relation. Cf. Kant and van
+//! de Pol, "Generating and solving symbolic parity games" (GRAPHITE 2014), where one relation holds
+//! the formula's part too; here obligations stay apart, so that their data needs no slot and sets
+//! of different obligations share their nodes.
 //!
-//! Cost: for each obligation at most a search of the model. Invariants: the vertices are closed under the moves of all that are not decided by
-//! themselves; sets named here are pinned in the search.
+//! Cost: for each obligation at most a search of the model. Invariants: the vertices are closed
+//! under the moves of all that are not decided by themselves; sets named here are pinned in the
+//! search.
 
 use super::classes::Classes;
 use super::ldd::Ldd;
@@ -98,7 +103,8 @@ pub(super) struct Place {
 /// A set of states for each place.
 pub(super) type Family = Vec<Ldd>;
 
-/// How the set of a place is closed: under which relations, in whole or in part, and whether moves were made of it.
+/// How the set of a place is closed: under which relations, in whole or in part, and whether moves
+/// were made of it.
 type Context = Arc<super::saturation::Context>;
 
 /// The game.
@@ -120,8 +126,13 @@ pub(super) struct Arena<'a, 'm> {
 }
 
 impl<'a, 'm> Arena<'a, 'm> {
-    /// Begins with a search whose relations are whole; `all` are the states of the model, which must be kept.
-    pub fn new(mut search: Search<'m>, rules: &'a mut dyn Rules, all: Ldd) -> Result<Self, Diagnostic> {
+    /// Begins with a search whose relations are whole; `all` are the states of the model, which
+    /// must be kept.
+    pub fn new(
+        mut search: Search<'m>,
+        rules: &'a mut dyn Rules,
+        all: Ldd,
+    ) -> Result<Self, Diagnostic> {
         let classes = Classes::new(&mut search, &mut |label| rules.class(label))?;
         Ok(Self {
             search,
@@ -182,7 +193,8 @@ impl<'a, 'm> Arena<'a, 'm> {
         Ok(())
     }
 
-    /// Adds states to a place with all that the steps that keep its obligation make of them; those that are new and not decided by themselves.
+    /// Adds states to a place with all that the steps that keep its obligation make of them; those
+    /// that are new and not decided by themselves.
     fn close(&mut self, i: usize, set: Ldd) -> Ldd {
         let seen = self.vertices[i];
         let new = self.search.manager.minus(set, seen);
@@ -218,7 +230,14 @@ impl<'a, 'm> Arena<'a, 'm> {
         let place = *self.place_of.entry(obligation).or_insert(fresh);
         if place == fresh {
             let (owner, priority) = (self.rules.owner(obligation), self.rules.priority(obligation));
-            self.places.push(Place { obligation, owner, priority, decided: false, decides: Vec::new(), out: Vec::new() });
+            self.places.push(Place {
+                obligation,
+                owner,
+                priority,
+                decided: false,
+                decides: Vec::new(),
+                out: Vec::new(),
+            });
             self.vertices.push(Ldd::EMPTY);
             self.contexts.push(None);
         }
@@ -242,17 +261,23 @@ impl<'a, 'm> Arena<'a, 'm> {
         let mut targets: [BTreeMap<u32, BTreeSet<usize>>; 2] = Default::default();
         let mut deciding = BTreeSet::new();
         for (class, label) in self.classes.labels.clone().into_iter().enumerate() {
-            for (way, answer) in [self.rules.step(q, label)?, self.rules.here_if(q, label)?].into_iter().enumerate() {
+            for (way, answer) in
+                [self.rules.step(q, label)?, self.rules.here_if(q, label)?].into_iter().enumerate()
+            {
                 match answer {
                     None => _ = deciding.insert(class),
-                    Some(all) => all.iter().for_each(|&to| _ = targets[way].entry(to).or_default().insert(class)),
+                    Some(all) => all
+                        .iter()
+                        .for_each(|&to| _ = targets[way].entry(to).or_default().insert(class)),
                 }
             }
         }
         for (to, classes) in &targets[1] {
             let mut able = Ldd::EMPTY;
             for relation in 0..self.classes.relations() {
-                let rows = self.classes.part(&mut self.search, relation, &|class| classes.contains(&class));
+                let rows = self
+                    .classes
+                    .part(&mut self.search, relation, &|class| classes.contains(&class));
                 let some = self.search.sources(self.all, relation, rows);
                 able = self.search.manager.union(able, some);
             }
@@ -261,7 +286,8 @@ impl<'a, 'm> Arena<'a, 'm> {
         }
         let mut keeps = Vec::new();
         for relation in 0..self.classes.relations() {
-            let rows = self.classes.part(&mut self.search, relation, &|class| deciding.contains(&class));
+            let rows =
+                self.classes.part(&mut self.search, relation, &|class| deciding.contains(&class));
             if !rows.is_empty() {
                 self.search.pinned.push(rows);
                 self.places[i].decides.push((relation, rows));
@@ -273,7 +299,9 @@ impl<'a, 'm> Arena<'a, 'm> {
                 let whole = self.classes.of(relation).all(|class| classes.contains(&class));
                 let rows = match whole {
                     true => self.search.relations[relation].relation,
-                    false => self.classes.part(&mut self.search, relation, &|class| classes.contains(&class)),
+                    false => self
+                        .classes
+                        .part(&mut self.search, relation, &|class| classes.contains(&class)),
                 };
                 self.search.pinned.push(rows);
                 self.add(i, *to, By::Step { relation, rows });
@@ -335,10 +363,15 @@ impl<'a, 'm> Arena<'a, 'm> {
     pub fn release(&mut self, base: usize) {
         self.search.manager.stack.truncate(base);
     }
-    /// Collects dead nodes if that is due; keeps these families and sets besides what is held and the vertices.
+    /// Collects dead nodes if that is due; keeps these families and sets besides what is held and
+    /// the vertices.
     pub fn tidy(&mut self, families: &[&Family], sets: &[Ldd]) {
         if self.search.manager.collection_due() {
-            let mut roots: Vec<Ldd> = families.iter().flat_map(|f| f.iter().copied()).chain(sets.iter().copied()).collect();
+            let mut roots: Vec<Ldd> = families
+                .iter()
+                .flat_map(|f| f.iter().copied())
+                .chain(sets.iter().copied())
+                .collect();
             roots.extend(&self.vertices);
             self.search.tidy(&roots);
         }

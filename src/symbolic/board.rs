@@ -1,15 +1,19 @@
 //! What threads that saturate together have learned of the relations.
 //!
-//! A helper has relations of its own, which begin as those of the search. Who learns writes it on the board; who is about to learn reads there
-//! what the others know. So no thread asks the model what another has asked before (but for what both ask at the same time), and threads
-//! agree on the relations that their images are cached under.
+//! A helper has relations of its own, which begin as those of the search. Who learns writes it on
+//! the board; who is about to learn reads there what the others know. So no thread asks the model
+//! what another has asked before (but for what both ask at the same time), and threads agree on the
+//! relations that their images are cached under.
 //!
-//! Why it is right: a helper computes closures of sets that the search computes as well, so that it learns nothing of vectors
-//! that no state has; unions may come in any order. What a thread writes is whole: not of a manager that has halted.
+//! Why it is right: a helper computes closures of sets that the search computes as well, so that it
+//! learns nothing of vectors that no state has; unions may come in any order. What a thread writes
+//! is whole: not of a manager that has halted.
 //!
-//! No lock is held while a manager works: its tables may have to grow, for which all helpers must give them up first.
+//! No lock is held while a manager works: its tables may have to grow, for which all helpers must
+//! give them up first.
 //!
-//! Invariant: a relation on the board holds the steps of just the short vectors that it says were seen, and is never less than what was read there.
+//! Invariant: a relation on the board holds the steps of just the short vectors that it says were
+//! seen, and is never less than what was read there.
 
 use super::ldd::{Ldd, Manager};
 use super::relation::Relation;
@@ -39,7 +43,10 @@ impl Note {
 impl Board {
     /// A board with these relations.
     pub fn new(relations: &[Relation]) -> Self {
-        let note = |relation: &Relation| Note { version: AtomicU64::new(0), relation: Mutex::new(relation.clone()) };
+        let note = |relation: &Relation| Note {
+            version: AtomicU64::new(0),
+            relation: Mutex::new(relation.clone()),
+        };
         Self { notes: relations.iter().map(note).collect(), calls: AtomicU64::new(0) }
     }
     /// All relations, each with its version.
@@ -52,7 +59,8 @@ impl Board {
     }
     /// Takes over what others have written of relation `i` since version `known`.
     pub fn read(&self, i: usize, known: &mut u64, mine: &mut Relation, manager: &mut Manager) {
-        // Versions change under the lock. Here an older one is as good: then this thread asks what another has asked.
+        // Versions change under the lock. Here an older one is as good: then this thread asks what
+        // another has asked.
         if self.notes[i].version.load(Ordering::Relaxed) != *known {
             let (other, version) = {
                 let note = self.notes[i].lock();
@@ -66,7 +74,8 @@ impl Board {
     /// Writes what this thread has learned of relation `i`, and reads it.
     pub fn write(&self, i: usize, known: &mut u64, mine: &mut Relation, manager: &mut Manager) {
         loop {
-            // Without the lock: operations may wait until helpers have given up the tables, and these may be waiting for the lock.
+            // Without the lock: operations may wait until helpers have given up the tables, and
+            // these may be waiting for the lock.
             self.read(i, known, mine, manager);
             if manager.halted().is_some() {
                 return;

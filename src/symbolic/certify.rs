@@ -1,21 +1,28 @@
-//! Checks that a player wins a region of an [`Arena`] by its choices. Shares no code with the solver.
+//! Checks that a player wins a region of an [`Arena`] by its choices. Shares no code with the
+//! solver.
 //!
-//! As `game::verify` does vertex by vertex, here over sets: (1) at the player's own vertices a choice leads into the region, unless they are won by themselves; (2)
-//! all moves of the opponent, and all choices, stay in the region; (3) no cycle is left whose highest priority is the opponent's. Moves are
-//! followed forwards here, where the solver looks backwards. A strategy may leave several moves open: then all of them are looked at.
+//! As `game::verify` does vertex by vertex, here over sets: (1) at the player's own vertices a
+//! choice leads into the region, unless they are won by themselves; (2) all moves of the opponent,
+//! and all choices, stay in the region; (3) no cycle is left whose highest priority is the
+//! opponent's. Moves are followed forwards here, where the solver looks backwards. A strategy may
+//! leave several moves open: then all of them are looked at.
 //!
-//! For (3), for each such priority: vertices of higher ones are left out; vertices from which no run without end starts fall out one layer after the other; of
-//! those that are left, only those stay from which a vertex of the priority can be reached again and again (Emerson and Lei, "Efficient model checking in
-//! fragments of the propositional mu-calculus", LICS 1986). None may stay.
+//! For (3), for each such priority: vertices of higher ones are left out; vertices from which no
+//! run without end starts fall out one layer after the other; of those that are left, only those
+//! stay from which a vertex of the priority can be reached again and again (Emerson and Lei,
+//! "Efficient model checking in fragments of the propositional mu-calculus", LICS 1986). None may
+//! stay.
 //!
-//! Cost: an image for each move, and for each priority a preimage for each choice and layer. Invariant: nothing is believed of a choice but its sets.
+//! Cost: an image for each move, and for each priority a preimage for each choice and layer.
+//! Invariant: nothing is believed of a choice but its sets.
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
 use super::zielonka::{Choice, Region};
 use std::collections::BTreeSet;
 
-/// Moves that the player's strategy leaves: of these, only from some states to others (none: from all to all).
+/// Moves that the player's strategy leaves: of these, only from some states to others (none: from
+/// all to all).
 #[derive(Clone, Copy)]
 struct Left {
     by: usize,
@@ -48,7 +55,8 @@ impl Arena<'_, '_> {
             by_place[self.moves[choice.by].from].push(choice);
         }
         let base = self.hold(won);
-        // What is left of the game: the vertices that are not won by themselves, and the moves there.
+        // What is left of the game: the vertices that are not won by themselves, and the moves
+        // there.
         let (mut open, mut left) = (self.nothing(), Vec::new());
         for place in 0..self.places.len() {
             let vertices = self.vertices[place];
@@ -79,15 +87,25 @@ impl Arena<'_, '_> {
             }
         }
         self.hold(&open);
-        let theirs = |p: &usize| !open[*p].is_empty() && Player::of_priority(self.places[*p].priority) != player;
-        let priorities: BTreeSet<u32> = (0..open.len()).filter(theirs).map(|p| self.places[p].priority).collect();
+        let theirs = |p: &usize| {
+            !open[*p].is_empty() && Player::of_priority(self.places[*p].priority) != player
+        };
+        let priorities: BTreeSet<u32> =
+            (0..open.len()).filter(theirs).map(|p| self.places[p].priority).collect();
         let cycle = priorities.into_iter().any(|priority| self.has_cycle(&open, &left, priority));
         self.release(base);
         cycle.then_some(Flaw::Cycle)
     }
 
-    /// Whether the choices of a place are moves that stay, and are there for all of its open vertices.
-    fn chosen(&mut self, won: &Family, open: Ldd, choices: &[Choice], left: &mut Vec<Left>) -> Option<Flaw> {
+    /// Whether the choices of a place are moves that stay, and are there for all of its open
+    /// vertices.
+    fn chosen(
+        &mut self,
+        won: &Family,
+        open: Ldd,
+        choices: &[Choice],
+        left: &mut Vec<Left>,
+    ) -> Option<Flaw> {
         let mut rest = open;
         for choice in choices {
             let arrow = self.moves[choice.by];
@@ -115,13 +133,20 @@ impl Arena<'_, '_> {
                 rest[place] = open[place];
             }
         }
-        let inside =
-            |arena: &Self, l: &&Left| [arena.moves[l.by].from, arena.moves[l.by].to].iter().all(|&p| arena.places[p].priority <= priority);
+        let inside = |arena: &Self, l: &&Left| {
+            [arena.moves[l.by].from, arena.moves[l.by].to]
+                .iter()
+                .all(|&p| arena.places[p].priority <= priority)
+        };
         let left: Vec<Left> = left.iter().filter(|l| inside(self, l)).copied().collect();
         let is_goal: Vec<bool> = self.places.iter().map(|p| p.priority == priority).collect();
         while !self.search.halted() {
             self.trim(&mut rest, &left);
-            let goals: Family = rest.iter().zip(&is_goal).map(|(&set, &is)| if is { set } else { Ldd::EMPTY }).collect();
+            let goals: Family = rest
+                .iter()
+                .zip(&is_goal)
+                .map(|(&set, &is)| if is { set } else { Ldd::EMPTY })
+                .collect();
             if goals.iter().all(|set| set.is_empty()) {
                 return false;
             }
@@ -199,7 +224,9 @@ impl Arena<'_, '_> {
                 break;
             }
             let goal = std::mem::take(&mut fresh[place]);
-            for l in left.iter().filter(|l| self.moves[l.by].to == place).copied().collect::<Vec<_>>() {
+            for l in
+                left.iter().filter(|l| self.moves[l.by].to == place).copied().collect::<Vec<_>>()
+            {
                 let from = self.moves[l.by].from;
                 let before = self.left_before(l, goal, within[from]);
                 let new = self.search.manager.minus(before, found[from]);

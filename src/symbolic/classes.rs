@@ -1,10 +1,11 @@
 //! The steps of whole relations, sorted by what an observer of labels cannot tell apart.
 //!
-//! Input -> output: a search whose relations are whole, and a class for each label -> for each relation the vectors of each class, and the
-//! union of any choice of classes. Unions over ranges of classes are kept, so that similar choices share their work.
+//! Input -> output: a search whose relations are whole, and a class for each label -> for each
+//! relation the vectors of each class, and the union of any choice of classes. Unions over ranges
+//! of classes are kept, so that similar choices share their work.
 //!
-//! Cost: a question to the model for each vector of a group, to learn its labels; a union for each range that is asked for.
-//! Invariant: all sets that are kept here are pinned in the search.
+//! Cost: a question to the model for each vector of a group, to learn its labels; a union for each
+//! range that is asked for. Invariant: all sets that are kept here are pinned in the search.
 
 use super::ldd::Ldd;
 use super::reach::Search;
@@ -31,8 +32,12 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Sorts the steps of the relations, which must be whole; `class` names a label that stands for all that are seen as this one is.
-    pub fn new(search: &mut Search, class: &mut dyn FnMut(LabelId) -> Result<LabelId, Diagnostic>) -> Result<Self, Diagnostic> {
+    /// Sorts the steps of the relations, which must be whole; `class` names a label that stands for
+    /// all that are seen as this one is.
+    pub fn new(
+        search: &mut Search,
+        class: &mut dyn FnMut(LabelId) -> Result<LabelId, Diagnostic>,
+    ) -> Result<Self, Diagnostic> {
         let mut classes = Self { labels: Vec::new(), class_of: AHashMap::new(), steps: Vec::new() };
         let mut known: AHashMap<LabelId, usize> = AHashMap::new();
         for i in 0..search.relations.len() {
@@ -60,7 +65,9 @@ impl Classes {
                 *all = search.manager.union(*all, set);
             }
             search.pinned.extend(by_class.values());
-            classes.steps.push(ByClass { rows: by_class.into_iter().collect(), ranges: AHashMap::new() });
+            classes
+                .steps
+                .push(ByClass { rows: by_class.into_iter().collect(), ranges: AHashMap::new() });
         }
         Ok(classes)
     }
@@ -87,7 +94,12 @@ impl Classes {
         self.steps[relation].rows.iter().map(|r| r.0)
     }
     /// The steps of a relation whose class is wanted.
-    pub fn part(&mut self, search: &mut Search, relation: usize, wanted: &dyn Fn(usize) -> bool) -> Ldd {
+    pub fn part(
+        &mut self,
+        search: &mut Search,
+        relation: usize,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Ldd {
         let steps = &mut self.steps[relation];
         let mut counts = vec![0];
         for row in &steps.rows {
@@ -108,7 +120,12 @@ impl Search<'_> {
 }
 
 /// The union of the chosen ones (`counts` are their numbers before each) of a range.
-fn union_over(steps: &mut ByClass, counts: &[usize], (from, to): (usize, usize), search: &mut Search) -> Ldd {
+fn union_over(
+    steps: &mut ByClass,
+    counts: &[usize],
+    (from, to): (usize, usize),
+    search: &mut Search,
+) -> Ldd {
     let chosen = counts[to] - counts[from];
     if chosen == 0 {
         return Ldd::EMPTY;

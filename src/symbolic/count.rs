@@ -1,12 +1,16 @@
-//! Exact numbers of transitions and deadlocks of a set of states, from what the relations have learned of it.
+//! Exact numbers of transitions and deadlocks of a set of states, from what the relations have
+//! learned of it.
 //!
-//! A transition is a state with a label and a target; if two groups have the same, it counts once, as it does in the explicit engine. So
-//! the steps are counted group by group, and where groups that share labels may agree, their transitions are made explicit, as vectors of
-//! old and new values with the label at the end, and the number of different ones is taken. Groups cannot agree if they are never
-//! enabled together, or if one always changes a slot that the other does not write: that settles nearly all pairs without diagrams.
+//! A transition is a state with a label and a target; if two groups have the same, it counts once,
+//! as it does in the explicit engine. So the steps are counted group by group, and where groups
+//! that share labels may agree, their transitions are made explicit, as vectors of old and new
+//! values with the label at the end, and the number of different ones is taken. Groups cannot agree
+//! if they are never enabled together, or if one always changes a slot that the other does not
+//! write: that settles nearly all pairs without diagrams.
 //!
-//! Cost: for each group and number of steps, a count over the nodes of the levels that it reads; for pairs that may agree, the diagrams of their transitions.
-//! Invariant: all relations have learned from the set.
+//! Cost: for each group and number of steps, a count over the nodes of the levels that it reads;
+//! for pairs that may agree, the diagrams of their transitions. Invariant: all relations have
+//! learned from the set.
 
 use super::crew::Task;
 use super::ldd::{Action, Ldd};
@@ -55,12 +59,15 @@ impl Search<'_> {
             for &(i, j) in &places {
                 let member = &self.relations[i].members[j];
                 for (&number, &set) in &member.sets.enabled {
-                    sum += BigUint::from(self.manager.count_matching(&paths, set, member.matches)) * number;
+                    sum += BigUint::from(self.manager.count_matching(&paths, set, member.matches))
+                        * number;
                 }
             }
         } else {
             let members = self.relations.iter().flat_map(|r| &r.members);
-            let shorts = members.flat_map(|m| m.sets.enabled.values().map(|&set| (set, m.matches))).collect();
+            let shorts = members
+                .flat_map(|m| m.sets.enabled.values().map(|&set| (set, m.matches)))
+                .collect();
             self.post(Task::Matches { set: states, shorts });
             for &place in &places {
                 sum += self.steps_of(place, states);
@@ -99,7 +106,9 @@ impl Search<'_> {
                 self.tidy(&[states]);
             }
         }
-        let members = |c: usize| (0..places.len()).filter(|&p| class[p] == c).map(|p| places[p]).collect::<Vec<_>>();
+        let members = |c: usize| {
+            (0..places.len()).filter(|&p| class[p] == c).map(|p| places[p]).collect::<Vec<_>>()
+        };
         (0..places.len()).map(members).filter(|m| m.len() > 1).collect()
     }
 
@@ -110,11 +119,14 @@ impl Search<'_> {
             return false;
         }
         let apart = |m: &super::relation::Member, n: &super::relation::Member| {
-            m.changes.iter().any(|&(level, always)| always && n.changes.iter().all(|&(l, _)| l != level))
+            m.changes
+                .iter()
+                .any(|&(level, always)| always && n.changes.iter().all(|&(l, _)| l != level))
         };
         let groups = self.model.groups();
         let (g, h) = (&groups[m.group], &groups[n.group]);
-        let exclude = g.requires.iter().any(|r| h.requires.iter().any(|s| r.0 == s.0 && r.1 != s.1));
+        let exclude =
+            g.requires.iter().any(|r| h.requires.iter().any(|s| r.0 == s.0 && r.1 != s.1));
         if exclude || apart(m, n) || apart(n, m) {
             return false;
         }
@@ -139,7 +151,8 @@ impl Search<'_> {
             steps += self.steps_of(place, twice);
             self.relations[place.0].written.iter().for_each(|&l| written[l] = true);
         }
-        let twins: Vec<Action> = written.iter().map(|&w| if w { Action::Keep } else { Action::Skip }).collect();
+        let twins: Vec<Action> =
+            written.iter().map(|&w| if w { Action::Keep } else { Action::Skip }).collect();
         let plan = self.manager.plan_of(&twins);
         let pairs = self.manager.twins(twice, plan);
         let mut all = Ldd::EMPTY;

@@ -1,9 +1,10 @@
 //! The threads that help a search: their tasks, and how they carry them out.
 //!
-//! A helper computes what the search is computing, a closure or images, on the same tables and in another order, so that its results are in the
-//! operation cache when the search comes to them (see [`Team`]). What comes back is the cache, and the steps that helpers have learned
-//! while the model is saturated (see [`Board`]); the search's result cannot depend on either. An error of the model that a helper meets ends
-//! what it does and is forgotten: the search meets it as well.
+//! A helper computes what the search is computing, a closure or images, on the same tables and in
+//! another order, so that its results are in the operation cache when the search comes to them (see
+//! [`Team`]). What comes back is the cache, and the steps that helpers have learned while the model
+//! is saturated (see [`Board`]); the search's result cannot depend on either. An error of the model
+//! that a helper meets ends what it does and is forgotten: the search meets it as well.
 //!
 //! Cost: small operations are done twice when both happen to be at them.
 
@@ -18,7 +19,8 @@ use std::sync::Arc;
 
 /// What the search is at. The sets that it names must outlive collections until it is withdrawn.
 pub(super) enum Task {
-    /// The closure of a set; in a context whose relations learn, with what the threads have learned.
+    /// The closure of a set; in a context whose relations learn, with what the threads have
+    /// learned.
     Closure { context: Arc<Context>, set: Ldd, board: Option<Arc<Board>> },
     /// Images of a set under relations.
     Images { set: Ldd, relations: Arc<[(Ldd, Plan)]> },
@@ -38,7 +40,12 @@ impl Drop for Closing {
 }
 
 /// Runs `work` with as many helpers as the options say; with none, there is no team.
-pub(super) fn with_crew<T>(model: &dyn Model, options: &Options, budget: &Budget, work: impl FnOnce(Option<&Arc<Team>>) -> T) -> T {
+pub(super) fn with_crew<T>(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    work: impl FnOnce(Option<&Arc<Team>>) -> T,
+) -> T {
     if options.threads < 2 {
         return work(None);
     }
@@ -82,7 +89,8 @@ fn help(team: &Arc<Team>, model: &dyn Model, options: &Options, budget: &Budget,
                 Task::Closure { context, set, board } => {
                     if let Some(board) = board {
                         let (relations, known) = board.all();
-                        (search.relations, search.board) = (relations, Some((board.clone(), known)));
+                        (search.relations, search.board) =
+                            (relations, Some((board.clone(), known)));
                     }
                     let before = search.teacher.calls;
                     search.saturate(context, *set, 0);

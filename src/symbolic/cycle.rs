@@ -2,11 +2,13 @@
 //!
 //! Input -> output: a finished search ([`Watch`]) -> no cycle, or a run into one and around it.
 //!
-//! First, slot by slot: a step lies on a cycle of the model only if what it does to a slot lies on a cycle of the graph of that slot's values
-//! under all steps that may lie on cycles. So steps between strongly connected components (Tarjan, 1972) of a slot's graph fall out, which cuts
-//! the graphs of other slots, until nothing changes. Programs with counters end there, with no step left and no diagram touched.
-//! Then, if steps are left: the greatest set of pairs of hostile obligation and state that each have a predecessor in the set, by images
-//! under the steps that are left. It is empty just if there is no cycle; else a walk backwards within it closes one.
+//! First, slot by slot: a step lies on a cycle of the model only if what it does to a slot lies on
+//! a cycle of the graph of that slot's values under all steps that may lie on cycles. So steps
+//! between strongly connected components (Tarjan, 1972) of a slot's graph fall out, which cuts
+//! the graphs of other slots, until nothing changes. Programs with counters end there, with no step
+//! left and no diagram touched. Then, if steps are left: the greatest set of pairs of hostile
+//! obligation and state that each have a predecessor in the set, by images under the steps that are
+//! left. It is empty just if there is no cycle; else a walk backwards within it closes one.
 //!
 //! Cost: (steps of the relations) x (slots) x (rounds); then images up to the longest run.
 
@@ -29,7 +31,8 @@ impl Watch<'_, '_> {
     /// A cycle under hostile obligations: a run to it and around it, if limits let it be found.
     pub(super) fn cycle(&mut self, start: &[u32]) -> Result<Option<Option<Run>>, Diagnostic> {
         let obligations: Vec<u32> = self.places.iter().map(|p| p.obligation).collect();
-        let hostile: Vec<usize> = (0..obligations.len()).filter(|&i| self.observer.hostile(obligations[i])).collect();
+        let hostile: Vec<usize> =
+            (0..obligations.len()).filter(|&i| self.observer.hostile(obligations[i])).collect();
         if hostile.is_empty() {
             return Ok(None);
         }
@@ -61,7 +64,13 @@ impl Watch<'_, '_> {
                 let read = place(matches!(action, Action::Read | Action::ReadWrite));
                 (read, place(matches!(action, Action::Write | Action::ReadWrite)))
             };
-            columns.push(relation.actions.iter().map(column).collect::<Vec<(Option<usize>, Option<usize>)>>());
+            columns.push(
+                relation
+                    .actions
+                    .iter()
+                    .map(column)
+                    .collect::<Vec<(Option<usize>, Option<usize>)>>(),
+            );
             let mut rows = Vec::new();
             self.search.manager.for_each(relation.relation, |row| rows.push(row.to_vec()));
             alive.push(rows);
@@ -70,18 +79,25 @@ impl Watch<'_, '_> {
         while changed {
             changed = false;
             for level in 0..levels {
-                // `None` stands for all values: a step that writes without reading may come from any of them.
+                // `None` stands for all values: a step that writes without reading may come from
+                // any of them.
                 let mut edges: Vec<(Option<u32>, Option<u32>)> = Vec::new();
                 let mut anyhow: Vec<u32> = Vec::new();
                 for (rows, columns) in alive.iter().zip(&columns) {
                     let Some(write) = columns[level].1 else { continue };
                     match columns[level].0 {
-                        Some(read) => edges.extend(rows.iter().map(|r| (Some(r[read]), Some(r[write])))),
+                        Some(read) => {
+                            edges.extend(rows.iter().map(|r| (Some(r[read]), Some(r[write]))))
+                        }
                         None => anyhow.extend(rows.iter().map(|r| r[write])),
                     }
                 }
                 if !anyhow.is_empty() {
-                    let values: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).chain(anyhow.iter().map(|v| Some(*v))).collect();
+                    let values: Vec<Option<u32>> = edges
+                        .iter()
+                        .flat_map(|e| [e.0, e.1])
+                        .chain(anyhow.iter().map(|v| Some(*v)))
+                        .collect();
                     edges.extend(values.into_iter().map(|v| (v, None)));
                     edges.extend(anyhow.into_iter().map(|v| (None, Some(v))));
                 }
@@ -100,20 +116,32 @@ impl Watch<'_, '_> {
         let mut sets = Vec::new();
         for rows in alive {
             let flat: Vec<u32> = rows.iter().flatten().copied().collect();
-            sets.push(self.search.manager.from_vectors(&flat, rows.first().map_or(0, Vec::len), rows.len()));
+            sets.push(self.search.manager.from_vectors(
+                &flat,
+                rows.first().map_or(0, Vec::len),
+                rows.len(),
+            ));
         }
         sets
     }
 
-    /// The greatest set of pairs of hostile place and state that have predecessors in it, by steps of `rows`.
-    fn endless(&mut self, hostile: &[usize], rows: &[Ldd]) -> Result<BTreeMap<usize, Ldd>, Diagnostic> {
+    /// The greatest set of pairs of hostile place and state that have predecessors in it, by steps
+    /// of `rows`.
+    fn endless(
+        &mut self,
+        hostile: &[usize],
+        rows: &[Ldd],
+    ) -> Result<BTreeMap<usize, Ldd>, Diagnostic> {
         let mut rest: BTreeMap<usize, Ldd> = hostile.iter().map(|&i| (i, self.states(i))).collect();
         loop {
             let mut next: BTreeMap<usize, Ldd> = BTreeMap::new();
             for (&place, &set) in &rest {
                 let outline = self.outline(place)?;
                 let keeps = outline.keeps.iter().map(|&(i, part)| (place, i, part));
-                let edges = outline.edges.iter().filter_map(|e| Some((*self.place_of.get(&e.to)?, e.relation, Some(e.rows))));
+                let edges = outline
+                    .edges
+                    .iter()
+                    .filter_map(|e| Some((*self.place_of.get(&e.to)?, e.relation, Some(e.rows))));
                 for (to, relation, part) in keeps.chain(edges).collect::<Vec<_>>() {
                     let Some(&within) = rest.get(&to) else { continue };
                     let steps = match part {
@@ -138,7 +166,11 @@ impl Watch<'_, '_> {
     }
 
     /// A run to a cycle within a set in which all pairs have predecessors, and around it.
-    fn lasso(&mut self, rest: &BTreeMap<usize, Ldd>, start: &[u32]) -> Result<Option<Run>, Diagnostic> {
+    fn lasso(
+        &mut self,
+        rest: &BTreeMap<usize, Ldd>,
+        start: &[u32],
+    ) -> Result<Option<Run>, Diagnostic> {
         let Some((&place, &set)) = rest.first_key_value() else { return Ok(None) };
         let Some(vector) = self.search.manager.pick(set) else { return Ok(None) };
         let mut met: AHashMap<Pair, usize> = AHashMap::new();
@@ -148,14 +180,18 @@ impl Watch<'_, '_> {
             if let Some(&first) = met.get(&at) {
                 // The walk went backwards: what came last is first.
                 let cycle: Vec<_> = walk.drain(first..).rev().collect();
-                let Some(mut steps) = self.steps_to(&Target::State(at.0, &at.1), start)? else { return Ok(None) };
+                let Some(mut steps) = self.steps_to(&Target::State(at.0, &at.1), start)? else {
+                    return Ok(None);
+                };
                 let back = steps.len();
                 steps.extend(cycle);
                 let initial = self.search.model.initial();
                 return Ok(Some(Run { trace: Trace { initial, steps }, end: End::Back(back) }));
             }
             met.insert(at.clone(), walk.len());
-            let Some((from, before, step)) = self.step_before(rest, at.0, &at.1)? else { return Ok(None) };
+            let Some((from, before, step)) = self.step_before(rest, at.0, &at.1)? else {
+                return Ok(None);
+            };
             walk.push(step);
             at = (from, before);
         }
@@ -183,12 +219,18 @@ impl Graph for Values<'_> {
     }
 }
 
-/// The strongly connected components of a graph given by its edges, sorted: a number for each vertex.
+/// The strongly connected components of a graph given by its edges, sorted: a number for each
+/// vertex.
 fn numbered_components(edges: &[(Option<u32>, Option<u32>)]) -> AHashMap<Option<u32>, usize> {
     let mut vertices: Vec<Option<u32>> = edges.iter().flat_map(|e| [e.0, e.1]).collect();
     vertices.sort_unstable();
     vertices.dedup();
     let graph = Values { vertices, edges };
     let found = components(&graph);
-    found.iter().enumerate().flat_map(|(c, part)| part.iter().map(move |&v| (v, c))).map(|(v, c)| (graph.vertices[v as usize], c)).collect()
+    found
+        .iter()
+        .enumerate()
+        .flat_map(|(c, part)| part.iter().map(move |&v| (v, c)))
+        .map(|(v, c)| (graph.vertices[v as usize], c))
+        .collect()
 }

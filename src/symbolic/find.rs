@@ -1,9 +1,10 @@
 //! Symbolic search for a goal, with a shortest path to it.
 //!
-//! Input -> output: a [`Model`] and a [`Goal`] -> an [`Outcome`], and a [`Trace`] if the goal is reachable. First the chosen strategy runs, which for
-//! labels stops at the first sight of one (a short vector is learned only if a reachable state has it, so that is proof).
-//! Only if the goal is reachable, a breadth-first search over what has been learned keeps its layers, and the path is read off them from
-//! the goal backwards by preimages.
+//! Input -> output: a [`Model`] and a [`Goal`] -> an [`Outcome`], and a [`Trace`] if the goal is
+//! reachable. First the chosen strategy runs, which for labels stops at the first sight of one (a
+//! short vector is learned only if a reachable state has it, so that is proof). Only if the goal is
+//! reachable, a breadth-first search over what has been learned keeps its layers, and the path is
+//! read off them from the goal backwards by preimages.
 //!
 //! Invariant: without a trace, the goal is unreachable just if the outcome is complete.
 
@@ -33,7 +34,12 @@ pub struct Trace {
 }
 
 /// Looks for a goal.
-pub fn find(model: &dyn Model, goal: &Goal<'_>, options: &Options, budget: &Budget) -> Result<(Outcome, Option<Trace>), Diagnostic> {
+pub fn find(
+    model: &dyn Model,
+    goal: &Goal<'_>,
+    options: &Options,
+    budget: &Budget,
+) -> Result<(Outcome, Option<Trace>), Diagnostic> {
     with_threads(model, options, budget, |team| {
         let wanted: Option<Box<dyn Fn(LabelId) -> bool + '_>> = match goal {
             Goal::Label(wanted) => Some(Box::new(wanted)),
@@ -45,7 +51,8 @@ pub fn find(model: &dyn Model, goal: &Goal<'_>, options: &Options, budget: &Budg
         if options.strategy != Strategy::BreadthFirst {
             let states = search.run(options.strategy)?;
             search.hasty = false;
-            let reached = search.teacher.found || !search.halted() && !search.goals(goal, states)?.is_empty();
+            let reached =
+                search.teacher.found || !search.halted() && !search.goals(goal, states)?.is_empty();
             if !reached {
                 return Ok((search.outcome(states)?, None));
             }
@@ -104,7 +111,12 @@ impl<'m> Search<'m> {
         if self.halted() || goals.is_empty() {
             return Ok((self.outcome(states)?, None));
         }
-        let broken = || Diagnostic::new(Stage::Internal, "a state of a layer has no predecessor in the layer before");
+        let broken = || {
+            Diagnostic::new(
+                Stage::Internal,
+                "a state of a layer has no predecessor in the layer before",
+            )
+        };
         let mut vector = self.manager.pick(goals).ok_or_else(broken)?;
         let mut steps = Vec::new();
         if matches!(goal, Goal::Label(_)) {
@@ -136,11 +148,18 @@ impl<'m> Search<'m> {
     }
 
     /// A step from one state to another; to any by a label looked for, if `to` is not given.
-    fn step_between(&mut self, from: &[u32], to: Option<&[u32]>) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
+    fn step_between(
+        &mut self,
+        from: &[u32],
+        to: Option<&[u32]>,
+    ) -> Result<Option<(LabelId, Vec<u32>)>, Diagnostic> {
         for member in self.relations.iter().flat_map(|r| &r.members) {
-            let steps = member.steps_from(&self.model.groups()[member.group], &mut self.teacher, from)?;
+            let steps =
+                member.steps_from(&self.model.groups()[member.group], &mut self.teacher, from)?;
             let wanted = |label| self.teacher.wanted.as_ref().is_some_and(|wanted| wanted(label));
-            let step = steps.into_iter().find(|(label, state)| to.map_or_else(|| wanted(*label), |to| state == to));
+            let step = steps
+                .into_iter()
+                .find(|(label, state)| to.map_or_else(|| wanted(*label), |to| state == to));
             if step.is_some() {
                 return Ok(step);
             }

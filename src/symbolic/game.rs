@@ -1,9 +1,12 @@
-//! Whether a game on a model is won: search, solution, check of the solution, and the part of the game that shows it.
+//! Whether a game on a model is won: search, solution, check of the solution, and the part of the
+//! game that shows it.
 //!
-//! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game -> [`Played`]: who wins, the numbers of what was met, and if asked for
-//! and not too large the vertices that the winner's strategy leads to, with their moves.
+//! Input -> output: a [`Model`] and [`Rules`], with the obligations that start the game ->
+//! [`Played`]: who wins, the numbers of what was met, and if asked for and not too large the
+//! vertices that the winner's strategy leads to, with their moves.
 //!
-//! The winner's region and choices are checked (`certify.rs`) before anything is said; a flaw is an internal error.
+//! The winner's region and choices are checked (`certify.rs`) before anything is said; a flaw is an
+//! internal error.
 
 use super::Strategy;
 use super::arena::{Arena, By, Player, Rules};
@@ -45,13 +48,15 @@ pub struct Play {
     pub vertices: Vec<Vertex>,
     /// How many start it.
     pub roots: usize,
-    /// Moves, from a vertex to another, along a step of a label unless only the obligation changes.
+    /// Moves, from a vertex to another, along a step of a label unless only the obligation
+    /// changes.
     pub moves: Vec<(usize, Option<LabelId>, usize)>,
     /// Steps by which the owner of a vertex has won at once.
     pub deciding: Vec<(usize, LabelId, Vec<u32>)>,
 }
 
-/// Plays from some obligations at the initial state: all of them must be won by Even, or (not `all`) one. `largest`: most vertices of a play that is shown.
+/// Plays from some obligations at the initial state: all of them must be won by Even, or (not
+/// `all`) one. `largest`: most vertices of a play that is shown.
 pub fn play(
     model: &dyn Model,
     rules: &mut dyn Rules,
@@ -64,8 +69,15 @@ pub fn play(
         let mut search = Search::new(model, options, budget, None)?;
         search.engage(team);
         let states = search.run(Strategy::Saturation)?;
-        let played =
-            |outcome| Played { outcome, vertices: BigUint::default(), obligations: 0, moves: 0, choices: 0, winner: None, play: None };
+        let played = |outcome| Played {
+            outcome,
+            vertices: BigUint::default(),
+            obligations: 0,
+            moves: 0,
+            choices: 0,
+            winner: None,
+            play: None,
+        };
         if search.halted() {
             return Ok(played(search.outcome(states)?));
         }
@@ -88,7 +100,9 @@ pub fn play(
                 if arena.search.halted() {
                     winner = None;
                 } else if let Some(flaw) = flaw {
-                    return Err(Diagnostic::internal(format!("the solution of the game does not verify: {flaw:?}")));
+                    return Err(Diagnostic::internal(format!(
+                        "the solution of the game does not verify: {flaw:?}"
+                    )));
                 } else {
                     shown = arena.shown(&solved, player, all, largest)?;
                 }
@@ -97,15 +111,23 @@ pub fn play(
         let vertices = arena.vertices.iter().map(|&set| arena.search.manager.count(set)).sum();
         let (obligations, moves) = (arena.places.len(), arena.moves.len());
         let mut result = played(arena.search.outcome(states)?);
-        (result.vertices, result.obligations, result.moves, result.choices) = (vertices, obligations, moves, choices);
+        (result.vertices, result.obligations, result.moves, result.choices) =
+            (vertices, obligations, moves, choices);
         (result.winner, result.play) = (winner, shown);
         Ok(result)
     })
 }
 
 impl Arena<'_, '_> {
-    /// The part of the game that the winner's strategy leads to; none if it has more vertices than allowed, or a limit comes first.
-    fn shown(&mut self, solved: &Solved, player: Player, all: bool, largest: usize) -> Result<Option<Play>, Diagnostic> {
+    /// The part of the game that the winner's strategy leads to; none if it has more vertices than
+    /// allowed, or a limit comes first.
+    fn shown(
+        &mut self,
+        solved: &Solved,
+        player: Player,
+        all: bool,
+        largest: usize,
+    ) -> Result<Option<Play>, Diagnostic> {
         if largest == 0 {
             return Ok(None);
         }
@@ -115,12 +137,21 @@ impl Arena<'_, '_> {
             by_place[self.moves[choice.by].from].push(choice);
         }
         let initial = self.search.to_levels(&self.search.model.initial());
-        let mut roots: Vec<usize> = self.roots.iter().copied().filter(|&p| self.search.manager.contains(region.won[p], &initial)).collect();
+        let mut roots: Vec<usize> = self
+            .roots
+            .iter()
+            .copied()
+            .filter(|&p| self.search.manager.contains(region.won[p], &initial))
+            .collect();
         if (player == Player::Odd) == all {
             // One is enough.
             roots.truncate(1);
         }
-        let mut walk = Walk { play: Play { roots: roots.len(), ..Play::default() }, known: AHashMap::new(), queue: VecDeque::new() };
+        let mut walk = Walk {
+            play: Play { roots: roots.len(), ..Play::default() },
+            known: AHashMap::new(),
+            queue: VecDeque::new(),
+        };
         for place in roots {
             walk.vertex(place, &initial);
         }
@@ -139,7 +170,13 @@ impl Arena<'_, '_> {
     }
 
     /// Adds the moves from a vertex that the strategy leaves.
-    fn follow(&mut self, walk: &mut Walk, choices: &[Choice], at: (usize, usize, &[u32]), player: Player) -> Result<(), Diagnostic> {
+    fn follow(
+        &mut self,
+        walk: &mut Walk,
+        choices: &[Choice],
+        at: (usize, usize, &[u32]),
+        player: Player,
+    ) -> Result<(), Diagnostic> {
         let (number, place, vector) = at;
         let own = self.places[place].owner == player;
         if self.places[place].decided {
@@ -169,7 +206,9 @@ impl Arena<'_, '_> {
                 let class = self.rules.class(label)?;
                 let answer = self.rules.step(q, class)?;
                 let obligation = self.places[to].obligation;
-                if answer.is_some_and(|a| a.contains(&obligation)) && self.search.manager.contains(choice.to, &target) {
+                if answer.is_some_and(|a| a.contains(&obligation))
+                    && self.search.manager.contains(choice.to, &target)
+                {
                     let next = walk.vertex(to, &target);
                     walk.play.moves.push((number, Some(label), next));
                     return Ok(());
@@ -201,7 +240,11 @@ impl Arena<'_, '_> {
         let mut all = Vec::new();
         let groups = self.search.model.groups();
         for member in self.search.relations.iter().flat_map(|r| &r.members) {
-            all.extend(member.steps_from(&groups[member.group], &mut self.search.teacher, &from)?);
+            all.extend(member.steps_from(
+                &groups[member.group],
+                &mut self.search.teacher,
+                &from,
+            )?);
         }
         for (_, to) in &mut all {
             *to = self.search.to_levels(to);

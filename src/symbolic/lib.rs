@@ -1,7 +1,8 @@
 //! The symbolic engine: reachability over the waist with list decision diagrams.
 //!
 //! Input -> output: any [`mu_model::Model`] -> exact counts ([`reach()`]), or a
-//! shortest path to a goal ([`find()`]), or what an observer of its labels decides ([`watch()`]), or who wins a game on its labels ([`play()`]). Knows slots and transition groups only.
+//! shortest path to a goal ([`find()`]), or what an observer of its labels decides ([`watch()`]),
+//! or who wins a game on its labels ([`play()`]). Knows slots and transition groups only.
 //! Diagrams are in [`ldd`], which stands by itself.
 #![warn(missing_docs)]
 

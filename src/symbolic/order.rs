@@ -1,12 +1,17 @@
 //! Orders of slots in the diagrams, from the dependency matrix (which group touches which slots).
 //!
-//! Input -> output: footprints -> candidate orders, first level first; `tune.rs` measures them against each other. Candidates:
-//! - if most components share groups with one of them, a hub such as a bus or a memory: the others in clusters that hang together without it, half of them before it and
-//!   half behind, in each those that share more with it last; a cluster that lies on both sides of the hub costs twice the nodes (measured);
-//! - components in the linear arrangement of least total distance (each group pulls the components that it touches together), slots inside as
-//!   given or moved nearer to the other slots of their groups: correlations are inside components and between neighbours;
-//! - FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering heuristic", GLSVLSI 2003): slots are pulled to the
-//!   centres of gravity of their groups, from the order given and from the Cuthill-McKee order of the slot graph;
+//! Input -> output: footprints -> candidate orders, first level first; `tune.rs` measures them
+//! against each other. Candidates:
+//! - if most components share groups with one of them, a hub such as a bus or a memory: the others
+//!   in clusters that hang together without it, half of them before it and half behind, in each
+//!   those that share more with it last; a cluster that lies on both sides of the hub costs twice
+//!   the nodes (measured);
+//! - components in the linear arrangement of least total distance (each group pulls the components
+//!   that it touches together), slots inside as given or moved nearer to the other slots of their
+//!   groups: correlations are inside components and between neighbours;
+//! - FORCE (Aloul, Markov, Sakallah, "FORCE: a fast and easy-to-implement variable-ordering
+//!   heuristic", GLSVLSI 2003): slots are pulled to the centres of gravity of their groups, from
+//!   the order given and from the Cuthill-McKee order of the slot graph;
 //! - the order given.
 //!
 //! Cost: rounds of slots² · groups at most, with steps left out beyond a bound.
@@ -17,7 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The order of the slots in vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The first of [`candidate_orders`]; if the search is long, one that measurements show to be much better, if there is one.
+    /// The first of [`candidate_orders`]; if the search is long, one that measurements show to be
+    /// much better, if there is one.
     #[default]
     Tuned,
     /// The first of [`candidate_orders`].
@@ -51,8 +57,13 @@ pub fn candidate_orders(model: &dyn Model) -> Vec<Vec<Slot>> {
     let mut counts: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
     // A group that writes nothing takes no part in the search.
     for g in model.groups().iter().filter(|g| !g.writes.is_empty()) {
-        let touched: BTreeSet<usize> =
-            g.reads.iter().chain(&g.writes).chain(g.requires.iter().map(|r| &r.0)).map(|&s| s as usize).collect();
+        let touched: BTreeSet<usize> = g
+            .reads
+            .iter()
+            .chain(&g.writes)
+            .chain(g.requires.iter().map(|r| &r.0))
+            .map(|&s| s as usize)
+            .collect();
         *counts.entry(touched.into_iter().collect()).or_default() += 1.0;
     }
     // Groups of one footprint are one relation: they count little more than once.
@@ -96,7 +107,8 @@ fn places(order: &[usize]) -> Vec<usize> {
 fn span(order: &[usize], edges: &[Edge]) -> f64 {
     let place = places(order);
     let one = |(e, w): &Edge| {
-        let (low, high) = e.iter().fold((usize::MAX, 0), |(l, h), &s| (l.min(place[s]), h.max(place[s])));
+        let (low, high) =
+            e.iter().fold((usize::MAX, 0), |(l, h), &s| (l.min(place[s]), h.max(place[s])));
         w * high.saturating_sub(low) as f64
     };
     edges.iter().map(one).sum()
@@ -105,7 +117,8 @@ fn span(order: &[usize], edges: &[Edge]) -> f64 {
 /// Components with their slots, in some order.
 type Blocks = Vec<Vec<usize>>;
 
-/// The components' slots, components in an order of small total distance between those that share groups; and as a star, if they are one.
+/// The components' slots, components in an order of small total distance between those that share
+/// groups; and as a star, if they are one.
 fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blocks>) {
     let mut by_component: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, s) in model.slots().iter().enumerate() {
@@ -135,7 +148,10 @@ fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blo
             centre[b] = at + size / 2.0;
             at += size;
         }
-        pairs.iter().map(|(&(a, b), w): (&(usize, usize), &f64)| w * f64::abs(centre[a] - centre[b])).sum()
+        pairs
+            .iter()
+            .map(|(&(a, b), w): (&(usize, usize), &f64)| w * f64::abs(centre[a] - centre[b]))
+            .sum()
     };
     let given: Vec<usize> = (0..blocks.len()).collect();
     let links: Vec<Edge> = pairs.iter().map(|(&(a, b), &w)| (vec![a, b], w)).collect();
@@ -146,18 +162,25 @@ fn arranged_components(model: &dyn Model, edges: &[Edge]) -> (Blocks, Option<Blo
             best = (cost, order);
         }
     }
-    let in_order = |order: &[usize]| -> Blocks { order.iter().map(|&b| blocks[b].clone()).collect() };
+    let in_order =
+        |order: &[usize]| -> Blocks { order.iter().map(|&b| blocks[b].clone()).collect() };
     (in_order(&best.1), star(&best.1, &pairs).map(|order| in_order(&order)))
 }
 
-/// The order of a star: clusters of the things around a hub, half of them on each side, in the order given otherwise; none if it is no star.
+/// The order of a star: clusters of the things around a hub, half of them on each side, in the
+/// order given otherwise; none if it is no star.
 fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<usize>> {
     let tie = |a: usize, b: usize| pairs.get(&(a.min(b), a.max(b))).copied().unwrap_or(0.0);
     let degree = |a: usize| order.iter().filter(|&&b| b != a && tie(a, b) > 0.0).count();
-    let hub = order.iter().copied().max_by_key(|&a| degree(a)).filter(|&a| order.len() > 3 && 2 * degree(a) >= order.len())?;
+    let hub = order
+        .iter()
+        .copied()
+        .max_by_key(|&a| degree(a))
+        .filter(|&a| order.len() > 3 && 2 * degree(a) >= order.len())?;
     let mut clusters: Vec<Vec<usize>> = Vec::new();
     for &thing in order.iter().filter(|&&a| a != hub) {
-        let (near, mut far): (Vec<_>, Vec<_>) = clusters.into_iter().partition(|c: &Vec<usize>| c.iter().any(|&b| tie(thing, b) > 0.0));
+        let (near, mut far): (Vec<_>, Vec<_>) =
+            clusters.into_iter().partition(|c: &Vec<usize>| c.iter().any(|&b| tie(thing, b) > 0.0));
         far.push(near.into_iter().flatten().chain([thing]).collect());
         clusters = far;
     }
@@ -174,7 +197,12 @@ fn star(order: &[usize], pairs: &BTreeMap<(usize, usize), f64>) -> Option<Vec<us
 }
 
 /// Moves single things to where the cost is least, until no move helps; the cost reached.
-fn move_single(order: &mut Vec<usize>, work: usize, may: impl Fn(usize, usize) -> bool, cost: &dyn Fn(&[usize]) -> f64) -> f64 {
+fn move_single(
+    order: &mut Vec<usize>,
+    work: usize,
+    may: impl Fn(usize, usize) -> bool,
+    cost: &dyn Fn(&[usize]) -> f64,
+) -> f64 {
     let mut now = cost(order);
     let round = order.len().saturating_mul(order.len()).saturating_mul(work + order.len());
     for _ in 0..(WORK / round.max(1)).min(20) {
@@ -200,7 +228,8 @@ fn move_single(order: &mut Vec<usize>, work: usize, may: impl Fn(usize, usize) -
     now
 }
 
-/// Moves single slots to lessen the span; inside of their blocks (which lie one after the other), if blocks are given.
+/// Moves single slots to lessen the span; inside of their blocks (which lie one after the other),
+/// if blocks are given.
 fn improve(order: &mut Vec<usize>, edges: &[Edge], blocks: Option<&[Vec<usize>]>) {
     let mut range = vec![(0, order.len()); order.len()];
     let mut at = 0;
@@ -210,7 +239,9 @@ fn improve(order: &mut Vec<usize>, edges: &[Edge], blocks: Option<&[Vec<usize>]>
         }
         at += block.len();
     }
-    move_single(order, edges.len() * 4, |s, to| range[s].0 <= to && to < range[s].1, &|order| span(order, edges));
+    move_single(order, edges.len() * 4, |s, to| range[s].0 <= to && to < range[s].1, &|order| {
+        span(order, edges)
+    });
 }
 
 fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
@@ -238,7 +269,8 @@ fn force(start: &[usize], edges: &[Edge]) -> Vec<usize> {
     order
 }
 
-/// Breadth-first order of the graph whose nodes share edges, from nodes of low degree, neighbours of low degree first.
+/// Breadth-first order of the graph whose nodes share edges, from nodes of low degree, neighbours
+/// of low degree first.
 fn cuthill_mckee(nodes: usize, edges: &[Edge]) -> Vec<usize> {
     let mut near = vec![BTreeSet::new(); nodes];
     for (edge, _) in edges {
@@ -258,7 +290,8 @@ fn cuthill_mckee(nodes: usize, edges: &[Edge]) -> Vec<usize> {
         let mut at = order.len();
         order.push(start);
         while at < order.len() {
-            let mut next: Vec<usize> = near[order[at]].iter().copied().filter(|&b| !seen[b]).collect();
+            let mut next: Vec<usize> =
+                near[order[at]].iter().copied().filter(|&b| !seen[b]).collect();
             next.sort_by_key(|&s| near[s].len());
             for &s in &next {
                 seen[s] = true;

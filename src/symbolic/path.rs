@@ -1,12 +1,15 @@
-//! The run that decides an obligation: a shortest one among those through the obligations that led to the decision.
+//! The run that decides an obligation: a shortest one among those through the obligations that led
+//! to the decision.
 //!
-//! Input -> output: where a decision was met, or a state and its obligation -> a [`Run`], or nothing if a limit comes first. Breadth-first search over
-//! pairs of obligation and set of states, from both ends: layers forward from the start and backward from what is looked for, within the
-//! states of the model, always where the last layer has fewer nodes, restricted to obligations from which the decision was reached. The
-//! first common state lies on a shortest run; steps are read off the layers to both sides of it, and the model is asked for their labels.
+//! Input -> output: where a decision was met, or a state and its obligation -> a [`Run`], or
+//! nothing if a limit comes first. Breadth-first search over pairs of obligation and set of states,
+//! from both ends: layers forward from the start and backward from what is looked for, within the
+//! states of the model, always where the last layer has fewer nodes, restricted to obligations from
+//! which the decision was reached. The first common state lies on a shortest run; steps are read
+//! off the layers to both sides of it, and the model is asked for their labels.
 //!
-//! Cost: an image or preimage for each relation, obligation and layer. Invariant: all layers are pinned; the distances of the last layers
-//! add up to the number of layers made.
+//! Cost: an image or preimage for each relation, obligation and layer. Invariant: all layers are
+//! pinned; the distances of the last layers add up to the number of layers made.
 
 use super::Trace;
 use super::ldd::Ldd;
@@ -55,7 +58,11 @@ fn broken() -> Diagnostic {
 
 impl Watch<'_, '_> {
     /// A run to a decision; none if a limit comes first.
-    pub(super) fn path(&mut self, decision: Decision, start: &[u32]) -> Result<Option<Run>, Diagnostic> {
+    pub(super) fn path(
+        &mut self,
+        decision: Decision,
+        start: &[u32],
+    ) -> Result<Option<Run>, Diagnostic> {
         let end = match decision {
             Decision::Label(_) => End::Label,
             Decision::Test(_, q) => End::Test(q),
@@ -64,18 +71,30 @@ impl Watch<'_, '_> {
         if let Decision::Test(None, _) = decision {
             return Ok(Some(Run { trace: Trace { initial, steps: Vec::new() }, end }));
         }
-        Ok(self.steps_to(&Target::Decision(decision), start)?.map(|steps| Run { trace: Trace { initial, steps }, end }))
+        Ok(self
+            .steps_to(&Target::Decision(decision), start)?
+            .map(|steps| Run { trace: Trace { initial, steps }, end }))
     }
 
     /// Steps from the start to a target.
-    pub(super) fn steps_to(&mut self, target: &Target, start: &[u32]) -> Result<Option<Vec<Step>>, Diagnostic> {
+    pub(super) fn steps_to(
+        &mut self,
+        target: &Target,
+        start: &[u32],
+    ) -> Result<Option<Vec<Step>>, Diagnostic> {
         let last = match *target {
-            Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _)) | Target::State(place, _) => place,
+            Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _))
+            | Target::State(place, _) => place,
             Target::Decision(Decision::Test(None, _)) => return Ok(Some(Vec::new())),
         };
         let allowed = self.ancestors(last);
         let initial = self.search.initial();
-        let first = start.iter().filter_map(|q| self.place_of.get(q)).filter(|p| allowed.contains(p)).map(|&p| (p, initial)).collect();
+        let first = start
+            .iter()
+            .filter_map(|q| self.place_of.get(q))
+            .filter(|p| allowed.contains(p))
+            .map(|&p| (p, initial))
+            .collect();
         let goal = self.goal(target)?;
         let mut ends = [Layers::new(first), Layers::new(Layer::from([(last, goal)]))];
         for end in &ends {
@@ -92,9 +111,14 @@ impl Watch<'_, '_> {
             if ends.iter().any(|end| end.front().is_empty()) {
                 return Err(broken());
             }
-            let [forward, backward] = [0, 1].map(|i| self.search.manager.nodes_of(ends[i].front().values().copied()));
+            let [forward, backward] =
+                [0, 1].map(|i| self.search.manager.nodes_of(ends[i].front().values().copied()));
             let chosen = usize::from(backward < forward);
-            let next = if chosen == 0 { self.forward(ends[0].front(), &allowed) } else { self.backward(ends[1].front(), &allowed) }?;
+            let next = if chosen == 0 {
+                self.forward(ends[0].front(), &allowed)
+            } else {
+                self.backward(ends[1].front(), &allowed)
+            }?;
             self.add(&mut ends[chosen], next);
         }
     }
@@ -162,10 +186,20 @@ impl Watch<'_, '_> {
         let mut next = Layer::new();
         for (&place, &set) in layer {
             let outline = self.outline(place)?;
-            let kept = outline.keeps.iter().map(|&(i, part)| (place, i, part.unwrap_or(self.search.relations[i].relation)));
-            let kept: Vec<(usize, usize, Ldd)> = kept.filter(|k| self.search.relations[k.1].writes).collect();
-            let changed = outline.edges.iter().filter_map(|e| Some((*self.place_of.get(&e.to)?, e.relation, e.rows)));
-            for (to, relation, rows) in kept.into_iter().chain(changed.filter(|c| allowed.contains(&c.0)).collect::<Vec<_>>()) {
+            let kept = outline
+                .keeps
+                .iter()
+                .map(|&(i, part)| (place, i, part.unwrap_or(self.search.relations[i].relation)));
+            let kept: Vec<(usize, usize, Ldd)> =
+                kept.filter(|k| self.search.relations[k.1].writes).collect();
+            let changed = outline
+                .edges
+                .iter()
+                .filter_map(|e| Some((*self.place_of.get(&e.to)?, e.relation, e.rows)));
+            for (to, relation, rows) in kept
+                .into_iter()
+                .chain(changed.filter(|c| allowed.contains(&c.0)).collect::<Vec<_>>())
+            {
                 let image = self.image(set, relation, rows);
                 let all = next.entry(to).or_default();
                 *all = self.search.manager.union(*all, image);
@@ -183,9 +217,16 @@ impl Watch<'_, '_> {
             let outline = self.outline(place)?;
             let kept = outline.keeps.iter().filter_map(|&(i, part)| {
                 let relation = &self.search.relations[i];
-                Some((*layer.get(&place).filter(|_| relation.writes)?, i, part.unwrap_or(relation.relation)))
+                Some((
+                    *layer.get(&place).filter(|_| relation.writes)?,
+                    i,
+                    part.unwrap_or(relation.relation),
+                ))
             });
-            let changed = outline.edges.iter().filter_map(|e| Some((*layer.get(self.place_of.get(&e.to)?)?, e.relation, e.rows)));
+            let changed = outline
+                .edges
+                .iter()
+                .filter_map(|e| Some((*layer.get(self.place_of.get(&e.to)?)?, e.relation, e.rows)));
             for (set, relation, rows) in kept.chain(changed).collect::<Vec<_>>() {
                 let plan = self.search.relations[relation].image[0];
                 let sources = self.search.manager.relprev(set, rows, plan, self.all);
@@ -202,7 +243,9 @@ impl Watch<'_, '_> {
     fn last_step(&mut self, target: &Target, vector: &[u32]) -> Result<Option<Step>, Diagnostic> {
         let step = match *target {
             Target::State(..) => return Ok(None),
-            Target::Decision(Decision::Label(place)) => self.step_of(place, vector, &mut |_, _, answer| Ok(answer.is_none()))?,
+            Target::Decision(Decision::Label(place)) => {
+                self.step_of(place, vector, &mut |_, _, answer| Ok(answer.is_none()))?
+            }
             Target::Decision(Decision::Test(_, q)) => {
                 let place = target_place(target);
                 self.step_of(place, vector, &mut |watch, to, answer| {
@@ -239,8 +282,15 @@ impl Watch<'_, '_> {
         while let Some(layer) = back.layers.pop() {
             let mut next = None;
             let step = self.step_of(at, &state, &mut |watch, to, answer| {
-                let among = |p: &usize| layer.get(p).is_some_and(|&set| watch.search.manager.contains(set, to));
-                next = answer.into_iter().flatten().filter_map(|q| watch.place_of.get(q)).find(|p| among(p)).copied();
+                let among = |p: &usize| {
+                    layer.get(p).is_some_and(|&set| watch.search.manager.contains(set, to))
+                };
+                next = answer
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|q| watch.place_of.get(q))
+                    .find(|p| among(p))
+                    .copied();
                 Ok(next.is_some())
             })?;
             let (label, after) = step.ok_or_else(broken)?;
@@ -252,7 +302,8 @@ impl Watch<'_, '_> {
         Ok(steps)
     }
 
-    /// A step to a state under an obligation from a state of a layer: that place and state, and the step.
+    /// A step to a state under an obligation from a state of a layer: that place and state, and the
+    /// step.
     pub(super) fn step_before(
         &mut self,
         layer: &Layer,
@@ -264,14 +315,16 @@ impl Watch<'_, '_> {
         for (&from, &within) in layer {
             let outline = self.outline(from)?;
             let keeps = outline.keeps.iter().filter(|_| from == place);
-            let keeps = keeps.map(|&(i, part)| (i, part.unwrap_or(self.search.relations[i].relation)));
+            let keeps =
+                keeps.map(|&(i, part)| (i, part.unwrap_or(self.search.relations[i].relation)));
             let edges = outline.edges.iter().filter(|e| e.to == q).map(|e| (e.relation, e.rows));
             for (relation, rows) in keeps.chain(edges).collect::<Vec<_>>() {
                 let plan = self.search.relations[relation].image[0];
                 let before = self.search.manager.relprev(to, rows, plan, within);
                 if let Some(before) = self.search.manager.pick(before) {
-                    let step =
-                        self.step_of(from, &before, &mut |_, to, answer| Ok(to == vector && answer.is_some_and(|a| a.contains(&q))))?;
+                    let step = self.step_of(from, &before, &mut |_, to, answer| {
+                        Ok(to == vector && answer.is_some_and(|a| a.contains(&q)))
+                    })?;
                     return Ok(Some((from, before, step.ok_or_else(broken)?)));
                 }
             }
@@ -279,15 +332,24 @@ impl Watch<'_, '_> {
         Ok(None)
     }
 
-    /// A step from a state (by level) under a place's obligation: the first that is wanted, asked with the state after it (by level) and what the
-    /// obligation becomes.
-    fn step_of(&mut self, place: usize, from: &[u32], wanted: &mut Wanted) -> Result<Option<Step>, Diagnostic> {
+    /// A step from a state (by level) under a place's obligation: the first that is wanted, asked
+    /// with the state after it (by level) and what the obligation becomes.
+    fn step_of(
+        &mut self,
+        place: usize,
+        from: &[u32],
+        wanted: &mut Wanted,
+    ) -> Result<Option<Step>, Diagnostic> {
         let q = self.places[place].obligation;
         let from = self.search.to_slots(from);
         let mut all = Vec::new();
         let groups = self.search.model.groups();
         for member in self.search.relations.iter().flat_map(|r| &r.members) {
-            all.extend(member.steps_from(&groups[member.group], &mut self.search.teacher, &from)?);
+            all.extend(member.steps_from(
+                &groups[member.group],
+                &mut self.search.teacher,
+                &from,
+            )?);
         }
         for (label, state) in all {
             let class = self.observer.class(label)?;
@@ -303,7 +365,8 @@ impl Watch<'_, '_> {
 
 fn target_place(target: &Target) -> usize {
     match *target {
-        Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _)) | Target::State(place, _) => place,
+        Target::Decision(Decision::Label(place) | Decision::Test(Some(place), _))
+        | Target::State(place, _) => place,
         Target::Decision(Decision::Test(None, _)) => 0,
     }
 }

@@ -1,15 +1,20 @@
-//! A model beside an observer of its labels, over sets of states: which obligations can meet which states, and whether one is decided.
+//! A model beside an observer of its labels, over sets of states: which obligations can meet which
+//! states, and whether one is decided.
 //!
-//! Input -> output: a [`Model`] and an [`Observer`] (such as a formula: obligations are its states with their data) -> [`Watched`]: the number
-//! of pairs of state and obligation, or a run that decides an obligation.
+//! Input -> output: a [`Model`] and an [`Observer`] (such as a formula: obligations are its states
+//! with their data) -> [`Watched`]: the number of pairs of state and obligation, or a run that
+//! decides an obligation.
 //!
-//! First the model alone is searched by saturation, which leaves the relations whole. Then each obligation has its own set of states. The steps
-//! that leave it as it is make a saturation context (`saturation.rs`), so its set is closed at once and shares with all other
-//! obligations, and with the model's own search, the work below the levels where they differ: that is most of it, since an observer
-//! looks at few labels. Steps that change the obligation carry images to other obligations' sets, first met first served.
+//! First the model alone is searched by saturation, which leaves the relations whole. Then each
+//! obligation has its own set of states. The steps that leave it as it is make a saturation context
+//! (`saturation.rs`), so its set is closed at once and shares with all other obligations, and with
+//! the model's own search, the work below the levels where they differ: that is most of it, since
+//! an observer looks at few labels. Steps that change the obligation carry images to other
+//! obligations' sets, first met first served.
 //!
-//! Cost: (obligations x classes of labels) questions to the observer; for each obligation at most a search of the model.
-//! Invariants: a set is closed under its context once its obligation has been visited; live diagrams are in `kept` and `pinned`.
+//! Cost: (obligations x classes of labels) questions to the observer; for each obligation at most a
+//! search of the model. Invariants: a set is closed under its context once its obligation has been
+//! visited; live diagrams are in `kept` and `pinned`.
 
 use super::classes::Classes;
 use super::ldd::Ldd;
@@ -31,8 +36,8 @@ pub trait Observer {
     fn class(&mut self, label: LabelId) -> Result<LabelId, Diagnostic>;
     /// What an obligation becomes along a label (ascending); none: it is decided.
     fn step(&mut self, obligation: u32, label: LabelId) -> Result<Option<Rc<[u32]>>, Diagnostic>;
-    /// If the labels that leave a state tell whether the obligation is decided there: when it is not. `labels` are all that there are,
-    /// one a class. Other obligations flow.
+    /// If the labels that leave a state tell whether the obligation is decided there: when it is
+    /// not. `labels` are all that there are, one a class. Other obligations flow.
     fn test(&mut self, obligation: u32, labels: &[LabelId]) -> Result<Option<Test>, Diagnostic>;
     /// Whether a run that never ends under such obligations decides.
     fn hostile(&mut self, obligation: u32) -> bool;
@@ -56,7 +61,8 @@ pub enum Test {
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Watched {
-    /// What the search of the model found and cost. If it is not complete, nothing is known unless something is decided.
+    /// What the search of the model found and cost. If it is not complete, nothing is known unless
+    /// something is decided.
     pub outcome: Outcome,
     /// Pairs of state and obligation met.
     pub pairs: BigUint,
@@ -106,7 +112,8 @@ pub(super) struct Outline {
     pub decides: Vec<(usize, Ldd)>,
 }
 
-/// An obligation that flows. Its states are at twice its place in `Search::kept`, those still to be carried on next to them.
+/// An obligation that flows. Its states are at twice its place in `Search::kept`, those still to be
+/// carried on next to them.
 pub(super) struct Place {
     pub obligation: u32,
     outline: Option<Rc<Outline>>,
@@ -127,7 +134,8 @@ pub(super) struct Watch<'a, 'm> {
     queue: BTreeSet<usize>,
 }
 
-/// Searches a model under observation, from some obligations at the initial state. The strategy is saturation, whatever the options say.
+/// Searches a model under observation, from some obligations at the initial state. The strategy is
+/// saturation, whatever the options say.
 pub fn watch(
     model: &dyn Model,
     observer: &mut dyn Observer,
@@ -139,7 +147,13 @@ pub fn watch(
         let mut search = Search::new(model, options, budget, None)?;
         search.engage(team);
         let states = search.run(Strategy::Saturation)?;
-        let nothing = |outcome| Watched { outcome, pairs: BigUint::default(), obligations: 0, decided: false, run: None };
+        let nothing = |outcome| Watched {
+            outcome,
+            pairs: BigUint::default(),
+            obligations: 0,
+            decided: false,
+            run: None,
+        };
         if search.halted() {
             return Ok(nothing(search.outcome(states)?));
         }
@@ -150,7 +164,8 @@ pub fn watch(
         search.pinned.push(states);
         let mut watch = Watch::new(search, observer, states)?;
         let decided = watch.run(start)?;
-        let pairs = (0..watch.places.len()).map(|i| watch.search.manager.count(watch.states(i))).sum();
+        let pairs =
+            (0..watch.places.len()).map(|i| watch.search.manager.count(watch.states(i))).sum();
         let obligations = watch.places.len();
         let complete = !watch.search.halted();
         let (decided, run) = match decided {
@@ -180,10 +195,16 @@ pub(super) enum Decision {
 }
 
 impl<'a, 'm> Watch<'a, 'm> {
-    /// Begins with a search whose relations are whole; `all` are the states of the model, which must be kept.
-    fn new(mut search: Search<'m>, observer: &'a mut dyn Observer, all: Ldd) -> Result<Self, Diagnostic> {
+    /// Begins with a search whose relations are whole; `all` are the states of the model, which
+    /// must be kept.
+    fn new(
+        mut search: Search<'m>,
+        observer: &'a mut dyn Observer,
+        all: Ldd,
+    ) -> Result<Self, Diagnostic> {
         let classes = Classes::new(&mut search, &mut |label| observer.class(label))?;
-        let (places, place_of, tests, queue) = (Vec::new(), AHashMap::new(), AHashMap::new(), BTreeSet::new());
+        let (places, place_of, tests, queue) =
+            (Vec::new(), AHashMap::new(), AHashMap::new(), BTreeSet::new());
         Ok(Self { search, observer, all, classes, places, place_of, tests, queue })
     }
 
@@ -304,7 +325,8 @@ impl<'a, 'm> Watch<'a, 'm> {
                 self.search.manager.union(done, passing)
             }),
             Test::Leaves(labels) => {
-                let wanted: BTreeSet<usize> = labels.iter().filter_map(|l| self.classes.number(*l)).collect();
+                let wanted: BTreeSet<usize> =
+                    labels.iter().filter_map(|l| self.classes.number(*l)).collect();
                 let mut passing = Ldd::EMPTY;
                 for i in 0..self.classes.relations() {
                     let rows = self.part(i, &|class| wanted.contains(&class));
@@ -367,7 +389,8 @@ impl<'a, 'm> Watch<'a, 'm> {
             }
         }
         let parts = keeps.iter().filter_map(|k: &(usize, Option<Ldd>)| k.1);
-        let used: Vec<Ldd> = parts.chain(edges.iter().map(|e| e.rows)).chain(decides.iter().map(|d| d.1)).collect();
+        let used: Vec<Ldd> =
+            parts.chain(edges.iter().map(|e| e.rows)).chain(decides.iter().map(|d| d.1)).collect();
         self.search.pinned.extend(used);
         let context = Arc::new(self.search.context(&keeps, false));
         let outline = Rc::new(Outline { keeps, context, edges, decides });

@@ -1,10 +1,13 @@
-//! Symbolic reachability: the set of reachable vectors as a decision diagram, by breadth-first search, chaining, or saturation.
+//! Symbolic reachability: the set of reachable vectors as a decision diagram, by breadth-first
+//! search, chaining, or saturation.
 //!
-//! Input -> output: a [`Model`] -> an [`Outcome`] with exact counts. Relations are learned on the fly (see `relation.rs`), slots are
-//! put in an order that suits the diagrams (see `order.rs`). Saturation is in `saturation.rs`.
+//! Input -> output: a [`Model`] -> an [`Outcome`] with exact counts. Relations are learned on the
+//! fly (see `relation.rs`), slots are put in an order that suits the diagrams (see `order.rs`).
+//! Saturation is in `saturation.rs`.
 //!
-//! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model checking of Petri nets" (1995).
-//! Cost: depends on the diagrams' sizes, not on the number of states. Limits are polled while operations run; a limit is an outcome.
+//! Chaining: Roig, Cortadella, Pastor, "Verification of asynchronous circuits by BDD-based model
+//! checking of Petri nets" (1995). Cost: depends on the diagrams' sizes, not on the number of
+//! states. Limits are polled while operations run; a limit is an outcome.
 
 use super::board::Board;
 use super::crew::{Task, with_crew};
@@ -24,7 +27,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Whole layers, all relations applied to the same frontier. Gives the number of levels and shortest paths.
+    /// Whole layers, all relations applied to the same frontier. Gives the number of levels and
+    /// shortest paths.
     BreadthFirst,
     /// The relations one after the other, each applied to what the former ones found.
     Chaining,
@@ -54,8 +58,17 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let (strategy, order, settings) = (Strategy::default(), Order::default(), Settings::default());
-        Self { strategy, order, merge: true, transitions: true, deadlocks: true, threads: 1, settings }
+        let (strategy, order, settings) =
+            (Strategy::default(), Order::default(), Settings::default());
+        Self {
+            strategy,
+            order,
+            merge: true,
+            transitions: true,
+            deadlocks: true,
+            threads: 1,
+            settings,
+        }
     }
 }
 
@@ -66,7 +79,8 @@ pub struct Outcome {
     pub stop: Stop,
     /// Number of states found.
     pub states: BigUint,
-    /// Number of transitions (distinct label and target for each state), if asked for and complete.
+    /// Number of transitions (distinct label and target for each state), if asked for and
+    /// complete.
     pub transitions: Option<BigUint>,
     /// Number of states without a step; if asked for and complete.
     pub deadlocks: Option<BigUint>,
@@ -101,7 +115,12 @@ pub fn reach(model: &dyn Model, options: &Options, budget: &Budget) -> Result<Ou
 }
 
 /// Runs with helpers, and with a stack that is deep enough.
-pub(super) fn with_threads<T>(model: &dyn Model, options: &Options, budget: &Budget, work: impl FnOnce(Option<&Arc<Team>>) -> T) -> T {
+pub(super) fn with_threads<T>(
+    model: &dyn Model,
+    options: &Options,
+    budget: &Budget,
+    work: impl FnOnce(Option<&Arc<Team>>) -> T,
+) -> T {
     stacker::grow(stack_size(model), || with_crew(model, options, budget, work))
 }
 
@@ -144,7 +163,8 @@ pub(super) struct Search<'m> {
     pub hasty: bool,
     /// Who helps, if anybody.
     pub team: Option<Arc<Team>>,
-    /// While threads learn together: what they know, and for each relation the version that is known here.
+    /// While threads learn together: what they know, and for each relation the version that is
+    /// known here.
     pub board: Option<(Arc<Board>, Vec<u64>)>,
 }
 
@@ -174,7 +194,13 @@ impl<'m> Search<'m> {
     }
 
     /// A search without relations, on a given manager.
-    pub fn assistant(model: &'m dyn Model, options: &Options, budget: &'m Budget, manager: Manager, teacher: Teacher<'m>) -> Self {
+    pub fn assistant(
+        model: &'m dyn Model,
+        options: &Options,
+        budget: &'m Budget,
+        manager: Manager,
+        teacher: Teacher<'m>,
+    ) -> Self {
         Self {
             model,
             options: options.clone(),
@@ -214,7 +240,9 @@ impl<'m> Search<'m> {
                 _ => return Err(bad_order(self.model)),
             }
         }
-        let Some(level) = placed.into_iter().collect::<Option<Vec<usize>>>() else { return Err(bad_order(self.model)) };
+        let Some(level) = placed.into_iter().collect::<Option<Vec<usize>>>() else {
+            return Err(bad_order(self.model));
+        };
         let mut settings = self.options.settings.clone();
         if let Some(max) = self.budget.limits().max_memory {
             let room = max.saturating_sub(mu_base::limits::resident_bytes()).max(1 << 16);
@@ -231,7 +259,9 @@ impl<'m> Search<'m> {
         let (reason, budget, mut polls) = (self.stop.clone(), self.budget.clone(), 0u32);
         self.manager.set_watch(Box::new(move || {
             polls += 1;
-            let fine = budget.check(0).and_then(|()| if polls % 16 == 0 { budget.check_memory() } else { Ok(()) });
+            let fine = budget
+                .check(0)
+                .and_then(|()| if polls % 16 == 0 { budget.check_memory() } else { Ok(()) });
             fine.is_err_and(|why| {
                 reason.replace(Some(why));
                 true
@@ -294,7 +324,10 @@ impl<'m> Search<'m> {
     }
     /// The level of a slot.
     pub fn level(&self, slot: Slot) -> usize {
-        self.order.iter().position(|&s| s == slot).expect("the order holds each slot of the model once")
+        self.order
+            .iter()
+            .position(|&s| s == slot)
+            .expect("the order holds each slot of the model once")
     }
 
     /// Whether the search must end now.
@@ -340,9 +373,13 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Lets all relations learn from a set, also those that write nothing and take no part in saturation.
+    /// Lets all relations learn from a set, also those that write nothing and take no part in
+    /// saturation.
     pub fn learn_all(&mut self, states: Ldd) {
-        self.post(Task::Projections { set: states, plans: self.relations.iter().map(Relation::projection).collect() });
+        self.post(Task::Projections {
+            set: states,
+            plans: self.relations.iter().map(Relation::projection).collect(),
+        });
         for i in 0..self.relations.len() {
             self.learn(i, states, false);
             self.tidy(&[states]);
@@ -350,9 +387,12 @@ impl<'m> Search<'m> {
         self.withdraw();
     }
 
-    /// Lets those relations learn from all states that a search has passed over: saturation leaves out what writes nothing, other searches nothing.
+    /// Lets those relations learn from all states that a search has passed over: saturation leaves
+    /// out what writes nothing, other searches nothing.
     pub fn learn_rest(&mut self, states: Ldd) {
-        for i in (0..self.relations.len()).filter(|&i| !self.relations[i].writes).collect::<Vec<_>>() {
+        for i in
+            (0..self.relations.len()).filter(|&i| !self.relations[i].writes).collect::<Vec<_>>()
+        {
             self.learn(i, states, false);
             self.tidy(&[states]);
         }
@@ -373,8 +413,8 @@ impl<'m> Search<'m> {
         }
     }
 
-    /// Breadth-first search. `each` gets the search and each layer (the initial one first), and says whether to stop. On a halt, answers
-    /// the states of the layers done.
+    /// Breadth-first search. `each` gets the search and each layer (the initial one first), and
+    /// says whether to stop. On a halt, answers the states of the layers done.
     pub fn layers(&mut self, initial: Ldd, mut each: impl FnMut(&mut Self, Ldd) -> bool) -> Ldd {
         let (mut states, mut frontier) = (initial, initial);
         let mut count = 0;
@@ -451,7 +491,12 @@ impl<'m> Search<'m> {
 
     /// Polls limits, the number of states too.
     fn poll(&mut self, states: Ldd) {
-        if self.budget.limits().max_states.is_some_and(|max| self.manager.count(states) > BigUint::from(max)) {
+        if self
+            .budget
+            .limits()
+            .max_states
+            .is_some_and(|max| self.manager.count(states) > BigUint::from(max))
+        {
             self.halt(Stop::States);
         }
         if let Err(why) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
@@ -482,7 +527,10 @@ impl<'m> Search<'m> {
         let stop = match self.manager.halted() {
             None => Stop::Complete,
             Some(Halt::Memory | Halt::Effort) => Stop::Memory,
-            Some(Halt::Watch) => self.stop.take().ok_or_else(|| Diagnostic::internal("the search was halted without a reason"))?,
+            Some(Halt::Watch) => self
+                .stop
+                .take()
+                .ok_or_else(|| Diagnostic::internal("the search was halted without a reason"))?,
         };
         Ok(Outcome {
             stop,

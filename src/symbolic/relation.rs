@@ -1,9 +1,11 @@
 //! Relations of transition groups, learned while the search runs.
 //!
-//! Groups with equal footprints (slots tested or read, slots written) share one relation: in models made of components, these are the groups of one
-//! component, or of one pair that communicates. A relation learns from a set of states: the set is cut down to the slots read,
-//! and each short vector not seen before is given to the model's worker once (Blom, van de Pol, "Symbolic reachability for process algebras with
-//! recursive data types", 2008: tables grow with the search, nothing is bounded in advance).
+//! Groups with equal footprints (slots tested or read, slots written) share one relation: in models
+//! made of components, these are the groups of one component, or of one pair that communicates. A
+//! relation learns from a set of states: the set is cut down to the slots read, and each short
+//! vector not seen before is given to the model's worker once (Blom, van de Pol, "Symbolic
+//! reachability for process algebras with recursive data types", 2008: tables grow with the search,
+//! nothing is bounded in advance).
 //!
 //! Invariant: `relation` holds the steps of just the short vectors in `seen`.
 
@@ -31,7 +33,8 @@ pub(super) struct Member {
     select: Plan,
     /// From states to those with a short vector in a given set.
     pub matches: Plan,
-    /// Position among the short vector (in level order) of each of the group's reads (in slot order).
+    /// Position among the short vector (in level order) of each of the group's reads (in slot
+    /// order).
     reads: Vec<usize>,
     /// Short vectors must have this value at this position (a slot both required and read).
     also_required: Vec<(usize, u32)>,
@@ -94,7 +97,8 @@ pub(super) struct Relation {
     pub actions: Vec<Action>,
     /// Short vectors learned.
     seen: Ldd,
-    /// How many short vectors there can be, if each slot that is read must have one of some values.
+    /// How many short vectors there can be, if each slot that is read must have one of some
+    /// values.
     possible: Option<u64>,
     /// Whether all of these are learned.
     complete: bool,
@@ -107,13 +111,22 @@ impl Relation {
     }
     /// Sets that a collection must keep.
     pub fn roots(&self) -> impl Iterator<Item = Ldd> + '_ {
-        let members = self.members.iter().flat_map(|m| m.sets.enabled.values().copied().chain([m.sets.seen, m.sets.goal]));
+        let members = self
+            .members
+            .iter()
+            .flat_map(|m| m.sets.enabled.values().copied().chain([m.sets.seen, m.sets.goal]));
         members.chain([self.relation, self.seen])
     }
 }
 
-/// The relations of a model; `level` gives each slot's level. Unless `merge`, each group gets its own.
-pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager: &mut Manager) -> Vec<Relation> {
+/// The relations of a model; `level` gives each slot's level. Unless `merge`, each group gets its
+/// own.
+pub(super) fn relations(
+    model: &dyn Model,
+    level: &[usize],
+    merge: bool,
+    manager: &mut Manager,
+) -> Vec<Relation> {
     let mut classes: BTreeMap<(Vec<usize>, Vec<usize>, usize), Vec<usize>> = BTreeMap::new();
     let sorted = |slots: &mut dyn Iterator<Item = Slot>| {
         let mut levels: Vec<usize> = slots.map(|s| level[s as usize]).collect();
@@ -129,9 +142,13 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
     classes
         .into_iter()
         .map(|((reads, writes, _), groups)| {
-            let touched = |l: &usize| reads.binary_search(l).is_ok() || writes.binary_search(l).is_ok();
+            let touched =
+                |l: &usize| reads.binary_search(l).is_ok() || writes.binary_search(l).is_ok();
             let top = (0..level.len()).find(touched).unwrap_or(0);
-            let action = |l: usize| match (reads.binary_search(&l).is_ok(), writes.binary_search(&l).is_ok()) {
+            let action = |l: usize| match (
+                reads.binary_search(&l).is_ok(),
+                writes.binary_search(&l).is_ok(),
+            ) {
                 (true, true) => Action::ReadWrite,
                 (true, false) => Action::Read,
                 (false, true) => Action::Write,
@@ -152,7 +169,10 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                     }
                 })
                 .collect();
-            let members = groups.into_iter().map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager)).collect();
+            let members = groups
+                .into_iter()
+                .map(|g| member(g, &model.groups()[g], level, &reads, &writes, manager))
+                .collect();
             let source: Vec<Action> = image
                 .iter()
                 .flat_map(|a| match a {
@@ -163,7 +183,10 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
                 })
                 .copied()
                 .collect();
-            let matches: Vec<Action> = project.iter().map(|a| if *a == Action::Drop { Action::Skip } else { Action::Read }).collect();
+            let matches: Vec<Action> = project
+                .iter()
+                .map(|a| if *a == Action::Drop { Action::Skip } else { Action::Read })
+                .collect();
             Relation {
                 members,
                 top,
@@ -184,15 +207,29 @@ pub(super) fn relations(model: &dyn Model, level: &[usize], merge: bool, manager
 }
 
 /// The values at a level with which one of some groups may have steps; none if that may be any.
-fn required_at(model: &dyn Model, groups: &[usize], level: &[usize], at: usize) -> Option<Vec<u32>> {
-    let required = |&g: &usize| model.groups()[g].requires.iter().find(|r| level[r.0 as usize] == at).map(|r| r.1);
+fn required_at(
+    model: &dyn Model,
+    groups: &[usize],
+    level: &[usize],
+    at: usize,
+) -> Option<Vec<u32>> {
+    let required = |&g: &usize| {
+        model.groups()[g].requires.iter().find(|r| level[r.0 as usize] == at).map(|r| r.1)
+    };
     let mut values: Vec<u32> = groups.iter().map(required).collect::<Option<_>>()?;
     values.sort_unstable();
     values.dedup();
     Some(values)
 }
 
-fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes: &[usize], manager: &mut Manager) -> Member {
+fn member(
+    number: usize,
+    group: &Group,
+    level: &[usize],
+    reads: &[usize],
+    writes: &[usize],
+    manager: &mut Manager,
+) -> Member {
     let mut own: Vec<usize> = group.reads.iter().map(|&s| level[s as usize]).collect();
     own.sort_unstable();
     own.dedup();
@@ -222,7 +259,9 @@ fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes
             });
         }
         if writes.binary_search(&l).is_ok() {
-            sources.extend(group.writes.iter().position(|&s| level[s as usize] == l).map(Source::Written));
+            sources.extend(
+                group.writes.iter().position(|&s| level[s as usize] == l).map(Source::Written),
+            );
         }
     }
     let before = |&slot: &Slot| {
@@ -237,7 +276,11 @@ fn member(number: usize, group: &Group, level: &[usize], reads: &[usize], writes
         select: manager.plan_of(&select),
         matches: manager.plan_of(&matches),
         reads: group.reads.iter().filter_map(|&s| place(level[s as usize])).collect(),
-        also_required: group.requires.iter().filter_map(|&(s, v)| Some((place(level[s as usize])?, v))).collect(),
+        also_required: group
+            .requires
+            .iter()
+            .filter_map(|&(s, v)| Some((place(level[s as usize])?, v)))
+            .collect(),
         sources,
         sets: Learned::default(),
     }
@@ -253,7 +296,8 @@ pub(super) struct Teacher<'m> {
     pub found: bool,
     /// Calls of the evaluator.
     pub calls: u64,
-    /// Steps that write a value from here on to a slot that is not a control location are left out, if set; answers are remembered then.
+    /// Steps that write a value from here on to a slot that is not a control location are left
+    /// out, if set; answers are remembered then.
     pub bound: Option<u32>,
     /// Whether a step was left out.
     pub left_out: bool,
@@ -268,7 +312,8 @@ type GroupSteps = Vec<(LabelId, Vec<u32>)>;
 
 impl<'m> Teacher<'m> {
     pub fn new(model: &'m dyn Model, wanted: Option<Box<dyn Fn(LabelId) -> bool + 'm>>) -> Self {
-        let bounded = |g: &Group| g.writes.iter().map(|&s| !model.slots()[s as usize].control).collect();
+        let bounded =
+            |g: &Group| g.writes.iter().map(|&s| !model.slots()[s as usize].control).collect();
         Self {
             worker: model.worker(),
             wanted,
@@ -308,7 +353,8 @@ impl<'m> Teacher<'m> {
         self.worker.steps(group, reads, &mut self.steps)?;
         let width = self.writes[group].len();
         let values = |i: usize| self.steps.values[i * width..(i + 1) * width].to_vec();
-        let mut all: GroupSteps = self.steps.labels.iter().enumerate().map(|(i, &label)| (label, values(i))).collect();
+        let mut all: GroupSteps =
+            self.steps.labels.iter().enumerate().map(|(i, &label)| (label, values(i))).collect();
         all.sort_unstable();
         all.dedup();
         Ok(all)
@@ -316,9 +362,16 @@ impl<'m> Teacher<'m> {
 }
 
 impl Relation {
-    /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top` false) or at the relation's top. Whether
-    /// there was anything to learn. If the manager halts meanwhile, nothing was learned.
-    pub fn learn(&mut self, manager: &mut Manager, teacher: &mut Teacher, set: Ldd, from_top: bool) -> Result<bool, Diagnostic> {
+    /// Learns the steps of all short vectors of `set`, which begins at the first level (`from_top`
+    /// false) or at the relation's top. Whether there was anything to learn. If the manager
+    /// halts meanwhile, nothing was learned.
+    pub fn learn(
+        &mut self,
+        manager: &mut Manager,
+        teacher: &mut Teacher,
+        set: Ldd,
+        from_top: bool,
+    ) -> Result<bool, Diagnostic> {
         if self.complete {
             return Ok(false);
         }
@@ -332,7 +385,11 @@ impl Relation {
         for member in &self.members {
             let short = manager.project(new, member.select);
             let short = manager.minus(short, member.sets.seen);
-            let lesson = if short.is_empty() { Lesson::default() } else { member.learn(manager, teacher, short, &mut rows)? };
+            let lesson = if short.is_empty() {
+                Lesson::default()
+            } else {
+                member.learn(manager, teacher, short, &mut rows)?
+            };
             count += lesson.steps;
             lessons.push(lesson);
         }
@@ -341,7 +398,12 @@ impl Relation {
         let relation = manager.union(self.relation, learned);
         let seen = manager.union(self.seen, new);
         let complete = self.possible.is_some_and(|most| manager.count(seen) == most.into());
-        let sets: Vec<Learned> = self.members.iter().zip(&lessons).map(|(m, l)| m.sets.united(manager, &l.sets)).collect();
+        let sets: Vec<Learned> = self
+            .members
+            .iter()
+            .zip(&lessons)
+            .map(|(m, l)| m.sets.united(manager, &l.sets))
+            .collect();
         // What an operation answers after a halt means nothing, and the search may be resumed.
         if manager.halted().is_some() {
             return Ok(false);
@@ -350,24 +412,39 @@ impl Relation {
         for ((member, lesson), sets) in self.members.iter_mut().zip(lessons).zip(sets) {
             member.sets = sets;
             member.labels.extend(lesson.labels);
-            member.changes.iter_mut().zip(lesson.changes).for_each(|(change, changes)| change.1 &= changes);
+            member
+                .changes
+                .iter_mut()
+                .zip(lesson.changes)
+                .for_each(|(change, changes)| change.1 &= changes);
         }
         Ok(true)
     }
 
-    /// Takes over what another thread has learned of the same relation; whether it did, which it does not if the manager halts.
+    /// Takes over what another thread has learned of the same relation; whether it did, which it
+    /// does not if the manager halts.
     pub fn absorb(&mut self, manager: &mut Manager, other: &Relation) -> bool {
         let relation = manager.union(self.relation, other.relation);
         let seen = manager.union(self.seen, other.seen);
-        let sets: Vec<Learned> = self.members.iter().zip(&other.members).map(|(m, o)| m.sets.united(manager, &o.sets)).collect();
+        let sets: Vec<Learned> = self
+            .members
+            .iter()
+            .zip(&other.members)
+            .map(|(m, o)| m.sets.united(manager, &o.sets))
+            .collect();
         if manager.halted().is_some() {
             return false;
         }
-        (self.relation, self.seen, self.complete) = (relation, seen, self.complete || other.complete);
+        (self.relation, self.seen, self.complete) =
+            (relation, seen, self.complete || other.complete);
         for ((member, other), sets) in self.members.iter_mut().zip(&other.members).zip(sets) {
             member.sets = sets;
             member.labels.extend(other.labels.iter().copied());
-            member.changes.iter_mut().zip(&other.changes).for_each(|(change, other)| change.1 &= other.1);
+            member
+                .changes
+                .iter_mut()
+                .zip(&other.changes)
+                .for_each(|(change, other)| change.1 &= other.1);
         }
         true
     }
@@ -381,13 +458,23 @@ impl Learned {
             let all = enabled.entry(steps).or_default();
             *all = manager.union(*all, set);
         }
-        Learned { seen: manager.union(self.seen, other.seen), enabled, goal: manager.union(self.goal, other.goal) }
+        Learned {
+            seen: manager.union(self.seen, other.seen),
+            enabled,
+            goal: manager.union(self.goal, other.goal),
+        }
     }
 }
 
 impl Member {
     /// Asks for the steps of all vectors of `short`; appends vectors of the relation to `rows`.
-    fn learn(&self, manager: &mut Manager, teacher: &mut Teacher, short: Ldd, rows: &mut Vec<u32>) -> Result<Lesson, Diagnostic> {
+    fn learn(
+        &self,
+        manager: &mut Manager,
+        teacher: &mut Teacher,
+        short: Ldd,
+        rows: &mut Vec<u32>,
+    ) -> Result<Lesson, Diagnostic> {
         let width = self.reads.len();
         let mut vectors = Vec::new();
         let mut number = 0;
@@ -423,7 +510,9 @@ impl Member {
                 lesson.steps += 1;
                 self.row(vector, written, rows);
                 lesson.labels.insert(*label);
-                for ((changes, before), after) in lesson.changes.iter_mut().zip(&self.before).zip(written) {
+                for ((changes, before), after) in
+                    lesson.changes.iter_mut().zip(&self.before).zip(written)
+                {
                     *changes &= match before {
                         Some(Source::Read(at)) => vector[*at] != *after,
                         Some(Source::Required(value)) => value != after,
@@ -433,8 +522,10 @@ impl Member {
             }
         }
         lesson.sets.seen = short;
-        lesson.sets.enabled =
-            counts.into_iter().map(|(steps, (rows, number))| (steps, manager.from_vectors(&rows, width, number))).collect();
+        lesson.sets.enabled = counts
+            .into_iter()
+            .map(|(steps, (rows, number))| (steps, manager.from_vectors(&rows, width, number)))
+            .collect();
         lesson.sets.goal = manager.from_vectors(&goals.0, width, goals.1);
         Ok(lesson)
     }
@@ -448,8 +539,14 @@ impl Member {
         }));
     }
 
-    /// All steps learned: label and vector of the relation. The model is asked again, which is cheaper than to remember labels in every search.
-    pub fn labelled(&self, manager: &Manager, teacher: &mut Teacher, mut each: impl FnMut(LabelId, &[u32])) -> Result<(), Diagnostic> {
+    /// All steps learned: label and vector of the relation. The model is asked again, which is
+    /// cheaper than to remember labels in every search.
+    pub fn labelled(
+        &self,
+        manager: &Manager,
+        teacher: &mut Teacher,
+        mut each: impl FnMut(LabelId, &[u32]),
+    ) -> Result<(), Diagnostic> {
         let (mut reads, mut row) = (vec![0; self.reads.len()], Vec::new());
         for &set in self.sets.enabled.values() {
             let mut failure = None;
@@ -477,7 +574,12 @@ impl Member {
     }
 
     /// The steps of the group from a state (given by slot): label and target.
-    pub fn steps_from(&self, group: &Group, teacher: &mut Teacher, from: &[u32]) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
+    pub fn steps_from(
+        &self,
+        group: &Group,
+        teacher: &mut Teacher,
+        from: &[u32],
+    ) -> Result<Vec<(LabelId, Vec<u32>)>, Diagnostic> {
         if group.requires.iter().any(|&(s, v)| from[s as usize] != v) {
             return Ok(Vec::new());
         }

@@ -1,21 +1,28 @@
-//! Saturation: a diagram node at level `k` is closed under all relations that touch no level above `k` before it is put under another node.
+//! Saturation: a diagram node at level `k` is closed under all relations that touch no level above
+//! `k` before it is put under another node.
 //!
-//! Ciardo, Lüttgen, Siminiceanu, "Saturation: an efficient iteration strategy for symbolic state-space generation" (TACAS 2001), for list
-//! decision diagrams, with relations learned on the fly as in Meijer, Kant, Blom, van de Pol, "Read, write and copy dependencies for symbolic
-//! model checking" (HVC 2014) and LTSmin: a relation fires at its top level on a node's list, so what it reads is cut out of that node alone.
+//! Ciardo, Lüttgen, Siminiceanu, "Saturation: an efficient iteration strategy for symbolic
+//! state-space generation" (TACAS 2001), for list decision diagrams, with relations learned on the
+//! fly as in Meijer, Kant, Blom, van de Pol, "Read, write and copy dependencies for symbolic
+//! model checking" (HVC 2014) and LTSmin: a relation fires at its top level on a node's list, so
+//! what it reads is cut out of that node alone.
 //!
-//! Input -> output: a set and a [`Context`] (the relations to close under, by level) -> the closure. There may be many contexts in one run,
-//! such as one for each obligation of a formula. What lies at a level and below is numbered, and the number is a part of the cache's
+//! Input -> output: a set and a [`Context`] (the relations to close under, by level) -> the
+//! closure. There may be many contexts in one run, such as one for each obligation of a formula.
+//! What lies at a level and below is numbered, and the number is a part of the cache's
 //! keys: contexts that agree below some level share all work that is done there.
 //!
-//! Why it is right: steps change single vectors, so closed sets are closed under union; a relation with top `k` sees only values from level `k`
-//! on, and everything under a node is reachable below the values above it. Hence a node's closure does not depend on where it stands and is
-//! cached for the whole search, also while relations grow: it is the closure under the whole relations, of which it has learned all that it met.
+//! Why it is right: steps change single vectors, so closed sets are closed under union; a relation
+//! with top `k` sees only values from level `k` on, and everything under a node is reachable below
+//! the values above it. Hence a node's closure does not depend on where it stands and is cached for
+//! the whole search, also while relations grow: it is the closure under the whole relations, of
+//! which it has learned all that it met.
 //!
-//! In the search of the model, a relation that fires again at a node fires on what is new there: images distribute over unions, also closed ones.
+//! In the search of the model, a relation that fires again at a node fires on what is new there:
+//! images distribute over unions, also closed ones.
 //!
-//! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is at the head of [`Search::fire`] only; the
-//! relations named in a number are never collected.
+//! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is
+//! at the head of [`Search::fire`] only; the relations named in a number are never collected.
 
 use super::board::Board;
 use super::crew::Task;
@@ -41,7 +48,8 @@ struct Firing {
     index: usize,
     /// The part of it that counts; none: all of it, as it is when it fires (if it learns then).
     part: Option<Ldd>,
-    /// From its top on: what happens at a level, and the cache code of the image from there, that of the first level without firing.
+    /// From its top on: what happens at a level, and the cache code of the image from there, that
+    /// of the first level without firing.
     steps: Arc<[(Action, u32)]>,
 }
 
@@ -63,7 +71,8 @@ pub(super) struct Numbers {
 }
 
 impl Search<'_> {
-    /// A context of whole relations (`None`) or parts of them; relations that are not given do not fire. Parts must be kept.
+    /// A context of whole relations (`None`) or parts of them; relations that are not given do not
+    /// fire. Parts must be kept.
     pub(super) fn context(&mut self, parts: &[(usize, Option<Ldd>)], learning: bool) -> Context {
         let height = self.model.slots().len();
         let mut by_level: Vec<Vec<(usize, Option<Ldd>)>> = vec![Vec::new(); height];
@@ -81,7 +90,9 @@ impl Search<'_> {
                 below
             } else {
                 let mut key = vec![below, level as u32];
-                key.extend(here.iter().flat_map(|&(i, part)| [i as u32, part.map_or(0, |p| 1 + p.0)]));
+                key.extend(
+                    here.iter().flat_map(|&(i, part)| [i as u32, part.map_or(0, |p| 1 + p.0)]),
+                );
                 let fresh = self.numbers.below.len() as u32 + 1;
                 *self.numbers.below.entry(key).or_insert(fresh)
             };
@@ -96,10 +107,14 @@ impl Search<'_> {
                         // The first level's image is closed below only.
                         let closed = numbers[(numbers.len() - 1).saturating_sub(at.max(1))];
                         let fresh = self.numbers.images.len() as u32 + 1;
-                        steps.push((action, *self.numbers.images.entry((plan, closed)).or_insert(fresh)));
+                        steps.push((
+                            action,
+                            *self.numbers.images.entry((plan, closed)).or_insert(fresh),
+                        ));
                         plan = next;
                     }
-                    let part = if learning { part } else { part.or(Some(self.relations[index].relation)) };
+                    let part =
+                        if learning { part } else { part.or(Some(self.relations[index].relation)) };
                     Firing { index, part, steps: steps.into() }
                 })
                 .collect();
@@ -128,7 +143,8 @@ impl Search<'_> {
         closure
     }
 
-    /// Learns what helpers have learned, of sets whose closures the search has found in the cache. A search that has halted does so when it goes on.
+    /// Learns what helpers have learned, of sets whose closures the search has found in the cache.
+    /// A search that has halted does so when it goes on.
     fn catch_up(&mut self) {
         let Some((board, mut known)) = self.board.take() else { return };
         // Nothing is on offer any more: until the last helper has ended.
@@ -202,7 +218,8 @@ impl Search<'_> {
         if self.halted() {
             return Ldd::EMPTY;
         }
-        // The set, its closure so far, what is new, and for each relation what it was last applied to: its image is in the closure.
+        // The set, its closure so far, what is new, and for each relation what it was last applied
+        // to: its image is in the closure.
         let base = self.manager.stack.len();
         self.manager.stack.extend([(0, set), (0, set), (0, Ldd::EMPTY)]);
         self.manager.stack.extend(here.iter().map(|_| (0, Ldd::EMPTY)));
@@ -212,8 +229,13 @@ impl Search<'_> {
             self.tidy(&[]);
             let (firing, last) = (&here[next], base + 3 + next);
             next = (next + 1) % here.len();
-            // Not so where nothing is learned: obligations share images of whole sets, and differences have less in common.
-            let new = if context.learning { self.manager.minus(closure, self.manager.stack[last].1) } else { closure };
+            // Not so where nothing is learned: obligations share images of whole sets, and
+            // differences have less in common.
+            let new = if context.learning {
+                self.manager.minus(closure, self.manager.stack[last].1)
+            } else {
+                closure
+            };
             self.manager.stack[last].1 = closure;
             self.manager.stack[base + 2].1 = new;
             if new.is_empty() {
@@ -237,7 +259,11 @@ impl Search<'_> {
     }
 
     /// Results of all parts, of which a helper begins elsewhere than others.
-    fn out_of_turn<T>(&mut self, parts: &[T], mut work: impl FnMut(&mut Self, &T) -> Ldd) -> Vec<Ldd> {
+    fn out_of_turn<T>(
+        &mut self,
+        parts: &[T],
+        mut work: impl FnMut(&mut Self, &T) -> Ldd,
+    ) -> Vec<Ldd> {
         let mut results = vec![Ldd::EMPTY; parts.len()];
         for i in self.manager.turns(parts.len()) {
             results[i] = work(self, &parts[i]);
@@ -245,8 +271,17 @@ impl Search<'_> {
         results
     }
 
-    /// The image of a list whose tails are closed; its tails are closed, and unless `top` so is itself.
-    fn image(&mut self, context: &Context, set: Ldd, relation: Ldd, steps: &[(Action, u32)], level: usize, top: bool) -> Ldd {
+    /// The image of a list whose tails are closed; its tails are closed, and unless `top` so is
+    /// itself.
+    fn image(
+        &mut self,
+        context: &Context,
+        set: Ldd,
+        relation: Ldd,
+        steps: &[(Action, u32)],
+        level: usize,
+        top: bool,
+    ) -> Ldd {
         if set.is_empty() || relation.is_empty() {
             return Ldd::EMPTY;
         }
@@ -260,7 +295,9 @@ impl Search<'_> {
         }
         let mut done = if self.manager.helps() {
             let parts = self.manager.image_parts(set, relation, action);
-            self.out_of_turn(&parts, |search, &(down, rest)| search.image(context, down, rest, next, level + 1, false))
+            self.out_of_turn(&parts, |search, &(down, rest)| {
+                search.image(context, down, rest, next, level + 1, false)
+            })
         } else {
             Vec::new()
         }
@@ -276,13 +313,17 @@ impl Search<'_> {
                         Ordering::Greater => y = m.right,
                         Ordering::Equal => {
                             if action == Action::Read {
-                                let down = done.next().unwrap_or_else(|| self.image(context, n.down, m.down, next, level + 1, false));
+                                let down = done.next().unwrap_or_else(|| {
+                                    self.image(context, n.down, m.down, next, level + 1, false)
+                                });
                                 self.manager.stack.push((n.value, down));
                             } else {
                                 let mut write = m.down;
                                 while write != Ldd::EMPTY {
                                     let w = self.manager.node(write);
-                                    let down = done.next().unwrap_or_else(|| self.image(context, n.down, w.down, next, level + 1, false));
+                                    let down = done.next().unwrap_or_else(|| {
+                                        self.image(context, n.down, w.down, next, level + 1, false)
+                                    });
                                     if !down.is_empty() {
                                         self.manager.stack.push((w.value, down));
                                     }
@@ -293,7 +334,11 @@ impl Search<'_> {
                         }
                     }
                 }
-                if action == Action::Read { self.manager.build(base, Ldd::EMPTY) } else { self.manager.build_unsorted(base) }
+                if action == Action::Read {
+                    self.manager.build(base, Ldd::EMPTY)
+                } else {
+                    self.manager.build_unsorted(base)
+                }
             }
             Action::Write => {
                 let below = self.manager.tails(set);
@@ -301,7 +346,9 @@ impl Search<'_> {
                 let mut write = relation;
                 while write != Ldd::EMPTY {
                     let w = self.manager.node(write);
-                    let down = done.next().unwrap_or_else(|| self.image(context, below, w.down, next, level + 1, false));
+                    let down = done.next().unwrap_or_else(|| {
+                        self.image(context, below, w.down, next, level + 1, false)
+                    });
                     self.manager.stack.push((w.value, down));
                     write = w.right;
                 }
@@ -314,7 +361,9 @@ impl Search<'_> {
                 let mut at = set;
                 while at != Ldd::EMPTY {
                     let n = self.manager.node(at);
-                    let down = done.next().unwrap_or_else(|| self.image(context, n.down, relation, next, level + 1, false));
+                    let down = done.next().unwrap_or_else(|| {
+                        self.image(context, n.down, relation, next, level + 1, false)
+                    });
                     self.manager.stack.push((n.value, down));
                     at = n.right;
                     if down != n.down {

@@ -35,11 +35,16 @@ impl Random {
         let values = 2 + draw(4) as u32;
         let groups = (0..1 + draw(9))
             .map(|i| {
-                let mut pick = |chance: u64| -> Vec<Slot> { (0..slots).filter(|_| draw(10) < chance).collect() };
+                let mut pick = |chance: u64| -> Vec<Slot> {
+                    (0..slots).filter(|_| draw(10) < chance).collect()
+                };
                 let (reads, writes, tests) = (pick(3), pick(3), pick(2));
                 Group {
                     name: format!("g{i}"),
-                    requires: tests.into_iter().map(|s| (s, draw(u64::from(values)) as u32)).collect(),
+                    requires: tests
+                        .into_iter()
+                        .map(|s| (s, draw(u64::from(values)) as u32))
+                        .collect(),
                     tests: reads.clone(),
                     reads,
                     writes,
@@ -50,11 +55,14 @@ impl Random {
                 }
             })
             .collect();
-        let slots = (0..slots).map(|i| SlotInfo { name: format!("s{i}"), component: i / 2, control: false }).collect();
+        let slots = (0..slots)
+            .map(|i| SlotInfo { name: format!("s{i}"), component: i / 2, control: false })
+            .collect();
         Random { seed, slots, groups, values }
     }
 
-    /// States, transitions, deadlocks and layers, by enumeration; and for each label below 4 the length of the shortest path to it.
+    /// States, transitions, deadlocks and layers, by enumeration; and for each label below 4 the
+    /// length of the shortest path to it.
     pub fn naive(&self) -> (usize, usize, usize, usize, Vec<Option<usize>>) {
         let mut seen = HashSet::from([self.initial()]);
         let mut queue = VecDeque::from([(self.initial(), 0)]);
@@ -129,12 +137,21 @@ struct RandomWorker<'a>(&'a Random);
 impl Worker for RandomWorker<'_> {
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic> {
         let writes = self.0.groups[group].writes.len();
-        let key = |extra: u64| scramble([self.0.seed, group as u64, extra].into_iter().chain(reads.iter().map(|&v| u64::from(v))));
+        let key = |extra: u64| {
+            scramble(
+                [self.0.seed, group as u64, extra]
+                    .into_iter()
+                    .chain(reads.iter().map(|&v| u64::from(v))),
+            )
+        };
         for step in 0..key(0) % 4 {
             // Labels above 1 are rare.
             let label = key(step * 100 + 1) % 64;
             out.labels.push(LabelId(if label < 2 { label as u32 + 2 } else { label as u32 & 1 }));
-            out.values.extend((0..writes).map(|i| (key(step * 100 + 2 + i as u64) % u64::from(self.0.values)) as u32));
+            out.values.extend(
+                (0..writes)
+                    .map(|i| (key(step * 100 + 2 + i as u64) % u64::from(self.0.values)) as u32),
+            );
         }
         Ok(())
     }
@@ -152,12 +169,17 @@ fn every_way_counts_as_enumeration_does() {
         let slots = model.slots().len() as Slot;
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
             for (order, merge, settings) in [
-                (if seed % 8 == 0 { Order::Tuned } else { Order::Static }, true, Settings { initial_bits: 8, ..Settings::default() }),
+                (
+                    if seed % 8 == 0 { Order::Tuned } else { Order::Static },
+                    true,
+                    Settings { initial_bits: 8, ..Settings::default() },
+                ),
                 (Order::Given, false, tiny()),
                 (Order::Fixed((0..slots).rev().collect()), true, tiny()),
             ] {
                 let threads = [1, 2, 4][seed as usize % 3];
-                let options = Options { strategy, order, merge, threads, settings, ..Options::default() };
+                let options =
+                    Options { strategy, order, merge, threads, settings, ..Options::default() };
                 let outcome = reach(&model, &options, &Budget::default()).unwrap();
                 let what = format!("seed {seed} {options:?}");
                 assert_eq!(outcome.stop, Stop::Complete, "{what}");
@@ -183,12 +205,18 @@ fn limits_are_answers() {
     assert_eq!(reach(&large, &options, &stopped).unwrap().stop, Stop::Interrupted);
     for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
         let settings = Settings { max_bytes: Some(1000), ..tiny() };
-        let outcome = reach(&large, &Options { strategy, settings, threads: 2, ..Options::default() }, &Budget::default()).unwrap();
+        let outcome = reach(
+            &large,
+            &Options { strategy, settings, threads: 2, ..Options::default() },
+            &Budget::default(),
+        )
+        .unwrap();
         assert_eq!((outcome.stop, outcome.deadlocks), (Stop::Memory, None));
     }
 }
 
-/// Wherever an effort ends a search, what it goes on with is the whole truth about the steps that it has learned.
+/// Wherever an effort ends a search, what it goes on with is the whole truth about the steps that
+/// it has learned.
 #[test]
 fn a_search_that_is_resumed_misses_nothing() {
     let mut halted = 0;
@@ -197,7 +225,8 @@ fn a_search_that_is_resumed_misses_nothing() {
         let (states, transitions, deadlocks, ..) = model.naive();
         for effort in 1..60 {
             let threads = 1 + seed as usize % 3;
-            let options = Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            let options =
+                Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
             let budget = Budget::default();
             let outcome = reach::with_threads(&model, &options, &budget, |team| {
                 let mut search = reach::Search::new(&model, &options, &budget, None).unwrap();
@@ -211,19 +240,31 @@ fn a_search_that_is_resumed_misses_nothing() {
                 search.outcome(set).unwrap()
             });
             let found = (outcome.states, outcome.transitions, outcome.deadlocks);
-            assert_eq!(found, (states.into(), Some(transitions.into()), Some(deadlocks.into())), "seed {seed}, effort {effort}");
+            assert_eq!(
+                found,
+                (states.into(), Some(transitions.into()), Some(deadlocks.into())),
+                "seed {seed}, effort {effort}"
+            );
         }
     }
     assert!(halted > 1000, "{halted}");
 }
 
-/// Threads that learn together, while tables grow and are collected, find what one thread finds; together they ask the model hardly more often.
+/// Threads that learn together, while tables grow and are collected, find what one thread finds;
+/// together they ask the model hardly more often.
 #[test]
 fn threads_that_learn_together_find_what_one_finds() {
     let model = models::arcx(2);
     let run = |threads| {
-        let settings = Settings { initial_bits: 6, max_cache_bits: 18, collect_at: 4_000, ..Settings::default() };
-        let outcome = reach(&model, &Options { threads, settings, ..Options::default() }, &Budget::default()).unwrap();
+        let settings = Settings {
+            initial_bits: 6,
+            max_cache_bits: 18,
+            collect_at: 4_000,
+            ..Settings::default()
+        };
+        let outcome =
+            reach(&model, &Options { threads, settings, ..Options::default() }, &Budget::default())
+                .unwrap();
         assert!(outcome.collections > 1, "{}", outcome.collections);
         (outcome.calls, (outcome.states, outcome.transitions, outcome.deadlocks))
     };
@@ -231,7 +272,10 @@ fn threads_that_learn_together_find_what_one_finds() {
     for threads in [2, 3, 4, 2] {
         let (all, many) = run(threads);
         assert_eq!(many, one);
-        assert!(all >= calls && all < calls * threads as u64, "{calls} calls by one, {all} by {threads}");
+        assert!(
+            all >= calls && all < calls * threads as u64,
+            "{calls} calls by one, {all} by {threads}"
+        );
     }
 }
 
@@ -281,7 +325,8 @@ fn an_error_of_the_model_is_that_of_the_search_whoever_meets_it() {
         let bad: Vec<u32> = model.groups()[0].reads.iter().map(|_| 1).collect();
         let model = Broken(model, bad);
         let run = |threads| {
-            let options = Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
+            let options =
+                Options { threads, order: Order::Given, settings: tiny(), ..Options::default() };
             reach(&model, &options, &Budget::default()).map(|o| o.states).map_err(|e| e.to_string())
         };
         let one = run(1);
@@ -297,7 +342,14 @@ fn an_error_of_the_model_is_that_of_the_search_whoever_meets_it() {
 fn an_order_must_be_a_permutation() {
     let model = Random::new(1);
     for order in [vec![], vec![0; model.slots().len() + 1], vec![0, 1, 2, 3, 4, 5, 99]] {
-        assert!(reach(&model, &Options { order: Order::Fixed(order), ..Options::default() }, &Budget::default()).is_err());
+        assert!(
+            reach(
+                &model,
+                &Options { order: Order::Fixed(order), ..Options::default() },
+                &Budget::default()
+            )
+            .is_err()
+        );
     }
 }
 
@@ -306,7 +358,10 @@ fn replay(model: &Random, trace: &Trace) {
     let mut state = model.initial();
     assert_eq!(trace.initial, state);
     for (label, next) in &trace.steps {
-        assert!(model.steps_from(&state).contains(&(*label, next.clone())), "no step {label:?} from {state:?} to {next:?}");
+        assert!(
+            model.steps_from(&state).contains(&(*label, next.clone())),
+            "no step {label:?} from {state:?} to {next:?}"
+        );
         state.clone_from(next);
     }
 }
@@ -319,11 +374,22 @@ fn goals_are_found_by_shortest_paths() {
         let (_, _, deadlocks, _, first) = model.naive();
         for strategy in [Strategy::BreadthFirst, Strategy::Chaining, Strategy::Saturation] {
             let threads = 1 + seed as usize % 3;
-            let options = Options { strategy, order: Order::Static, threads, settings: tiny(), ..Options::default() };
+            let options = Options {
+                strategy,
+                order: Order::Static,
+                threads,
+                settings: tiny(),
+                ..Options::default()
+            };
             for (label, length) in first.iter().enumerate() {
                 let goal = |l: LabelId| l.index() == label;
-                let (outcome, trace) = find(&model, &Goal::Label(&goal), &options, &Budget::default()).unwrap();
-                assert_eq!(trace.as_ref().map(|t| t.steps.len()), *length, "seed {seed} label {label} {strategy:?}");
+                let (outcome, trace) =
+                    find(&model, &Goal::Label(&goal), &options, &Budget::default()).unwrap();
+                assert_eq!(
+                    trace.as_ref().map(|t| t.steps.len()),
+                    *length,
+                    "seed {seed} label {label} {strategy:?}"
+                );
                 if let Some(trace) = trace {
                     assert!(trace.steps.last().is_some_and(|s| s.0.index() == label));
                     replay(&model, &trace);
@@ -337,7 +403,8 @@ fn goals_are_found_by_shortest_paths() {
             if let Some(trace) = trace {
                 replay(&model, &trace);
             }
-            let (_, trace) = find(&model, &Goal::Value(0, 1), &options, &Budget::default()).unwrap();
+            let (_, trace) =
+                find(&model, &Goal::Value(0, 1), &options, &Budget::default()).unwrap();
             if let Some(trace) = trace {
                 assert_eq!(trace.steps.last().map(|s| s.1[0]), Some(1));
                 replay(&model, &trace);
@@ -378,7 +445,13 @@ fn runs_that_decide_are_shortest() {
     let (mut found, mut absent, mut lengths) = (0, 0, 0);
     for seed in 0..300 {
         let model = Random::new(seed);
-        for (labels, stuck) in [(&[2][..], false), (&[0, 1, 2][..], false), (&[3, 2][..], false), (&[0, 1][..], true), (&[3][..], true)] {
+        for (labels, stuck) in [
+            (&[2][..], false),
+            (&[0, 1, 2][..], false),
+            (&[3, 2][..], false),
+            (&[0, 1][..], true),
+            (&[3][..], true),
+        ] {
             // By enumeration of pairs.
             let mut seen = HashSet::from([(model.initial(), 0)]);
             let mut queue = VecDeque::from([(model.initial(), 0, 0)]);
@@ -401,8 +474,15 @@ fn runs_that_decide_are_shortest() {
                     }
                 }
             }
-            let options = Options { order: Order::Static, threads: 1 + seed as usize % 2, settings: tiny(), ..Options::default() };
-            let watched = watch(&model, &mut After { labels, stuck }, &[0], &options, &Budget::default()).unwrap();
+            let options = Options {
+                order: Order::Static,
+                threads: 1 + seed as usize % 2,
+                settings: tiny(),
+                ..Options::default()
+            };
+            let watched =
+                watch(&model, &mut After { labels, stuck }, &[0], &options, &Budget::default())
+                    .unwrap();
             assert_eq!(watched.decided, shortest.is_some(), "seed {seed} {labels:?} {stuck}");
             let Some(length) = shortest else {
                 absent += 1;
@@ -420,25 +500,38 @@ fn runs_that_decide_are_shortest() {
             lengths += length;
         }
     }
-    assert!(found > 100 && absent > 100 && lengths > 3 * found, "{found} found, {absent} absent, {lengths} steps");
+    assert!(
+        found > 100 && absent > 100 && lengths > 3 * found,
+        "{found} found, {absent} absent, {lengths} steps"
+    );
 }
 
 #[test]
 fn a_tuned_order_is_a_good_permutation() {
     let model = models::arcx(2);
     let budget = Budget::default();
-    let order = tune::better_order(&model, &Options::default(), &budget, &Order::Given.of(&model), 300_000).unwrap().unwrap();
+    let order =
+        tune::better_order(&model, &Options::default(), &budget, &Order::Given.of(&model), 300_000)
+            .unwrap()
+            .unwrap();
     let mut sorted = order.clone();
     sorted.sort_unstable();
     assert!(sorted.into_iter().eq(0..model.slots().len() as Slot));
-    let nodes = |order| reach(&model, &Options { order, ..Options::default() }, &budget).unwrap().peak_nodes;
+    let nodes = |order| {
+        reach(&model, &Options { order, ..Options::default() }, &budget).unwrap().peak_nodes
+    };
     assert!(nodes(Order::Fixed(order)) * 3 < nodes(Order::Given));
 }
 
 #[test]
 fn published_sizes_of_a_multiprocessor() {
-    for (max, states, transitions) in [(0, 6_052u64, 13_828u64), (1, 275_528, 692_652), (2, 2_771_160, 7_147_580)] {
+    for (max, states, transitions) in
+        [(0, 6_052u64, 13_828u64), (1, 275_528, 692_652), (2, 2_771_160, 7_147_580)]
+    {
         let outcome = reach(&models::arcx(max), &Options::default(), &Budget::default()).unwrap();
-        assert_eq!((outcome.states, outcome.transitions), (states.into(), Some(transitions.into())));
+        assert_eq!(
+            (outcome.states, outcome.transitions),
+            (states.into(), Some(transitions.into()))
+        );
     }
 }

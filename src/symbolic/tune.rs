@@ -1,13 +1,16 @@
-//! Looks for a better order of slots by measurement: a bad order costs orders of magnitude, and no static figure tells good from bad reliably.
+//! Looks for a better order of slots by measurement: a bad order costs orders of magnitude, and no
+//! static figure tells good from bad reliably.
 //!
-//! Input -> output: a model and an order -> a much better order, if one is found. Small versions of the model are searched to the end under many
-//! orders: the version of bound `b` leaves out every step that writes a value `>= b` to a slot that is not a control location. Values
-//! are numbered as they are met, so that is a part of the model with the same groups. The bound grows until a search is neither
-//! trivial nor long; then the best candidate is improved by moves of blocks of slots that make fewer nodes. What is good for a small
-//! version may be bad for a larger one, so the result counts only if it makes at most half the nodes in a version of double bound.
+//! Input -> output: a model and an order -> a much better order, if one is found. Small versions of
+//! the model are searched to the end under many orders: the version of bound `b` leaves out every
+//! step that writes a value `>= b` to a slot that is not a control location. Values are numbered as
+//! they are met, so that is a part of the model with the same groups. The bound grows until a
+//! search is neither trivial nor long; then the best candidate is improved by moves of blocks of
+//! slots that make fewer nodes. What is good for a small version may be bad for a larger one, so
+//! the result counts only if it makes at most half the nodes in a version of double bound.
 //!
-//! The answer depends on the model alone (moves come from a fixed seed, the effort is counted in nodes, not seconds). Cost: about
-//! twice [`EFFORT`] nodes made, some seconds.
+//! The answer depends on the model alone (moves come from a fixed seed, the effort is counted in
+//! nodes, not seconds). Cost: about twice [`EFFORT`] nodes made, some seconds.
 
 use super::ldd::Halt;
 use super::order::candidate_orders;
@@ -32,7 +35,8 @@ struct Tuner<'m> {
     effort: u64,
 }
 
-/// A much better order for the model than the one given, found by making about twice `effort` nodes.
+/// A much better order for the model than the one given, found by making about twice `effort`
+/// nodes.
 pub(super) fn better_order(
     model: &dyn Model,
     options: &Options,
@@ -48,7 +52,14 @@ pub(super) fn better_order(
     options.settings.initial_bits = 9;
     options.settings.max_cache_bits = 20;
     options.settings.collect_at = usize::MAX;
-    let mut tuner = Tuner { model, options, budget, teacher: Some(Teacher::new(model, None)), spent: 0, effort };
+    let mut tuner = Tuner {
+        model,
+        options,
+        budget,
+        teacher: Some(Teacher::new(model, None)),
+        spent: 0,
+        effort,
+    };
     let (mut bound, mut patience) = (2u32, PATIENCE);
     // The best candidate and the version that said so.
     let mut best: Option<(usize, u32)> = None;
@@ -97,7 +108,8 @@ impl Tuner<'_> {
         teacher.left_out = false;
         let mut options = self.options.clone();
         options.settings.max_made = Some(limit);
-        let mut search = Search::with_order(self.model, options, self.budget, order.to_vec(), teacher)?;
+        let mut search =
+            Search::with_order(self.model, options, self.budget, order.to_vec(), teacher)?;
         let result = search.run_once(Strategy::Saturation);
         let made = search.manager.made();
         let complete = !search.halted();
@@ -114,7 +126,9 @@ impl Tuner<'_> {
         let Some(mut cost) = self.trial(order, bound, u64::MAX)? else { return Ok(()) };
         let mut seed = 0x5EED_u64;
         let mut below = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             ((seed >> 33) % n as u64) as usize
         };
         while self.spent < self.effort && self.budget.check(0).is_ok() {

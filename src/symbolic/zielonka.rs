@@ -1,16 +1,20 @@
-//! Who wins from each vertex of an [`Arena`], and how: Zielonka's algorithm over sets, component by component.
+//! Who wins from each vertex of an [`Arena`], and how: Zielonka's algorithm over sets, component by
+//! component.
 //!
-//! Input -> output: an arena -> [`Solved`]: both players' regions and the choices by which they win. Obligations are taken apart into strongly connected
-//! components, last ones first, so that formulas without alternation need attractors only; a component is solved by Zielonka's recursion on its highest
-//! priority ("Infinite games on finitely coloured graphs with applications to automata on infinite trees", 1998; over decision diagrams: Sanchez,
-//! Wesselink, Willemse, "A comparison of BDD-based parity game solvers", GandALF 2018). What is won is attracted at once to all
-//! vertices before it, and the search ends when the start is won.
+//! Input -> output: an arena -> [`Solved`]: both players' regions and the choices by which they
+//! win. Obligations are taken apart into strongly connected components, last ones first, so that
+//! formulas without alternation need attractors only; a component is solved by Zielonka's recursion
+//! on its highest priority ("Infinite games on finitely coloured graphs with applications to
+//! automata on infinite trees", 1998; over decision diagrams: Sanchez, Wesselink, Willemse, "A
+//! comparison of BDD-based parity game solvers", GandALF 2018). What is won is attracted at once to
+//! all vertices before it, and the search ends when the start is won.
 //!
-//! A choice is made once, when a vertex is attracted: by a move into the frontier of that time. So a strategy is a list of layers, each with the set that it
-//! leads to, which is the layer before.
+//! A choice is made once, when a vertex is attracted: by a move into the frontier of that time. So
+//! a strategy is a list of layers, each with the set that it leads to, which is the layer before.
 //!
-//! Cost: a preimage for each move and layer; recursion as deep as there are priorities. Invariants: choices of one player are of disjoint sets; `game` families
-//! are subgames: who moves in one, and has not won, can stay in it.
+//! Cost: a preimage for each move and layer; recursion as deep as there are priorities. Invariants:
+//! choices of one player are of disjoint sets; `game` families are subgames: who moves in one, and
+//! has not won, can stay in it.
 
 use super::arena::{Arena, Family, Player};
 use super::ldd::Ldd;
@@ -55,13 +59,17 @@ impl Solved {
 }
 
 impl Arena<'_, '_> {
-    /// Who wins the start, the conjunction (`all`) or disjunction of its places at the initial state; none if that is open.
+    /// Who wins the start, the conjunction (`all`) or disjunction of its places at the initial
+    /// state; none if that is open.
     pub fn winner(&mut self, solved: &Solved, all: bool) -> Option<Player> {
         let initial = self.search.initial();
-        let (chooser, other) = if all { (Player::Odd, Player::Even) } else { (Player::Even, Player::Odd) };
+        let (chooser, other) =
+            if all { (Player::Odd, Player::Even) } else { (Player::Even, Player::Odd) };
         let mut open = false;
         for &place in &self.roots {
-            let mut has = |player: Player| self.search.manager.includes(solved.of(player).won[place], initial);
+            let mut has = |player: Player| {
+                self.search.manager.includes(solved.of(player).won[place], initial)
+            };
             if has(chooser) {
                 return Some(chooser);
             }
@@ -80,7 +88,12 @@ impl Arena<'_, '_> {
             won
         });
         for player in BOTH {
-            self.settle(&mut solved, player, at_once[player as usize].clone(), &at_once[player.opponent() as usize]);
+            self.settle(
+                &mut solved,
+                player,
+                at_once[player as usize].clone(),
+                &at_once[player.opponent() as usize],
+            );
         }
         self.release(base);
         for component in self.components() {
@@ -89,13 +102,17 @@ impl Arena<'_, '_> {
             }
             let mut game = self.nothing();
             for place in component {
-                let rest = self.search.manager.minus(self.vertices[place], solved.of(Player::Even).won[place]);
+                let rest = self
+                    .search
+                    .manager
+                    .minus(self.vertices[place], solved.of(Player::Even).won[place]);
                 game[place] = self.search.manager.minus(rest, solved.of(Player::Odd).won[place]);
             }
             let base = self.hold(&solved.families().map(|f| &f[..]).concat());
             let found = self.recurse(game);
             self.release(base);
-            let (nothing, base) = (self.nothing(), self.hold(&found.families().map(|f| &f[..]).concat()));
+            let (nothing, base) =
+                (self.nothing(), self.hold(&found.families().map(|f| &f[..]).concat()));
             for (player, region) in BOTH.into_iter().zip(found.regions) {
                 solved.regions[player as usize].choices.extend(region.choices);
                 self.settle(&mut solved, player, region.won, &nothing);
@@ -116,7 +133,8 @@ impl Arena<'_, '_> {
         found.iter().map(|c| c.iter().map(|&v| v as usize).collect()).collect()
     }
 
-    /// The vertices that a player wins without a move: decided by themselves, or where the opponent has none.
+    /// The vertices that a player wins without a move: decided by themselves, or where the opponent
+    /// has none.
     fn won_at_once(&mut self, player: Player) -> Family {
         let mut won = self.nothing();
         for place in 0..self.places.len() {
@@ -152,13 +170,21 @@ impl Arena<'_, '_> {
         region.choices.extend(choices);
     }
 
-    /// All from which a player can go to `won` or `new` in a game, though the opponent may go to what is `spared` too; `won` is closed already. The choices
-    /// go towards these.
-    fn attract(&mut self, player: Player, game: &Family, spared: &Family, won: &Family, new: Family) -> (Family, Vec<Choice>) {
+    /// All from which a player can go to `won` or `new` in a game, though the opponent may go to
+    /// what is `spared` too; `won` is closed already. The choices go towards these.
+    fn attract(
+        &mut self,
+        player: Player,
+        game: &Family,
+        spared: &Family,
+        won: &Family,
+        new: Family,
+    ) -> (Family, Vec<Choice>) {
         let mut won = self.with(won, &new);
         let mut fresh = new;
         let mut choices = Vec::new();
-        let mut queue: BTreeSet<usize> = (0..fresh.len()).filter(|&p| !fresh[p].is_empty()).collect();
+        let mut queue: BTreeSet<usize> =
+            (0..fresh.len()).filter(|&p| !fresh[p].is_empty()).collect();
         while let Some(goal_place) = queue.pop_first() {
             let goal = std::mem::take(&mut fresh[goal_place]);
             let base = self.hold(&[goal]);
@@ -196,8 +222,16 @@ impl Arena<'_, '_> {
         (won, choices)
     }
 
-    /// Those of some vertices whose owner has no move but into `won`, in a game with what is spared.
-    fn cornered(&mut self, place: usize, mut set: Ldd, (game, spared): (&Family, &Family), won: &Family, fresh: &Family) -> Ldd {
+    /// Those of some vertices whose owner has no move but into `won`, in a game with what is
+    /// spared.
+    fn cornered(
+        &mut self,
+        place: usize,
+        mut set: Ldd,
+        (game, spared): (&Family, &Family),
+        won: &Family,
+        fresh: &Family,
+    ) -> Ldd {
         for m in self.places[place].out.clone() {
             if set.is_empty() {
                 break;
@@ -220,8 +254,11 @@ impl Arena<'_, '_> {
             let inhabited = (0..game.len()).filter(|&p| !game[p].is_empty());
             let Some(top) = inhabited.map(|p| self.places[p].priority).max() else { break };
             let player = Player::of_priority(top);
-            let base = self.hold(&[&game[..], &solved.regions[0].won, &solved.regions[1].won].concat());
-            let highest = (0..game.len()).map(|p| if self.places[p].priority == top { game[p] } else { Ldd::EMPTY }).collect::<Family>();
+            let base =
+                self.hold(&[&game[..], &solved.regions[0].won, &solved.regions[1].won].concat());
+            let highest = (0..game.len())
+                .map(|p| if self.places[p].priority == top { game[p] } else { Ldd::EMPTY })
+                .collect::<Family>();
             let nothing = self.nothing();
             let (near, choices) = self.attract(player, &game, &nothing, &nothing, highest.clone());
             let rest = self.without(&game, &near);
@@ -255,7 +292,8 @@ impl Arena<'_, '_> {
     /// A player's choices at some of its vertices: any move within a game.
     fn stay(&mut self, player: Player, vertices: &Family, game: &Family) -> Vec<Choice> {
         let mut choices = Vec::new();
-        let own: Vec<usize> = (0..vertices.len()).filter(|&p| self.places[p].owner == player).collect();
+        let own: Vec<usize> =
+            (0..vertices.len()).filter(|&p| self.places[p].owner == player).collect();
         for place in own {
             let mut rest = vertices[place];
             for by in self.places[place].out.clone() {

@@ -1,10 +1,13 @@
-//! The syntax tree of specifications and formulas, as written: names are strings, nothing is resolved.
+//! The syntax tree of specifications and formulas, as written: names are strings, nothing is
+//! resolved.
 //!
-//! Equality ignores spans where [`Node`] compares, so that `parse(print(tree)) == tree` can be tested.
+//! Equality ignores spans where [`Node`] compares, so that `parse(print(tree)) == tree` can be
+//! tested.
 
 use mu_base::Span;
 
-/// A tree node with its place. Equality looks at the kind only. Cloning, comparing and dropping stand deep trees.
+/// A tree node with its place. Equality looks at the kind only. Cloning, comparing and dropping
+/// stand deep trees.
 #[derive(Debug)]
 pub struct Node<K> {
     /// What it is.
@@ -19,10 +22,14 @@ impl<K: PartialEq> PartialEq for Node<K> {
 }
 impl<K: Clone> Clone for Node<K> {
     fn clone(&self) -> Self {
-        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || Self { kind: self.kind.clone(), span: self.span })
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || Self {
+            kind: self.kind.clone(),
+            span: self.span,
+        })
     }
 }
-/// Machine stack that must be left for one step of a recursion over a tree, and how much is added when less is left.
+/// Machine stack that must be left for one step of a recursion over a tree, and how much is added
+/// when less is left.
 const STACK_LEFT: usize = 128 << 10;
 const STACK_MORE: usize = 4 << 20;
 impl<K> Node<K> {
@@ -98,8 +105,9 @@ pub struct VarDecl {
     pub sort: Sort,
 }
 
-/// Binary operators of data expressions, loosest first (levels of the mCRL2 language: `=>` 2 right, `||` 3 right, `&&` 4 right,
-/// `== !=` 5 left, `< <= > >= in` 6 left, `|>` 7 right, `<|` 8 left, `++` 9 left, `+ -` 10 left, `/ div mod` 11 left, `* .` 12 left).
+/// Binary operators of data expressions, loosest first (levels of the mCRL2 language: `=>` 2 right,
+/// `||` 3 right, `&&` 4 right, `== !=` 5 left, `< <= > >= in` 6 left, `|>` 7 right, `<|` 8 left,
+/// `++` 9 left, `+ -` 10 left, `/ div mod` 11 left, `* .` 12 left).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum BinaryOp {
@@ -175,7 +183,8 @@ pub type ActionNames = Node<Vec<Ident>>;
 /// Kinds of process expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProcessKind {
-    /// `x` or `x(e, …)`: an action or a process instance; names decide later. `parens` tells `x()` from `x`.
+    /// `x` or `x(e, …)`: an action or a process instance; names decide later. `parens` tells `x()`
+    /// from `x`.
     Call {
         /// The name.
         name: Ident,

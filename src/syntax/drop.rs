@@ -1,7 +1,9 @@
-//! Dropping syntax trees without recursion, so that a chain of a hundred thousand operators does not overflow the machine stack.
+//! Dropping syntax trees without recursion, so that a chain of a hundred thousand operators does
+//! not overflow the machine stack.
 //!
-//! Each kind of tree takes its children of the same kind out onto a list and drops them from there. Cost: linear in the tree, one
-//! list while dropping, nothing for leaves. Consequence: parts of a kind cannot be moved out of a pattern; borrow or take them.
+//! Each kind of tree takes its children of the same kind out onto a list and drops them from there.
+//! Cost: linear in the tree, one list while dropping, nothing for leaves. Consequence: parts of a
+//! kind cannot be moved out of a pattern; borrow or take them.
 
 use std::mem;
 
@@ -46,20 +48,47 @@ macro_rules! drop_by_dismantling {
         }
     )+};
 }
-drop_by_dismantling!(SortKind, DataKind, ProcessKind, StateFormulaKind, RegularKind, ActionFormulaKind);
+drop_by_dismantling!(
+    SortKind,
+    DataKind,
+    ProcessKind,
+    StateFormulaKind,
+    RegularKind,
+    ActionFormulaKind
+);
 
 impl Tree for SortKind {
     fn hollow() -> Self {
         SortKind::Bool
     }
     fn is_leaf(&self) -> bool {
-        matches!(self, SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Name(_))
+        matches!(
+            self,
+            SortKind::Bool
+                | SortKind::Pos
+                | SortKind::Nat
+                | SortKind::Int
+                | SortKind::Real
+                | SortKind::Name(_)
+        )
     }
     fn each_child(&mut self, visit: &mut impl FnMut(&mut Self)) {
         match self {
-            SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real | SortKind::Name(_) => {}
-            SortKind::List(s) | SortKind::Set(s) | SortKind::Bag(s) | SortKind::FSet(s) | SortKind::FBag(s) => visit(&mut s.kind),
-            SortKind::Struct(constructors) => constructors.iter_mut().flat_map(|c| &mut c.args).for_each(|(_, s)| visit(&mut s.kind)),
+            SortKind::Bool
+            | SortKind::Pos
+            | SortKind::Nat
+            | SortKind::Int
+            | SortKind::Real
+            | SortKind::Name(_) => {}
+            SortKind::List(s)
+            | SortKind::Set(s)
+            | SortKind::Bag(s)
+            | SortKind::FSet(s)
+            | SortKind::FBag(s) => visit(&mut s.kind),
+            SortKind::Struct(constructors) => constructors
+                .iter_mut()
+                .flat_map(|c| &mut c.args)
+                .for_each(|(_, s)| visit(&mut s.kind)),
             SortKind::Function(domain, range) => {
                 domain.iter_mut().for_each(|s| visit(&mut s.kind));
                 visit(&mut range.kind);
@@ -78,7 +107,9 @@ impl Tree for DataKind {
     fn each_child(&mut self, visit: &mut impl FnMut(&mut Self)) {
         match self {
             DataKind::Name(_) | DataKind::Number(_) => {}
-            DataKind::List(es) | DataKind::Set(es) => es.iter_mut().for_each(|e| visit(&mut e.kind)),
+            DataKind::List(es) | DataKind::Set(es) => {
+                es.iter_mut().for_each(|e| visit(&mut e.kind))
+            }
             DataKind::Bag(es) => {
                 for (element, count) in es {
                     visit(&mut element.kind);
@@ -116,11 +147,20 @@ impl Tree for ProcessKind {
         ProcessKind::Delta
     }
     fn is_leaf(&self) -> bool {
-        matches!(self, ProcessKind::Call { .. } | ProcessKind::CallAssign(..) | ProcessKind::Delta | ProcessKind::Tau)
+        matches!(
+            self,
+            ProcessKind::Call { .. }
+                | ProcessKind::CallAssign(..)
+                | ProcessKind::Delta
+                | ProcessKind::Tau
+        )
     }
     fn each_child(&mut self, visit: &mut impl FnMut(&mut Self)) {
         match self {
-            ProcessKind::Call { .. } | ProcessKind::CallAssign(..) | ProcessKind::Delta | ProcessKind::Tau => {}
+            ProcessKind::Call { .. }
+            | ProcessKind::CallAssign(..)
+            | ProcessKind::Delta
+            | ProcessKind::Tau => {}
             ProcessKind::Choice(p, q)
             | ProcessKind::Seq(p, q)
             | ProcessKind::Parallel(p, q)
@@ -160,7 +200,12 @@ impl Tree for StateFormulaKind {
         use StateFormulaKind as K;
         match self {
             K::True | K::False | K::Val(_) | K::Var(..) | K::Delay(_) | K::Yaled(_) => {}
-            K::Not(f) | K::Minus(f) | K::Quantified(_, _, f) | K::Must(_, f) | K::May(_, f) | K::Fix { body: f, .. } => visit(&mut f.kind),
+            K::Not(f)
+            | K::Minus(f)
+            | K::Quantified(_, _, f)
+            | K::Must(_, f)
+            | K::May(_, f)
+            | K::Fix { body: f, .. } => visit(&mut f.kind),
             K::Binary(_, f, g) => {
                 visit(&mut f.kind);
                 visit(&mut g.kind);

@@ -1,8 +1,10 @@
 //! Formatting of specifications, with their parameter layer, and of formulas.
 //!
-//! In: a text, which need not parse. Out: the same words, signs and comments with other white space. Line breaks stay where they are, so that
-//! the author decides what stands on one line; lines longer than the width are broken at their outermost comma or operator. Spaces follow the
-//! kinds of neighbouring tokens, and indentation follows sections, brackets and the operators that lines start with:
+//! In: a text, which need not parse. Out: the same words, signs and comments with other white
+//! space. Line breaks stay where they are, so that the author decides what stands on one line;
+//! lines longer than the width are broken at their outermost comma or operator. Spaces follow the
+//! kinds of neighbouring tokens, and indentation follows sections, brackets and the operators that
+//! lines start with:
 //!
 //! ```text
 //! proc P(n: Nat) =
@@ -12,11 +14,13 @@
 //!     );
 //! ```
 //!
-//! A comment at the end of a line keeps its column if the code leaves room, one at the start of a line stays there, others go with the line below.
-//! Where white space may matter (`core_${i}`, what follows the brace of a directive), there is a space if there was white space.
+//! A comment at the end of a line keeps its column if the code leaves room, one at the start of a
+//! line stays there, others go with the line below. Where white space may matter (`core_${i}`, what
+//! follows the brace of a directive), there is a space if there was white space.
 //!
-//! Cost: linear in the text, once for each time that a line must be broken again. Invariants: what is not white space is unchanged and in order;
-//! formatting twice is formatting once (each line break is decided by the breaks that are there, and breaking ends where no line gets shorter).
+//! Cost: linear in the text, once for each time that a line must be broken again. Invariants: what
+//! is not white space is unchanged and in order; formatting twice is formatting once (each line
+//! break is decided by the breaks that are there, and breaking ends where no line gets shorter).
 
 use crate::template;
 use crate::tokens::{self, Kind, Token, is_reserved};
@@ -89,7 +93,11 @@ pub fn format(text: &str, options: Options) -> String {
             column = indents[i];
             out.extend(std::iter::repeat_n(' ', column));
         } else {
-            let spaces = if piece.is_comment() { piece.column.saturating_sub(column).max(1) } else { usize::from(piece.space) };
+            let spaces = if piece.is_comment() {
+                piece.column.saturating_sub(column).max(1)
+            } else {
+                usize::from(piece.space)
+            };
             out.extend(std::iter::repeat_n(' ', spaces));
             column += spaces;
         }
@@ -108,7 +116,8 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
     for token in tokens {
         let gap = &text[end..token.range.start];
         let bytes = gap.as_bytes();
-        let is_break = |i: usize| bytes[i] == b'\n' || bytes[i] == b'\r' && bytes.get(i + 1) != Some(&b'\n');
+        let is_break =
+            |i: usize| bytes[i] == b'\n' || bytes[i] == b'\r' && bytes.get(i + 1) != Some(&b'\n');
         let breaks = (0..bytes.len()).filter(|i| is_break(*i)).count();
         if let Some(last) = (0..bytes.len()).rfind(|i| is_break(*i)) {
             line = end + last + 1;
@@ -128,10 +137,12 @@ fn pieces(text: &str, tokens: Vec<Token>) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Whether two texts mean the same as far as can be seen without a type checker: they differ in white space only, and if one is expanded and parsed,
-/// then so is the other, to the same tree.
+/// Whether two texts mean the same as far as can be seen without a type checker: they differ in
+/// white space only, and if one is expanded and parsed, then so is the other, to the same tree.
 pub fn is_same(before: &str, after: &str) -> bool {
-    let dense = |text: &str| text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')).collect::<String>();
+    let dense = |text: &str| {
+        text.chars().filter(|c| !matches!(c, ' ' | '\t' | '\n' | '\r')).collect::<String>()
+    };
     if dense(before) != dense(after) {
         return false;
     }
@@ -157,7 +168,11 @@ pub fn is_same(before: &str, after: &str) -> bool {
 /// Whether a token ends an operand, so that an operator after it is no prefix.
 fn ends_operand(piece: &Piece) -> bool {
     match piece.token.kind {
-        Kind::Word => !is_reserved(piece.text) || tokens::SORTS.contains(&piece.text) || matches!(piece.text, "true" | "false" | "end"),
+        Kind::Word => {
+            !is_reserved(piece.text)
+                || tokens::SORTS.contains(&piece.text)
+                || matches!(piece.text, "true" | "false" | "end")
+        }
         Kind::Number | Kind::Value => true,
         Kind::Sign => match piece.role {
             spaces::Role::ModalityClose => false,

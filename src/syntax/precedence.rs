@@ -1,8 +1,9 @@
 //! Precedence levels of the language, for parser and printer alike; a higher level binds tighter.
 //!
-//! The levels are those of the mCRL2 language reference (2025 and later), where an operator of a higher level always binds
-//! tighter than one of a lower level, *also through a prefix operator between them*: a modality (8) ends before `=>` (4) even if
-//! the text between is a quantifier (2), so `[a] forall x: S. p => q` reads `([a] forall x: S. p) => q`.
+//! The levels are those of the mCRL2 language reference (2025 and later), where an operator of a
+//! higher level always binds tighter than one of a lower level, *also through a prefix operator
+//! between them*: a modality (8) ends before `=>` (4) even if the text between is a quantifier (2),
+//! so `[a] forall x: S. p => q` reads `([a] forall x: S. p) => q`.
 //! [`OperatorStack`](super::parse::operators::OperatorStack) implements this rule.
 
 use super::ast::{BinaryOp, StateOp, UnaryOp};

@@ -1,6 +1,8 @@
-//! The parameter layer: a specification file with parameters -> plain mCRL2 text, and the way back to the file for errors.
+//! The parameter layer: a specification file with parameters -> plain mCRL2 text, and the way back
+//! to the file for errors.
 //!
-//! Any plain mCRL2 file is a specification and comes out unchanged, since `$` does not occur in the language. The directives:
+//! Any plain mCRL2 file is a specification and comes out unchanged, since `$` does not occur in the
+//! language. The directives:
 //!
 //! ```text
 //! $param cores: Pos = 2 where cores <= 8;      % a parameter (Pos, Nat, Int or Bool); this comment is its help text
@@ -9,15 +11,18 @@
 //! $if cores > 1 { a } $else $if cores == 1 { b } $else { c }
 //! ```
 //!
-//! Expressions are integers and booleans over parameters declared above and loop variables, with mCRL2's operators
-//! (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies nest, so sets and allow lists need no care;
-//! comments are text, and nothing in them is a directive. White space at both ends of a body is dropped. Copies of a loop are separated
-//! by the `join` text (by default a space); if the body starts on a line of its own, then also by a line break and indentation.
-//! A `$param` line becomes a comment that names the value. A parameter of sort Pos or Nat may be set to `any`: it has no value then, `${n + 1}` becomes
-//! `(n + 1)`, and the text ends with `map n: Nat;`; nothing in the text may depend on its value.
+//! Expressions are integers and booleans over parameters declared above and loop variables, with
+//! mCRL2's operators (`=> || && == != < <= > >= + - div mod * !`) and precedences. Braces in bodies
+//! nest, so sets and allow lists need no care; comments are text, and nothing in them is a
+//! directive. White space at both ends of a body is dropped. Copies of a loop are separated
+//! by the `join` text (by default a space); if the body starts on a line of its own, then also by a
+//! line break and indentation. A `$param` line becomes a comment that names the value. A parameter
+//! of sort Pos or Nat may be set to `any`: it has no value then, `${n + 1}` becomes `(n + 1)`, and
+//! the text ends with `map n: Nat;`; nothing in the text may depend on its value.
 //!
-//! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the breakpoints of the result's
-//! [`Source::back`] are strictly ascending, and each stretch of copied text maps to the bytes it was copied from.
+//! Cost: linear in input plus output, both bounded ([`MAX_OUTPUT`], [`MAX_COPIES`]). Invariant: the
+//! breakpoints of the result's [`Source::back`] are strictly ascending, and each stretch of copied
+//! text maps to the bytes it was copied from.
 
 mod expression;
 mod parse;
@@ -76,7 +81,9 @@ impl Sort {
         match (self, value) {
             (Sort::Pos, Value::Int(n)) => n >= 1,
             (Sort::Nat, Value::Int(n)) => n >= 0,
-            (Sort::Int, Value::Int(_)) | (Sort::Bool, Value::Bool(_)) | (Sort::Pos | Sort::Nat, Value::Any { .. }) => true,
+            (Sort::Int, Value::Int(_))
+            | (Sort::Bool, Value::Bool(_))
+            | (Sort::Pos | Sort::Nat, Value::Any { .. }) => true,
             _ => false,
         }
     }
@@ -125,7 +132,8 @@ pub struct Expanded {
     pub text: String,
     /// The parameters in the order of their declarations.
     pub params: Vec<Param>,
-    /// The parameters without a value, each with the constant that stands for it. No word of the file has the constant's name.
+    /// The parameters without a value, each with the constant that stands for it. No word of the
+    /// file has the constant's name.
     pub constants: Vec<(String, String)>,
 }
 
@@ -136,15 +144,25 @@ pub fn parse_define(argument: &str) -> Result<(String, String), Diagnostic> {
             && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'')
     };
     match argument.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
-        Some((name, value)) if is_name(name) && !value.is_empty() => Ok((name.to_string(), value.to_string())),
-        _ => Err(Diagnostic::new(Stage::Usage, format!("`-D {argument}` does not set a parameter"))
-            .note("expected -D NAME=VALUE, for instance -D cores=3")),
+        Some((name, value)) if is_name(name) && !value.is_empty() => {
+            Ok((name.to_string(), value.to_string()))
+        }
+        _ => {
+            Err(Diagnostic::new(Stage::Usage, format!("`-D {argument}` does not set a parameter"))
+                .note("expected -D NAME=VALUE, for instance -D cores=3"))
+        }
     }
 }
 
-/// Expands the file `name` with contents `text`, the parameters set as `defines` says (pairs of name and value), and files the result
-/// in `sources`. Errors in directives carry their place; errors in `defines` are of [`Stage::Usage`] and list the parameters.
-pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mut SourceMap) -> Result<Expanded, Diagnostic> {
+/// Expands the file `name` with contents `text`, the parameters set as `defines` says (pairs of
+/// name and value), and files the result in `sources`. Errors in directives carry their place;
+/// errors in `defines` are of [`Stage::Usage`] and list the parameters.
+pub fn expand(
+    name: &str,
+    text: &str,
+    defines: &[(String, String)],
+    sources: &mut SourceMap,
+) -> Result<Expanded, Diagnostic> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::File, format!("`{name}` is larger than 4 GiB")));
     }
@@ -172,13 +190,25 @@ pub fn expand(name: &str, text: &str, defines: &[(String, String)], sources: &mu
     };
     match run() {
         Ok(expansion) => {
-            let constants = expansion.without_value().map(|p| (p.name.clone(), expansion.constant(&p.name))).collect();
+            let constants = expansion
+                .without_value()
+                .map(|p| (p.name.clone(), expansion.constant(&p.name)))
+                .collect();
             let Expansion { out, back, params, .. } = expansion;
-            let source = sources.add_source(Source { name: name.to_string(), original: text.to_string(), text: out.clone(), back });
+            let source = sources.add_source(Source {
+                name: name.to_string(),
+                original: text.to_string(),
+                text: out.clone(),
+                back,
+            });
             Ok(Expanded { source, text: out, params, constants })
         }
         Err(Fault { stage, place, message, notes }) => {
-            let span = place.map(|(start, end)| Span { source: sources.add(name, text), start: start as u32, end: end as u32 });
+            let span = place.map(|(start, end)| Span {
+                source: sources.add(name, text),
+                start: start as u32,
+                end: end as u32,
+            });
             Err(Diagnostic { span, notes, ..Diagnostic::new(stage, message) })
         }
     }
@@ -213,7 +243,8 @@ struct Expansion<'a> {
     /// Parameters and loop variables, innermost last.
     scope: Vec<(String, Value)>,
     copies: u64,
-    /// The directive of a constant that stands for a parameter without a value, if the output ends with it.
+    /// The directive of a constant that stands for a parameter without a value, if the output ends
+    /// with it.
     unended: Option<usize>,
 }
 
@@ -223,7 +254,8 @@ impl Expansion<'_> {
         self.params.iter().filter(|p| matches!(p.value, Value::Any { .. }))
     }
 
-    /// The constant that stands for a parameter without a value. Nothing in the file can declare its name or bind it.
+    /// The constant that stands for a parameter without a value. Nothing in the file can declare
+    /// its name or bind it.
     fn constant(&self, name: &str) -> String {
         let mut constant = format!("{name}_any");
         while self.text.contains(&constant) {
@@ -235,21 +267,35 @@ impl Expansion<'_> {
     /// Refuses a constant that is a part of a word: the word depends on the value.
     fn part_of_a_word(&self, start: usize) -> Fault {
         let length = self.text[start..].find('}').map_or(1, |n| n + 1);
-        Fault::at(Stage::Unsupported, start, start + length, "a word depends on a parameter that is set to `any`")
-            .note("with `any` a parameter may stand where a number may stand only")
+        Fault::at(
+            Stage::Unsupported,
+            start,
+            start + length,
+            "a word depends on a parameter that is set to `any`",
+        )
+        .note("with `any` a parameter may stand where a number may stand only")
     }
 
     /// Every define names a parameter, and none twice.
     fn check_defines(&self, items: &[Item]) -> Result<(), Fault> {
-        let declared: Vec<&ParamItem> = items.iter().filter_map(|i| if let Item::Param(p) = i { Some(p) } else { None }).collect();
+        let declared: Vec<&ParamItem> = items
+            .iter()
+            .filter_map(|i| if let Item::Param(p) = i { Some(p) } else { None })
+            .collect();
         let list = || match declared[..] {
             [] => vec!["the specification has no parameters".to_string()],
             _ => declared
                 .iter()
                 .map(|p| {
-                    format!("parameter {}: {} = {}  {}", p.name, p.sort, &self.text[p.default.start..p.default.end], p.doc)
-                        .trim_end()
-                        .to_string()
+                    format!(
+                        "parameter {}: {} = {}  {}",
+                        p.name,
+                        p.sort,
+                        &self.text[p.default.start..p.default.end],
+                        p.doc
+                    )
+                    .trim_end()
+                    .to_string()
                 })
                 .collect(),
         };
@@ -280,7 +326,10 @@ impl Expansion<'_> {
                     if self.out.ends_with(is_in_word) {
                         return Err(self.part_of_a_word(*start));
                     }
-                    self.insert(&if plus == 0 { constant } else { format!("({constant} + {plus})") }, *start)?;
+                    self.insert(
+                        &if plus == 0 { constant } else { format!("({constant} + {plus})") },
+                        *start,
+                    )?;
                     self.unended = Some(*start);
                 }
                 Item::Param(param) => self.param(param)?,
@@ -302,28 +351,52 @@ impl Expansion<'_> {
                     Stage::Type,
                     p.default.start,
                     p.default.end,
-                    format!("the default of `{}` is {default}, which is not of sort {}", p.name, p.sort),
+                    format!(
+                        "the default of `{}` is {default}, which is not of sort {}",
+                        p.name, p.sort
+                    ),
                 )
                 .note(format!("expected {}", p.sort.values())));
             }
-            Some("any") if matches!(p.sort, Sort::Pos | Sort::Nat) => Value::Any { param: self.params.len() as u32, plus: 0 },
+            Some("any") if matches!(p.sort, Sort::Pos | Sort::Nat) => {
+                Value::Any { param: self.params.len() as u32, plus: 0 }
+            }
             Some(text) => parse_value(text).filter(|v| p.sort.has(*v)).ok_or_else(|| {
-                Fault::at(Stage::Usage, p.start, p.end, format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort))
-                    .note(format!("expected {}", p.sort.values()))
+                Fault::at(
+                    Stage::Usage,
+                    p.start,
+                    p.end,
+                    format!("`-D {}={text}`: `{text}` is not of sort {}", p.name, p.sort),
+                )
+                .note(format!("expected {}", p.sort.values()))
             })?,
         };
         self.scope.push((p.name.clone(), value));
         if let Some(constraint) = &p.constraint
             && !constraint.boolean(&self.scope, "where")?
         {
-            let message = format!("`{} = {value}` violates `{}`", p.name, &self.text[constraint.start..constraint.end]);
-            let values: Vec<String> = self.scope.iter().map(|(n, v)| format!("{n} = {v}")).collect();
-            return Err(
-                Fault::at(Stage::Usage, constraint.start, constraint.end, message).note(format!("values are {}", values.join(", ")))
+            let message = format!(
+                "`{} = {value}` violates `{}`",
+                p.name,
+                &self.text[constraint.start..constraint.end]
             );
+            let values: Vec<String> =
+                self.scope.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+            return Err(Fault::at(Stage::Usage, constraint.start, constraint.end, message)
+                .note(format!("values are {}", values.join(", "))));
         }
-        let constraint = p.constraint.as_ref().map_or_else(String::new, |c| self.text[c.start..c.end].to_string());
-        self.params.push(Param { name: p.name.clone(), sort: p.sort, value, default, constraint, doc: p.doc.clone() });
+        let constraint = p
+            .constraint
+            .as_ref()
+            .map_or_else(String::new, |c| self.text[c.start..c.end].to_string());
+        self.params.push(Param {
+            name: p.name.clone(),
+            sort: p.sort,
+            value,
+            default,
+            constraint,
+            doc: p.doc.clone(),
+        });
         self.insert(&format!("% {}: {} = {value};", p.name, p.sort), p.start)
     }
 
@@ -331,7 +404,8 @@ impl Expansion<'_> {
     fn constants(&mut self, items: &[Item]) -> Result<(), Fault> {
         for item in items {
             if let Item::Param(p) = item
-                && let Some(Param { sort, value: Value::Any { .. }, .. }) = self.params.iter().find(|q| q.name == p.name)
+                && let Some(Param { sort, value: Value::Any { .. }, .. }) =
+                    self.params.iter().find(|q| q.name == p.name)
             {
                 let text = format!("\nmap {}: {sort};", self.constant(&p.name));
                 self.insert(&text, p.start)?;
@@ -348,8 +422,13 @@ impl Expansion<'_> {
         for k in 0..count {
             self.copies += 1;
             if self.copies > MAX_COPIES {
-                return Err(Fault::at(Stage::Usage, f.start, f.end, format!("the expansion makes more than {MAX_COPIES} copies"))
-                    .note(format!("this loop asks for {count}, with {} = {from} and on", f.variable)));
+                return Err(Fault::at(
+                    Stage::Usage,
+                    f.start,
+                    f.end,
+                    format!("the expansion makes more than {MAX_COPIES} copies"),
+                )
+                .note(format!("this loop asks for {count}, with {} = {from} and on", f.variable)));
             }
             if k > 0 {
                 self.insert(&f.separator, f.start)?;
@@ -411,7 +490,12 @@ impl Expansion<'_> {
 
     fn push(&mut self, text: &str, origin: usize) -> Result<(), Fault> {
         if self.out.len() + text.len() > MAX_OUTPUT {
-            return Err(Fault::at(Stage::Usage, origin, origin + 1, format!("the expansion is longer than {} MiB", MAX_OUTPUT >> 20)));
+            return Err(Fault::at(
+                Stage::Usage,
+                origin,
+                origin + 1,
+                format!("the expansion is longer than {} MiB", MAX_OUTPUT >> 20),
+            ));
         }
         if let Some(start) = self.unended.filter(|_| !text.is_empty()) {
             if text.starts_with(is_in_word) {

@@ -1,8 +1,11 @@
-//! Words and signs of specifications and formulas as written, the parameter layer included: for tools that work on text that need not parse.
+//! Words and signs of specifications and formulas as written, the parameter layer included: for
+//! tools that work on text that need not parse.
 //!
-//! In: any text. Out: tokens with their places; what lies between them is white space. A text that the grammar accepts is cut where the grammar
-//! cuts it, except for signs that only their surroundings tell apart (`>` closes a modality or compares, `||_` before a name). A character that
-//! starts no token is a token by itself. Cost: linear. Invariant: tokens are ascending, do not overlap, and nothing but white space is left out.
+//! In: any text. Out: tokens with their places; what lies between them is white space. A text that
+//! the grammar accepts is cut where the grammar cuts it, except for signs that only their
+//! surroundings tell apart (`>` closes a modality or compares, `||_` before a name). A character
+//! that starts no token is a token by itself. Cost: linear. Invariant: tokens are ascending, do not
+//! overlap, and nothing but white space is left out.
 
 use std::ops::Range;
 
@@ -48,24 +51,31 @@ impl Token {
 }
 
 /// Words that open a section.
-pub const SECTIONS: [&str; 10] = ["sort", "cons", "map", "var", "eqn", "glob", "act", "proc", "init", "form"];
+pub const SECTIONS: [&str; 10] =
+    ["sort", "cons", "map", "var", "eqn", "glob", "act", "proc", "init", "form"];
 
 /// Words that bind variables up to a dot.
-pub const BINDERS: [&str; 9] = ["sum", "dist", "forall", "exists", "lambda", "inf", "sup", "mu", "nu"];
+pub const BINDERS: [&str; 9] =
+    ["sum", "dist", "forall", "exists", "lambda", "inf", "sup", "mu", "nu"];
 
 /// Operators that are words.
 pub const WORD_OPERATORS: [&str; 3] = ["in", "div", "mod"];
 
 /// The sorts that are built in, and the containers.
-pub const SORTS: [&str; 10] = ["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag"];
+pub const SORTS: [&str; 10] =
+    ["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag"];
 
 /// The other reserved words.
-const WORDS: [&str; 15] =
-    ["allow", "block", "comm", "delay", "delta", "end", "false", "hide", "rename", "struct", "tau", "true", "val", "whr", "yaled"];
+const WORDS: [&str; 15] = [
+    "allow", "block", "comm", "delay", "delta", "end", "false", "hide", "rename", "struct", "tau",
+    "true", "val", "whr", "yaled",
+];
 
 /// Whether a word is reserved, so that it is no name.
 pub fn is_reserved(word: &str) -> bool {
-    [&SECTIONS[..], &BINDERS, &WORD_OPERATORS, &SORTS, &WORDS].iter().any(|list| list.contains(&word))
+    [&SECTIONS[..], &BINDERS, &WORD_OPERATORS, &SORTS, &WORDS]
+        .iter()
+        .any(|list| list.contains(&word))
 }
 
 /// All reserved words.
@@ -80,7 +90,10 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// Signs of several characters, longer ones before their beginnings.
-const SIGNS: [&str; 17] = ["||_", "..=", "..", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<", "{:}"];
+const SIGNS: [&str; 17] = [
+    "||_", "..=", "..", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++",
+    "<<", "{:}",
+];
 
 fn starts_word(b: u8) -> bool {
     b.is_ascii_alphabetic() || b == b'_'
@@ -95,7 +108,9 @@ pub fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(text.len() / 4);
     let mut at = 0;
-    let run = |from: usize, test: fn(u8) -> bool| from + bytes[from..].iter().take_while(|b| test(**b)).count();
+    let run = |from: usize, test: fn(u8) -> bool| {
+        from + bytes[from..].iter().take_while(|b| test(**b)).count()
+    };
     while let Some(&b) = bytes.get(at) {
         let start = at;
         let kind = match b {
@@ -130,8 +145,8 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 at = run(at, in_word);
                 Kind::Word
             }
-            b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b';' | b':' | b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'.' | b'!'
-            | b'#' | b'|' | b'&' | b'@' | b'?' => {
+            b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b';' | b':' | b'=' | b'<' | b'>'
+            | b'+' | b'-' | b'*' | b'/' | b'.' | b'!' | b'#' | b'|' | b'&' | b'@' | b'?' => {
                 at += SIGNS.iter().find(|s| text[at..].starts_with(**s)).map_or(1, |s| s.len());
                 Kind::Sign
             }
@@ -145,7 +160,8 @@ pub fn tokens(text: &str) -> Vec<Token> {
     out
 }
 
-/// The length of the text in quotes at the start; one that is not closed on its line is its quote alone.
+/// The length of the text in quotes at the start; one that is not closed on its line is its quote
+/// alone.
 fn string(bytes: &[u8]) -> usize {
     let mut at = 1;
     while let Some(b) = bytes.get(at) {
@@ -165,7 +181,9 @@ pub fn is_formula(text: &str, tokens: &[Token]) -> bool {
     match words.next() {
         None => false,
         Some(first) if first.kind == Kind::Directive => false,
-        Some(first) if SECTIONS.contains(&first.text(text)) => tokens.iter().any(|t| t.kind == Kind::Word && t.text(text) == "form"),
+        Some(first) if SECTIONS.contains(&first.text(text)) => {
+            tokens.iter().any(|t| t.kind == Kind::Word && t.text(text) == "form")
+        }
         Some(_) => true,
     }
 }
@@ -177,20 +195,27 @@ mod tests {
     #[test]
     fn cut_where_the_grammar_cuts() {
         let text = "act a': Nat; % c  \nproc P = sum i:Nat.a(i||_j)|b->tau <> [x==${n + 1}] $for i in 0 ..= 3 join \"\\\" || \" {§}";
-        let found: Vec<(Kind, &str)> = tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
+        let found: Vec<(Kind, &str)> =
+            tokens(text).iter().map(|t| (t.kind, t.text(text))).collect();
         let texts: Vec<&str> = found.iter().map(|t| t.1).collect();
         assert_eq!(
             texts.join(" "),
             "act a' : Nat ; % c proc P = sum i : Nat . a ( i ||_ j ) | b -> tau <> [ x == ${n + 1} ] $for i in 0 ..= 3 join \"\\\" || \" { § }"
         );
         assert_eq!(found[5], (Kind::Comment, "% c"));
-        assert!(found.contains(&(Kind::Text, "\"\\\" || \"")) && found.contains(&(Kind::Unknown, "§")));
+        assert!(
+            found.contains(&(Kind::Text, "\"\\\" || \"")) && found.contains(&(Kind::Unknown, "§"))
+        );
     }
 
     #[test]
     fn reserved_words_are_those_of_the_grammar() {
         for word in reserved_words() {
-            assert!(crate::parse_data(Default::default(), word).is_err() || matches!(word, "true" | "false"), "{word}");
+            assert!(
+                crate::parse_data(Default::default(), word).is_err()
+                    || matches!(word, "true" | "false"),
+                "{word}"
+            );
             assert!(!is_name(word));
         }
         for name in ["a", "_", "x'", "form1", "bag"] {
@@ -201,9 +226,12 @@ mod tests {
 
     #[test]
     fn formulas_are_told_from_specifications() {
-        for (text, formula) in
-            [("[a]true", true), ("% x\nact a; form true;", true), ("act a; init a;", false), ("$param n: Nat = 1;", false)]
-        {
+        for (text, formula) in [
+            ("[a]true", true),
+            ("% x\nact a; form true;", true),
+            ("act a; init a;", false),
+            ("$param n: Nat = 1;", false),
+        ] {
             assert_eq!(is_formula(text, &tokens(text)), formula, "{text}");
         }
     }

@@ -30,7 +30,8 @@ pub struct Scheme {
 }
 
 fn pattern(text: &str) -> Pattern {
-    let variables: Vec<usize> = text.chars().filter_map(|c| c.to_digit(10)).map(|d| d as usize).collect();
+    let variables: Vec<usize> =
+        text.chars().filter_map(|c| c.to_digit(10)).map(|d| d as usize).collect();
     match text.split('(').next().unwrap_or_default() {
         "BOOL" => Pattern::Basic("Bool"),
         "POS" => Pattern::Basic("Pos"),
@@ -71,7 +72,8 @@ fn between_commas(text: &str) -> Vec<&str> {
 pub fn schemes() -> Vec<Scheme> {
     let path = crate::support::package("src/data/typecheck/builtins.rs");
     let text = std::fs::read_to_string(path).expect("the declarations of the built-in operations");
-    let body = text.split("pub(super) fn schemes(").nth(1).expect("the function that declares them");
+    let body =
+        text.split("pub(super) fn schemes(").nth(1).expect("the function that declares them");
     let mut found = Vec::new();
     for arm in body.split("schemes! {").skip(1).zip(body.split("schemes! {")) {
         let (declared, before) = arm;
@@ -81,7 +83,12 @@ pub fn schemes() -> Vec<Scheme> {
             let (builtin, rest) = line.split_once(':').expect("an operation and its sort");
             let (params, result) = rest.split_once("=>").expect("parameters and a result");
             let params = between_commas(params).into_iter().map(pattern).collect();
-            found.push(Scheme { name: name.clone(), builtin: builtin.trim().into(), params, result: pattern(result.trim()) });
+            found.push(Scheme {
+                name: name.clone(),
+                builtin: builtin.trim().into(),
+                params,
+                result: pattern(result.trim()),
+            });
         }
     }
     assert!(found.len() > 90, "{} schemes", found.len());
@@ -113,32 +120,54 @@ pub fn used(signature: &Signature, found: &mut BTreeSet<String>) {
     for (_, op) in signature.ops() {
         if let OpKind::Builtin(builtin) = op.kind {
             let (domain, range) = signature.domain_range(op.sort);
-            let sorts: Vec<&str> =
-                if domain.is_empty() { vec![kind(signature, range)] } else { domain.iter().map(|s| kind(signature, *s)).collect() };
+            let sorts: Vec<&str> = if domain.is_empty() {
+                vec![kind(signature, range)]
+            } else {
+                domain.iter().map(|s| kind(signature, *s)).collect()
+            };
             found.insert(format!("{builtin:?} {}", sorts.join(" ")));
         }
     }
 }
 
 /// Kinds of sorts at which an operation on any sort is to be generated.
-const KINDS: [&str; 12] = ["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "FSet", "Bag", "FBag", "function", "declared"];
+const KINDS: [&str; 12] = [
+    "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "FSet", "Bag", "FBag", "function",
+    "declared",
+];
 
 /// All operations at all kinds of sorts that must be generated.
 pub fn wanted() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for scheme in schemes() {
-        let polymorphic = scheme.params.iter().chain([&scheme.result]).any(|p| *p == Pattern::Var(0));
-        let contained = scheme.params.iter().any(|p| matches!(p, Pattern::Container(..) | Pattern::Function(..)));
+        let polymorphic =
+            scheme.params.iter().chain([&scheme.result]).any(|p| *p == Pattern::Var(0));
+        let contained = scheme
+            .params
+            .iter()
+            .any(|p| matches!(p, Pattern::Container(..) | Pattern::Function(..)));
         let kinds: &[&str] = if polymorphic && !contained { &KINDS } else { &["declared"] };
         for kind in kinds {
             // Functions have no order; that of sets and bags is inclusion.
-            let ordered = ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
+            let ordered =
+                ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
             if ordered && (*kind == "function" || kind.ends_with("Set") || kind.ends_with("Bag")) {
-                found.extend(["Subset FSet FSet", "ProperSubset Set Set", "Subset Bag Bag", "ProperSubset FBag FBag"].map(String::from));
+                found.extend(
+                    [
+                        "Subset FSet FSet",
+                        "ProperSubset Set Set",
+                        "Subset Bag Bag",
+                        "ProperSubset FBag FBag",
+                    ]
+                    .map(String::from),
+                );
                 continue;
             }
             if scheme.builtin == "Update" {
-                found.extend(["Update function declared Bool", "Update function declared Nat"].map(String::from));
+                found.extend(
+                    ["Update function declared Bool", "Update function declared Nat"]
+                        .map(String::from),
+                );
                 continue;
             }
             let word = |p: &Pattern| match p {
@@ -146,8 +175,11 @@ pub fn wanted() -> BTreeSet<String> {
                 Pattern::Var(_) => kind,
                 Pattern::Function(..) => "function",
             };
-            let sorts: Vec<&str> =
-                if scheme.params.is_empty() { vec![word(&scheme.result)] } else { scheme.params.iter().map(word).collect() };
+            let sorts: Vec<&str> = if scheme.params.is_empty() {
+                vec![word(&scheme.result)]
+            } else {
+                scheme.params.iter().map(word).collect()
+            };
             found.insert(format!("{} {}", scheme.builtin, sorts.join(" ")));
         }
     }

@@ -55,13 +55,15 @@ impl Coverage {
     fn add(&mut self, specification: &str, formula: &str) {
         self.text("specification", specification);
         self.text("formula_file", formula);
-        let typed = syntax::parse_specification(SourceId(0), specification).and_then(|tree| check_specification(&tree));
+        let typed = syntax::parse_specification(SourceId(0), specification)
+            .and_then(|tree| check_specification(&tree));
         let typed = match typed {
             Ok(typed) => typed,
             Err(why) => return self.refuse(&why.message),
         };
         used(&typed.data.signature, &mut self.builtins);
-        let read = syntax::parse_formula(SourceId(0), formula).and_then(|tree| check_formula(&tree, &typed.data, &typed.actions));
+        let read = syntax::parse_formula(SourceId(0), formula)
+            .and_then(|tree| check_formula(&tree, &typed.data, &typed.actions));
         match read {
             Ok(read) => used(&read.data.signature, &mut self.builtins),
             Err(why) => self.refuse(&why.message),
@@ -74,18 +76,24 @@ impl Coverage {
     /// Choice points that were not passed.
     pub fn missing(&self) -> Vec<String> {
         let grammar = grammar();
-        let missing = (0..grammar.points.len()).filter(|p| !self.points.contains_key(p) && !grammar.is_lexical(*p));
-        let named = missing
-            .map(|p| grammar.points[p].clone())
-            .filter(|name| !NEVER.iter().any(|n| n.0 == name || name.split(':').next() == Some(n.0)));
-        let operations = wanted().into_iter().filter(|w| !self.builtins.contains(w)).map(|w| format!("operation {w}"));
+        let missing = (0..grammar.points.len())
+            .filter(|p| !self.points.contains_key(p) && !grammar.is_lexical(*p));
+        let named = missing.map(|p| grammar.points[p].clone()).filter(|name| {
+            !NEVER.iter().any(|n| n.0 == name || name.split(':').next() == Some(n.0))
+        });
+        let operations = wanted()
+            .into_iter()
+            .filter(|w| !self.builtins.contains(w))
+            .map(|w| format!("operation {w}"));
         named.chain(operations).collect()
     }
     /// The choice points that were passed least often.
     pub fn report(&self) -> String {
-        let mut all: Vec<(u64, &str)> = self.points.iter().map(|(p, n)| (*n, grammar().points[*p].as_str())).collect();
+        let mut all: Vec<(u64, &str)> =
+            self.points.iter().map(|(p, n)| (*n, grammar().points[*p].as_str())).collect();
         all.sort();
-        let rare: Vec<String> = all.iter().take(12).map(|(n, name)| format!("  {n:>6} {name}")).collect();
+        let rare: Vec<String> =
+            all.iter().take(12).map(|(n, name)| format!("  {n:>6} {name}")).collect();
         format!(
             "{} texts ({} refused by the type checker), {} of {} choice points, {} operations at kinds of sorts; shapes {:?}; least often:\n{}",
             self.texts,
@@ -106,7 +114,8 @@ pub fn measure(seeds: std::ops::Range<u64>) -> Coverage {
         coverage.add(&operations(&mut Tape::new(seed)), "true");
     }
     for seed in seeds {
-        let kind = [Kind::Usual, Kind::Usual, Kind::Usual, Kind::Chance, Kind::Timed][(seed % 5) as usize];
+        let kind =
+            [Kind::Usual, Kind::Usual, Kind::Usual, Kind::Chance, Kind::Timed][(seed % 5) as usize];
         let made = specification(&mut Tape::new(seed), kind);
         for shape in &made.shapes {
             *coverage.shapes.entry(shape).or_default() += 1;

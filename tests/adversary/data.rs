@@ -51,8 +51,18 @@ impl Sort {
             Sort::Plain(name) => name.to_string(),
             Sort::Of(container, element) => format!("{container}({})", element.text()),
             Sort::Function(params, result) => {
-                let word = |s: &Sort| if matches!(s, Sort::Function(..)) { format!("({})", s.text()) } else { s.text() };
-                format!("{} -> {}", params.iter().map(word).collect::<Vec<_>>().join(" # "), result.text())
+                let word = |s: &Sort| {
+                    if matches!(s, Sort::Function(..)) {
+                        format!("({})", s.text())
+                    } else {
+                        s.text()
+                    }
+                };
+                format!(
+                    "{} -> {}",
+                    params.iter().map(word).collect::<Vec<_>>().join(" # "),
+                    result.text()
+                )
             }
         }
     }
@@ -60,7 +70,11 @@ impl Sort {
     pub fn is_finite(&self) -> bool {
         match self {
             Sort::Plain(name) => ["Bool", "E", "D", "C"].contains(name),
-            _ => *self == E.to(BOOL) || *self == Sort::of("FSet", BOOL) || *self == Sort::of("Set", BOOL),
+            _ => {
+                *self == E.to(BOOL)
+                    || *self == Sort::of("FSet", BOOL)
+                    || *self == Sort::of("Set", BOOL)
+            }
         }
     }
     /// Whether it is a sort of numbers.
@@ -104,7 +118,8 @@ enum Way {
 pub fn grammar() -> &'static Grammar {
     static GRAMMAR: OnceLock<Grammar> = OnceLock::new();
     GRAMMAR.get_or_init(|| {
-        let text = std::fs::read_to_string(crate::support::package("src/syntax/mcrl2.pest")).expect("the grammar");
+        let text = std::fs::read_to_string(crate::support::package("src/syntax/mcrl2.pest"))
+            .expect("the grammar");
         Grammar::read(&text)
     })
 }
@@ -198,12 +213,19 @@ impl<'t> Maker<'t> {
                 _ => format!("-{} / {}", self.number(1), 1 + self.t.below(3)),
             },
             Sort::Plain("E") => of(self, &["e1", "e2", "e3"]),
-            Sort::Plain("D") => of(self, &["d1", "d2(true)", "d2(false)", "d3(e1, true)", "d3(e3, false)"]),
+            Sort::Plain("D") => {
+                of(self, &["d1", "d2(true)", "d2(false)", "d3(e1, true)", "d3(e3, false)"])
+            }
             Sort::Plain("C") => of(self, &["c1", "c2", "c3(true)", "c3(false)"]),
             Sort::Plain("Id") => of(self, &["id1", "id2"]),
-            Sort::Plain("T") => of(self, &["leaf(0)", "leaf(1)", "node(leaf(1), leaf(2))", "node(leaf(0), leaf(0))"]),
+            Sort::Plain("T") => of(
+                self,
+                &["leaf(0)", "leaf(1)", "node(leaf(1), leaf(2))", "node(leaf(0), leaf(0))"],
+            ),
             Sort::Plain(other) => panic!("no constant of {other}"),
-            Sort::Of("List", e) if **e == E => of(self, &["none", "[e1]", "[e2, e1]", "none <| e3"]),
+            Sort::Of("List", e) if **e == E => {
+                of(self, &["none", "[e1]", "[e2, e1]", "none <| e3"])
+            }
             Sort::Of("FSet", e) if **e == E => of(self, &["none_", "{e1}", "{e2, e1}", "{e3, e3}"]),
             Sort::Of(container, e) => {
                 let (x, y) = (self.constant(e), self.constant(e));
@@ -215,7 +237,8 @@ impl<'t> Maker<'t> {
             }
             Sort::Function(params, result) => {
                 let names: Vec<String> = params.iter().map(|_| self.name("v")).collect();
-                let declared: Vec<String> = names.iter().zip(params).map(|(n, s)| format!("{n}: {}", s.text())).collect();
+                let declared: Vec<String> =
+                    names.iter().zip(params).map(|(n, s)| format!("{n}: {}", s.text())).collect();
                 let value = self.constant(result);
                 format!("(lambda {}. {value})", declared.join(", "))
             }
@@ -225,9 +248,23 @@ impl<'t> Maker<'t> {
     pub fn number(&mut self, least: u64) -> u128 {
         let b = u128::from(self.bound);
         let small = [0, 1, 2, b, b + 1, b.saturating_sub(1), 3, 0, 1, 2];
-        let large =
-            [1 << 31, (1 << 31) - 1, 1 << 32, (1 << 32) - 1, (1 << 32) + 1, 1 << 63, (1 << 63) - 1, 1 << 64, (1 << 64) - 1, 1 << 53];
-        let found = if self.large && self.t.chance(1, 12) { *self.t.choose(&large) } else { *self.t.choose(&small) };
+        let large = [
+            1 << 31,
+            (1 << 31) - 1,
+            1 << 32,
+            (1 << 32) - 1,
+            (1 << 32) + 1,
+            1 << 63,
+            (1 << 63) - 1,
+            1 << 64,
+            (1 << 64) - 1,
+            1 << 53,
+        ];
+        let found = if self.large && self.t.chance(1, 12) {
+            *self.t.choose(&large)
+        } else {
+            *self.t.choose(&small)
+        };
         found.max(u128::from(least))
     }
     /// The ways to begin an expression of a sort, by production.
@@ -236,8 +273,15 @@ impl<'t> Maker<'t> {
             return known.clone();
         }
         let of = |name: &str, arity: usize| -> Vec<Way> {
-            let fits = |s: &Scheme| s.name == name && s.params.len() == arity && binding(&s.result, sort).is_some();
-            all_schemes().iter().enumerate().filter(|s| fits(s.1)).map(|s| Way::Scheme(s.0)).collect()
+            let fits = |s: &Scheme| {
+                s.name == name && s.params.len() == arity && binding(&s.result, sort).is_some()
+            };
+            all_schemes()
+                .iter()
+                .enumerate()
+                .filter(|s| fits(s.1))
+                .map(|s| Way::Scheme(s.0))
+                .collect()
         };
         let mut found = Vec::new();
         for production in ["data_op", "data_prefix", "data_primary", "data_postfix"] {
@@ -264,15 +308,32 @@ impl<'t> Maker<'t> {
                     }
                     "number" | "truth" | "list" | "braces" => Vec::new(),
                     "args" => {
-                        let words = all_schemes().iter().enumerate().filter(|(_, s)| s.name.starts_with(|c: char| c.is_ascii_alphabetic()));
-                        let words = words.filter(|(_, s)| !["in", "div", "mod"].contains(&s.name.as_str()) && !s.params.is_empty());
-                        let fitting = words.filter(|(_, s)| binding(&s.result, sort).is_some()).map(|(i, _)| Way::Scheme(i));
-                        fitting.chain([Way::Apply, Way::Apply, Way::ApplyLambda, Way::Constructor, Way::Projection]).collect()
+                        let words = all_schemes()
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, s)| s.name.starts_with(|c: char| c.is_ascii_alphabetic()));
+                        let words = words.filter(|(_, s)| {
+                            !["in", "div", "mod"].contains(&s.name.as_str()) && !s.params.is_empty()
+                        });
+                        let fitting = words
+                            .filter(|(_, s)| binding(&s.result, sort).is_some())
+                            .map(|(i, _)| Way::Scheme(i));
+                        fitting
+                            .chain([
+                                Way::Apply,
+                                Way::Apply,
+                                Way::ApplyLambda,
+                                Way::Constructor,
+                                Way::Projection,
+                            ])
+                            .collect()
                     }
                     "update" => of("@func_update", 3),
                     "whr" => vec![Way::Where],
                     op if op.starts_with("op_") => of(&grammar().literal(op), 2),
-                    other => panic!("`{production}` has the alternative `{other}`, which no generator knows"),
+                    other => panic!(
+                        "`{production}` has the alternative `{other}`, which no generator knows"
+                    ),
                 });
             }
             if !ways.is_empty() {
@@ -310,7 +371,8 @@ impl<'t> Maker<'t> {
             Way::Lambda => self.lambda(sort, vars, d),
             Way::ApplyLambda => {
                 let params: Vec<Sort> = (0..1 + self.t.below(2)).map(|_| self.plain()).collect();
-                let function = self.lambda(&Sort::Function(params.clone(), Box::new(sort.clone())), vars, d);
+                let function =
+                    self.lambda(&Sort::Function(params.clone(), Box::new(sort.clone())), vars, d);
                 let args: Vec<String> = params.iter().map(|s| self.expr(s, vars, d)).collect();
                 format!("{function}({})", args.join(", "))
             }
@@ -335,7 +397,8 @@ impl<'t> Maker<'t> {
             Way::Quantifier => self.quantifier(vars, d),
             Way::ListLiteral => {
                 let Sort::Of(_, e) = sort else { unreachable!("a list") };
-                let elements: Vec<String> = (0..1 + self.t.below(2)).map(|_| self.expr(e, vars, d)).collect();
+                let elements: Vec<String> =
+                    (0..1 + self.t.below(2)).map(|_| self.expr(e, vars, d)).collect();
                 format!("[{}]", elements.join(", "))
             }
             Way::Enumeration => {
@@ -345,14 +408,19 @@ impl<'t> Maker<'t> {
                     let x = s.expr(e, vars, d);
                     if bag { format!("{x}: {}", s.small(vars)) } else { x }
                 };
-                let elements: Vec<String> = (0..1 + self.t.below(3)).map(|_| element(self)).collect();
+                let elements: Vec<String> =
+                    (0..1 + self.t.below(3)).map(|_| element(self)).collect();
                 format!("{{{}}}", elements.join(", "))
             }
             Way::Comprehension => {
                 let Sort::Of(container, e) = sort else { unreachable!("a container") };
                 let (x, mut inner) = (self.name("x"), vars.clone());
                 inner.push((x.clone(), (**e).clone()));
-                let body = if *container == "Bag" { format!("{} mod 3", self.expr(&NAT, &inner, d)) } else { self.expr(&BOOL, &inner, d) };
+                let body = if *container == "Bag" {
+                    format!("{} mod 3", self.expr(&NAT, &inner, d))
+                } else {
+                    self.expr(&BOOL, &inner, d)
+                };
                 format!("{{{x}: {} | {body}}}", e.text())
             }
         }
@@ -368,7 +436,23 @@ impl<'t> Maker<'t> {
     }
     /// A sort of parameters and variables of expressions.
     pub fn plain(&mut self) -> Sort {
-        self.t.choose(&[E, NAT, BOOL, POS, INT, D, REAL, C, Sort::of("List", E), Sort::of("FSet", E), T, E.to(BOOL), E.to(NAT)]).clone()
+        self.t
+            .choose(&[
+                E,
+                NAT,
+                BOOL,
+                POS,
+                INT,
+                D,
+                REAL,
+                C,
+                Sort::of("List", E),
+                Sort::of("FSet", E),
+                T,
+                E.to(BOOL),
+                E.to(NAT),
+            ])
+            .clone()
     }
     /// A sort for a variable of a scheme.
     fn element(&mut self, scheme: &Scheme) -> Sort {
@@ -398,7 +482,8 @@ impl<'t> Maker<'t> {
             E.to(BOOL),
             Sort::of("List", NAT),
         ];
-        let ordered = ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
+        let ordered =
+            ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
         loop {
             let sort = self.t.choose(&any).clone();
             if !(ordered && matches!(sort, Sort::Function(..) | Sort::Plain("Id"))) {
@@ -409,7 +494,10 @@ impl<'t> Maker<'t> {
     /// An application of a built-in operation.
     fn scheme(&mut self, scheme: &Scheme, sort: &Sort, vars: &Vars, d: usize) -> String {
         let [first, second] = binding(&scheme.result, sort).expect("a scheme of the sort");
-        let variables = [first.unwrap_or_else(|| self.element(scheme)), second.unwrap_or_else(|| self.element(scheme))];
+        let variables = [
+            first.unwrap_or_else(|| self.element(scheme)),
+            second.unwrap_or_else(|| self.element(scheme)),
+        ];
         let variables = if scheme.builtin == "Update" { update_of(sort) } else { variables };
         let sorts: Vec<Sort> = scheme.params.iter().map(|p| at(p, &variables)).collect();
         // Sets and bags that may be infinite have elements of a finite sort, so that their
@@ -422,16 +510,28 @@ impl<'t> Maker<'t> {
         let word = scheme.builtin.as_str();
         match word {
             "IntToPos" | "NatToPos" | "RealToPos" => {
-                args[0] = if self.t.chance(1, 2) { self.expr(&POS, vars, d) } else { format!("{} + 1", self.expr(&NAT, vars, d)) }
+                args[0] = if self.t.chance(1, 2) {
+                    self.expr(&POS, vars, d)
+                } else {
+                    format!("{} + 1", self.expr(&NAT, vars, d))
+                }
             }
             "IntToNat" | "RealToNat" => args[0] = self.expr(&NAT, vars, d),
             "RealToInt" => args[0] = self.expr(&INT, vars, d),
-            "Head" | "Tail" | "RHead" | "RTail" => args[0] = format!("{} |> {}", self.expr(&variables[0], vars, d), args[0]),
+            "Head" | "Tail" | "RHead" | "RTail" => {
+                args[0] = format!("{} |> {}", self.expr(&variables[0], vars, d), args[0])
+            }
             "At" => {
                 let x = self.expr(&variables[0], vars, d);
                 args = match self.t.below(2) {
                     0 => vec![format!("({x} |> {})", args[0]), "0".into()],
-                    _ => return format!("if({1} < #{0}, {0} . {1}, {x})", in_brackets(&args[0]), in_brackets(&args[1])),
+                    _ => {
+                        return format!(
+                            "if({1} < #{0}, {0} . {1}, {x})",
+                            in_brackets(&args[0]),
+                            in_brackets(&args[1])
+                        );
+                    }
                 };
             }
             "Pick" => {
@@ -444,7 +544,9 @@ impl<'t> Maker<'t> {
             }
             "Exp" => {
                 args[0] = match sorts[0] {
-                    Sort::Plain("Real") => format!("({} mod 3 + 1) / 2", in_brackets(&self.expr(&NAT, vars, d))),
+                    Sort::Plain("Real") => {
+                        format!("({} mod 3 + 1) / 2", in_brackets(&self.expr(&NAT, vars, d)))
+                    }
                     Sort::Plain("Int") => format!("{} mod 5 - 2", in_brackets(&args[0])),
                     _ => format!("{} mod 5", in_brackets(&args[0])),
                 };
@@ -457,15 +559,22 @@ impl<'t> Maker<'t> {
                     format!("{} mod 4", in_brackets(&args[1]))
                 };
             }
-            "Divide" if sorts[1] != POS => args[1] = format!("({0} * {0} + 1)", in_brackets(&args[1])),
+            "Divide" if sorts[1] != POS => {
+                args[1] = format!("({0} * {0} + 1)", in_brackets(&args[1]))
+            }
             "Sqrt" => args[0] = format!("{} mod 100", in_brackets(&args[0])),
             _ => {}
         }
         match (scheme.name.as_str(), &args[..]) {
             (_, []) => scheme.name.clone(),
             ("@func_update", [f, x, y]) => format!("{f}[{x} -> {y}]"),
-            (name, [a]) if !name.starts_with(|c: char| c.is_ascii_alphabetic()) => format!("({name}{})", in_brackets(a)),
-            (name, [a, b]) if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || ["in", "div", "mod"].contains(&name) => {
+            (name, [a]) if !name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                format!("({name}{})", in_brackets(a))
+            }
+            (name, [a, b])
+                if !name.starts_with(|c: char| c.is_ascii_alphabetic())
+                    || ["in", "div", "mod"].contains(&name) =>
+            {
                 format!("({} {name} {})", in_brackets(a), in_brackets(b))
             }
             (name, args) => format!("{name}({})", args.join(", ")),
@@ -474,10 +583,16 @@ impl<'t> Maker<'t> {
     fn constructor(&mut self, sort: &Sort, vars: &Vars, d: usize) -> String {
         match sort {
             Sort::Plain("D") if self.t.chance(1, 2) => format!("d2({})", self.expr(&BOOL, vars, d)),
-            Sort::Plain("D") => format!("d3({}, {})", self.expr(&E, vars, d), self.expr(&BOOL, vars, d)),
+            Sort::Plain("D") => {
+                format!("d3({}, {})", self.expr(&E, vars, d), self.expr(&BOOL, vars, d))
+            }
             Sort::Plain("C") => format!("c3({})", self.expr(&BOOL, vars, d)),
-            Sort::Plain("T") if self.t.chance(1, 2) => format!("leaf({})", self.expr(&NAT, vars, d)),
-            Sort::Plain("T") => format!("node({}, {})", self.expr(&T, vars, d), self.expr(&T, vars, d)),
+            Sort::Plain("T") if self.t.chance(1, 2) => {
+                format!("leaf({})", self.expr(&NAT, vars, d))
+            }
+            Sort::Plain("T") => {
+                format!("node({}, {})", self.expr(&T, vars, d), self.expr(&T, vars, d))
+            }
             Sort::Plain("Bool") => match self.t.below(4) {
                 0 => format!("is_e{}({})", 1 + self.t.below(2), self.expr(&E, vars, d)),
                 1 => format!("is_d{}({})", 2 + self.t.below(2), self.expr(&D, vars, d)),
@@ -490,7 +605,9 @@ impl<'t> Maker<'t> {
     fn projection(&mut self, sort: &Sort, vars: &Vars, d: usize) -> String {
         match sort {
             Sort::Plain("Bool") => format!("flag(d2({}))", self.expr(&BOOL, vars, d)),
-            Sort::Plain("E") if self.t.chance(1, 2) => format!("of(d3({}, false))", self.expr(&E, vars, d)),
+            Sort::Plain("E") if self.t.chance(1, 2) => {
+                format!("of(d3({}, false))", self.expr(&E, vars, d))
+            }
             Sort::Plain("E") => {
                 let x = self.expr(&D, vars, d);
                 format!("if(is_d3({x}), of({x}), {})", self.expr(&E, vars, d))
@@ -510,7 +627,12 @@ impl<'t> Maker<'t> {
         // Variables of one sort share a declaration.
         let declared = match &names[..] {
             [x, y] if params[0] == params[1] => format!("{x}, {y}: {}", params[0].text()),
-            _ => names.iter().zip(params).map(|(n, s)| format!("{n}: {}", s.text())).collect::<Vec<_>>().join(", "),
+            _ => names
+                .iter()
+                .zip(params)
+                .map(|(n, s)| format!("{n}: {}", s.text()))
+                .collect::<Vec<_>>()
+                .join(", "),
         };
         format!("(lambda {declared}. {})", self.expr(result, &inner, d))
     }
@@ -528,7 +650,11 @@ impl<'t> Maker<'t> {
         if bound.is_none() && self.t.chance(1, 4) {
             let y = self.name("q");
             inner.push((y.clone(), BOOL));
-            return format!("({word} {x}: {}, {y}: Bool. {})", sort.text(), self.expr(&BOOL, &inner, d));
+            return format!(
+                "({word} {x}: {}, {y}: Bool. {})",
+                sort.text(),
+                self.expr(&BOOL, &inner, d)
+            );
         }
         let body = self.expr(&BOOL, &inner, d);
         match (bound, word) {
@@ -565,10 +691,14 @@ pub fn operations(t: &mut Tape) -> String {
     let vars: Vars = vec![("vs".into(), Sort::of("Set", E)), ("vb".into(), Sort::of("Bag", E))];
     let mut text = PRELUDE.to_string();
     for scheme in all_schemes() {
-        let free = scheme.params.contains(&Pattern::Var(0)) && !scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
+        let free = scheme.params.contains(&Pattern::Var(0))
+            && !scheme.params.iter().any(|p| matches!(p, Pattern::Container(..)));
         for kind in if free { &kinds[..] } else { &[E][..] } {
-            let ordered = ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
-            if ordered && matches!(kind, Sort::Function(..) | Sort::Plain("Id")) || scheme.builtin == "Update" {
+            let ordered =
+                ["Less", "LessEqual", "Greater", "GreaterEqual"].contains(&scheme.builtin.as_str());
+            if ordered && matches!(kind, Sort::Function(..) | Sort::Plain("Id"))
+                || scheme.builtin == "Update"
+            {
                 continue;
             }
             let sort = at(&scheme.result, &[kind.clone(), kind.clone()]);
@@ -576,8 +706,14 @@ pub fn operations(t: &mut Tape) -> String {
             let value = m.scheme(scheme, &sort, &vars, 0);
             m.forced = None;
             let name = m.name("op");
-            let result = if matches!(sort, Sort::Function(..)) { format!("({})", sort.text()) } else { sort.text() };
-            text += &format!("map {name}: Set(E) # Bag(E) -> {result};\nvar vs: Set(E); vb: Bag(E);\neqn {name}(vs, vb) = {value};\n");
+            let result = if matches!(sort, Sort::Function(..)) {
+                format!("({})", sort.text())
+            } else {
+                sort.text()
+            };
+            text += &format!(
+                "map {name}: Set(E) # Bag(E) -> {result};\nvar vs: Set(E); vb: Bag(E);\neqn {name}(vs, vb) = {value};\n"
+            );
         }
     }
     text + "act a;\ninit a . delta;\n"
@@ -585,7 +721,8 @@ pub fn operations(t: &mut Tape) -> String {
 
 /// With brackets unless it is a word.
 pub fn in_brackets(text: &str) -> String {
-    let simple = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || text.starts_with('(') && closes_at_end(text);
+    let simple = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        || text.starts_with('(') && closes_at_end(text);
     if simple { text.to_string() } else { format!("({text})") }
 }
 
@@ -619,7 +756,9 @@ fn binding(pattern: &Pattern, sort: &Sort) -> Option<[Option<Sort>; 2]> {
     match (pattern, sort) {
         (Pattern::Basic(name), Sort::Plain(word)) if name == word => {}
         (Pattern::Var(v), _) => found[*v] = Some(sort.clone()),
-        (Pattern::Container(name, v), Sort::Of(word, e)) if name == word => found[*v] = Some((**e).clone()),
+        (Pattern::Container(name, v), Sort::Of(word, e)) if name == word => {
+            found[*v] = Some((**e).clone())
+        }
         (Pattern::Function(v, w), Sort::Function(params, result)) if params.len() == 1 => {
             found[*v] = Some(params[0].clone());
             found[*w] = Some((**result).clone());
@@ -640,7 +779,8 @@ fn at(pattern: &Pattern, variables: &[Sort; 2]) -> Sort {
 
 /// The mappings of the prelude that any expression may apply.
 fn prelude() -> Vec<Mapping> {
-    let of = |name: &str, params: Vec<Sort>, result: Sort| Mapping { name: name.into(), params, result };
+    let of =
+        |name: &str, params: Vec<Sort>, result: Sort| Mapping { name: name.into(), params, result };
     vec![
         of("turn", vec![E], E),
         of("sum_of", vec![Sort::of("List", NAT)], NAT),

@@ -63,7 +63,13 @@ fn by_program() -> u64 {
 }
 
 /// One case of a route that has cases of its own.
-fn case(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
+fn case(
+    row: &Row,
+    seed: u64,
+    tapes: &mut [Tape],
+    folder: &Folder,
+    tally: &mut Tally,
+) -> Result<(), String> {
     tally.cases += 1;
     let by_program = seed.is_multiple_of(by_program());
     match &row.how {
@@ -80,13 +86,18 @@ fn case(row: &Row, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut T
 
 /// The tapes of a case: one for the specification, one for each formula.
 fn tapes(seed: u64, formulas: usize) -> Vec<Tape> {
-    (0..=formulas as u64).map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48))).collect()
+    (0..=formulas as u64)
+        .map(|i| Tape::new(seed.wrapping_mul(0x1_0001).wrapping_add(i << 48)))
+        .collect()
 }
 
 /// What fails, a panic being a failure like others.
 fn guarded<T>(run: impl FnOnce() -> Result<T, Difference>) -> Result<T, Difference> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
         Err(whole(format!("panic: {}", text.unwrap_or_default())))
     })
 }
@@ -99,11 +110,19 @@ fn whole(text: String) -> Difference {
 /// The shape of a failure, which a smaller input keeps.
 fn shape(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
-    line.split(": ").take(2).map(|part| part.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()).collect::<Vec<_>>().join(": ")
+    line.split(": ")
+        .take(2)
+        .map(|part| part.chars().filter(|c| !c.is_ascii_digit()).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Makes a failure small.
-fn smaller(tapes: &[Tape], error: String, run: &dyn Fn(&mut [Tape]) -> Result<(), Difference>) -> String {
+fn smaller(
+    tapes: &[Tape],
+    error: String,
+    run: &dyn Fn(&mut [Tape]) -> Result<(), Difference>,
+) -> String {
     let again = |tapes: &[Vec<u32>]| {
         let mut tapes: Vec<Tape> = tapes.iter().map(|t| Tape::replay(t.clone())).collect();
         guarded(|| run(&mut tapes)).err().map(|e| e.text)
@@ -112,7 +131,9 @@ fn smaller(tapes: &[Tape], error: String, run: &dyn Fn(&mut [Tape]) -> Result<()
     let deadline = Instant::now() + Duration::from_secs(number("SHRINK").unwrap_or(40));
     let start: Vec<Vec<u32>> = tapes.iter().map(Tape::used).collect();
     std::panic::set_hook(Box::new(|_| {}));
-    let small = shrink(start, 3000, |tapes| Instant::now() < deadline && again(tapes).is_some_and(|e| shape(&e) == wanted));
+    let small = shrink(start, 3000, |tapes| {
+        Instant::now() < deadline && again(tapes).is_some_and(|e| shape(&e) == wanted)
+    });
     let _ = std::panic::take_hook();
     again(&small).unwrap_or(error)
 }
@@ -147,7 +168,9 @@ struct Course {
 impl Course {
     fn goes_on(&self, extent: &Extent) -> bool {
         let in_time = self.spent < extent.time || self.tally.cases < LEAST_CASES;
-        self.tally.sum() < extent.comparisons && in_time && self.differences.len() < extent.differences
+        self.tally.sum() < extent.comparisons
+            && in_time
+            && self.differences.len() < extent.differences
     }
     /// Keeps a difference, made small.
     fn differs(&mut self, seed: u64, small: &str) {
@@ -164,9 +187,13 @@ fn alone(course: &mut Course, extent: &Extent) {
     while course.goes_on(extent) {
         let start = Instant::now();
         let mut tapes = tapes(seed, extent.formulas);
-        let found = guarded(|| case(&course.row, seed, &mut tapes, &folder, &mut course.tally).map_err(whole));
+        let found = guarded(|| {
+            case(&course.row, seed, &mut tapes, &folder, &mut course.tally).map_err(whole)
+        });
         if let Err(error) = found {
-            let run = |tapes: &mut [Tape]| case(&course.row, seed, tapes, &folder, &mut Tally::default()).map_err(whole);
+            let run = |tapes: &mut [Tape]| {
+                case(&course.row, seed, tapes, &folder, &mut Tally::default()).map_err(whole)
+            };
             let small = smaller(&tapes, error.text, &run);
             course.differs(seed, &small);
         }
@@ -177,10 +204,20 @@ fn alone(course: &mut Course, extent: &Extent) {
 }
 
 /// Runs one route on a case that is read, by the program or within this process.
-fn one(row: &Row, inside: &Inside, by_program: bool, folder: &Folder, tally: &mut Tally) -> Result<(), Difference> {
+fn one(
+    row: &Row,
+    inside: &Inside,
+    by_program: bool,
+    folder: &Folder,
+    tally: &mut Tally,
+) -> Result<(), Difference> {
     let How::Plain(route) = &row.how else { return Ok(()) };
     guarded(|| {
-        let found = if by_program { Some(route.by_program(&inside.main, folder)) } else { route.within(inside, folder) };
+        let found = if by_program {
+            Some(route.by_program(&inside.main, folder))
+        } else {
+            route.within(inside, folder)
+        };
         found.map_or(Ok(()), |found| judge(row.name, &inside.main, found, tally))
     })
 }
@@ -190,7 +227,8 @@ fn together(courses: &mut [Course], extent: &Extent) {
     let (folder, mut seed) = (Folder::new(), extent.first);
     let of = |row: &Row| matches!(&row.how, How::Plain(route) if !route.only_counts());
     loop {
-        let active: Vec<usize> = (0..courses.len()).filter(|i| courses[*i].goes_on(extent)).collect();
+        let active: Vec<usize> =
+            (0..courses.len()).filter(|i| courses[*i].goes_on(extent)).collect();
         if active.is_empty() {
             break;
         }
@@ -200,7 +238,9 @@ fn together(courses: &mut [Course], extent: &Extent) {
         let mut tapes = tapes(seed, 3 * count);
         let mut open: Vec<String> = Vec::new();
         let start = Instant::now();
-        let made = guarded(|| subject(seed, &mut tapes, count, &mut |why| open.push(why.into())).map_err(whole));
+        let made = guarded(|| {
+            subject(seed, &mut tapes, count, &mut |why| open.push(why.into())).map_err(whole)
+        });
         let shared = start.elapsed() / active.len() as u32;
         for &i in &active {
             let course = &mut courses[i];
@@ -213,14 +253,22 @@ fn together(courses: &mut [Course], extent: &Extent) {
             // Of the main path, whatever the route.
             Err(error) => courses[active[0]].differs(seed, &error.text),
             Ok(None) => {}
-            Ok(Some(inside)) => active.iter().for_each(|&i| both(&mut courses[i], (i, seed), &inside, &tapes, &folder)),
+            Ok(Some(inside)) => active
+                .iter()
+                .for_each(|&i| both(&mut courses[i], (i, seed), &inside, &tapes, &folder)),
         }
         seed += 1;
     }
 }
 
 /// Runs one route on a case within this process, and in turn with others by the program.
-fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tapes: &[Tape], folder: &Folder) {
+fn both(
+    course: &mut Course,
+    (number, seed): (usize, u64),
+    inside: &Inside,
+    tapes: &[Tape],
+    folder: &Folder,
+) {
     let start = Instant::now();
     let has_no_other = matches!(course.row.how, How::Plain(Route::Steps(_, None)));
     let in_turn = (seed + number as u64).is_multiple_of(by_program());
@@ -228,7 +276,9 @@ fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tape
         if by_program && !in_turn && !has_no_other || !by_program && self::by_program() == 1 {
             continue;
         }
-        let Err(error) = one(&course.row, inside, by_program, folder, &mut course.tally) else { continue };
+        let Err(error) = one(&course.row, inside, by_program, folder, &mut course.tally) else {
+            continue;
+        };
         // Of the formulas the one that shows the difference is kept, with one of its kind.
         let of_formula = error.formula.map(|i| {
             let tape = inside.main.tapes[i];
@@ -237,7 +287,9 @@ fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tape
             kept.push(tapes[tape].clone());
             kept
         });
-        let run = |tapes: &mut [Tape]| match subject(seed, tapes, tapes.len(), &mut |_| ()).map_err(whole)? {
+        let run = |tapes: &mut [Tape]| match subject(seed, tapes, tapes.len(), &mut |_| ())
+            .map_err(whole)?
+        {
             Some(inside) => one(&course.row, &inside, by_program, folder, &mut Tally::default()),
             None => Ok(()),
         };
@@ -251,14 +303,18 @@ fn both(course: &mut Course, (number, seed): (usize, u64), inside: &Inside, tape
 /// Writes a difference to the folder of findings, if there is one.
 fn record(row: &Row, seed: u64, text: &str) {
     let Some(folder) = std::env::var_os("ADVERSARY_FINDINGS") else { return };
-    let name = format!("{}-{seed}.txt", row.name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
+    let name =
+        format!("{}-{seed}.txt", row.name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"));
     let _ = std::fs::write(std::path::Path::new(&folder).join(name), text);
 }
 
 /// Runs on a large stack.
 fn deeply(run: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(512 << 20).spawn_scoped(scope, run).expect("a thread");
+        let thread = std::thread::Builder::new()
+            .stack_size(512 << 20)
+            .spawn_scoped(scope, run)
+            .expect("a thread");
         thread.join().expect("the routes catch panics");
     });
 }
@@ -274,8 +330,11 @@ pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
         differences: Vec::new(),
     };
     let all = rows.into_iter().filter(|r| !matches!(r.how, How::Elsewhere(_))).map(course);
-    let (mut plain, own): (Vec<Course>, Vec<Course>) = all.partition(|c| matches!(c.row.how, How::Plain(_)));
-    println!("| route | seeds | cases | comparisons | open | differences | seconds |\n|---|---|---|---|---|---|---|");
+    let (mut plain, own): (Vec<Course>, Vec<Course>) =
+        all.partition(|c| matches!(c.row.how, How::Plain(_)));
+    println!(
+        "| route | seeds | cases | comparisons | open | differences | seconds |\n|---|---|---|---|---|---|---|"
+    );
     let mut failed = Vec::new();
     deeply(|| together(&mut plain, extent));
     failed.extend(plain.iter().filter_map(report));
@@ -290,7 +349,11 @@ pub fn table(rows: Vec<Row>, extent: &Extent) -> Vec<String> {
 fn report(course: &Course) -> Option<String> {
     let Course { row, tally, spent, first, next, differences } = course;
     let name = row.name;
-    let detail = if tally.comparisons.len() > 1 { format!(" {:?}", tally.comparisons) } else { String::new() };
+    let detail = if tally.comparisons.len() > 1 {
+        format!(" {:?}", tally.comparisons)
+    } else {
+        String::new()
+    };
     println!(
         "| {name} | {first}..{next} | {} | {}{detail} | {:?} | {} | {:.0} |",
         tally.cases,
@@ -300,7 +363,14 @@ fn report(course: &Course) -> Option<String> {
         spent.as_secs_f64()
     );
     let idle = tally.sum() == 0 && tally.cases >= LEAST_CASES;
-    let text = || format!("{name}: {} differences, {} comparisons\n{}", differences.len(), tally.sum(), differences.join("\n"));
+    let text = || {
+        format!(
+            "{name}: {} differences, {} comparisons\n{}",
+            differences.len(),
+            tally.sum(),
+            differences.join("\n")
+        )
+    };
     (!differences.is_empty() || idle).then(text)
 }
 

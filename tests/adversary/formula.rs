@@ -41,7 +41,8 @@ fn write(t: &mut Tape, kind: Kind, mappings: &[Mapping], bound: u64, real: bool)
         false if kind == Kind::Any && writer.m.t.chance(1, 3) => writer.usual(),
         false => writer.state(depth, true),
     };
-    let more = ["", "sort S9 = struct s9;\n", "sort S9; cons s9: S9;\n", "act only: Nat;\n"][if declares { m.t.below(4) } else { 0 }];
+    let more = ["", "sort S9 = struct s9;\n", "sort S9; cons s9: S9;\n", "act only: Nat;\n"]
+        [if declares { m.t.below(4) } else { 0 }];
     if declares { format!("{more}{}form {state};", m.theory.concat()) } else { state }
 }
 
@@ -100,7 +101,12 @@ impl Writer<'_, '_> {
         if depth == 0 {
             return if self.m.t.chance(1, 4) { "true".into() } else { self.multi() };
         }
-        let (production, alternative) = self.alternative(&["regular_primary", "regular_primary", "regular_prefix", "regular_infix"]);
+        let (production, alternative) = self.alternative(&[
+            "regular_primary",
+            "regular_primary",
+            "regular_prefix",
+            "regular_infix",
+        ]);
         match alternative.as_str() {
             "truth" => self.m.t.choose(&["true", "false"]).to_string(),
             "val" => format!("(val({}) && {})", self.condition(2), self.action(depth - 1)),
@@ -113,7 +119,9 @@ impl Writer<'_, '_> {
             "op_or" => format!("({} || {})", self.action(depth - 1), self.action(depth - 1)),
             "op_and" => format!("({} && {})", self.action(depth - 1), self.action(depth - 1)),
             "op_plus" | "op_dot" => self.action(depth - 1),
-            other => panic!("`{production}` has the alternative `{other}`, which no generator knows"),
+            other => {
+                panic!("`{production}` has the alternative `{other}`, which no generator knows")
+            }
         }
     }
     fn quantified_action(&mut self, depth: usize) -> String {
@@ -126,31 +134,47 @@ impl Writer<'_, '_> {
         }
         // The label supplies the value.
         let all = actions();
-        let unary: Vec<&(&str, Vec<Sort>)> = all.iter().filter(|a| a.1.len() == 1 && a.0 != "o").collect();
+        let unary: Vec<&(&str, Vec<Sort>)> =
+            all.iter().filter(|a| a.1.len() == 1 && a.0 != "o").collect();
         let (name, sorts) = (*self.m.t.choose(&unary)).clone();
         let condition = self.with(vec![(x.clone(), sorts[0].clone())], |s| s.condition(2));
         format!("(exists {x}: {}. {name}({x}) && val({condition}))", sorts[0].text())
     }
     fn regular(&mut self, depth: usize) -> String {
         if self.kind == Kind::Weak && (depth == 0 || self.m.t.chance(1, 2)) {
-            return if self.m.t.chance(1, 6) { "tau*".into() } else { format!("tau* . (({}) && !tau) . tau*", self.action(2)) };
+            return if self.m.t.chance(1, 6) {
+                "tau*".into()
+            } else {
+                format!("tau* . (({}) && !tau) . tau*", self.action(2))
+            };
         }
         if depth == 0 {
             return self.action(2);
         }
-        let (production, alternative) = self.alternative(&["regular_postfix", "regular_infix", "regular_infix", "regular_primary"]);
+        let (production, alternative) = self.alternative(&[
+            "regular_postfix",
+            "regular_infix",
+            "regular_infix",
+            "regular_primary",
+        ]);
         match alternative.as_str() {
             "star" if self.kind == Kind::Weak => format!("(tau* . ({})*)", self.regular(depth - 1)),
             "star" if self.m.t.chance(1, 8) => format!("({})* *", self.regular(depth - 1)),
             "star" => format!("({})*", self.regular(depth - 1)),
             "iterate" => format!("({})+", self.regular(depth - 1)),
             "op_plus" => format!("({} + {})", self.regular(depth - 1), self.regular(depth - 1)),
-            "op_dot" if self.m.t.chance(1, 4) => format!("({} . {} . {})", self.regular(0), self.regular(0), self.regular(0)),
+            "op_dot" if self.m.t.chance(1, 4) => {
+                format!("({} . {} . {})", self.regular(0), self.regular(0), self.regular(0))
+            }
             "op_dot" => format!("({} . {})", self.regular(depth - 1), self.regular(depth - 1)),
             "regular_group" => format!("({})", self.regular(depth - 1)),
             // Times are refused; see `refused`.
-            "at" | "op_implies" | "op_or" | "op_and" | "truth" | "val" | "tau" | "multi_action" => self.regular(0),
-            other => panic!("`{production}` has the alternative `{other}`, which no generator knows"),
+            "at" | "op_implies" | "op_or" | "op_and" | "truth" | "val" | "tau" | "multi_action" => {
+                self.regular(0)
+            }
+            other => {
+                panic!("`{production}` has the alternative `{other}`, which no generator knows")
+            }
         }
     }
     /// An instance of a variable, or a formula about data.
@@ -168,29 +192,45 @@ impl Writer<'_, '_> {
         }
     }
     fn state(&mut self, depth: usize, positive: bool) -> String {
-        let usable: Vec<usize> = (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
+        let usable: Vec<usize> =
+            (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
         if depth == 0 || (!usable.is_empty() && self.m.t.chance(1, 5)) {
             return self.leaf(&usable);
         }
         let d = depth - 1;
-        let (production, alternative) = self.alternative(&["state_prefix", "state_prefix", "state_prefix", "state_infix", "state_primary"]);
+        let (production, alternative) = self.alternative(&[
+            "state_prefix",
+            "state_prefix",
+            "state_prefix",
+            "state_infix",
+            "state_primary",
+        ]);
         match alternative.as_str() {
             "fix" => self.fix(d, positive),
             "state_quantifier" => self.quantified(d, positive),
             "must" => format!("[{}]{}", self.regular(2), self.state(d, positive)),
             "may" => format!("<{}>{}", self.regular(2), self.state(d, positive)),
             "not" => format!("!({})", self.state(d, !positive)),
-            "op_implies" => format!("({} => {})", self.state(d, !positive), self.state(d, positive)),
+            "op_implies" => {
+                format!("({} => {})", self.state(d, !positive), self.state(d, positive))
+            }
             "op_or" => format!("({} || {})", self.state(d, positive), self.state(d, positive)),
             "op_and" if self.m.t.chance(1, 4) => {
-                format!("({} && {} && {})", self.state(d, positive), self.state(d, positive), self.state(d, positive))
+                format!(
+                    "({} && {} && {})",
+                    self.state(d, positive),
+                    self.state(d, positive),
+                    self.state(d, positive)
+                )
             }
             "op_and" => format!("({} && {})", self.state(d, positive), self.state(d, positive)),
             "state_group" => format!("({})", self.state(d, positive)),
             "variable" | "truth" | "val" => self.leaf(&usable),
             // Of formulas whose value is a number, and of times.
             "minus" | "op_plus" | "op_times" | "delay" | "yaled" => self.state(d, positive),
-            other => panic!("`{production}` has the alternative `{other}`, which no generator knows"),
+            other => {
+                panic!("`{production}` has the alternative `{other}`, which no generator knows")
+            }
         }
     }
     fn quantified(&mut self, d: usize, positive: bool) -> String {
@@ -205,18 +245,21 @@ impl Writer<'_, '_> {
         };
         if bound.is_none() && self.m.t.chance(1, 4) {
             let y = self.m.name("x");
-            let inner = self.with(vec![(x.clone(), sort.clone()), (y.clone(), BOOL)], |s| s.state(d, positive));
+            let inner = self
+                .with(vec![(x.clone(), sort.clone()), (y.clone(), BOOL)], |s| s.state(d, positive));
             return format!("({word} {x}: {}, {y}: Bool. {inner})", sort.text());
         }
         let inner = self.with(vec![(x.clone(), sort.clone())], |s| s.state(d, positive));
-        let bounded =
-            bound.map_or(inner.clone(), |b| if forall { format!("(val({b}) => {inner})") } else { format!("(val({b}) && {inner})") });
+        let bounded = bound.map_or(inner.clone(), |b| {
+            if forall { format!("(val({b}) => {inner})") } else { format!("(val({b}) && {inner})") }
+        });
         format!("({word} {x}: {}. {bounded})", sort.text())
     }
     fn fix(&mut self, d: usize, positive: bool) -> String {
         let name = self.m.name("X");
         let mut params = Vec::new();
-        let sorts = [NAT, E, BOOL, POS, INT, D, REAL, Sort::of("List", E), Sort::of("FSet", E), E.to(BOOL)];
+        let sorts =
+            [NAT, E, BOOL, POS, INT, D, REAL, Sort::of("List", E), Sort::of("FSet", E), E.to(BOOL)];
         for _ in 0..[0, 0, 1, 1, 2, 3][self.m.t.below(6)] {
             let sort = self.m.t.choose(&sorts).clone();
             let vars = self.vars.clone();
@@ -227,8 +270,10 @@ impl Writer<'_, '_> {
         self.fixes.push((name.clone(), params.iter().map(|p| p.1.clone()).collect(), positive));
         let body = self.with(more, |s| if s.real { s.quantity(d) } else { s.state(d, positive) });
         self.fixes.pop();
-        let declared: Vec<String> = params.iter().map(|(x, s, v)| format!("{x}: {} = {v}", s.text())).collect();
-        let declared = if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
+        let declared: Vec<String> =
+            params.iter().map(|(x, s, v)| format!("{x}: {} = {v}", s.text())).collect();
+        let declared =
+            if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
         format!("({} {name}{declared}. {body})", self.m.t.choose(&["nu", "mu"]))
     }
     /// A formula whose value is a number.
@@ -246,7 +291,9 @@ impl Writer<'_, '_> {
         match self.m.t.below(10) {
             0 => format!("({} && {})", self.quantity(d), self.quantity(d)),
             1 => format!("({} || {})", self.quantity(d), self.quantity(d)),
-            2 if self.m.t.chance(1, 3) => format!("(-(val({})) + {})", self.m.t.below(3), self.quantity(d)),
+            2 if self.m.t.chance(1, 3) => {
+                format!("(-(val({})) + {})", self.m.t.below(3), self.quantity(d))
+            }
             2 => format!("({} + val({}))", self.quantity(d), self.m.t.below(3)),
             3 => format!("(val(1 / 2) * {})", self.quantity(d)),
             4 => format!("[{}]{}", self.action(1), self.quantity(d)),
@@ -255,7 +302,10 @@ impl Writer<'_, '_> {
             8 => {
                 let x = self.m.name("x");
                 let word = *self.m.t.choose(&["inf", "sup", "sum"]);
-                format!("({word} {x}: Bool. {})", self.with(vec![(x.clone(), BOOL)], |s| s.quantity(d)))
+                format!(
+                    "({word} {x}: Bool. {})",
+                    self.with(vec![(x.clone(), BOOL)], |s| s.quantity(d))
+                )
             }
             _ => format!("val({})", self.m.expr(&REAL, &vars, 1)),
         }

@@ -39,7 +39,8 @@ pub struct Grammar {
 }
 
 /// Rules that make words out of letters: what they choose means nothing.
-const LEXICAL: [&str; 7] = ["WHITESPACE", "COMMENT", "id_start", "id_char", "ident", "number", "reserved"];
+const LEXICAL: [&str; 7] =
+    ["WHITESPACE", "COMMENT", "id_start", "id_char", "ident", "number", "reserved"];
 
 struct Reader<'t> {
     tokens: Vec<&'t str>,
@@ -57,7 +58,9 @@ fn tokens(text: &str) -> Vec<&str> {
         let start = i;
         i += 1;
         match bytes[start] {
-            b'/' if bytes.get(i) == Some(&b'/') => i += text[i..].find('\n').unwrap_or(text.len() - i),
+            b'/' if bytes.get(i) == Some(&b'/') => {
+                i += text[i..].find('\n').unwrap_or(text.len() - i)
+            }
             b'"' | b'\'' => {
                 while bytes[i] != bytes[start] {
                     i += if bytes[i] == b'\\' { 2 } else { 1 };
@@ -70,7 +73,10 @@ fn tokens(text: &str) -> Vec<&str> {
                 found.push(&text[start..i]);
             }
             c if c.is_ascii_alphabetic() => {
-                i += text[i..].bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+                i += text[i..]
+                    .bytes()
+                    .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                    .count();
                 found.push(&text[start..i]);
             }
             c if c.is_ascii_whitespace() => {}
@@ -82,7 +88,12 @@ fn tokens(text: &str) -> Vec<&str> {
 
 fn unquoted(token: &str) -> String {
     let inner = &token[1..token.len() - 1];
-    inner.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r").replace("\\\"", "\"").replace("\\\\", "\\")
+    inner
+        .replace("\\n", "\n")
+        .replace("\\t", "\t")
+        .replace("\\r", "\r")
+        .replace("\\\"", "\"")
+        .replace("\\\\", "\\")
 }
 
 impl Reader<'_> {
@@ -137,13 +148,22 @@ impl Reader<'_> {
         loop {
             let text = self.tokens[start..self.at].join(" ");
             if self.eat("?") {
-                found = Expr::Optional(self.points(&[format!("{text} present"), format!("{text} absent")]), Box::new(found));
+                found = Expr::Optional(
+                    self.points(&[format!("{text} present"), format!("{text} absent")]),
+                    Box::new(found),
+                );
             } else if self.eat("*") {
-                let points = self.points(&[format!("{text} none"), format!("{text} one"), format!("{text} several")]);
+                let points = self.points(&[
+                    format!("{text} none"),
+                    format!("{text} one"),
+                    format!("{text} several"),
+                ]);
                 found = Expr::Repeat(points, 0, Box::new(found));
             } else if self.eat("+") {
                 // The first of the three is never taken, so it is the same as the second.
-                let points = self.points(&[format!("{text} one"), format!("{text} several")]).saturating_sub(1);
+                let points = self
+                    .points(&[format!("{text} one"), format!("{text} several")])
+                    .saturating_sub(1);
                 found = Expr::Repeat(points, 1, Box::new(found));
             } else {
                 return found;
@@ -176,8 +196,18 @@ impl Reader<'_> {
 impl Grammar {
     /// Reads a grammar.
     pub fn read(text: &str) -> Self {
-        let text: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).map(|l| format!("{l}\n")).collect();
-        let mut reader = Reader { tokens: tokens(&text), at: 0, rule: String::new(), points: Vec::new(), ahead: 0 };
+        let text: String = text
+            .lines()
+            .filter(|l| !l.trim_start().starts_with("//"))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        let mut reader = Reader {
+            tokens: tokens(&text),
+            at: 0,
+            rule: String::new(),
+            points: Vec::new(),
+            ahead: 0,
+        };
         let mut rules = HashMap::new();
         while !reader.peek().is_empty() {
             let name = reader.peek().to_string();
@@ -207,7 +237,13 @@ impl Grammar {
                 e => panic!("{e:?} has no name"),
             }
         }
-        let body = |production: &str| &self.rules.get(production).unwrap_or_else(|| panic!("no production `{production}`")).body;
+        let body = |production: &str| {
+            &self
+                .rules
+                .get(production)
+                .unwrap_or_else(|| panic!("no production `{production}`"))
+                .body
+        };
         match body(production) {
             Expr::Choice(_, all) => all.iter().map(name).collect(),
             Expr::Sequence(all) => match all.iter().find(|e| matches!(e, Expr::Choice(..))) {
@@ -289,7 +325,9 @@ impl Run<'_> {
         loop {
             match bytes.get(at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => at += 1,
-                Some(b'%') => at += bytes[at..].iter().take_while(|b| !matches!(b, b'\n' | b'\r')).count(),
+                Some(b'%') => {
+                    at += bytes[at..].iter().take_while(|b| !matches!(b, b'\n' | b'\r')).count()
+                }
                 _ => return at,
             }
         }
@@ -298,7 +336,11 @@ impl Run<'_> {
         self.furthest = self.furthest.max(at);
         match e {
             Expr::Text(text) => self.text[at..].starts_with(text.as_str()).then(|| at + text.len()),
-            Expr::Range(from, to) => self.text[at..].chars().next().filter(|c| from <= c && c <= to).map(|c| at + c.len_utf8()),
+            Expr::Range(from, to) => self.text[at..]
+                .chars()
+                .next()
+                .filter(|c| from <= c && c <= to)
+                .map(|c| at + c.len_utf8()),
             Expr::Rule(name) => self.rule(name, at, atomic),
             Expr::Sequence(all) => {
                 let (mark, mut end) = (self.log.len(), at);

@@ -2,9 +2,9 @@
 //! them. A specification is read once for all routes, so that an answer costs what it takes to find
 //! it.
 //!
-//! [`subject`] makes a case with the answers of the main path: one thread, one process, the explicit
-//! engine, no reduction. [`Inside::by_options`] reads the words of the command line, so that a row
-//! of the table means the same in both forms.
+//! [`subject`] makes a case with the answers of the main path: one thread, one process, the
+//! explicit engine, no reduction. [`Inside::by_options`] reads the words of the command line, so
+//! that a row of the table means the same in both forms.
 
 use super::formula::formula;
 use super::plain::{Found, Main};
@@ -118,7 +118,9 @@ impl Settings {
                 ("--threads", n) => found.threads = n.parse().expect("a number"),
                 ("--processes", n) => found.processes = n.parse().expect("a number"),
                 ("--engine", name) => found.engine = engines::by_name(name).expect("an engine"),
-                ("--solver", name) => found.solver = Some(mu_check::solve::by_name(name).expect("a solver")),
+                ("--solver", name) => {
+                    found.solver = Some(mu_check::solve::by_name(name).expect("a solver"))
+                }
                 ("--strategy", "breadth-first") => found.strategy = Strategy::BreadthFirst,
                 ("--strategy", "chaining") => found.strategy = Strategy::Chaining,
                 ("--confluence", "auto") => found.confluence = true,
@@ -142,7 +144,13 @@ impl Settings {
         let symmetry = self.symmetry && model.is_priority_proven();
         // Where equations are counted as written, all are meant.
         let partial_order = self.partial_order && !self.as_written;
-        let options = explore::Options { threads: self.threads, symmetry, partial_order, expected_states: 64, ..Default::default() };
+        let options = explore::Options {
+            threads: self.threads,
+            symmetry,
+            partial_order,
+            expected_states: 64,
+            ..Default::default()
+        };
         options.with_confluence_of(model)
     }
     pub(super) fn confluence(&self) -> Confluence {
@@ -154,7 +162,12 @@ impl Settings {
     /// The options of an engine.
     pub(super) fn options<'a>(&'a self, model: &dyn Model) -> Options<'a> {
         let solver = self.solver.map(|s| s as &dyn mu_check::solve::Solver);
-        Options { solver, strategy: self.strategy, quotient: self.quotient, ..Options::new(self.explore(model)) }
+        Options {
+            solver,
+            strategy: self.strategy,
+            quotient: self.quotient,
+            ..Options::new(self.explore(model))
+        }
     }
     pub(super) fn check(
         &self,
@@ -171,16 +184,30 @@ impl Settings {
         } else {
             formula
         };
-        answer(self.engine.check(Subject { model, labels }, formula, task).map(|found| found.answer.verdict))
+        answer(
+            self.engine
+                .check(Subject { model, labels }, formula, task)
+                .map(|found| found.answer.verdict),
+        )
     }
-    pub(super) fn count(&self, model: &dyn Model, budget: &Budget) -> Result<Option<Counts>, String> {
+    pub(super) fn count(
+        &self,
+        model: &dyn Model,
+        budget: &Budget,
+    ) -> Result<Option<Counts>, String> {
         let (options, wishes) = (self.options(model), self.wishes());
-        counted(self.engine.count(model, Task { wishes: &wishes, options: &options, budget }, Extras::default()))
+        counted(self.engine.count(
+            model,
+            Task { wishes: &wishes, options: &options, budget },
+            Extras::default(),
+        ))
     }
 }
 
 /// The counts of a complete search.
-pub(super) fn counted(found: Result<engines::Counted, Diagnostic>) -> Result<Option<Counts>, String> {
+pub(super) fn counted(
+    found: Result<engines::Counted, Diagnostic>,
+) -> Result<Option<Counts>, String> {
     let found = match found {
         Ok(found) => found,
         Err(d) if d.stop.is_some() => return Ok(None),
@@ -188,7 +215,9 @@ pub(super) fn counted(found: Result<engines::Counted, Diagnostic>) -> Result<Opt
     };
     let number = |n: &num_bigint::BigUint| u64::try_from(n).unwrap_or(u64::MAX);
     match (found.stop, &found.transitions, &found.deadlocks) {
-        (mu_check::base::Stop::Complete, Some(t), Some(d)) => Ok(Some((number(&found.states), number(t), number(d)))),
+        (mu_check::base::Stop::Complete, Some(t), Some(d)) => {
+            Ok(Some((number(&found.states), number(t), number(d))))
+        }
         (mu_check::base::Stop::Complete, ..) => Err("explore: no counts".into()),
         _ => Ok(None),
     }
@@ -198,7 +227,10 @@ pub(super) fn counted(found: Result<engines::Counted, Diagnostic>) -> Result<Opt
 const MAIN: &str = "--threads 1 --without symmetry,quotient,por";
 
 /// A linear process as a model.
-pub(super) fn compiled(process: LinearProcess, confluence: &Confluence) -> Result<Compiled, String> {
+pub(super) fn compiled(
+    process: LinearProcess,
+    confluence: &Confluence,
+) -> Result<Compiled, String> {
     Compiled::new(process, confluence).map_err(said("compile"))
 }
 
@@ -210,11 +242,20 @@ pub(super) fn read(text: &str) -> Result<ProcSpec, Diagnostic> {
 /// Makes a case with `most` formulas at most, one for each tape but the first, and asks the main
 /// path. None if the system is too large or refused; formulas that the main path refuses or does
 /// not decide are left out.
-pub fn subject(seed: u64, tapes: &mut [Tape], most: usize, open: &mut dyn FnMut(&str)) -> Result<Option<Inside>, String> {
+pub fn subject(
+    seed: u64,
+    tapes: &mut [Tape],
+    most: usize,
+    open: &mut dyn FnMut(&str),
+) -> Result<Option<Inside>, String> {
     let kind = if seed % 12 == 11 { Kind::Timed } else { Kind::Usual };
     let mut made = specification(&mut tapes[0], kind);
     let kind_of = |i: usize| if i.is_multiple_of(3) { Formulas::Weak } else { Formulas::Any };
-    let texts = tapes.iter_mut().enumerate().skip(1).map(|(i, tape)| (i, formula(tape, kind_of(i), &made.mappings, made.bound)));
+    let texts = tapes
+        .iter_mut()
+        .enumerate()
+        .skip(1)
+        .map(|(i, tape)| (i, formula(tape, kind_of(i), &made.mappings, made.bound)));
     let mut texts: Vec<(usize, String)> = texts.collect();
     let first: Vec<String> = texts.iter().take(FIRST).map(|t| t.1.clone()).collect();
     let needed = Needed::by(&made.text, &first);
@@ -254,17 +295,39 @@ pub fn subject(seed: u64, tapes: &mut [Tape], most: usize, open: &mut dyn FnMut(
             return Ok(None);
         }
     };
-    let main = Main { seed, formulas: Vec::new(), tapes: Vec::new(), kinds: Vec::new(), answers: Vec::new(), counts, specification: made };
-    let mut found =
-        Inside { main, spec, linear, model, trees: Vec::new(), formulas: Vec::new(), lts: OnceLock::new(), marked: OnceLock::new() };
+    let main = Main {
+        seed,
+        formulas: Vec::new(),
+        tapes: Vec::new(),
+        kinds: Vec::new(),
+        answers: Vec::new(),
+        counts,
+        specification: made,
+    };
+    let mut found = Inside {
+        main,
+        spec,
+        linear,
+        model,
+        trees: Vec::new(),
+        formulas: Vec::new(),
+        lts: OnceLock::new(),
+        marked: OnceLock::new(),
+    };
     for (i, text) in texts {
         let tree = syntax::parse_formula(SourceId(0), &text).map_err(said("formula"))?;
         let Ok(typed) = found.typed(&tree, &found.model) else {
             open("refused formulas");
             continue;
         };
-        let said = settings.check((&found.model, &found.model), &typed, &budget(Some(MOST_PAIRS), 500));
-        match said.map_err(|e| format!("main path: {e}\n--- formula\n{text}\n--- m.mcrl2\n{}", found.main.specification.text))? {
+        let said =
+            settings.check((&found.model, &found.model), &typed, &budget(Some(MOST_PAIRS), 500));
+        match said.map_err(|e| {
+            format!(
+                "main path: {e}\n--- formula\n{text}\n--- m.mcrl2\n{}",
+                found.main.specification.text
+            )
+        })? {
             Answer::Open(_) => open("hard formulas"),
             Answer::Refused(_) => open("refused formulas"),
             answer => {
@@ -297,7 +360,8 @@ impl Inside {
             return Ok(lts);
         }
         let options = explore::Options { threads: 1, ..Default::default() };
-        let (_, lts) = explore::explore_lts(&self.model, &options, &Budget::default(), &Silent).map_err(said("explore"))?;
+        let (_, lts) = explore::explore_lts(&self.model, &options, &Budget::default(), &Silent)
+            .map_err(said("explore"))?;
         Ok(self.lts.get_or_init(|| lts))
     }
     /// Answers by options of `check`, and of `explore` unless they are `-`.
@@ -348,7 +412,8 @@ impl Inside {
         (data, actions): (&DataSpec, &[ActionDecl]),
     ) -> Result<Found, String> {
         let settings = Settings::of(words);
-        let mut found = Found { counts: settings.count(model, &budget(None, TIME))?, ..Found::default() };
+        let mut found =
+            Found { counts: settings.count(model, &budget(None, TIME))?, ..Found::default() };
         for tree in &self.trees {
             found.answers.push(Some(match check_formula(tree, data, actions) {
                 Ok(formula) => settings.check((model, labels), &formula, &budget(None, TIME))?,
@@ -364,5 +429,8 @@ fn checked(
     subject: (&dyn Model, &dyn ActionLabels),
     formulas: &[TypedFormula],
 ) -> Result<Vec<Option<Answer>>, String> {
-    formulas.iter().map(|formula| settings.check(subject, formula, &budget(None, TIME)).map(Some)).collect()
+    formulas
+        .iter()
+        .map(|formula| settings.check(subject, formula, &budget(None, TIME)).map(Some))
+        .collect()
 }

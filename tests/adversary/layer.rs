@@ -36,20 +36,41 @@ pub struct Expansion {
 }
 
 /// Directives and operators that must be made, apart from those of [`operators`].
-pub const FORMS: [&str; 12] =
-    [": Pos =", ": Nat =", ": Int =", ": Bool =", " where ", "; %", "${", "$for ", "..=", " join ", "$if ", "$else $if "];
+pub const FORMS: [&str; 12] = [
+    ": Pos =",
+    ": Nat =",
+    ": Int =",
+    ": Bool =",
+    " where ",
+    "; %",
+    "${",
+    "$for ",
+    "..=",
+    " join ",
+    "$if ",
+    "$else $if ",
+];
 
 /// The operators of the layer, as its parser lists them.
 pub fn operators() -> Vec<String> {
-    let text = std::fs::read_to_string(crate::support::package("src/syntax/template/expression.rs")).expect("the expressions of the layer");
-    let list = text.split("const BINARY").nth(1).and_then(|t| t.split("];").next()).expect("its operators");
+    let text =
+        std::fs::read_to_string(crate::support::package("src/syntax/template/expression.rs"))
+            .expect("the expressions of the layer");
+    let list = text
+        .split("const BINARY")
+        .nth(1)
+        .and_then(|t| t.split("];").next())
+        .expect("its operators");
     list.split("(\"").skip(1).filter_map(|rest| rest.split('"').next()).map(String::from).collect()
 }
 
 impl Layer<'_> {
     fn int(&mut self, depth: usize) -> (String, i64) {
-        let known: Vec<(String, i64)> =
-            self.params.iter().filter_map(|(n, v)| if let Value::Int(i) = v { Some((n.clone(), *i)) } else { None }).collect();
+        let known: Vec<(String, i64)> = self
+            .params
+            .iter()
+            .filter_map(|(n, v)| if let Value::Int(i) = v { Some((n.clone(), *i)) } else { None })
+            .collect();
         if depth == 0 {
             if !known.is_empty() && self.t.chance(2, 3) {
                 return self.t.choose(&known).clone();
@@ -74,14 +95,28 @@ impl Layer<'_> {
         }
     }
     fn bool(&mut self, depth: usize) -> (String, bool) {
-        let known: Vec<(String, bool)> =
-            self.params.iter().filter_map(|(n, v)| if let Value::Bool(b) = v { Some((n.clone(), *b)) } else { None }).collect();
+        let known: Vec<(String, bool)> = self
+            .params
+            .iter()
+            .filter_map(|(n, v)| if let Value::Bool(b) = v { Some((n.clone(), *b)) } else { None })
+            .collect();
         if depth == 0 {
-            return if known.is_empty() { ("true".into(), true) } else { self.t.choose(&known).clone() };
+            return if known.is_empty() {
+                ("true".into(), true)
+            } else {
+                self.t.choose(&known).clone()
+            };
         }
         if self.t.chance(1, 2) {
             let ((a, x), (b, y)) = (self.int(depth - 1), self.int(depth - 1));
-            let all = [("==", x == y), ("!=", x != y), ("<", x < y), ("<=", x <= y), (">", x > y), (">=", x >= y)];
+            let all = [
+                ("==", x == y),
+                ("!=", x != y),
+                ("<", x < y),
+                ("<=", x <= y),
+                (">", x > y),
+                (">=", x >= y),
+            ];
             let (op, value) = *self.t.choose(&all);
             return (format!("({a} {op} {b})"), value);
         }
@@ -117,7 +152,8 @@ impl Layer<'_> {
                         Some(own) => Layer { t: own, params: s.params.clone() }.summand(depth - 1),
                         None => {
                             let mut own = Tape::new(s.t.below(1 << 16) as u64);
-                            let found = Layer { t: &mut own, params: s.params.clone() }.summand(depth - 1);
+                            let found =
+                                Layer { t: &mut own, params: s.params.clone() }.summand(depth - 1);
                             *tape = Some(own.used());
                             found
                         }
@@ -143,7 +179,8 @@ impl Layer<'_> {
             }
             _ => {
                 let ((c, v), (d, w)) = (self.bool(1), self.bool(1));
-                let all = [self.summand(depth - 1), self.summand(depth - 1), self.summand(depth - 1)];
+                let all =
+                    [self.summand(depth - 1), self.summand(depth - 1), self.summand(depth - 1)];
                 let chosen = if v {
                     0
                 } else if w {
@@ -151,7 +188,13 @@ impl Layer<'_> {
                 } else {
                     2
                 };
-                (format!(" $if {c} {{{} }} $else $if {d} {{{} }} $else {{{} }}", all[0].0, all[1].0, all[2].0), all[chosen].1.clone())
+                (
+                    format!(
+                        " $if {c} {{{} }} $else $if {d} {{{} }} $else {{{} }}",
+                        all[0].0, all[1].0, all[2].0
+                    ),
+                    all[chosen].1.clone(),
+                )
             }
         }
     }
@@ -174,7 +217,11 @@ pub fn expansion(t: &mut Tape) -> Expansion {
             Value::Int(n) => n.to_string(),
             Value::Bool(b) => b.to_string(),
         };
-        let limit = if sort == "Bool" { format!("{name} || !{name}") } else { format!("{name} <= 4294967296") };
+        let limit = if sort == "Bool" {
+            format!("{name} || !{name}")
+        } else {
+            format!("{name} <= 4294967296")
+        };
         let limit = if layer.t.chance(1, 2) { format!(" where {limit}") } else { String::new() };
         let doc = if layer.t.chance(1, 2) { " % what it is for" } else { "" };
         text += &format!("$param {name}: {sort} = {}{limit};{doc}\n", word(default));
@@ -194,7 +241,9 @@ pub fn expansion(t: &mut Tape) -> Expansion {
     let glued = v.rem_euclid(50);
     let head = "act x: Int; y: Bool; % comments have no ${directives}\n";
     Expansion {
-        text: format!("{text}{head}proc P_${{({e}) mod 50}} = x(0) . delta;\ninit P_${{({e}) mod 50}}{summands};\n"),
+        text: format!(
+            "{text}{head}proc P_${{({e}) mod 50}} = x(0) . delta;\ninit P_${{({e}) mod 50}}{summands};\n"
+        ),
         defines,
         plain: format!("{head}proc P_{glued} = x(0) . delta;\ninit P_{glued}{plain};\n"),
     }
@@ -203,19 +252,32 @@ pub fn expansion(t: &mut Tape) -> Expansion {
 /// Compares what the stages of `expand` give with the plain text, by their transition systems.
 pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
     let made = expansion(tape);
-    let said = |what: String| format!("{name}: {what}\n--- t.spec {}\n{}--- plain\n{}", made.defines, made.text, made.plain);
+    let said = |what: String| {
+        format!(
+            "{name}: {what}\n--- t.spec {}\n{}--- plain\n{}",
+            made.defines, made.text, made.plain
+        )
+    };
     let defines = made.defines.split_whitespace().filter_map(|word| word.split_once('='));
-    let defines: Vec<(String, String)> = defines.map(|(name, value)| (name.into(), value.into())).collect();
+    let defines: Vec<(String, String)> =
+        defines.map(|(name, value)| (name.into(), value.into())).collect();
     let expanded = template::expand("t.spec", &made.text, &defines, &mut SourceMap::new());
     let expanded = expanded.map_err(|d| said(format!("expand: {}", d.message)))?;
     let system = |text: &str| {
         let spec = read(text)?;
-        let model = Compiled::new(linearise::linearise(&spec, &linearise::Options::default())?, &Confluence::None)?;
+        let model = Compiled::new(
+            linearise::linearise(&spec, &linearise::Options::default())?,
+            &Confluence::None,
+        )?;
         let options = explore::Options { threads: 1, expected_states: 64, ..Default::default() };
-        explore::explore_lts(&model, &options, &Budget::default(), &Silent).map(|(_, lts)| in_order(lts))
+        explore::explore_lts(&model, &options, &Budget::default(), &Silent)
+            .map(|(_, lts)| in_order(lts))
     };
     let (a, b) = (system(&expanded.text), system(&made.plain));
-    let (a, b) = (a.map_err(|d| said(format!("expanded: {}", d.message)))?, b.map_err(|d| said(format!("plain: {}", d.message)))?);
+    let (a, b) = (
+        a.map_err(|d| said(format!("expanded: {}", d.message)))?,
+        b.map_err(|d| said(format!("plain: {}", d.message)))?,
+    );
     tally.count("expansions", 1);
     match distinguish(&a, &b, Equivalence::Strong, 1) {
         None => Ok(()),
@@ -224,11 +286,21 @@ pub fn within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), Stri
 }
 
 /// Compares `expand` with the plain text.
-pub fn compare(name: &str, tape: &mut Tape, folder: &Folder, tally: &mut Tally) -> Result<(), String> {
+pub fn compare(
+    name: &str,
+    tape: &mut Tape,
+    folder: &Folder,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let made = expansion(tape);
     folder.write("t.spec", &made.text);
     folder.write("plain.mcrl2", &made.plain);
-    let said = |what: String| format!("{name}: {what}\n--- t.spec {}\n{}--- plain\n{}", made.defines, made.text, made.plain);
+    let said = |what: String| {
+        format!(
+            "{name}: {what}\n--- t.spec {}\n{}--- plain\n{}",
+            made.defines, made.text, made.plain
+        )
+    };
     let expanded = folder.run(&format!("expand t.spec {}", made.defines));
     let Some(text) = expanded.json["specification"].as_str() else {
         return Err(said(format!("expand: exit {}: {}", expanded.code, expanded.stderr)));
@@ -236,5 +308,9 @@ pub fn compare(name: &str, tape: &mut Tape, folder: &Folder, tally: &mut Tally) 
     folder.write("x.mcrl2", text);
     let run = folder.run("compare x.mcrl2 plain.mcrl2");
     tally.count("expansions", 1);
-    if run.code == 0 { Ok(()) } else { Err(said(format!("compare: exit {}: {}", run.code, run.stderr))) }
+    if run.code == 0 {
+        Ok(())
+    } else {
+        Err(said(format!("compare: exit {}: {}", run.code, run.stderr)))
+    }
 }

@@ -31,16 +31,23 @@ fn values() -> BTreeSet<String> {
             if NO_ROUTE.iter().any(|(n, _)| n == &name) {
                 continue;
             }
-            found.extend(argument.get_possible_values().iter().map(|v| format!("{name}={}", v.get_name())));
+            found.extend(
+                argument.get_possible_values().iter().map(|v| format!("{name}={}", v.get_name())),
+            );
         }
     }
     found.extend(linearise::Options::SIMPLIFICATIONS.iter().map(|name| format!("simplify {name}")));
     found.extend(mu_check::engines::engines().iter().map(|e| format!("engine={}", e.name())));
     found.extend(mu_check::solve::solvers().iter().map(|s| format!("solver={}", s.name())));
-    found.extend(mu_check::lts::reduce::Equivalence::ALL.iter().map(|e| format!("equivalence={}", e.name())));
-    let forms = std::fs::read_to_string(crate::support::package("src/cli/files.rs")).expect("the forms of files");
+    found.extend(
+        mu_check::lts::reduce::Equivalence::ALL.iter().map(|e| format!("equivalence={}", e.name())),
+    );
+    let forms = std::fs::read_to_string(crate::support::package("src/cli/files.rs"))
+        .expect("the forms of files");
     let endings = forms.split("ends(\".").skip(1).filter_map(|rest| rest.split('"').next());
-    found.extend(endings.filter(|e| !NO_FORM.iter().any(|(n, _)| n == e)).map(|e| format!("form .{e}")));
+    found.extend(
+        endings.filter(|e| !NO_FORM.iter().any(|(n, _)| n == e)).map(|e| format!("form .{e}")),
+    );
     found
 }
 
@@ -48,15 +55,22 @@ fn values() -> BTreeSet<String> {
 fn every_value_of_every_list_has_a_row() {
     let wanted = values();
     assert!(wanted.len() > 45, "{} values", wanted.len());
-    let covered: BTreeSet<String> = rows().iter().flat_map(|r| r.covers.iter().map(|c| c.to_string())).collect();
+    let covered: BTreeSet<String> =
+        rows().iter().flat_map(|r| r.covers.iter().map(|c| c.to_string())).collect();
     let missing: Vec<&String> = wanted.iter().filter(|w| !covered.contains(*w)).collect();
     assert!(missing.is_empty(), "no route covers {missing:?}");
     // A value that a row names is one of the program's, if it is one of a list.
     let names: BTreeSet<&str> = wanted.iter().filter_map(|w| Some(w.split_once('=')?.0)).collect();
-    let listed = |c: &str| c.split_once('=').is_some_and(|(n, _)| names.contains(n)) || c.starts_with("simplify ");
+    let listed = |c: &str| {
+        c.split_once('=').is_some_and(|(n, _)| names.contains(n)) || c.starts_with("simplify ")
+    };
     let gone: Vec<&String> = covered
         .iter()
-        .filter(|c| listed(c) && !wanted.contains(*c) && !["simplify none", "simplify default", "simplify all"].contains(&c.as_str()))
+        .filter(|c| {
+            listed(c)
+                && !wanted.contains(*c)
+                && !["simplify none", "simplify default", "simplify all"].contains(&c.as_str())
+        })
         .collect();
     assert!(gone.is_empty(), "rows cover {gone:?}, which the program does not have");
 }
@@ -68,9 +82,16 @@ fn tests_that_rows_name_exist() {
         let How::Elsewhere(tests) = row.how else { continue };
         assert!(!tests.is_empty(), "{} names no test", row.name);
         for (file, test) in tests {
-            let text = std::fs::read_to_string(crate::support::package(file)).unwrap_or_else(|e| panic!("{}: {file}: {e}", row.name));
-            let at = text.find(&format!("fn {test}(")).unwrap_or_else(|| panic!("{}: {file} has no `{test}`", row.name));
-            assert!(text[..at].trim_end().ends_with(']'), "{}: `{test}` of {file} is no test", row.name);
+            let text = std::fs::read_to_string(crate::support::package(file))
+                .unwrap_or_else(|e| panic!("{}: {file}: {e}", row.name));
+            let at = text
+                .find(&format!("fn {test}("))
+                .unwrap_or_else(|| panic!("{}: {file} has no `{test}`", row.name));
+            assert!(
+                text[..at].trim_end().ends_with(']'),
+                "{}: `{test}` of {file} is no test",
+                row.name
+            );
             named += 1;
         }
     }

@@ -27,12 +27,18 @@ pub mod together;
 #[test]
 fn every_production_and_operation_is_generated() {
     let run = || {
-        let seeds = std::env::var("ADVERSARY_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
+        let seeds =
+            std::env::var("ADVERSARY_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
         let coverage = coverage::measure(0..seeds);
         println!("{}\n{:?}", coverage.report(), coverage.reasons);
         let missing = coverage.missing();
         assert!(missing.is_empty(), "{} never generated:\n{}", missing.len(), missing.join("\n"));
-        assert!(coverage.refused * 10 < coverage.texts, "{} of {} texts are refused", coverage.refused, coverage.texts);
+        assert!(
+            coverage.refused * 10 < coverage.texts,
+            "{} of {} texts are refused",
+            coverage.refused,
+            coverage.texts
+        );
     };
     let run = std::thread::Builder::new().stack_size(256 << 20).spawn(run).expect("a thread");
     if let Err(panic) = run.join() {
@@ -72,17 +78,24 @@ fn every_value_agrees_with_instances() {
 #[test]
 #[ignore = "runs at length"]
 fn at_volume() {
-    let failed = driver::table(driver::chosen(), &extent(100_000, std::time::Duration::from_secs(600), 5));
+    let failed =
+        driver::table(driver::chosen(), &extent(100_000, std::time::Duration::from_secs(600), 5));
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// Every directive of the parameter layer and every operator of its expressions is generated.
 #[test]
 fn every_directive_is_generated() {
-    let texts: Vec<String> = (0..300).map(|seed| layer::expansion(&mut crate::support::tape::Tape::new(seed)).text).collect();
+    let texts: Vec<String> = (0..300)
+        .map(|seed| layer::expansion(&mut crate::support::tape::Tape::new(seed)).text)
+        .collect();
     let operators = layer::operators();
     assert!(operators.len() > 12, "{operators:?}");
-    let wanted = layer::FORMS.iter().map(|f| f.to_string()).chain(operators.iter().map(|op| format!(" {op} ")));
-    let missing: Vec<String> = wanted.filter(|w| !texts.iter().any(|t| t.contains(w.as_str()))).collect();
+    let wanted = layer::FORMS
+        .iter()
+        .map(|f| f.to_string())
+        .chain(operators.iter().map(|op| format!(" {op} ")));
+    let missing: Vec<String> =
+        wanted.filter(|w| !texts.iter().any(|t| t.contains(w.as_str()))).collect();
     assert!(missing.is_empty(), "never generated: {missing:?}");
 }

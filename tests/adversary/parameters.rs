@@ -17,7 +17,8 @@ pub fn parts(t: &mut Tape) -> Vec<(&'static str, String)> {
     let sort = m.plain();
     let data = m.expr(&sort, &Vars::new(), 2);
     let condition = m.expr(&BOOL, &Vars::new(), 2);
-    let labels = ["tau".to_string(), "a".into(), format!("an({})", m.number(0)), "a|b|ae(e1)".into()];
+    let labels =
+        ["tau".to_string(), "a".into(), format!("an({})", m.number(0)), "a|b|ae(e1)".into()];
     let label = m.t.choose(&labels).clone();
     vec![
         ("data_file", data),
@@ -53,7 +54,10 @@ pub struct Parameterised {
 /// Writes a case of a family.
 pub fn parameterised(t: &mut Tape, family: &str) -> Parameterised {
     match family {
-        "counters" => Counters { t, declared: String::new(), names: 0, literals: Vec::new(), sort: "Nat" }.case(),
+        "counters" => {
+            Counters { t, declared: String::new(), names: 0, literals: Vec::new(), sort: "Nat" }
+                .case()
+        }
         "sorts" => sorts(t),
         _ => components(t),
     }
@@ -102,7 +106,9 @@ impl Counters<'_> {
             }
             8 => {
                 let k = self.name("f");
-                self.declare(format!("map {k}: Bool -> Nat;\nvar b: Bool;\neqn {k}(b) = if(b, M, 0);\n"));
+                self.declare(format!(
+                    "map {k}: Bool -> Nat;\nvar b: Bool;\neqn {k}(b) = if(b, M, 0);\n"
+                ));
                 format!("{k}(true)")
             }
             _ => "(m_ whr m_ = M end)".into(),
@@ -134,7 +140,9 @@ impl Counters<'_> {
             9 => format!("head([{l}, 1])"),
             10 => "${K}".into(),
             _ => {
-                self.declare(format!("map {k}: Bool -> Nat;\neqn {k}(true) = {l};\n    {k}(false) = 1;\n"));
+                self.declare(format!(
+                    "map {k}: Bool -> Nat;\neqn {k}(true) = {l};\n    {k}(false) = 1;\n"
+                ));
                 format!("{k}(true)")
             }
         }
@@ -148,12 +156,17 @@ impl Counters<'_> {
             0..=2 => format!("{n} {} {x}", self.t.choose(&[">", "==", ">=", "<", "!="])),
             3 => format!("{n} in {{{x}, 1}} && {n} > 2"),
             4 => {
-                self.declare(format!("map {k}: FSet({sort});\neqn {k} = {{3, {}}};\n", self.literals.last().unwrap_or(&7).max(&1)));
+                self.declare(format!(
+                    "map {k}: FSet({sort});\neqn {k} = {{3, {}}};\n",
+                    self.literals.last().unwrap_or(&7).max(&1)
+                ));
                 format!("({n} in {k} && {n} > 3)")
             }
             5 => format!("(lambda v_: {sort}. v_ > {x})({n})"),
             6 => {
-                self.declare(format!("map {k}: {sort} -> Bool;\neqn {k} = lambda v: {sort}. v > {x};\n"));
+                self.declare(format!(
+                    "map {k}: {sort} -> Bool;\neqn {k} = lambda v: {sort}. v > {x};\n"
+                ));
                 format!("{k}({n})")
             }
             7 => {
@@ -189,7 +202,9 @@ impl Counters<'_> {
             5 => format!("succ({n})"),
             6 => format!("{n} + {}", 2 + self.t.below(2)),
             7 => {
-                self.declare(format!("map {k}: {sort} -> {sort};\nvar v: {sort};\neqn {k}(v) = v + 1;\n"));
+                self.declare(format!(
+                    "map {k}: {sort} -> {sort};\nvar v: {sort};\neqn {k}(v) = v + 1;\n"
+                ));
                 format!("{k}({n})")
             }
             8 => {
@@ -222,7 +237,8 @@ impl Counters<'_> {
         } else {
             String::new()
         };
-        let mut summands = vec![format!("(n {less} {bound}) -> u(n) . C({step}{})", ["", ", m", ", m"][vars])];
+        let mut summands =
+            vec![format!("(n {less} {bound}) -> u(n) . C({step}{})", ["", ", m", ", m"][vars])];
         if vars > 0 {
             let other = match self.t.below(4) {
                 0 => format!("(m < n) -> w(m) . C(n, {})", self.step("m")),
@@ -238,13 +254,24 @@ impl Counters<'_> {
             let same = ["C(n)", "C(n, m)", "C(n, m)"][vars];
             let after = match self.t.below(4) {
                 0 => "delta".to_string(),
-                1 => [format!("C({start})"), format!("C({start}, m)"), format!("C({start}, {start})")][vars].clone(),
+                1 => [
+                    format!("C({start})"),
+                    format!("C({start}, m)"),
+                    format!("C({start}, {start})"),
+                ][vars]
+                    .clone(),
                 _ => same.into(),
             };
-            summands.push(format!("({test}) -> {} . {after}", self.t.choose(&["bad(n)", "bad(n)", "b", "p(n)"])));
+            summands.push(format!(
+                "({test}) -> {} . {after}",
+                self.t.choose(&["bad(n)", "bad(n)", "b", "p(n)"])
+            ));
         }
         if self.t.chance(1, 4) {
-            summands.push(format!("sum k: {sort}. (k < n && k < M) -> w(k) . {}", ["C(n)", "C(n, k)", "C(n, m)"][vars]));
+            summands.push(format!(
+                "sum k: {sort}. (k < n && k < M) -> w(k) . {}",
+                ["C(n)", "C(n, k)", "C(n, m)"][vars]
+            ));
         }
         // A value that holds two counters.
         if sort != "Real" && self.t.chance(1, 6) {
@@ -257,10 +284,17 @@ impl Counters<'_> {
                 2 => format!("{a}(z) < n && n < {b}(z) && {b}(z) < M"),
                 _ => format!("z == c_{pair}(n, {start}) || z == c_{pair}({start}, n)"),
             };
-            let bound = if sort == "Int" { format!("0 <= {a}(z) && 0 <= {b}(z) && ") } else { String::new() };
+            let bound = if sort == "Int" {
+                format!("0 <= {a}(z) && 0 <= {b}(z) && ")
+            } else {
+                String::new()
+            };
             let label = self.t.choose(&["w", "bad", "p"]).to_string();
             let of = self.t.choose(&[&a, &b]).to_string();
-            summands.push(format!("sum z: {pair}. ({bound}({condition})) -> {label}({of}(z)) . {}", ["C(n)", "C(n, m)", "C(n, m)"][vars]));
+            summands.push(format!(
+                "sum z: {pair}. ({bound}({condition})) -> {label}({of}(z)) . {}",
+                ["C(n)", "C(n, m)", "C(n, m)"][vars]
+            ));
         }
         let params = ["n", "n, m", "n, m"][vars];
         let mut text = format!("proc C({params}: {sort}) = {};\n", summands.join("\n  + "));
@@ -330,7 +364,11 @@ impl Counters<'_> {
     fn label(&mut self, vars: &[String]) -> String {
         match self.t.below(9) {
             0 => self.t.choose(&["b", "c"]).to_string(),
-            1 => format!("(exists y_: {}. {}(y_))", self.sort, self.t.choose(&["bad", "u", "t", "q", "p"])),
+            1 => format!(
+                "(exists y_: {}. {}(y_))",
+                self.sort,
+                self.t.choose(&["bad", "u", "t", "q", "p"])
+            ),
             2 => {
                 let t = self.term(vars);
                 format!(
@@ -358,19 +396,35 @@ impl Counters<'_> {
             5 => format!("mu X. [!({})]X", self.label(&[])),
             6 => {
                 let x = vec!["x".to_string()];
-                format!("forall x: {sort}. val({}) => [true* . {} . true* . {}]false", self.guard(&x), self.label(&x), self.label(&x))
+                format!(
+                    "forall x: {sort}. val({}) => [true* . {} . true* . {}]false",
+                    self.guard(&x),
+                    self.label(&x),
+                    self.label(&x)
+                )
             }
             7 => {
-                // A quantifier in a recursion that chooses: the choice may differ from value to value.
+                // A quantifier in a recursion that chooses: the choice may differ from value to
+                // value.
                 let x = vec!["x".to_string()];
                 let label = |s: &mut Self| {
                     let plain = s.t.chance(3, 4);
-                    if plain { format!("{}(x)", s.t.choose(&["p", "q", "u", "bad"])) } else { s.label(&x) }
+                    if plain {
+                        format!("{}(x)", s.t.choose(&["p", "q", "u", "bad"]))
+                    } else {
+                        s.label(&x)
+                    }
                 };
                 let (first, second) = (label(self), label(self));
-                let guard = if self.t.chance(1, 2) { "true".into() } else { format!("val({})", self.guard(&x)) };
+                let guard = if self.t.chance(1, 2) {
+                    "true".into()
+                } else {
+                    format!("val({})", self.guard(&x))
+                };
                 let step = *self.t.choose(&["([b]X || [c]X)", "(<b>X || <c>X)", "([b]X && [c]X)"]);
-                format!("nu X. ({step} && (forall x: {sort}. ({guard} => [{first}][{second}]false)))")
+                format!(
+                    "nu X. ({step} && (forall x: {sort}. ({guard} => [{first}][{second}]false)))"
+                )
             }
             8 => "[true*]<true>true".to_string(),
             _ => {
@@ -379,7 +433,12 @@ impl Counters<'_> {
             }
         }
     }
-    fn state(&mut self, depth: usize, vars: &mut Vec<String>, fixes: &mut Vec<(String, bool)>) -> String {
+    fn state(
+        &mut self,
+        depth: usize,
+        vars: &mut Vec<String>,
+        fixes: &mut Vec<(String, bool)>,
+    ) -> String {
         if depth == 0 {
             return match self.t.below(4) {
                 0 => "true".into(),
@@ -425,11 +484,13 @@ impl Counters<'_> {
                 if data {
                     vars.push(v.clone());
                 }
-                let inner = format!("{} && {}", self.state(d, vars, fixes), self.state(d, vars, fixes));
+                let inner =
+                    format!("{} && {}", self.state(d, vars, fixes), self.state(d, vars, fixes));
                 vars.retain(|known| *known != v);
                 fixes.pop();
                 let first = self.literal().max(1);
-                let param = if data { format!("({v}: {} = {first})", self.sort) } else { String::new() };
+                let param =
+                    if data { format!("({v}: {} = {first})", self.sort) } else { String::new() };
                 format!("({word} {x}{param}. {inner})")
             }
         }
@@ -450,7 +511,10 @@ fn about_values(t: &mut Tape, sort: &str, actions: &[&str]) -> String {
         6 => "[true*]<true>true".into(),
         7 => format!("nu X. (([go]X || [stop]X) && (forall x: {sort}. [{a}][{c}]false))"),
         8 => {
-            format!("forall x, y, z: {sort}. val(x != y && y != z && x != z) => [true* . {a} . true* . {b} . true* . {}]false", act(t, "z"))
+            format!(
+                "forall x, y, z: {sort}. val(x != y && y != z && x != z) => [true* . {a} . true* . {b} . true* . {}]false",
+                act(t, "z")
+            )
         }
         _ => format!("forall x: {sort}. nu X. ([!{a}]X && [{c}]mu Y. [!go]Y)"),
     }
@@ -462,7 +526,11 @@ fn sorts(t: &mut Tape) -> Parameterised {
     let put = *t.choose(&["", "(x != y) -> ", "(x == y) -> "]);
     let mut summands = vec![
         format!("sum x: V. {put}in_(x) . P({keep}, {})", t.choose(&["true", "!f"])),
-        format!("{}out(y) . P(y, {})", t.choose(&["", "f -> ", "(!f) -> "]), t.choose(&["false", "f"])),
+        format!(
+            "{}out(y) . P(y, {})",
+            t.choose(&["", "f -> ", "(!f) -> "]),
+            t.choose(&["false", "f"])
+        ),
     ];
     match t.below(5) {
         0 => summands.push("sum x, z: V. (x != z && f) -> both(x, z) . P(z, false)".into()),
@@ -487,7 +555,8 @@ fn sorts(t: &mut Tape) -> Parameterised {
          proc P(y: V, f: Bool) = {};\n{other}{init}\n",
         summands.join("\n  + ")
     );
-    let formulas = (0..formulas()).map(|_| about_values(t, "V", &["in_", "out", "given", "back"])).collect();
+    let formulas =
+        (0..formulas()).map(|_| about_values(t, "V", &["in_", "out", "given", "back"])).collect();
     Parameterised { text, any: vec![("K", 0)], formulas, literals: Vec::new(), family: "sorts" }
 }
 
@@ -512,7 +581,11 @@ fn components(t: &mut Tape) -> Parameterised {
         2 => "P(i: Id) = enter_p(i) . leave_p(i) . delta",
         _ => "P(i: Id) = enter_p(i) . work(i) . leave_p(i) . P(i) + work(i) . P(i)",
     };
-    let list = if begin == "M(all)" { "map all: List(Id);\neqn all = [$for i in 0 .. K join \", \" { c${i} }];\n" } else { "" };
+    let list = if begin == "M(all)" {
+        "map all: List(Id);\neqn all = [$for i in 0 .. K join \", \" { c${i} }];\n"
+    } else {
+        ""
+    };
     let text = format!(
         "$param K: Pos = 2;\nsort Id = struct $for i in 0 .. K join \" | \" {{ c${{i}} }};\n{list}act enter, leave, enter_s, leave_s, enter_p, leave_p, work: Id; go, stop;\n\
          proc {own};\n     {shared};\ninit allow({{enter, leave, work}}, comm({{enter_p|enter_s -> enter, leave_p|leave_s -> leave}}, $for i in 0 .. K join \"\" {{ P(c${{i}}) || }} {begin}));\n"
@@ -524,5 +597,11 @@ fn components(t: &mut Tape) -> Parameterised {
             _ => about_values(t, "Id", &["enter", "leave", "work"]),
         })
         .collect();
-    Parameterised { text, any: vec![("K", 1)], formulas, literals: Vec::new(), family: "components" }
+    Parameterised {
+        text,
+        any: vec![("K", 1)],
+        formulas,
+        literals: Vec::new(),
+        family: "components",
+    }
 }

@@ -22,7 +22,10 @@ pub enum Route {
     Options(&'static str, &'static str),
     /// By several runs of the program, and by the same stages within this process if that is
     /// possible.
-    Steps(fn(&Folder, &Main) -> Result<Found, String>, Option<fn(&Inside, &Folder) -> Result<Found, String>>),
+    Steps(
+        fn(&Folder, &Main) -> Result<Found, String>,
+        Option<fn(&Inside, &Folder) -> Result<Found, String>>,
+    ),
 }
 
 impl Route {
@@ -40,7 +43,10 @@ impl Route {
     /// The answers of the program.
     pub fn by_program(&self, main: &Main, folder: &Folder) -> Result<Found, String> {
         folder.write("m.mcrl2", &main.specification.text);
-        main.formulas.iter().enumerate().for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
+        main.formulas
+            .iter()
+            .enumerate()
+            .for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
         match self {
             Route::Options(check, explore) => options(folder, main, check, explore),
             Route::Steps(run, _) => run(folder, main),
@@ -98,10 +104,19 @@ pub struct Difference {
 ///
 /// # Errors
 /// The first difference.
-pub fn judge(name: &str, main: &Main, found: Result<Found, String>, tally: &mut Tally) -> Result<(), Difference> {
+pub fn judge(
+    name: &str,
+    main: &Main,
+    found: Result<Found, String>,
+    tally: &mut Tally,
+) -> Result<(), Difference> {
     let said = |what: String, formula: Option<usize>| {
-        let shown = formula.map_or(String::new(), |i| format!("--- f{i}.mcf\n{}\n", main.formulas[i]));
-        Difference { text: format!("{name}: {what}\n{shown}--- m.mcrl2\n{}", main.specification.text), formula }
+        let shown =
+            formula.map_or(String::new(), |i| format!("--- f{i}.mcf\n{}\n", main.formulas[i]));
+        Difference {
+            text: format!("{name}: {what}\n{shown}--- m.mcrl2\n{}", main.specification.text),
+            formula,
+        }
     };
     let found = found.map_err(|e| said(e, None))?;
     tally.count("more", found.more);
@@ -117,10 +132,15 @@ pub fn judge(name: &str, main: &Main, found: Result<Found, String>, tally: &mut 
             Some(a @ (Answer::True | Answer::False)) => {
                 tally.count(if *main_answer == Answer::True { "true" } else { "false" }, 1);
                 if a != main_answer {
-                    return Err(said(format!("verdict: {a:?}, main path {main_answer:?}"), Some(i)));
+                    return Err(said(
+                        format!("verdict: {a:?}, main path {main_answer:?}"),
+                        Some(i),
+                    ));
                 }
             }
-            Some(Answer::Refused(why)) if !may_refuse(why) => return Err(said(format!("refused: {why}"), Some(i))),
+            Some(Answer::Refused(why)) if !may_refuse(why) => {
+                return Err(said(format!("refused: {why}"), Some(i)));
+            }
             Some(Answer::Refused(_)) => tally.open("refused", 1),
             Some(Answer::Open(_)) => tally.open("open", 1),
             None => {}
@@ -131,15 +151,27 @@ pub fn judge(name: &str, main: &Main, found: Result<Found, String>, tally: &mut 
 
 /// Whether a file without declarations gives a reason to refuse a formula that the model does not.
 fn may_refuse(why: &str) -> bool {
-    ["is not declared", "has no action", "no action", "cannot be stored", "checkpoint", "declar", "sort", "ambiguous"]
-        .iter()
-        .any(|w| why.contains(w))
+    [
+        "is not declared",
+        "has no action",
+        "no action",
+        "cannot be stored",
+        "checkpoint",
+        "declar",
+        "sort",
+        "ambiguous",
+    ]
+    .iter()
+    .any(|w| why.contains(w))
 }
 
 fn options(folder: &Folder, main: &Main, check: &str, explore: &str) -> Result<Found, String> {
     let mut found = Found::default();
     if explore != "-" {
-        found.counts = folder.run(&format!("explore m.mcrl2 --timeout 20 {explore}")).counts().map_err(|e| format!("explore: {e}"))?;
+        found.counts = folder
+            .run(&format!("explore m.mcrl2 --timeout 20 {explore}"))
+            .counts()
+            .map_err(|e| format!("explore: {e}"))?;
     }
     if check != "-" {
         let run = folder.run(&format!("check m.mcrl2 {}--timeout 20 {check}", main.files()));
@@ -151,10 +183,15 @@ fn options(folder: &Folder, main: &Main, check: &str, explore: &str) -> Result<F
 /// The stages of `check` refuse what is refused by name, by each way to search.
 pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<(), String> {
     let (text, formula) = refused::refused(tape);
-    let said = |what: String| Err(format!("{name}: {what}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}"));
+    let said =
+        |what: String| Err(format!("{name}: {what}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}"));
     let mut refuses = |d: Diagnostic| {
         tally.count("refused", 1);
-        if d.stage == Stage::Internal || d.message.is_empty() { said(format!("internal error: {}", d.message)) } else { Ok(()) }
+        if d.stage == Stage::Internal || d.message.is_empty() {
+            said(format!("internal error: {}", d.message))
+        } else {
+            Ok(())
+        }
     };
     let model = read(&text)
         .and_then(|spec| linearise::linearise(&spec, &linearise::Options::default()))
@@ -164,12 +201,19 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
         Err(d) => return refuses(d),
     };
     let process = model.process();
-    let typed = syntax::parse_formula(SourceId(0), &formula).and_then(|tree| check_formula(&tree, &process.data, &process.actions));
+    let typed = syntax::parse_formula(SourceId(0), &formula)
+        .and_then(|tree| check_formula(&tree, &process.data, &process.actions));
     let typed = match typed {
         Ok(typed) => typed,
         Err(d) => return refuses(d),
     };
-    for options in ["--threads 1", "--threads 7", "--engine symbolic", "--engine auto", "--threads 1 --without symmetry,quotient,por"] {
+    for options in [
+        "--threads 1",
+        "--threads 7",
+        "--engine symbolic",
+        "--engine auto",
+        "--threads 1 --without symmetry,quotient,por",
+    ] {
         match Settings::of(options).check((&model, &model), &typed, &budget(None, 4000))? {
             Answer::Refused(_) => tally.count("refused", 1),
             other => return said(format!("{other:?} with {options}")),
@@ -179,7 +223,12 @@ pub fn refused_within(name: &str, tape: &mut Tape, tally: &mut Tally) -> Result<
 }
 
 /// Every route refuses what is refused by name.
-pub fn refused(name: &str, tape: &mut Tape, folder: &Folder, tally: &mut Tally) -> Result<(), String> {
+pub fn refused(
+    name: &str,
+    tape: &mut Tape,
+    folder: &Folder,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let (text, formula) = refused::refused(tape);
     folder.write("m.mcrl2", &text);
     folder.write("f0.mcf", &formula);
@@ -195,35 +244,56 @@ pub fn refused(name: &str, tape: &mut Tape, folder: &Folder, tally: &mut Tally) 
         let run = folder.run(&format!("check m.mcrl2 f0.mcf --timeout 20 {options}"));
         tally.count("refused", 1);
         if run.code != 2 || run.stderr.is_empty() {
-            return Err(format!("{name}: exit {} with {options}: {}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}", run.code, run.stderr));
+            return Err(format!(
+                "{name}: exit {} with {options}: {}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}",
+                run.code, run.stderr
+            ));
         }
     }
     for command in ["pbes m.mcrl2 f0.mcf", "check m.mcrl2 f0.mcf --checkpoint ck"] {
         let run = folder.run(command);
         tally.count("refused", 1);
         if run.code != 2 {
-            return Err(format!("{name}: exit {} of {command}: {}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}", run.code, run.stderr));
+            return Err(format!(
+                "{name}: exit {} of {command}: {}\n--- f0.mcf\n{formula}\n--- m.mcrl2\n{text}",
+                run.code, run.stderr
+            ));
         }
     }
     Ok(())
 }
 
 /// Values of formulas on systems with chance: by other numbers of threads, on the quotient.
-pub fn quantities(name: &str, seed: u64, tapes: &mut [Tape], folder: &Folder, tally: &mut Tally) -> Result<(), String> {
+pub fn quantities(
+    name: &str,
+    seed: u64,
+    tapes: &mut [Tape],
+    folder: &Folder,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let made = specification(&mut tapes[0], Kind::Chance);
     folder.write("m.mcrl2", &made.text);
-    let texts: Vec<String> = tapes[1..].iter_mut().map(|tape| quantity(tape, &made.mappings, made.bound)).collect();
+    let texts: Vec<String> =
+        tapes[1..].iter_mut().map(|tape| quantity(tape, &made.mappings, made.bound)).collect();
     texts.iter().enumerate().for_each(|(i, text)| folder.write(&format!("f{i}.mcf"), text));
     let files: String = (0..texts.len()).map(|i| format!("f{i}.mcf ")).collect();
-    let said = |what: String| format!("{name}: {what}\n--- formulas\n{}\n--- m.mcrl2\n{}", texts.join("\n"), made.text);
+    let said = |what: String| {
+        format!("{name}: {what}\n--- formulas\n{}\n--- m.mcrl2\n{}", texts.join("\n"), made.text)
+    };
     let value = |run: &Run, i: usize| {
         let result = &run.json["results"][i];
-        let verdict = result["verdict"].as_str().filter(|v| *v != "unknown" && result["error"].is_null());
+        let verdict =
+            result["verdict"].as_str().filter(|v| *v != "unknown" && result["error"].is_null());
         verdict.map(|v| format!("{v} {}", result["value"]))
     };
     let asked = |model: &str, options: &str| {
-        let run = folder.run(&format!("check {model} {files}{options} --max-states 500 --timeout 10"));
-        if run.code == 4 || run.code < 0 { Err(said(format!("exit {} of {model} {options}: {}", run.code, run.stderr))) } else { Ok(run) }
+        let run =
+            folder.run(&format!("check {model} {files}{options} --max-states 500 --timeout 10"));
+        if run.code == 4 || run.code < 0 {
+            Err(said(format!("exit {} of {model} {options}: {}", run.code, run.stderr)))
+        } else {
+            Ok(run)
+        }
     };
     let main = asked("m.mcrl2", "--threads 1")?;
     if main.code == 2 && main.json["results"].is_null() {
@@ -232,7 +302,8 @@ pub fn quantities(name: &str, seed: u64, tapes: &mut [Tape], folder: &Folder, ta
     }
     let threads = ["2", "7"][(seed % 2) as usize];
     let mut others = vec![("threads", asked("m.mcrl2", &format!("--threads {threads}"))?)];
-    let reduced = folder.run("reduce m.mcrl2 -e probabilistic -o q.aut --max-states 500 --timeout 10");
+    let reduced =
+        folder.run("reduce m.mcrl2 -e probabilistic -o q.aut --max-states 500 --timeout 10");
     if reduced.code == 4 {
         return Err(said(format!("exit 4 of reduce: {}", reduced.stderr)));
     }
@@ -261,7 +332,11 @@ pub fn within(name: &str, seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> R
     };
     let said = |what: String| format!("{name}: {what}\n--- m.mcrl2\n{}", made.text);
     // What an oracle does not take is no difference.
-    let oracle = |e: &str| ["rules: ", "direct evaluation: ", "the text for the rules: "].iter().any(|o| e.starts_with(o));
+    let oracle = |e: &str| {
+        ["rules: ", "direct evaluation: ", "the text for the rules: "]
+            .iter()
+            .any(|o| e.starts_with(o))
+    };
     let mut inner = agreement::Tally::default();
     let found = agreement::subject(seed, &(made.text.clone(), rules.clone()), &mut inner);
     let subject = match found {
@@ -275,7 +350,9 @@ pub fn within(name: &str, seed: u64, tapes: &mut [Tape], tally: &mut Tally) -> R
             return Ok(());
         }
         // A sum or condition that has no value is refused by every route.
-        Err(e) if e.contains("explore: ") || e.contains("compile: ") || e.contains("lineariser: ") => {
+        Err(e)
+            if e.contains("explore: ") || e.contains("compile: ") || e.contains("lineariser: ") =>
+        {
             tally.open("refused", 1);
             return Ok(());
         }

@@ -6,7 +6,9 @@
 //! program, bounded sums range over `Nat`; in the text for the operational rules, which know finite
 //! sorts only, over an enumeration that is mapped to numbers.
 
-use super::data::{BOOL, D, E, INT, Maker, NAT, POS, PRELUDE, REAL, Sort, T, Vars, grammar, in_brackets};
+use super::data::{
+    BOOL, D, E, INT, Maker, NAT, POS, PRELUDE, REAL, Sort, T, Vars, grammar, in_brackets,
+};
 use crate::support::tape::Tape;
 
 /// Actions with the sorts of their arguments.
@@ -43,8 +45,7 @@ pub const DECLARED: &str =
 ";
 
 /// The sums of the rules' text.
-const SMALL: &str =
-    "sort Small = struct n0 | n1 | n2 | n3;\nmap num: Small -> Nat;\neqn num(n0) = 0; num(n1) = 1; num(n2) = 2; num(n3) = 3;\n";
+const SMALL: &str = "sort Small = struct n0 | n1 | n2 | n3;\nmap num: Small -> Nat;\neqn num(n0) = 0; num(n1) = 1; num(n2) = 2; num(n3) = 3;\n";
 
 /// A specification.
 #[derive(Clone, Debug)]
@@ -91,7 +92,13 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
     let large = t.chance(1, 3);
     let mut m = Maker::new(t);
     m.large = large;
-    let mut w = Writer { m: &mut m, kind, equations: Vec::new(), stack: false, by_rules: kind == Kind::Usual };
+    let mut w = Writer {
+        m: &mut m,
+        kind,
+        equations: Vec::new(),
+        stack: false,
+        by_rules: kind == Kind::Usual,
+    };
     // A small lasso alone: the fewer states, the fewer steps hide one that is treated wrongly.
     let alone = w.m.t.chance(1, 5);
     let count = if alone { 1 } else { [1, 2, 1, 2, 3][w.m.t.below(5)] };
@@ -117,14 +124,27 @@ pub fn specification(t: &mut Tape, kind: Kind) -> Specification {
         }
     }
     let glob = if w.m.t.chance(1, 8) {
-        *w.m.t.choose(&["glob dc: Nat; de, de2: E;\n", "glob dc: Nat, df: Bool, de: E;\n", "glob dc: Nat;\n"])
+        *w.m.t.choose(&[
+            "glob dc: Nat; de, de2: E;\n",
+            "glob dc: Nat, df: Bool, de: E;\n",
+            "glob dc: Nat;\n",
+        ])
     } else {
         ""
     };
     let by_rules = w.by_rules && glob.is_empty();
-    let processes = if glob.is_empty() { processes } else { processes.replacen(". delta", ". delta + a . an(dc) . delta", 1) };
-    let more =
-        *w.m.t.choose(&["", "", "", "sort R = struct r3(Nat, Bool, last: E);\n", "sort S1 = struct s1;\ncons s2: Third;\nact unused;\n"]);
+    let processes = if glob.is_empty() {
+        processes
+    } else {
+        processes.replacen(". delta", ". delta + a . an(dc) . delta", 1)
+    };
+    let more = *w.m.t.choose(&[
+        "",
+        "",
+        "",
+        "sort R = struct r3(Nat, Bool, last: E);\n",
+        "sort S1 = struct s1;\ncons s2: Third;\nact unused;\n",
+    ]);
     let head = format!("{PRELUDE}{more}{}", m.theory.concat());
     let tail = format!("{DECLARED}{glob}proc {processes}init {init};\n");
     Specification {
@@ -199,9 +219,16 @@ impl Writer<'_, '_> {
             }
         };
         // `!=` meets the bound only if the start is not above it and the step is whole.
-        let (less, last) = if less == "!=" && (sort == REAL || sort == POS) { ("<", last.replace("n == ", "n >= ")) } else { (less, last) };
+        let (less, last) = if less == "!=" && (sort == REAL || sort == POS) {
+            ("<", last.replace("n == ", "n >= "))
+        } else {
+            (less, last)
+        };
         (
-            format!("{name}(n: {}) = (n {less} {limit}) -> {say} . {name}({step}){last};\n     ", sort.text()),
+            format!(
+                "{name}(n: {}) = (n {less} {limit}) -> {say} . {name}({step}){last};\n     ",
+                sort.text()
+            ),
             format!("{name}({start})"),
             "counter",
         )
@@ -214,10 +241,15 @@ impl Writer<'_, '_> {
         let at = |i: usize| if sort == POS { i + 1 } else { i };
         let vars: Vars = vec![("n".into(), sort.clone())];
         let step = |w: &mut Self, from: usize, to: usize| {
-            let say = if w.chance(1, 3) { w.multi(&vars) } else { w.m.t.choose(&["a", "b", "tau", "a", "an(1)"]).to_string() };
+            let say = if w.chance(1, 3) {
+                w.multi(&vars)
+            } else {
+                w.m.t.choose(&["a", "b", "tau", "a", "an(1)"]).to_string()
+            };
             format!("(n == {}) -> {say} . {name}({})", at(from), at(to))
         };
-        let mut summands: Vec<String> = (0..size).map(|i| step(self, i, if i + 1 < size { i + 1 } else { back })).collect();
+        let mut summands: Vec<String> =
+            (0..size).map(|i| step(self, i, if i + 1 < size { i + 1 } else { back })).collect();
         for _ in 0..self.m.t.below(most - 2) {
             let (from, to) = (self.m.t.below(size), self.m.t.below(size));
             summands.push(step(self, from, to));
@@ -225,7 +257,11 @@ impl Writer<'_, '_> {
         if most > 3 && self.chance(1, 4) {
             summands.remove(self.m.t.below(summands.len()));
         }
-        (format!("{name}(n: {}) = {};\n     ", sort.text(), summands.join("\n  + ")), format!("{name}({})", at(0)), "lasso")
+        (
+            format!("{name}(n: {}) = {};\n     ", sort.text(), summands.join("\n  + ")),
+            format!("{name}({})", at(0)),
+            "lasso",
+        )
     }
     /// Equations of any form.
     fn free(&mut self, name: &str) -> (String, String, &'static str) {
@@ -233,7 +269,8 @@ impl Writer<'_, '_> {
         self.stack = self.chance(1, 10);
         self.equations = (0..count)
             .map(|i| {
-                let params = (0..self.m.t.below(3)).map(|k| (format!("r{k}"), self.m.parameter())).collect();
+                let params =
+                    (0..self.m.t.below(3)).map(|k| (format!("r{k}"), self.m.parameter())).collect();
                 Equation { name: format!("{name}{}", ["", "a", "b"][i]), params }
             })
             .collect();
@@ -242,7 +279,8 @@ impl Writer<'_, '_> {
             let vars = self.equations[e].params.clone();
             let depth = 1 + self.m.t.below(3);
             let body = self.process(depth, &vars, e);
-            let declared: Vec<String> = vars.iter().map(|(v, s)| format!("{v}: {}", s.text())).collect();
+            let declared: Vec<String> =
+                vars.iter().map(|(v, s)| format!("{v}: {}", s.text())).collect();
             let declared = match &declared[..] {
                 [] => String::new(),
                 [_, _] if vars[0].1 == vars[1].1 => format!("(r0, r1: {})", vars[0].1.text()),
@@ -251,7 +289,8 @@ impl Writer<'_, '_> {
             text += &format!("{}{declared} = {body};\n     ", self.equations[e].name);
         }
         let params = self.equations[0].params.clone();
-        let args: Vec<String> = params.iter().map(|p| self.m.clipped(&p.1, &Vars::new(), 0)).collect();
+        let args: Vec<String> =
+            params.iter().map(|p| self.m.clipped(&p.1, &Vars::new(), 0)).collect();
         (text, called(name, &args), "free")
     }
     fn action(&mut self, vars: &Vars, depth: usize) -> String {
@@ -264,8 +303,15 @@ impl Writer<'_, '_> {
         match self.m.t.below(12) {
             10 => "tau".into(),
             11 => format!("{}|{}", self.action(vars, 0), self.action(vars, 1)),
-            9 => format!("{}|{}|{}", self.action(vars, 0), self.action(vars, 0), self.action(vars, 0)),
-            8 if self.kind == Kind::Timed => format!("{}@{}", self.action(vars, 0), 1 + self.m.t.below(3)),
+            9 => format!(
+                "{}|{}|{}",
+                self.action(vars, 0),
+                self.action(vars, 0),
+                self.action(vars, 0)
+            ),
+            8 if self.kind == Kind::Timed => {
+                format!("{}@{}", self.action(vars, 0), 1 + self.m.t.below(3))
+            }
             _ => self.action(vars, 2),
         }
     }
@@ -279,7 +325,8 @@ impl Writer<'_, '_> {
         if depth == 0 {
             return format!("{} . {}", self.multi(vars), self.rest(depth, vars, level));
         }
-        let production = *self.m.t.choose(&["proc_infix", "proc_infix", "proc_prefix", "proc_primary"]);
+        let production =
+            *self.m.t.choose(&["proc_infix", "proc_infix", "proc_prefix", "proc_primary"]);
         let alternative = self.m.t.choose(&grammar().alternatives(production)).clone();
         match alternative.as_str() {
             "sum" => self.sum(depth, vars, level),
@@ -287,8 +334,17 @@ impl Writer<'_, '_> {
                 let b = self.m.name("p");
                 let mut inner = vars.clone();
                 inner.push((b.clone(), BOOL));
-                let weight = ["1 / 2".to_string(), format!("if({b}, 1 / 3, 2 / 3)"), format!("if({b}, 1, 0)")][self.m.t.below(3)].clone();
-                format!("{} . (dist {b}: Bool[{weight}]. {})", self.multi(vars), self.process(depth - 1, &inner, level))
+                let weight = [
+                    "1 / 2".to_string(),
+                    format!("if({b}, 1 / 3, 2 / 3)"),
+                    format!("if({b}, 1, 0)"),
+                ][self.m.t.below(3)]
+                .clone();
+                format!(
+                    "{} . (dist {b}: Bool[{weight}]. {})",
+                    self.multi(vars),
+                    self.process(depth - 1, &inner, level)
+                )
             }
             "op_else" => {
                 let c = self.condition(vars);
@@ -304,18 +360,36 @@ impl Writer<'_, '_> {
                 let c = self.condition(vars);
                 format!("({c} -> {})", self.process(depth - 1, vars, level))
             }
-            "op_at" if self.kind == Kind::Timed => format!("({})@{}", self.process(depth - 1, vars, level), 1 + self.m.t.below(4)),
-            "data_op" => format!("({} + {})", self.process(depth - 1, vars, level), self.process(depth - 1, vars, level)),
+            "op_at" if self.kind == Kind::Timed => {
+                format!("({})@{}", self.process(depth - 1, vars, level), 1 + self.m.t.below(4))
+            }
+            "data_op" => format!(
+                "({} + {})",
+                self.process(depth - 1, vars, level),
+                self.process(depth - 1, vars, level)
+            ),
             "proc_group" => format!("({})", self.process(depth - 1, vars, level)),
-            "op_bar" => format!("{}|{} . {}", self.action(vars, 1), self.action(vars, 0), self.rest(depth, vars, level)),
+            "op_bar" => format!(
+                "{}|{} . {}",
+                self.action(vars, 1),
+                self.action(vars, 0),
+                self.rest(depth, vars, level)
+            ),
             "delta" => format!("({} + delta)", self.process(depth - 1, vars, level)),
             "tau" => format!("tau . {}", self.rest(depth, vars, level)),
             "ident" => format!("{} . {}", self.multi(vars), self.rest(depth, vars, level)),
             // These stand outside of recursion, or are refused: see `operator` and `refused`.
-            "block" | "allow" | "hide" | "rename" | "comm" | "op_left_merge" | "op_until" | "dist" | "op_at" => {
-                format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level))
+            "block" | "allow" | "hide" | "rename" | "comm" | "op_left_merge" | "op_until"
+            | "dist" | "op_at" => {
+                format!(
+                    "({} . {})",
+                    self.process(depth - 1, vars, level),
+                    self.rest(depth - 1, vars, level)
+                )
             }
-            other => panic!("`{production}` has the alternative `{other}`, which no generator knows"),
+            other => {
+                panic!("`{production}` has the alternative `{other}`, which no generator knows")
+            }
         }
     }
     fn sum(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
@@ -335,7 +409,10 @@ impl Writer<'_, '_> {
                     1 => format!("{name} <= min(3, {})", self.m.expr(&NAT, vars, 1)),
                     _ => format!("{name} < 4 && {}", self.m.expr(&BOOL, &inner, 1)),
                 };
-                format!("(sum {name}: Nat. ({bound}) -> {})", self.process(depth - 1, &inner, level))
+                format!(
+                    "(sum {name}: Nat. ({bound}) -> {})",
+                    self.process(depth - 1, &inner, level)
+                )
             }
             6 => {
                 let (x, y) = (self.m.name("u"), self.m.name("u"));
@@ -344,7 +421,8 @@ impl Writer<'_, '_> {
             }
             _ => {
                 self.by_rules = false;
-                let sort = self.m.t.choose(&[POS, INT, E.to(BOOL), Sort::of("FSet", BOOL), NAT]).clone();
+                let sort =
+                    self.m.t.choose(&[POS, INT, E.to(BOOL), Sort::of("FSet", BOOL), NAT]).clone();
                 let name = self.m.name("u");
                 inner.push((name.clone(), sort.clone()));
                 let bound = match &sort {
@@ -354,7 +432,11 @@ impl Writer<'_, '_> {
                     Sort::Function(..) => format!("{name}(e1)"),
                     _ => format!("#{name} < 2"),
                 };
-                format!("(sum {name}: {}. ({bound}) -> {})", sort.text(), self.process(depth - 1, &inner, level))
+                format!(
+                    "(sum {name}: {}. ({bound}) -> {})",
+                    sort.text(),
+                    self.process(depth - 1, &inner, level)
+                )
             }
         }
     }
@@ -367,18 +449,34 @@ impl Writer<'_, '_> {
         match self.m.t.below(10) {
             9 if depth > 0 => {
                 let callee = level + self.m.t.below(count - level);
-                format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars, level))
+                format!(
+                    "({} + {})",
+                    self.process(depth - 1, vars, level),
+                    self.call(callee, vars, level)
+                )
             }
             6 => "delta".into(),
             7 => self.multi(vars),
             8 if depth > 0 => {
                 let c = self.condition(vars);
-                format!("({c} -> {} <> {})", self.rest(depth - 1, vars, level), self.rest(depth - 1, vars, level))
+                format!(
+                    "({c} -> {} <> {})",
+                    self.rest(depth - 1, vars, level),
+                    self.rest(depth - 1, vars, level)
+                )
             }
             5 if depth > 0 => format!("({})", self.process(depth - 1, vars, level)),
             4 if level + 1 < count || self.stack => {
-                let callee = if self.stack { self.m.t.below(count) } else { level + 1 + self.m.t.below(count - level - 1) };
-                format!("{} . {}", self.call(callee, vars, level), self.rest(depth.saturating_sub(1), vars, level))
+                let callee = if self.stack {
+                    self.m.t.below(count)
+                } else {
+                    level + 1 + self.m.t.below(count - level - 1)
+                };
+                format!(
+                    "{} . {}",
+                    self.call(callee, vars, level),
+                    self.rest(depth.saturating_sub(1), vars, level)
+                )
             }
             _ => {
                 let callee = level + self.m.t.below(count - level);
@@ -392,7 +490,10 @@ impl Writer<'_, '_> {
         if callee == level && self.chance(1, 4) {
             // By names: the other parameters keep their values.
             let some: Vec<_> = params.iter().filter(|_| self.m.t.chance(1, 2)).cloned().collect();
-            let args: Vec<String> = some.iter().map(|p| format!("{} = {}", p.0, self.m.clipped(&p.1, vars, 2))).collect();
+            let args: Vec<String> = some
+                .iter()
+                .map(|p| format!("{} = {}", p.0, self.m.clipped(&p.1, vars, 2)))
+                .collect();
             return if args.is_empty() { format!("{name}()") } else { called(&name, &args) };
         }
         let args: Vec<String> = params.iter().map(|p| self.m.clipped(&p.1, vars, 2)).collect();
@@ -418,10 +519,20 @@ impl Writer<'_, '_> {
         };
         match self.m.t.choose(&operators).as_str() {
             "block" => format!("block({{{}}}, {p})", some(self, &["b", "bn", "ae", "ai"], 0)),
-            "hide" => format!("hide({{{}}}, {p})", some(self, &["a", "an", "g", "gn", "ab", "be", "at"], 0)),
+            "hide" => format!(
+                "hide({{{}}}, {p})",
+                some(self, &["a", "an", "g", "gn", "ab", "be", "at"], 0)
+            ),
             "rename" => format!(
                 "rename({{{}}}, {p})",
-                self.m.t.choose(&["a -> b", "ae -> be, an -> bn", "b -> a, bn -> gn", "g -> a", "a -> b, b -> g, g -> a", ""])
+                self.m.t.choose(&[
+                    "a -> b",
+                    "ae -> be, an -> bn",
+                    "b -> a, bn -> gn",
+                    "g -> a",
+                    "a -> b, b -> g, g -> a",
+                    ""
+                ])
             ),
             "comm" => {
                 let rules = [
@@ -440,13 +551,20 @@ impl Writer<'_, '_> {
             }
             _ => {
                 let names = [
-                    "g", "gn", "ge", "a", "b", "an", "ae", "ap", "ai", "ab", "ne", "ar", "ad", "at", "al", "as", "am", "o", "a|b", "an|ae",
-                    "bn", "be",
+                    "g", "gn", "ge", "a", "b", "an", "ae", "ap", "ai", "ab", "ne", "ar", "ad",
+                    "at", "al", "as", "am", "o", "a|b", "an|ae", "bn", "be",
                 ];
-                let inner =
-                    if components > 1 && self.chance(2, 3) { format!("comm({{a|b -> g, an|bn -> gn, ae|be -> ge}}, {p})") } else { p };
+                let inner = if components > 1 && self.chance(2, 3) {
+                    format!("comm({{a|b -> g, an|bn -> gn, ae|be -> ge}}, {p})")
+                } else {
+                    p
+                };
                 let least = [8, 8, 8, 8, 12, 2, 1, 0][self.m.t.below(8)];
-                let list = if least < 8 { some(self, &names[..least], least) } else { some(self, &names, least) };
+                let list = if least < 8 {
+                    some(self, &names[..least], least)
+                } else {
+                    some(self, &names, least)
+                };
                 format!("allow({{{list}}}, {inner})")
             }
         }
@@ -463,7 +581,8 @@ fn enumerated(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('w') {
-        let word_before = rest[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let word_before =
+            rest[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
         let digits = rest[at + 1..].chars().take_while(char::is_ascii_digit).count();
         let end = at + 1 + digits;
         if word_before || digits == 0 {

@@ -35,7 +35,12 @@ pub struct Row {
     pub how: How,
 }
 
-const fn options(name: &'static str, covers: &'static [&'static str], check: &'static str, explore: &'static str) -> Row {
+const fn options(
+    name: &'static str,
+    covers: &'static [&'static str],
+    check: &'static str,
+    explore: &'static str,
+) -> Row {
     Row { name, covers, how: How::Plain(Route::Options(check, explore)) }
 }
 
@@ -49,11 +54,19 @@ const fn by(
 }
 
 /// A route that files and processes make up, which has no other form.
-const fn by_runs(name: &'static str, covers: &'static [&'static str], run: fn(&Folder, &Main) -> Result<Found, String>) -> Row {
+const fn by_runs(
+    name: &'static str,
+    covers: &'static [&'static str],
+    run: fn(&Folder, &Main) -> Result<Found, String>,
+) -> Row {
     Row { name, covers, how: How::Plain(Route::Steps(run, None)) }
 }
 
-const fn elsewhere(name: &'static str, covers: &'static [&'static str], tests: &'static [(&'static str, &'static str)]) -> Row {
+const fn elsewhere(
+    name: &'static str,
+    covers: &'static [&'static str],
+    tests: &'static [(&'static str, &'static str)],
+) -> Row {
     Row { name, covers, how: How::Elsewhere(tests) }
 }
 
@@ -78,7 +91,11 @@ pub fn rows() -> Vec<Row> {
         Row { name: "any components", covers: &["define=any"], how: How::EveryValue("components") },
         Row { name: "parameter layer", covers: &["form .spec"], how: How::Layer },
         Row { name: "refused by name", covers: &[], how: How::Refused },
-        Row { name: "values with chance", covers: &["equivalence=probabilistic", "reduce=probabilistic"], how: How::Quantities },
+        Row {
+            name: "values with chance",
+            covers: &["equivalence=probabilistic", "reduce=probabilistic"],
+            how: How::Quantities,
+        },
     ];
     rows.extend(by_options());
     rows.extend(by_steps());
@@ -98,9 +115,19 @@ fn by_options() -> Vec<Row> {
             "--engine symbolic --threads 2",
         ),
         options("engine auto", &["engine=auto"], "--engine auto", "--engine auto"),
-        options("breadth first", &["strategy=breadth-first"], "-", "--engine symbolic --strategy breadth-first"),
+        options(
+            "breadth first",
+            &["strategy=breadth-first"],
+            "-",
+            "--engine symbolic --strategy breadth-first",
+        ),
         options("chaining", &["strategy=chaining"], "-", "--engine symbolic --strategy chaining"),
-        options("2 processes", &["engine=cluster", "processes=2"], "--processes 2", "--processes 2"),
+        options(
+            "2 processes",
+            &["engine=cluster", "processes=2"],
+            "--processes 2",
+            "--processes 2",
+        ),
         options("3 processes", &["processes=3"], "--processes 3", "--processes 3"),
         options(
             "4 processes, no reduction",
@@ -111,14 +138,44 @@ fn by_options() -> Vec<Row> {
         options("symmetry alone", &[], "--without quotient,por", "--without por"),
         options("quotient alone", &[], "--without symmetry,por", "-"),
         options("partial orders alone", &[], "--without symmetry,quotient", "-"),
-        options("without symmetry", &["without=symmetry"], "--without symmetry", "--without symmetry"),
-        options("without quotient", &["without=quotient"], "--without quotient", "--without quotient"),
+        options(
+            "without symmetry",
+            &["without=symmetry"],
+            "--without symmetry",
+            "--without symmetry",
+        ),
+        options(
+            "without quotient",
+            &["without=quotient"],
+            "--without quotient",
+            "--without quotient",
+        ),
         options("without partial orders", &["without=por"], "--without por", "--without por"),
-        options("confluence alone", &["confluence=auto"], "--confluence auto --without symmetry,quotient,por --threads 1", "-"),
+        options(
+            "confluence alone",
+            &["confluence=auto"],
+            "--confluence auto --without symmetry,quotient,por --threads 1",
+            "-",
+        ),
         options("all reductions", &["confluence=auto"], "--confluence auto --threads 2", "-"),
-        options("all reductions, 2 processes", &["confluence=auto"], "--confluence auto --processes 2", "-"),
-        options("counts of all parameters", &["count=all-parameters"], "--count all-parameters", "-"),
-        options("solver zielonka", &["solver=zielonka"], "--solver zielonka --without symmetry", "-"),
+        options(
+            "all reductions, 2 processes",
+            &["confluence=auto"],
+            "--confluence auto --processes 2",
+            "-",
+        ),
+        options(
+            "counts of all parameters",
+            &["count=all-parameters"],
+            "--count all-parameters",
+            "-",
+        ),
+        options(
+            "solver zielonka",
+            &["solver=zielonka"],
+            "--solver zielonka --without symmetry",
+            "-",
+        ),
         options("solver promotion", &["solver=promotion"], "--solver promotion", "-"),
         options("solver auto", &["solver=auto"], "--solver auto", "-"),
     ]
@@ -127,11 +184,30 @@ fn by_options() -> Vec<Row> {
 fn by_steps() -> Vec<Row> {
     vec![
         by_runs("checkpoint and resume", &["option checkpoint", "option resume"], steps::resumed),
-        by_runs("checkpoint and resume, 2 processes", &["option checkpoint", "option resume"], steps::resumed_by_two),
+        by_runs(
+            "checkpoint and resume, 2 processes",
+            &["option checkpoint", "option resume"],
+            steps::resumed_by_two,
+        ),
         by("spilling", &["option spill"], steps::spilled, systems::spilled),
-        by("simplify none", &["simplify none", "form .lps"], |f, m| steps::simplified(f, m, "none"), |i, _| systems::simplified(i, "none")),
-        by("simplify default", &["simplify default"], |f, m| steps::simplified(f, m, "default"), |i, _| systems::simplified(i, "default")),
-        by("simplify all", &["simplify all"], |f, m| steps::simplified(f, m, "all"), |i, _| systems::simplified(i, "all")),
+        by(
+            "simplify none",
+            &["simplify none", "form .lps"],
+            |f, m| steps::simplified(f, m, "none"),
+            |i, _| systems::simplified(i, "none"),
+        ),
+        by(
+            "simplify default",
+            &["simplify default"],
+            |f, m| steps::simplified(f, m, "default"),
+            |i, _| systems::simplified(i, "default"),
+        ),
+        by(
+            "simplify all",
+            &["simplify all"],
+            |f, m| steps::simplified(f, m, "all"),
+            |i, _| systems::simplified(i, "all"),
+        ),
         by(
             "simplify constants",
             &["simplify constants"],
@@ -150,23 +226,73 @@ fn by_steps() -> Vec<Row> {
             |f, m| steps::simplified(f, m, "eliminate"),
             |i, _| systems::simplified(i, "eliminate"),
         ),
-        by("simplify control", &["simplify control"], |f, m| steps::simplified(f, m, "control"), |i, _| systems::simplified(i, "control")),
-        by("simplify unfold", &["simplify unfold"], |f, m| steps::simplified(f, m, "unfold"), |i, _| systems::simplified(i, "unfold")),
-        by("simplify dead", &["simplify dead"], |f, m| steps::simplified(f, m, "dead"), |i, _| systems::simplified(i, "dead")),
+        by(
+            "simplify control",
+            &["simplify control"],
+            |f, m| steps::simplified(f, m, "control"),
+            |i, _| systems::simplified(i, "control"),
+        ),
+        by(
+            "simplify unfold",
+            &["simplify unfold"],
+            |f, m| steps::simplified(f, m, "unfold"),
+            |i, _| systems::simplified(i, "unfold"),
+        ),
+        by(
+            "simplify dead",
+            &["simplify dead"],
+            |f, m| steps::simplified(f, m, "dead"),
+            |i, _| systems::simplified(i, "dead"),
+        ),
         by(
             "simplify instantiate",
             &["simplify instantiate"],
             |f, m| steps::simplified(f, m, "instantiate"),
             |i, _| systems::simplified(i, "instantiate"),
         ),
-        by("equation systems, binary", &["form .pbes"], |f, m| steps::equations(f, m, "e.pbes"), |i, _| systems::equations(i, true)),
-        by("equation systems, text", &["form .pbes.txt"], |f, m| steps::equations(f, m, "e.pbes.txt"), |i, _| systems::equations(i, false)),
+        by(
+            "equation systems, binary",
+            &["form .pbes"],
+            |f, m| steps::equations(f, m, "e.pbes"),
+            |i, _| systems::equations(i, true),
+        ),
+        by(
+            "equation systems, text",
+            &["form .pbes.txt"],
+            |f, m| steps::equations(f, m, "e.pbes.txt"),
+            |i, _| systems::equations(i, false),
+        ),
         by("games", &["form .pg", "form .gm"], steps::games, |i, _| systems::games(i)),
-        by("file .aut", &["form .aut"], |f, m| steps::converted(f, m, "s.aut"), |i, _| systems::converted(i, "aut")),
-        by("file .aut.gz", &["form .aut.gz"], |f, m| steps::converted(f, m, "s.aut.gz"), |i, _| systems::converted(i, "aut.gz")),
-        by("file .blts", &["form .blts"], |f, m| steps::converted(f, m, "s.blts"), |i, _| systems::converted(i, "blts")),
-        by("file .lts", &["form .lts"], |f, m| steps::converted(f, m, "s.lts"), |i, _| systems::converted(i, "lts")),
-        by("file .fsm", &["form .fsm"], |f, m| steps::converted(f, m, "s.fsm"), |i, _| systems::converted(i, "fsm")),
+        by(
+            "file .aut",
+            &["form .aut"],
+            |f, m| steps::converted(f, m, "s.aut"),
+            |i, _| systems::converted(i, "aut"),
+        ),
+        by(
+            "file .aut.gz",
+            &["form .aut.gz"],
+            |f, m| steps::converted(f, m, "s.aut.gz"),
+            |i, _| systems::converted(i, "aut.gz"),
+        ),
+        by(
+            "file .blts",
+            &["form .blts"],
+            |f, m| steps::converted(f, m, "s.blts"),
+            |i, _| systems::converted(i, "blts"),
+        ),
+        by(
+            "file .lts",
+            &["form .lts"],
+            |f, m| steps::converted(f, m, "s.lts"),
+            |i, _| systems::converted(i, "lts"),
+        ),
+        by(
+            "file .fsm",
+            &["form .fsm"],
+            |f, m| steps::converted(f, m, "s.fsm"),
+            |i, _| systems::converted(i, "fsm"),
+        ),
         by(
             "quotient strong",
             &["reduce=strong"],
@@ -185,8 +311,18 @@ fn by_steps() -> Vec<Row> {
             |f, m| steps::quotient(f, m, "divergence-branching", true),
             |i, _| systems::quotient(i, "divergence-branching", true),
         ),
-        by("quotient weak", &["reduce=weak"], |f, m| steps::quotient(f, m, "weak", true), |i, _| systems::quotient(i, "weak", true)),
-        by("quotient trace", &["reduce=trace"], |f, m| steps::quotient(f, m, "trace", false), |i, _| systems::quotient(i, "trace", false)),
+        by(
+            "quotient weak",
+            &["reduce=weak"],
+            |f, m| steps::quotient(f, m, "weak", true),
+            |i, _| systems::quotient(i, "weak", true),
+        ),
+        by(
+            "quotient trace",
+            &["reduce=trace"],
+            |f, m| steps::quotient(f, m, "trace", false),
+            |i, _| systems::quotient(i, "trace", false),
+        ),
         by(
             "quotient weak-trace",
             &["reduce=weak-trace"],
@@ -208,7 +344,9 @@ fn by_steps() -> Vec<Row> {
             steps::preorders,
             |i, _| systems::preorders(i),
         ),
-        by("expanded and formatted", &["form .mcrl2"], steps::expanded, |i, _| systems::expanded(i)),
+        by("expanded and formatted", &["form .mcrl2"], steps::expanded, |i, _| {
+            systems::expanded(i)
+        }),
     ]
 }
 
@@ -220,10 +358,16 @@ fn of_others() -> Vec<Row> {
             &["form .cub", "model=tso", "to=cubicle"],
             &[
                 ("src/prove/tests/random.rs", "random_systems_agree_with_the_machine"),
-                ("src/prove/tests/grammar.rs", "prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning"),
+                (
+                    "src/prove/tests/grammar.rs",
+                    "prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning",
+                ),
                 ("src/prove/tests/grammar.rs", "every_production_is_generated"),
                 ("src/cubicle/tests/random.rs", "machine_and_oracle_reach_the_same"),
-                ("src/cubicle/tests/random.rs", "machine_and_oracle_reach_the_same_of_systems_of_the_grammar"),
+                (
+                    "src/cubicle/tests/random.rs",
+                    "machine_and_oracle_reach_the_same_of_systems_of_the_grammar",
+                ),
             ],
         ),
         elsewhere(
@@ -248,7 +392,11 @@ fn of_others() -> Vec<Row> {
                 ("src/litmus/tests/units/grammar.rs", "every_form_is_generated"),
             ],
         ),
-        elsewhere("programs as mCRL2 text", &["to=mcrl2"], &[("tests/expansion.rs", "random_programs_are_bisimilar")]),
+        elsewhere(
+            "programs as mCRL2 text",
+            &["to=mcrl2"],
+            &[("tests/expansion.rs", "random_programs_are_bisimilar")],
+        ),
         elsewhere(
             "robustness against both models",
             &["option fences"],
@@ -260,7 +408,10 @@ fn of_others() -> Vec<Row> {
             &[
                 ("src/conform/tests/units.rs", "axioms_and_serial_views_judge_alike"),
                 ("tests/conform.rs", "litmus_tests_are_looked_up_in_what_a_machine_does"),
-                ("tests/conform_random.rs", "answers_are_those_of_a_simulation_and_errors_have_places"),
+                (
+                    "tests/conform_random.rs",
+                    "answers_are_those_of_a_simulation_and_errors_have_places",
+                ),
             ],
         ),
         elsewhere(
@@ -268,7 +419,10 @@ fn of_others() -> Vec<Row> {
             &["form .bes"],
             &[
                 ("src/solve/tests/bes.rs", "systems_have_their_solutions"),
-                ("src/solve/tests/bes_random.rs", "random_systems_have_the_solutions_of_their_definition"),
+                (
+                    "src/solve/tests/bes_random.rs",
+                    "random_systems_have_the_solutions_of_their_definition",
+                ),
             ],
         ),
         elsewhere(

@@ -37,7 +37,8 @@ pub type Counts = (u64, u64, u64);
 
 impl Folder {
     pub fn new() -> Self {
-        let program = std::env::var("ADVERSARY_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_mu-check").into());
+        let program = std::env::var("ADVERSARY_BINARY")
+            .unwrap_or_else(|_| env!("CARGO_BIN_EXE_mu-check").into());
         Self { folder: tempfile::tempdir().expect("a folder"), program }
     }
     pub fn path(&self) -> &Path {
@@ -48,7 +49,8 @@ impl Folder {
     }
     pub fn remove(&self, name: &str) {
         let path = self.path().join(name);
-        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        let _ =
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
     /// Runs the program in the folder; words are separated by spaces, so that names have none.
     pub fn run(&self, words: &str) -> Run {
@@ -76,7 +78,11 @@ impl Run {
             return Err(format!("exit {}: {}", self.code, self.stderr));
         }
         let Some(results) = self.json["results"].as_array() else {
-            let all = if self.code == 3 { Answer::Open(self.stderr.clone()) } else { Answer::Refused(self.stderr.clone()) };
+            let all = if self.code == 3 {
+                Answer::Open(self.stderr.clone())
+            } else {
+                Answer::Refused(self.stderr.clone())
+            };
             return Ok(vec![all; count]);
         };
         if results.len() != count {
@@ -101,9 +107,15 @@ impl Run {
     pub fn counts(&self) -> Result<Option<Counts>, String> {
         match (self.code, self.json["stop"].as_str()) {
             (0, Some("complete")) => {
-                let of = |key: &str| self.json[key].as_u64().or_else(|| self.json[key].as_str().and_then(|n| n.parse().ok()));
+                let of = |key: &str| {
+                    self.json[key]
+                        .as_u64()
+                        .or_else(|| self.json[key].as_str().and_then(|n| n.parse().ok()))
+                };
                 match (of("states"), of("transitions"), of("deadlocks")) {
-                    (Some(states), Some(transitions), Some(deadlocks)) => Ok(Some((states, transitions, deadlocks))),
+                    (Some(states), Some(transitions), Some(deadlocks)) => {
+                        Ok(Some((states, transitions, deadlocks)))
+                    }
                     _ => Err(format!("no counts: {}", self.json)),
                 }
             }

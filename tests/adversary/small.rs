@@ -1,9 +1,9 @@
 //! Specifications without the declarations that nothing uses: what a check costs grows with what is
 //! declared, and a case has many checks.
 //!
-//! In: a text that begins with all declarations ([`PRELUDE`], [`DECLARED`]). Out: the same text with
-//! those that its processes, its own theory or some formulas need. The names of formulas are those
-//! of the specification and of the first few formulas ([`Needed::allows`]).
+//! In: a text that begins with all declarations ([`PRELUDE`], [`DECLARED`]). Out: the same text
+//! with those that its processes, its own theory or some formulas need. The names of formulas are
+//! those of the specification and of the first few formulas ([`Needed::allows`]).
 
 use super::data::PRELUDE;
 use super::process::DECLARED;
@@ -22,7 +22,8 @@ const SECTIONS: [&str; 6] = ["sort", "cons", "map", "var", "eqn", "act"];
 
 /// The words of a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| w.starts_with(|c: char| !c.is_ascii_digit()) && !w.is_empty())
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|w| w.starts_with(|c: char| !c.is_ascii_digit()) && !w.is_empty())
 }
 
 /// The declarations, in order.
@@ -31,7 +32,11 @@ fn items() -> &'static [Item] {
     ITEMS.get_or_init(|| {
         let mut found: Vec<Item> = Vec::new();
         let mut section = "";
-        let parts = PRELUDE.split(';').chain(DECLARED.split(';')).map(str::trim).filter(|part| !part.is_empty());
+        let parts = PRELUDE
+            .split(';')
+            .chain(DECLARED.split(';'))
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
         for part in parts {
             let first = words(part).next().unwrap_or_default();
             let (text, begins) = match SECTIONS.iter().find(|s| **s == first) {
@@ -42,7 +47,9 @@ fn items() -> &'static [Item] {
             let declared = text.split(':').next().unwrap_or_default();
             let names = match section {
                 // A structure declares all its names.
-                "sort" if text.contains('=') => words(text).filter(|w| !["struct", "Bool", "Nat", "List"].contains(w)).collect(),
+                "sort" if text.contains('=') => {
+                    words(text).filter(|w| !["struct", "Bool", "Nat", "List"].contains(w)).collect()
+                }
                 // A sort is what its constructors make it.
                 "cons" => words(declared).chain(words(text).last()).collect(),
                 "eqn" => Vec::new(),
@@ -50,8 +57,13 @@ fn items() -> &'static [Item] {
             };
             found.push(Item { section, text, names });
         }
-        let sorts: Vec<&str> = found.iter().filter(|i| i.section == "sort").filter_map(|i| words(i.text).next()).collect();
-        let mappings: Vec<&str> = found.iter().filter(|i| i.section == "map").flat_map(|i| i.names.clone()).collect();
+        let sorts: Vec<&str> = found
+            .iter()
+            .filter(|i| i.section == "sort")
+            .filter_map(|i| words(i.text).next())
+            .collect();
+        let mappings: Vec<&str> =
+            found.iter().filter(|i| i.section == "map").flat_map(|i| i.names.clone()).collect();
         for item in &mut found {
             let own = words(item.text).next().unwrap_or_default();
             match item.section {
@@ -81,19 +93,27 @@ impl Needed {
         while let Some(text) = open.pop() {
             let used: BTreeSet<&str> = words(&text).collect();
             for (i, item) in items().iter().enumerate() {
-                if !found.items[i] && item.names.iter().any(|n| used.contains(n)) && item.section != "var" {
+                if !found.items[i]
+                    && item.names.iter().any(|n| used.contains(n))
+                    && item.section != "var"
+                {
                     found.items[i] = true;
                     open.push(item.text.to_string());
                 }
             }
         }
         // Variables are those of the equations.
-        let equations = items().iter().zip(&found.items).filter(|(i, kept)| **kept && i.section == "eqn").map(|(i, _)| i.text);
+        let equations = items()
+            .iter()
+            .zip(&found.items)
+            .filter(|(i, kept)| **kept && i.section == "eqn")
+            .map(|(i, _)| i.text);
         let used: BTreeSet<&str> = equations.flat_map(words).collect();
         for (i, item) in items().iter().enumerate().filter(|(_, item)| item.section == "var") {
             found.items[i] = item.names.iter().any(|n| used.contains(n));
         }
-        let kept = items().iter().zip(&found.items).filter(|(i, kept)| **kept && i.section != "var");
+        let kept =
+            items().iter().zip(&found.items).filter(|(i, kept)| **kept && i.section != "var");
         found.names = kept.flat_map(|(i, _)| i.names.iter().copied()).collect();
         found
     }
@@ -132,7 +152,8 @@ fn cut_specifications_are_well_typed() {
         let made = specification(&mut Tape::new(seed), Kind::Usual);
         let cut = Needed::by(&made.text, &[]).cut(&made.text);
         if super::inside::read(&made.text).is_ok() {
-            super::inside::read(&cut).unwrap_or_else(|d| panic!("seed {seed}: {}\n{cut}", d.message));
+            super::inside::read(&cut)
+                .unwrap_or_else(|d| panic!("seed {seed}: {}\n{cut}", d.message));
             (before, after) = (before + made.text.len(), after + cut.len());
         }
     }

@@ -10,7 +10,12 @@ fn done(what: &str, run: &Run) -> Result<(), String> {
 }
 
 /// A search with a limit that writes a checkpoint, and one that goes on from there.
-fn stopped_and_resumed(folder: &Folder, main: &Main, first: &str, second: &str) -> Result<Found, String> {
+fn stopped_and_resumed(
+    folder: &Folder,
+    main: &Main,
+    first: &str,
+    second: &str,
+) -> Result<Found, String> {
     let mut found = Found::default();
     if main.counts.0 < 4 {
         return Ok(found);
@@ -18,7 +23,8 @@ fn stopped_and_resumed(folder: &Folder, main: &Main, first: &str, second: &str) 
     let limit = 1 + main.seed % (main.counts.0 / 2).max(1);
     folder.remove("kept");
     folder.remove("kept2");
-    let stopped = folder.run(&format!("explore m.mcrl2 --checkpoint kept --max-states {limit} {first}"));
+    let stopped =
+        folder.run(&format!("explore m.mcrl2 --checkpoint kept --max-states {limit} {first}"));
     if stopped.code == 4 {
         return Err(format!("explore --checkpoint: exit 4: {}", stopped.stderr));
     }
@@ -36,10 +42,14 @@ fn stopped_and_resumed(folder: &Folder, main: &Main, first: &str, second: &str) 
         }
         Ok(answers.into_iter().map(Some).collect::<Vec<_>>())
     };
-    let stopped = folder.run(&format!("check m.mcrl2 {files}--checkpoint kept2 --max-states {limit} {first}"));
+    let stopped = folder
+        .run(&format!("check m.mcrl2 {files}--checkpoint kept2 --max-states {limit} {first}"));
     let before = asked(&stopped).map_err(|e| format!("check --checkpoint: {e}"))?;
-    if stopped.code == 3 && folder.path().join("kept2").read_dir().is_ok_and(|mut d| d.next().is_some()) {
-        let resumed = folder.run(&format!("check m.mcrl2 {files}--resume kept2 --timeout 20 {second}"));
+    if stopped.code == 3
+        && folder.path().join("kept2").read_dir().is_ok_and(|mut d| d.next().is_some())
+    {
+        let resumed =
+            folder.run(&format!("check m.mcrl2 {files}--resume kept2 --timeout 20 {second}"));
         found.answers = asked(&resumed).map_err(|e| format!("check --resume: {e}"))?;
     } else {
         found.answers = before;
@@ -50,7 +60,12 @@ fn stopped_and_resumed(folder: &Folder, main: &Main, first: &str, second: &str) 
 /// Stopped and resumed, with other numbers of threads.
 pub fn resumed(folder: &Folder, main: &Main) -> Result<Found, String> {
     let threads = [["1", "1"], ["1", "2"], ["2", "1"], ["7", "2"]][(main.seed % 4) as usize];
-    stopped_and_resumed(folder, main, &format!("--threads {}", threads[0]), &format!("--threads {}", threads[1]))
+    stopped_and_resumed(
+        folder,
+        main,
+        &format!("--threads {}", threads[0]),
+        &format!("--threads {}", threads[1]),
+    )
 }
 
 /// Stopped by two processes, and resumed by one to three.
@@ -62,7 +77,10 @@ pub fn resumed_by_two(folder: &Folder, main: &Main) -> Result<Found, String> {
 /// States on disk. How few stay in memory only the form within the process can say.
 pub fn spilled(folder: &Folder, _: &Main) -> Result<Found, String> {
     let run = folder.run("explore m.mcrl2 --spill . --timeout 20");
-    Ok(Found { counts: run.counts().map_err(|e| format!("explore --spill: {e}"))?, ..Found::default() })
+    Ok(Found {
+        counts: run.counts().map_err(|e| format!("explore --spill: {e}"))?,
+        ..Found::default()
+    })
 }
 
 /// Formulas that take two runs each.
@@ -91,11 +109,16 @@ pub fn equations(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
             continue;
         }
         done("pbes", &written)?;
-        let solved = folder.run(&format!("solve {name} --timeout 10 --threads {}", 1 + main.seed % 2));
+        let solved =
+            folder.run(&format!("solve {name} --timeout 10 --threads {}", 1 + main.seed % 2));
         found.answers.push(match solved.solved() {
             // A quantifier without a bound that the product search does not meet.
-            Ok(Answer::Refused(why)) if why.contains("no bound") || why.contains("too many") => None,
-            answer => Some(answer.map_err(|e| format!("solve {name} of f{i}: {e}\n{}", main.formulas[i]))?),
+            Ok(Answer::Refused(why)) if why.contains("no bound") || why.contains("too many") => {
+                None
+            }
+            answer => Some(
+                answer.map_err(|e| format!("solve {name} of f{i}: {e}\n{}", main.formulas[i]))?,
+            ),
         });
     }
     Ok(found)
@@ -120,7 +143,9 @@ pub fn games(folder: &Folder, main: &Main) -> Result<Found, String> {
             continue;
         }
         let solver = solvers[(main.seed as usize + i) % solvers.len()].name();
-        found.answers.push(Some(folder.run(&format!("solve {name} --solver {solver} --timeout 10")).solved()?));
+        found.answers.push(Some(
+            folder.run(&format!("solve {name} --solver {solver} --timeout 10")).solved()?,
+        ));
         folder.remove(name);
     }
     Ok(found)
@@ -131,19 +156,28 @@ pub fn converted(folder: &Folder, main: &Main, name: &str) -> Result<Found, Stri
     done("convert", &folder.run(&format!("convert m.mcrl2 {name}")))?;
     let run = folder.run(&format!("check {name} {}--timeout 20", main.files()));
     let mut found = Found::checked(&run, main).map_err(|e| format!("check {name}: {e}"))?;
-    found.counts = folder.run(&format!("explore {name} --threads 1")).counts().map_err(|e| format!("explore {name}: {e}"))?;
+    found.counts = folder
+        .run(&format!("explore {name} --threads 1"))
+        .counts()
+        .map_err(|e| format!("explore {name}: {e}"))?;
     Ok(found)
 }
 
 /// The quotient by an equivalence: it is equivalent, and the formulas that it preserves have their
 /// values.
-pub fn quotient(folder: &Folder, main: &Main, equivalence: &str, verdicts: bool) -> Result<Found, String> {
+pub fn quotient(
+    folder: &Folder,
+    main: &Main,
+    equivalence: &str,
+    verdicts: bool,
+) -> Result<Found, String> {
     done("reduce", &folder.run(&format!("reduce m.mcrl2 -e {equivalence} --out q.lts")))?;
     done("compare", &folder.run(&format!("compare m.mcrl2 q.lts -e {equivalence}")))?;
     let mut found = Found { more: 1, ..Found::default() };
     if verdicts {
         let run = folder.run(&format!("check q.lts {}--timeout 20", main.files()));
-        found.answers = Found::checked(&run, main).map_err(|e| format!("check q.lts: {e}"))?.answers;
+        found.answers =
+            Found::checked(&run, main).map_err(|e| format!("check q.lts: {e}"))?.answers;
         for (answer, kind) in found.answers.iter_mut().zip(&main.kinds) {
             if equivalence != "strong" && *kind != Formulas::Weak {
                 *answer = None;
@@ -155,8 +189,16 @@ pub fn quotient(folder: &Folder, main: &Main, equivalence: &str, verdicts: bool)
 
 /// A strongly bisimilar system refines and is refined in every preorder.
 pub fn preorders(folder: &Folder, main: &Main) -> Result<Found, String> {
-    let all =
-        ["trace", "weak-trace", "simulation", "ready-simulation", "coupled-simulation", "failures", "weak-failures", "impossible-futures"];
+    let all = [
+        "trace",
+        "weak-trace",
+        "simulation",
+        "ready-simulation",
+        "coupled-simulation",
+        "failures",
+        "weak-failures",
+        "impossible-futures",
+    ];
     done("reduce", &folder.run("reduce m.mcrl2 -e strong --out q.aut"))?;
     let preorder = all[(main.seed % all.len() as u64) as usize];
     for pair in ["m.mcrl2 q.aut", "q.aut m.mcrl2"] {
@@ -177,6 +219,7 @@ pub fn expanded(folder: &Folder, main: &Main) -> Result<Found, String> {
     done("fmt", &folder.run("fmt x.mcrl2"))?;
     let run = folder.run(&format!("check x.mcrl2 {}--timeout 20", main.files()));
     let mut found = Found::checked(&run, main).map_err(|e| format!("check x.mcrl2: {e}"))?;
-    found.counts = folder.run("explore x.mcrl2").counts().map_err(|e| format!("explore x.mcrl2: {e}"))?;
+    found.counts =
+        folder.run("explore x.mcrl2").counts().map_err(|e| format!("explore x.mcrl2: {e}"))?;
     Ok(found)
 }

@@ -35,12 +35,24 @@ use std::sync::Arc;
 /// Those of the search.
 pub fn spilled(inside: &Inside, folder: &Folder) -> Result<Found, String> {
     let seed = inside.main.seed;
-    let extras = Extras { spill: Some(Spill { folder: folder.path(), most: Some(1 + seed % 40) }), ..Extras::default() };
+    let extras = Extras {
+        spill: Some(Spill { folder: folder.path(), most: Some(1 + seed % 40) }),
+        ..Extras::default()
+    };
     let threads = [1, 2, 7][(seed % 3) as usize];
-    let options = explore::Options { threads, symmetry: seed.is_multiple_of(2), expected_states: 64, ..Default::default() };
-    let found = explore::explore_with(&inside.model, &options, &Budget::default(), &Silent, extras).map_err(said("spill"))?;
+    let options = explore::Options {
+        threads,
+        symmetry: seed.is_multiple_of(2),
+        expected_states: 64,
+        ..Default::default()
+    };
+    let found = explore::explore_with(&inside.model, &options, &Budget::default(), &Silent, extras)
+        .map_err(said("spill"))?;
     match found.stop {
-        Stop::Complete => Ok(Found { counts: Some((found.states, found.transitions, found.deadlocks)), ..Found::default() }),
+        Stop::Complete => Ok(Found {
+            counts: Some((found.states, found.transitions, found.deadlocks)),
+            ..Found::default()
+        }),
         stop => Err(format!("spill: stopped: {stop:?}")),
     }
 }
@@ -60,7 +72,8 @@ fn simplifications(name: &str) -> linearise::Options {
 /// A specification as text, in place of the model.
 fn again(inside: &Inside, text: &str, words: &str) -> Result<Found, String> {
     let spec = read(text).map_err(|d| format!("the text is refused: {}\n{text}", d.message))?;
-    let process = linearise::linearise(&spec, &linearise::Options::default()).map_err(said("lineariser"))?;
+    let process =
+        linearise::linearise(&spec, &linearise::Options::default()).map_err(said("lineariser"))?;
     let model = compiled(process, &Confluence::None)?;
     let process = model.process();
     inside.on(words, (&model, &model), (&process.data, &process.actions))
@@ -71,11 +84,13 @@ fn again(inside: &Inside, text: &str, words: &str) -> Result<Found, String> {
 /// # Errors
 /// Those of writing and reading.
 pub fn simplified(inside: &Inside, name: &str) -> Result<Found, String> {
-    let process = linearise::linearise(&inside.spec, &simplifications(name)).map_err(said("lineariser"))?;
+    let process =
+        linearise::linearise(&inside.spec, &simplifications(name)).map_err(said("lineariser"))?;
     let text = if inside.main.seed.is_multiple_of(3) {
         mu_check::process::print::linear_process(&process)
     } else {
-        let typed = mu_check::compile::typed::process::process(&process).map_err(said("typed terms"))?;
+        let typed =
+            mu_check::compile::typed::process::process(&process).map_err(said("typed terms"))?;
         let mut bytes = Vec::new();
         mcrl2::write_process(&typed, &mut bytes).map_err(said("writing terms"))?;
         mcrl2::read_process(&bytes[..]).map_err(said("reading terms"))?
@@ -110,7 +125,8 @@ pub fn equations(inside: &Inside, in_terms: bool) -> Result<Found, String> {
         } else {
             (print::text(&system), None)
         };
-        let solved = solved(&text, outlined.as_ref()).map(|value| if value { Verdict::True } else { Verdict::False });
+        let solved = solved(&text, outlined.as_ref())
+            .map(|value| if value { Verdict::True } else { Verdict::False });
         let of_text = |e: String| format!("solve: {e}\n--- equations\n{text}");
         found.answers.push(match answer(solved).map_err(of_text)? {
             // A quantifier without a bound that the product search does not meet.
@@ -132,7 +148,13 @@ fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagno
             None => equations::read_unrolled(SourceId(0), text, &unrolled)?,
         };
         let why = match decided(&system, solver, &budget) {
-            Err(why) if why.stop.is_none() && why.stage == Stage::Data && !system.quantified.is_empty() => why,
+            Err(why)
+                if why.stop.is_none()
+                    && why.stage == Stage::Data
+                    && !system.quantified.is_empty() =>
+            {
+                why
+            }
             other => return other,
         };
         match why.span.filter(|s| system.quantified.contains(s)) {
@@ -142,7 +164,11 @@ fn solved(text: &str, outlined: Option<&mcrl2::Outlined>) -> Result<bool, Diagno
     }
 }
 
-fn decided(system: &equations::System, solver: &dyn Solver, budget: &Budget) -> Result<bool, Diagnostic> {
+fn decided(
+    system: &equations::System,
+    solver: &dyn Solver,
+    budget: &Budget,
+) -> Result<bool, Diagnostic> {
     let options = linearise::Options { dead: true, ..Default::default() };
     let spec = mu_check::process::typecheck::check_specification(&system.specification)?;
     let process = linearise::linearise(&spec, &options)?;
@@ -161,7 +187,8 @@ pub fn games(inside: &Inside) -> Result<Found, String> {
     let settings = Settings::of("--threads 1");
     for (i, formula) in inside.formulas.iter().enumerate() {
         let explore = settings.options(&inside.model).explore;
-        let built = game::game(&inside.model, &inside.model, formula, &explore, &budget(None, 1000));
+        let built =
+            game::game(&inside.model, &inside.model, formula, &explore, &budget(None, 1000));
         let built = match built {
             Ok(Ok(game)) => game,
             Ok(Err(_)) => {
@@ -185,7 +212,8 @@ pub fn games(inside: &Inside) -> Result<Found, String> {
                 continue;
             }
         };
-        verify::verify(&game, &solution).map_err(|flaw| format!("game: solver {}: {flaw}", solver.name()))?;
+        verify::verify(&game, &solution)
+            .map_err(|flaw| format!("game: solver {}: {flaw}", solver.name()))?;
         let even = solution.winner(game.initial) == Player::Even;
         found.answers.push(Some(if even { Answer::True } else { Answer::False }));
     }
@@ -200,8 +228,10 @@ fn on_system(inside: &Inside, lts: Lts, declarations: Option<&str>) -> Result<Fo
     let model = LtsModel::new(Arc::new(lts));
     match declarations {
         Some(text) => {
-            let spec = read(text).map_err(|d| format!("the declarations are refused: {}\n{text}", d.message))?;
-            let labels = DeclaredLabels::new(&texts, spec.data, spec.actions).map_err(said("declared labels"))?;
+            let spec = read(text)
+                .map_err(|d| format!("the declarations are refused: {}\n{text}", d.message))?;
+            let labels = DeclaredLabels::new(&texts, spec.data, spec.actions)
+                .map_err(said("declared labels"))?;
             inside.on(words, (&model, &labels), (labels.data(), labels.actions()))
         }
         None => {
@@ -220,13 +250,15 @@ fn labels(inside: &Inside) -> impl Iterator<Item = (String, Arc<MultiAction>)> +
 /// As a file of mCRL2's form, with the data of the labels, and read again.
 fn through_terms(inside: &Inside, lts: &Lts) -> Result<(Lts, String), String> {
     let process = inside.model.process();
-    let known = typed(&process.data, &process.actions, labels(inside)).map_err(said("typed labels"))?;
+    let known =
+        typed(&process.data, &process.actions, labels(inside)).map_err(said("typed labels"))?;
     if let Some(label) = known.unknown(lts) {
         return Err(format!("typed labels: `{label}` has no typed form"));
     }
     let mut bytes = Vec::new();
     mcrl2::write(lts, Some(&known), &mut bytes).map_err(said("writing the file"))?;
-    let (lts, brought) = mcrl2::read_with_declarations(&bytes[..]).map_err(said("reading the file"))?;
+    let (lts, brought) =
+        mcrl2::read_with_declarations(&bytes[..]).map_err(said("reading the file"))?;
     Ok((lts, brought.map_err(said("declarations of the file"))?))
 }
 
@@ -269,7 +301,11 @@ pub fn quotient(inside: &Inside, name: &str, verdicts: bool) -> Result<Found, St
     let small = reduce(lts, equivalence, threads);
     let (a, b) = (in_order(lts.clone()), in_order(small.clone()));
     if !equivalent(&a, &b, equivalence, threads) {
-        return Err(format!("quotient: not {name} equivalent, {} and {} states", a.state_count(), b.state_count()));
+        return Err(format!(
+            "quotient: not {name} equivalent, {} and {} states",
+            a.state_count(),
+            b.state_count()
+        ));
     }
     let again = reduce(&small, equivalence, 1);
     let size = |l: &Lts| (l.state_count(), l.transition_count());
@@ -314,7 +350,9 @@ pub fn preorders(inside: &Inside) -> Result<Found, String> {
         for (x, y) in [(&a, &b), (&b, &a)] {
             match excess(x, y, preorder, 1, &budget(None, 500)) {
                 Ok(None) => found.more += 1,
-                Ok(Some(difference)) => return Err(format!("preorder {}: {difference:?}", preorder.name())),
+                Ok(Some(difference)) => {
+                    return Err(format!("preorder {}: {difference:?}", preorder.name()));
+                }
                 Err(_) => {}
             }
         }
@@ -328,7 +366,8 @@ pub fn preorders(inside: &Inside) -> Result<Found, String> {
 /// The layout changes what the text means.
 pub fn expanded(inside: &Inside) -> Result<Found, String> {
     let mut sources = SourceMap::new();
-    let expanded = template::expand("m.mcrl2", &inside.main.specification.text, &[], &mut sources).map_err(said("expand"))?;
+    let expanded = template::expand("m.mcrl2", &inside.main.specification.text, &[], &mut sources)
+        .map_err(said("expand"))?;
     let options = format::Options { width: [60, 100, 160][(inside.main.seed % 3) as usize] };
     let text = format::format(&expanded.text, options);
     if !is_same(&expanded.text, &text) {

@@ -9,9 +9,14 @@ use super::data::{BOOL, D, E, INT, Maker, Mapping, NAT, Sort, T, Vars, in_bracke
 impl Maker<'_> {
     /// A nullary mapping of a sort: one that is there, or a new one.
     pub fn nullary(&mut self, sort: &Sort) -> String {
-        let known: Vec<String> =
-            self.mappings.iter().filter(|m| m.params.is_empty() && m.result == *sort).map(|m| m.name.clone()).collect();
-        if !known.is_empty() && (self.defining > 0 || self.theory.len() > 5 || self.t.chance(1, 2)) {
+        let known: Vec<String> = self
+            .mappings
+            .iter()
+            .filter(|m| m.params.is_empty() && m.result == *sort)
+            .map(|m| m.name.clone())
+            .collect();
+        if !known.is_empty() && (self.defining > 0 || self.theory.len() > 5 || self.t.chance(1, 2))
+        {
             return self.t.choose(&known).clone();
         }
         if !self.may_declare || self.defining > 1 || self.theory.len() > 7 {
@@ -23,7 +28,11 @@ impl Maker<'_> {
         let value = self.expr(sort, &Vars::new(), depth);
         self.defining -= 1;
         self.theory.push(format!("map {name}: {};\neqn {name} = {value};\n", sort.text()));
-        self.mappings.push(Mapping { name: name.clone(), params: Vec::new(), result: sort.clone() });
+        self.mappings.push(Mapping {
+            name: name.clone(),
+            params: Vec::new(),
+            result: sort.clone(),
+        });
         name
     }
     /// An application of a mapping, or of a variable that is a function.
@@ -31,7 +40,9 @@ impl Maker<'_> {
         let functions: Vec<(String, Vec<Sort>)> = vars
             .iter()
             .filter_map(|(name, s)| match s {
-                Sort::Function(params, result) if **result == *sort => Some((name.clone(), params.clone())),
+                Sort::Function(params, result) if **result == *sort => {
+                    Some((name.clone(), params.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -74,7 +85,11 @@ impl Maker<'_> {
                 let body = if self.t.chance(1, 2) {
                     format!("{head} = {};", self.expr(result, &vars, 2))
                 } else {
-                    let (c, x, y) = (self.expr(&BOOL, &vars, 1), self.expr(result, &vars, 1), self.expr(result, &vars, 1));
+                    let (c, x, y) = (
+                        self.expr(&BOOL, &vars, 1),
+                        self.expr(result, &vars, 1),
+                        self.expr(result, &vars, 1),
+                    );
                     let c = in_brackets(&c);
                     format!("{c} -> {head} = {x};\n    !{c} -> {head} = {y};")
                 };
@@ -92,32 +107,63 @@ impl Maker<'_> {
                 let vars: Vars = vec![(x.clone(), E), (l.clone(), Sort::of("List", E))];
                 let mut inner = vars.clone();
                 inner.push((format!("{name}({l})"), result.clone()));
-                let (empty, step) = (self.expr(result, &Vars::new(), 1), self.expr(result, &inner, 1));
-                let text = format!("{}eqn {name}([]) = {empty}; {name}({x} |> {l}) = {step};", variables(&vars));
+                let (empty, step) =
+                    (self.expr(result, &Vars::new(), 1), self.expr(result, &inner, 1));
+                let text = format!(
+                    "{}eqn {name}([]) = {empty}; {name}({x} |> {l}) = {step};",
+                    variables(&vars)
+                );
                 ("List(E)".into(), text, vec![Sort::of("List", E)])
             }
             4 => {
                 let (b, x) = (self.name("a"), self.name("a"));
                 let vars: Vars = vec![(b.clone(), BOOL), (x.clone(), E)];
-                let bodies: Vec<String> =
-                    (0..3).map(|i| self.expr(result, &if i == 0 { Vars::new() } else { vars[..i].to_vec() }, 1)).collect();
+                let bodies: Vec<String> = (0..3)
+                    .map(|i| {
+                        self.expr(result, &if i == 0 { Vars::new() } else { vars[..i].to_vec() }, 1)
+                    })
+                    .collect();
                 let head = variables(&vars);
-                let text =
-                    format!("{head}eqn {name}(d1) = {}; {name}(d2({b})) = {}; {name}(d3({x}, {b})) = {};", bodies[0], bodies[1], bodies[2]);
+                let text = format!(
+                    "{head}eqn {name}(d1) = {}; {name}(d2({b})) = {}; {name}(d3({x}, {b})) = {};",
+                    bodies[0], bodies[1], bodies[2]
+                );
                 ("D".into(), text, vec![D])
             }
             5 => {
                 // A function as argument.
-                let vars: Vars = vec![(self.name("a"), NAT.to(result.clone())), (self.name("a"), NAT)];
-                let text = format!("{}eqn {name}({}, {}) = {};", variables(&vars), vars[0].0, vars[1].0, self.expr(result, &vars, 2));
-                (format!("(Nat -> {}) # Nat", bracketed(result)), text, vec![NAT.to(result.clone()), NAT])
+                let vars: Vars =
+                    vec![(self.name("a"), NAT.to(result.clone())), (self.name("a"), NAT)];
+                let text = format!(
+                    "{}eqn {name}({}, {}) = {};",
+                    variables(&vars),
+                    vars[0].0,
+                    vars[1].0,
+                    self.expr(result, &vars, 2)
+                );
+                (
+                    format!("(Nat -> {}) # Nat", bracketed(result)),
+                    text,
+                    vec![NAT.to(result.clone()), NAT],
+                )
             }
             _ => {
                 // A function as result.
                 let vars: Vars = vec![(self.name("a"), INT), (self.name("a"), NAT)];
-                let text = format!("{}eqn {name}_({})({}) = {};", variables(&vars), vars[0].0, vars[1].0, self.expr(result, &vars, 1));
-                self.theory.push(format!("map {name}_: Int -> Nat -> {};\n{text}\n", bracketed(result)));
-                self.mappings.push(Mapping { name: format!("{name}_"), params: vec![INT, NAT], result: result.clone() });
+                let text = format!(
+                    "{}eqn {name}_({})({}) = {};",
+                    variables(&vars),
+                    vars[0].0,
+                    vars[1].0,
+                    self.expr(result, &vars, 1)
+                );
+                self.theory
+                    .push(format!("map {name}_: Int -> Nat -> {};\n{text}\n", bracketed(result)));
+                self.mappings.push(Mapping {
+                    name: format!("{name}_"),
+                    params: vec![INT, NAT],
+                    result: result.clone(),
+                });
                 return (format!("{name}_"), vec![INT, NAT]);
             }
         };
@@ -125,7 +171,11 @@ impl Maker<'_> {
             "map {name}: {declared} -> {};\n{equations}\n",
             if matches!(result, Sort::Function(..)) { r } else { bracketed(result) }
         ));
-        self.mappings.push(Mapping { name: name.clone(), params: params.clone(), result: result.clone() });
+        self.mappings.push(Mapping {
+            name: name.clone(),
+            params: params.clone(),
+            result: result.clone(),
+        });
         (name, params)
     }
     /// An expression whose value is one of few, for a parameter of a process.

@@ -21,8 +21,11 @@ type Said = (Vec<Answer>, Option<Counts>);
 pub fn by_processes(inside: &Inside, check: &str, explore: &str) -> Result<Found, String> {
     let settings = Settings::of(check);
     let counting = (explore != "-").then(|| Settings::of(explore));
-    let listeners: Vec<TcpListener> = (0..settings.processes).map(|_| TcpListener::bind("127.0.0.1:0").expect("a socket")).collect();
-    let addresses: Vec<String> = listeners.iter().map(|l| l.local_addr().expect("its address").to_string()).collect();
+    let listeners: Vec<TcpListener> = (0..settings.processes)
+        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a socket"))
+        .collect();
+    let addresses: Vec<String> =
+        listeners.iter().map(|l| l.local_addr().expect("its address").to_string()).collect();
     let secret = Secret::random().map_err(|d| d.message)?;
     let said: Vec<Result<Said, String>> = std::thread::scope(|scope| {
         let threads: Vec<_> = listeners
@@ -30,36 +33,60 @@ pub fn by_processes(inside: &Inside, check: &str, explore: &str) -> Result<Found
             .enumerate()
             .map(|(me, listener)| {
                 let identity = Identity::new(&mut &b""[..], "", "", "").expect("digests");
-                let party = Party { me, addresses: addresses.clone(), listener, secret: secret.clone(), identity };
+                let party = Party {
+                    me,
+                    addresses: addresses.clone(),
+                    listener,
+                    secret: secret.clone(),
+                    identity,
+                };
                 let (settings, counting) = (&settings, counting.as_ref());
                 let work = move || one(inside, settings, counting, &party);
-                std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, work).expect("a thread")
+                std::thread::Builder::new()
+                    .stack_size(64 << 20)
+                    .spawn_scoped(scope, work)
+                    .expect("a thread")
             })
             .collect();
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|_| Err("panic: a process".into()))).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|_| Err("panic: a process".into())))
+            .collect()
     });
     let mut all = said.into_iter().collect::<Result<Vec<Said>, String>>()?;
     let (answers, counts) = all.swap_remove(0);
     for (others, other) in &all {
         if *others != answers || *other != counts {
-            return Err(format!("processes disagree: {others:?} and {answers:?}, {other:?} and {counts:?}"));
+            return Err(format!(
+                "processes disagree: {others:?} and {answers:?}, {other:?} and {counts:?}"
+            ));
         }
     }
     Ok(Found { answers: answers.into_iter().map(Some).collect(), counts, more: 0 })
 }
 
 /// What one process does.
-fn one(inside: &Inside, settings: &Settings, counting: Option<&Settings>, party: &Party) -> Result<Said, String> {
+fn one(
+    inside: &Inside,
+    settings: &Settings,
+    counting: Option<&Settings>,
+    party: &Party,
+) -> Result<Said, String> {
     let failed = |d: Diagnostic| format!("processes: {}", d.message);
     let budget = budget(None, 30_000);
     let model = compiled(inside.linear.clone(), &settings.confluence())?;
     let formulas = inside.over(&model)?;
-    let connections = meet(party, &budget, Duration::from_secs(20), &mut || Ok(())).map_err(failed)?;
+    let connections =
+        meet(party, &budget, Duration::from_secs(20), &mut || Ok(())).map_err(failed)?;
     let allies = Allies::new(Together::new(connections, None).map_err(failed)?);
     let counts = match counting {
         Some(counting) => {
             let options = Options { peers: Some(&allies), ..counting.options(&model) };
-            counted(Cluster.count(&model, Task { wishes: &[], options: &options, budget: &budget }, Extras::default()))?
+            counted(Cluster.count(
+                &model,
+                Task { wishes: &[], options: &options, budget: &budget },
+                Extras::default(),
+            ))?
         }
         None => None,
     };

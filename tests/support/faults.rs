@@ -1,14 +1,23 @@
-//! Seeded faults of the ARCx model: named edits of `specs/arcx.spec`, with the verdict of each published formula and the reason for it.
+//! Seeded faults of the ARCx model: named edits of `specs/arcx.spec`, with the verdict of each
+//! published formula and the reason for it.
 //!
-//! An edit replaces a text that must occur exactly once, so a change of the specification that it no longer fits fails loudly.
-//! Each row has the smallest parameters that show its verdicts; parameters not named have the values of [`SMALL`].
+//! An edit replaces a text that must occur exactly once, so a change of the specification that it
+//! no longer fits fails loudly. Each row has the smallest parameters that show its verdicts;
+//! parameters not named have the values of [`SMALL`].
 
 /// One core does one operation each, on one address with one value.
-pub const SMALL: [(&str, u32); 6] =
-    [("address_size", 1), ("byte_size", 1), ("num_cores", 2), ("memcommands_size", 1), ("nr_wb_buffers", 1), ("max_operation_id", 0)];
+pub const SMALL: [(&str, u32); 6] = [
+    ("address_size", 1),
+    ("byte_size", 1),
+    ("num_cores", 2),
+    ("memcommands_size", 1),
+    ("nr_wb_buffers", 1),
+    ("max_operation_id", 0),
+];
 
 /// The published formulas, in the order of [`Fault::verdicts`].
-pub const FORMULAS: [&str; 6] = ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"];
+pub const FORMULAS: [&str; 6] =
+    ["1a.gos", "1b.gos", "1c.gos", "1d.gos", "2.selfobserving", "3.cacheconsistency"];
 
 /// A fault, or a change that is none.
 pub struct Fault {
@@ -31,20 +40,31 @@ pub fn patch(specification: &str, edits: &[(&str, &str)]) -> String {
     let mut text = specification.to_string();
     for (from, to) in edits {
         let found = text.matches(from).count();
-        assert!(found == 1, "this text occurs {found} times in the specification, not once:\n{from}");
+        assert!(
+            found == 1,
+            "this text occurs {found} times in the specification, not once:\n{from}"
+        );
         text = text.replacen(from, to, 1);
     }
     text
 }
 
-const NO_STALL: (&str, &str) = ("(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a))) -> (", "true -> (");
-const OWN_OBSERVE: &str = "        observe(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n), core_id) .\n";
-const FINISH: &str = "        wb_sync_store_finish(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n)) .\n";
+const NO_STALL: (&str, &str) = (
+    "(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a))) -> (",
+    "true -> (",
+);
+const OWN_OBSERVE: &str =
+    "        observe(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n), core_id) .\n";
+const FINISH: &str =
+    "        wb_sync_store_finish(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n)) .\n";
 
-/// Fewer instances of the formula of cache consistency, for speed: stores of `undefined` never occur, so nothing is lost.
+/// Fewer instances of the formula of cache consistency, for speed: stores of `undefined` never
+/// occur, so nothing is lost.
 pub const STORED: &str = "wib1 != c_data_undefined && wjb1 != c_data_undefined";
-/// Of a false one only the instances that show it: the first stores of two cores, seen by two cores.
-pub const FIRST_STORES: &str = "wib1 == c_data_0 && wjb1 == c_data_0 && win1 == 0 && wjn1 == 0 && wip1 != wjp1 && pi != pj";
+/// Of a false one only the instances that show it: the first stores of two cores, seen by two
+/// cores.
+pub const FIRST_STORES: &str =
+    "wib1 == c_data_0 && wjb1 == c_data_0 && win1 == 0 && wjn1 == 0 && wip1 != wjp1 && pi != pj";
 
 /// The formula of cache consistency, published or stricter, with its instances narrowed.
 pub fn narrow(formula: &str, instances: &str) -> String {
@@ -53,7 +73,8 @@ pub fn narrow(formula: &str, instances: &str) -> String {
 }
 
 /// The edit that gives the published text of `close_observation` back (see the comment there).
-pub const PUBLISHED_CLOSE: (&str, &str) = ("        e |> close_observation(l, a1, p1));\n", "        close_observation(l, a1, p1));\n");
+pub const PUBLISHED_CLOSE: (&str, &str) =
+    ("        e |> close_observation(l, a1, p1));\n", "        close_observation(l, a1, p1));\n");
 
 /// The table.
 pub const FAULTS: &[Fault] = &[
@@ -164,7 +185,10 @@ pub const FAULTS: &[Fault] = &[
         what: "a core observes its store when it starts, before the store is in the buffer",
         edits: &[
             (OWN_OBSERVE, ""),
-            ("    start_store(core_id, a, d, n) .\n", "    start_store(core_id, a, d, n) .\n    observe(core_id, a, d, n, core_id) .\n"),
+            (
+                "    start_store(core_id, a, d, n) .\n",
+                "    start_store(core_id, a, d, n) .\n    observe(core_id, a, d, n, core_id) .\n",
+            ),
         ],
         defines: &[("byte_size", 2), ("max_operation_id", 1)],
         verdicts: "FTTTTT",
@@ -199,7 +223,10 @@ pub const FAULTS: &[Fault] = &[
         name: "store_done_by_buffer",
         what: "a store is reported done by the buffer when it leaves, while the pipeline has gone on",
         edits: &[
-            ("    P_IP_SYNC_STORE(core_id, a, n, d) .\n    end_store(core_id, a, d, n)\n", "    P_IP_SYNC_STORE(core_id, a, n, d)\n"),
+            (
+                "    P_IP_SYNC_STORE(core_id, a, n, d) .\n    end_store(core_id, a, d, n)\n",
+                "    P_IP_SYNC_STORE(core_id, a, n, d)\n",
+            ),
             (
                 FINISH,
                 "        end_store(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n)) .\n        wb_sync_store_finish(core_id, g_address(bs . n), g_data(bs . n), g_nr(bs . n)) .\n",
@@ -221,7 +248,10 @@ pub const FAULTS: &[Fault] = &[
     Fault {
         name: "addresses_alias",
         what: "a write goes to all addresses",
-        edits: &[("m_mem_set(M, a, b) = M[a -> b];", "m_mem_set(M, a, b) = lambda x: Address . b;")],
+        edits: &[(
+            "m_mem_set(M, a, b) = M[a -> b];",
+            "m_mem_set(M, a, b) = lambda x: Address . b;",
+        )],
         defines: &[("address_size", 2)],
         verdicts: "TFTTTT",
         why: "1b: one core stores to one address, the other loads it from the other. 1a: one value only",
@@ -242,8 +272,14 @@ pub const FAULTS: &[Fault] = &[
             ("proc P_Memory(m: Memory, ", "proc P_Memory(m: CoreID -> Memory, "),
             ("proc P_Observe_All(m: Memory, ", "proc P_Observe_All(m: CoreID -> Memory, "),
             ("P_Observe_All(m_mem_set(m, a, d), ", "P_Observe_All(m, "),
-            ("mem_read(a, m_mem_get(m, a), core_id, n)", "mem_read(a, m_mem_get(m(core_id), a), core_id, n)"),
-            ("mem_sync_rec_load(core_id, a, m_mem_get(m, a), n)", "mem_sync_rec_load(core_id, a, m_mem_get(m(core_id), a), n)"),
+            (
+                "mem_read(a, m_mem_get(m, a), core_id, n)",
+                "mem_read(a, m_mem_get(m(core_id), a), core_id, n)",
+            ),
+            (
+                "mem_sync_rec_load(core_id, a, m_mem_get(m, a), n)",
+                "mem_sync_rec_load(core_id, a, m_mem_get(m(core_id), a), n)",
+            ),
             (
                 "P_Memory(m, cmds + m_memory_cmd_set_singleton(c_memory_cmd_write(",
                 "P_Memory(m[core_id -> m_mem_set(m(core_id), a, d)], cmds + m_memory_cmd_set_singleton(c_memory_cmd_write(",
@@ -342,7 +378,10 @@ pub const RELEASE_FAULTS: &[Fault] = &[
     Fault {
         name: "one_other_observes",
         what: "the memory makes only one other core observe a store that is no release",
-        edits: &[("m_other_cores(c, m_all_cores), a, d, n, c)", "[head(m_other_cores(c, m_all_cores))], a, d, n, c)")],
+        edits: &[(
+            "m_other_cores(c, m_all_cores), a, d, n, c)",
+            "[head(m_other_cores(c, m_all_cores))], a, d, n, c)",
+        )],
         defines: &[("num_cores", 3)],
         verdicts: "TFTTFTTT",
         why: "5: a core that saw the store releases, the third sees the release. 1b: the third loads the store. 4: one operation a core, so \
@@ -351,7 +390,10 @@ pub const RELEASE_FAULTS: &[Fault] = &[
     Fault {
         name: "acquire_passes_buffer",
         what: "a load acquire does not wait for the buffer at all",
-        edits: &[("(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a) && !is_released(bs . n))) -> (", "true -> (")],
+        edits: &[(
+            "(forall n: Nat . ((n < m_wb_nr_buffers) => !m_buffer_has_addr(bs . n, a) && !is_released(bs . n))) -> (",
+            "true -> (",
+        )],
         defines: &[("max_operation_id", 1)],
         verdicts: "FTFTTFTT",
         why: "2: store, then acquire with the store still in the buffer; 1a and 6 as in load_passes_buffer and acquire_passes_release",

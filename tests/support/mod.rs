@@ -1,4 +1,5 @@
-//! What the whole-program tests of the ARCx model share: named edits of its specification, and runs of the command.
+//! What the whole-program tests of the ARCx model share: named edits of its specification, and runs
+//! of the command.
 
 pub mod faults;
 pub mod random_text;
@@ -52,17 +53,28 @@ pub fn explore(model: &Path, options: &[String]) -> (u64, u64, Value) {
     let outcome = mu_check(&arguments);
     assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
     assert_eq!(outcome.json["stop"], "complete", "{arguments:?}: {}", outcome.json);
-    (outcome.json["states"].as_u64().unwrap(), outcome.json["transitions"].as_u64().unwrap(), outcome.json)
+    (
+        outcome.json["states"].as_u64().unwrap(),
+        outcome.json["transitions"].as_u64().unwrap(),
+        outcome.json,
+    )
 }
 
-/// All files of the project with one of these extensions, and those of the folder that `MU_CHECK_MODELS` names.
+/// All files of the project with one of these extensions, and those of the folder that
+/// `MU_CHECK_MODELS` names.
 pub fn reference_models(extensions: &[&str]) -> Vec<std::path::PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders: Vec<_> = ["specs", "formulas", "src/cli/projects", "tests", "docs", "examples"].iter().map(|f| root.join(f)).collect();
+    let mut folders: Vec<_> =
+        ["specs", "formulas", "src/cli/projects", "tests", "docs", "examples"]
+            .iter()
+            .map(|f| root.join(f))
+            .collect();
     folders.extend(std::env::var_os("MU_CHECK_MODELS").map(std::path::PathBuf::from));
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path())) {
+        for path in
+            std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| Some(e.ok()?.path()))
+        {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| extensions.iter().any(|x| e == *x)) {

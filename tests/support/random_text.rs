@@ -1,7 +1,9 @@
-//! Random specifications and formulas as text: typed, with data of several sorts, finite most of the time.
+//! Random specifications and formulas as text: typed, with data of several sorts, finite most of
+//! the time.
 //!
-//! A specification has two texts that mean the same. In the one for the tool, bounded sums are over `Nat` (`sum w: Nat. (w < 3) -> …`); in
-//! the one for the operational rules, which range over finite sorts only, they are over an enumeration mapped to numbers.
+//! A specification has two texts that mean the same. In the one for the tool, bounded sums are over
+//! `Nat` (`sum w: Nat. (w < 3) -> …`); in the one for the operational rules, which range over
+//! finite sorts only, they are over an enumeration mapped to numbers.
 
 use super::tape::Tape;
 
@@ -34,8 +36,8 @@ impl Sort {
     }
 }
 
-/// Data, actions: what all specifications share. The actions: `a`, `b`, `g` plain; `c`, `e`, `f`, `h: D`; `m`, `n`, `k: Nat`; `x: Bool`;
-/// `l: List(Bool)`; `p: P`; `v: Nat # D`.
+/// Data, actions: what all specifications share. The actions: `a`, `b`, `g` plain; `c`, `e`, `f`,
+/// `h: D`; `m`, `n`, `k: Nat`; `x: Bool`; `l: List(Bool)`; `p: P`; `v: Nat # D`.
 const HEAD: &str = "sort D = struct d1?is_d1 | d2?is_d2 | d3;
      P = struct pair(fst: Bool, snd: D)?is_pair | none;
      R = struct rec(one: D, two: Both); Both = struct both(Bool, bit: Bool);
@@ -95,10 +97,14 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             Sort::Bool => t.choose(&["true", "false"]).to_string(),
             Sort::Nat => t.choose(&["0", "1", "2"]).to_string(),
             Sort::Pair => t.choose(&["none", "pair(true, d2)", "pair(false, d1)"]).to_string(),
-            Sort::Record => t.choose(&["rec(d2, both(true, false))", "rec(d1, both(false, false))"]).to_string(),
+            Sort::Record => {
+                t.choose(&["rec(d2, both(true, false))", "rec(d1, both(false, false))"]).to_string()
+            }
             Sort::List => t.choose(&["[]", "[true]", "[false, true]"]).to_string(),
             Sort::Set => t.choose(&["{}", "{d1}", "{d1, d3}"]).to_string(),
-            Sort::Update => t.choose(&["(lambda d0: D. false)", "is_d1", "(lambda d0: D. d0 != d2)"]).to_string(),
+            Sort::Update => t
+                .choose(&["(lambda d0: D. false)", "is_d1", "(lambda d0: D. d0 != d2)"])
+                .to_string(),
         };
     }
     let d = depth - 1;
@@ -107,7 +113,11 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             0 => expression(t, Sort::Enum, vars, 0),
             1 => format!("next({})", expression(t, Sort::Enum, vars, d)),
             2 => {
-                let (c, y, z) = (expression(t, Sort::Bool, vars, d), expression(t, sort, vars, d), expression(t, sort, vars, d));
+                let (c, y, z) = (
+                    expression(t, Sort::Bool, vars, d),
+                    expression(t, sort, vars, d),
+                    expression(t, sort, vars, d),
+                );
                 format!("if({c}, {y}, {z})")
             }
             3 => {
@@ -125,7 +135,15 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             4 => format!("({} => {})", expression(t, sort, vars, d), expression(t, sort, vars, d)),
             5 => format!("is_{}({})", t.choose(&["d1", "d2"]), expression(t, Sort::Enum, vars, d)),
             6 => {
-                let s = *t.choose(&[Sort::Enum, Sort::Nat, Sort::Bool, Sort::Pair, Sort::List, Sort::Set, Sort::Record]);
+                let s = *t.choose(&[
+                    Sort::Enum,
+                    Sort::Nat,
+                    Sort::Bool,
+                    Sort::Pair,
+                    Sort::List,
+                    Sort::Set,
+                    Sort::Record,
+                ]);
                 let op = t.choose(&["==", "!="]);
                 let (y, z) = (expression(t, s, vars, d), expression(t, s, vars, 0));
                 // Two literal sets or lists are typed from outside, which an equation does not do.
@@ -138,14 +156,20 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             7 | 8 => {
                 let op = *t.choose(&["<", "<=", ">", ">="]);
                 let (y, z) = (expression(t, Sort::Nat, vars, d), expression(t, Sort::Nat, vars, 0));
-                if t.chance(1, 4) { format!("({y} - 1 {op} {z})") } else { format!("({y} {op} {z})") }
+                if t.chance(1, 4) {
+                    format!("({y} - 1 {op} {z})")
+                } else {
+                    format!("({y} {op} {z})")
+                }
             }
             9 => match vars.iter().find(|v| v.1 == Sort::Set) {
                 Some((set, _)) => format!("({} in {set})", expression(t, Sort::Enum, vars, d)),
                 None => format!("fst(pair({}, d1))", expression(t, sort, vars, d)),
             },
             10 => match vars.iter().find(|v| v.1 == Sort::Update) {
-                Some((function, _)) => format!("{function}({})", expression(t, Sort::Enum, vars, d)),
+                Some((function, _)) => {
+                    format!("{function}({})", expression(t, Sort::Enum, vars, d))
+                }
                 None => format!("is_pair({})", expression(t, Sort::Pair, vars, d)),
             },
             11 => {
@@ -154,7 +178,11 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
                 inner.push((format!("y{depth}"), Sort::Enum));
                 format!("({binder} y{depth}: D. {})", expression(t, sort, &inner, d))
             }
-            12 => format!("{}(two({}))", t.choose(&["first", "bit"]), expression(t, Sort::Record, vars, d)),
+            12 => format!(
+                "{}(two({}))",
+                t.choose(&["first", "bit"]),
+                expression(t, Sort::Record, vars, d)
+            ),
             _ => match vars.iter().find(|v| v.1 == Sort::List) {
                 Some((list, _)) => format!("(#{list} > 0 && head({list}))"),
                 None => expression(t, sort, vars, d),
@@ -169,31 +197,54 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
                 None => format!("(({} * 2) mod 3)", expression(t, sort, vars, d)),
             },
             _ => {
-                let (c, y, z) = (expression(t, Sort::Bool, vars, d), expression(t, sort, vars, d), expression(t, sort, vars, d));
+                let (c, y, z) = (
+                    expression(t, Sort::Bool, vars, d),
+                    expression(t, sort, vars, d),
+                    expression(t, sort, vars, d),
+                );
                 format!("if({c}, {y}, {z})")
             }
         },
         Sort::Pair => match t.below(3) {
             0 => expression(t, sort, vars, 0),
-            _ => format!("pair({}, {})", expression(t, Sort::Bool, vars, d), expression(t, Sort::Enum, vars, d)),
+            _ => format!(
+                "pair({}, {})",
+                expression(t, Sort::Bool, vars, d),
+                expression(t, Sort::Enum, vars, d)
+            ),
         },
         Sort::Record => match t.below(5) {
             0 => expression(t, sort, vars, 0),
             1 => format!("turn({})", expression(t, sort, vars, d)),
             2 => {
-                let (c, y, z) = (expression(t, Sort::Bool, vars, d), expression(t, sort, vars, d), expression(t, sort, vars, 0));
+                let (c, y, z) = (
+                    expression(t, Sort::Bool, vars, d),
+                    expression(t, sort, vars, d),
+                    expression(t, sort, vars, 0),
+                );
                 format!("if({c}, {y}, {z})")
             }
-            3 => format!("with({}, {})", expression(t, Sort::Enum, vars, d), expression(t, sort, vars, d)),
+            3 => format!(
+                "with({}, {})",
+                expression(t, Sort::Enum, vars, d),
+                expression(t, sort, vars, d)
+            ),
             _ => {
-                let (x, y, z) =
-                    (expression(t, Sort::Enum, vars, d), expression(t, Sort::Bool, vars, 0), expression(t, Sort::Bool, vars, 0));
+                let (x, y, z) = (
+                    expression(t, Sort::Enum, vars, d),
+                    expression(t, Sort::Bool, vars, 0),
+                    expression(t, Sort::Bool, vars, 0),
+                );
                 format!("rec({x}, both({y}, {z}))")
             }
         },
         Sort::List => match (vars.iter().find(|v| v.1 == Sort::List), t.below(4)) {
-            (Some((q, _)), 1) => format!("if(#{q} < 2, {} |> {q}, {q})", expression(t, Sort::Bool, vars, d)),
-            (Some((q, _)), 2) => format!("if(#{q} < 2, {q} <| {}, [])", expression(t, Sort::Bool, vars, d)),
+            (Some((q, _)), 1) => {
+                format!("if(#{q} < 2, {} |> {q}, {q})", expression(t, Sort::Bool, vars, d))
+            }
+            (Some((q, _)), 2) => {
+                format!("if(#{q} < 2, {q} <| {}, [])", expression(t, Sort::Bool, vars, d))
+            }
             (Some((q, _)), 3) => format!("if(#{q} > 0, tail({q}), [])"),
             (None, 1..) => format!("[{}]", expression(t, Sort::Bool, vars, d)),
             _ => expression(t, sort, vars, 0),
@@ -206,7 +257,11 @@ pub fn expression(t: &mut Tape, sort: Sort, vars: &Vars, depth: usize) -> String
             _ => expression(t, sort, vars, 0),
         },
         Sort::Update => match vars.iter().find(|v| v.1 == Sort::Update) {
-            Some((f, _)) => format!("{f}[{} -> {}]", expression(t, Sort::Enum, vars, d), expression(t, Sort::Bool, vars, d)),
+            Some((f, _)) => format!(
+                "{f}[{} -> {}]",
+                expression(t, Sort::Enum, vars, d),
+                expression(t, Sort::Bool, vars, d)
+            ),
             None => expression(t, sort, vars, 0),
         },
     }
@@ -243,7 +298,11 @@ impl Writer<'_> {
     fn process(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         match if depth == 0 { 0 } else { self.t.below(9) } {
             0 | 1 => format!("{} . {}", self.multi(vars), self.rest(depth, vars, level)),
-            2 | 3 => format!("({} + {})", self.process(depth - 1, vars, level), self.process(depth - 1, vars, level)),
+            2 | 3 => format!(
+                "({} + {})",
+                self.process(depth - 1, vars, level),
+                self.process(depth - 1, vars, level)
+            ),
             4 => {
                 let c = expression(self.t, Sort::Bool, vars, 2);
                 let p = self.process(depth - 1, vars, level);
@@ -272,16 +331,24 @@ impl Writer<'_> {
                     1 => format!("{name} <= {}", expression(self.t, Sort::Nat, vars, 1)),
                     _ => format!("{name} < 3 && {}", expression(self.t, Sort::Bool, &inner, 1)),
                 };
-                format!("(sum {name}: Nat. ({bound}) -> {})", self.process(depth - 1, &inner, level))
+                format!(
+                    "(sum {name}: Nat. ({bound}) -> {})",
+                    self.process(depth - 1, &inner, level)
+                )
             }
-            7 => format!("({} . {})", self.process(depth - 1, vars, level), self.rest(depth - 1, vars, level)),
+            7 => format!(
+                "({} . {})",
+                self.process(depth - 1, vars, level),
+                self.rest(depth - 1, vars, level)
+            ),
             _ => self.multi(vars),
         }
     }
     /// What may follow an action.
     fn rest(&mut self, depth: usize, vars: &Vars, level: usize) -> String {
         match self.t.below(10) {
-            // Goes on within the scope of what was summed over, by a step or by an equation, whose own sums may be the same.
+            // Goes on within the scope of what was summed over, by a step or by an equation, whose
+            // own sums may be the same.
             9 if depth > 0 => {
                 let callee = level + self.t.below(self.params.len() - level);
                 format!("({} + {})", self.process(depth - 1, vars, level), self.call(callee, vars))
@@ -290,13 +357,25 @@ impl Writer<'_> {
             7 => self.multi(vars),
             8 if depth > 0 => {
                 let c = expression(self.t, Sort::Bool, vars, 1);
-                format!("({c} -> {} <> {})", self.rest(depth - 1, vars, level), self.rest(depth - 1, vars, level))
+                format!(
+                    "({c} -> {} <> {})",
+                    self.rest(depth - 1, vars, level),
+                    self.rest(depth - 1, vars, level)
+                )
             }
             5 if depth > 0 => format!("({})", self.process(depth - 1, vars, level)),
             4 if level + 1 < self.params.len() || self.stack => {
                 let n = self.params.len();
-                let callee = if self.stack { self.t.below(n) } else { level + 1 + self.t.below(n - level - 1) };
-                format!("{} . {}", self.call(callee, vars), self.rest(depth.saturating_sub(1), vars, level))
+                let callee = if self.stack {
+                    self.t.below(n)
+                } else {
+                    level + 1 + self.t.below(n - level - 1)
+                };
+                format!(
+                    "{} . {}",
+                    self.call(callee, vars),
+                    self.rest(depth.saturating_sub(1), vars, level)
+                )
             }
             _ => {
                 let callee = level + self.t.below(self.params.len() - level);
@@ -317,19 +396,33 @@ impl Writer<'_> {
 
 /// A specification: the text for the tool, the text for the operational rules.
 pub fn specification(t: &mut Tape) -> (String, String) {
-    const PARAMS: [Sort; 10] =
-        [Sort::Enum, Sort::Nat, Sort::Bool, Sort::Record, Sort::Enum, Sort::List, Sort::Pair, Sort::Set, Sort::Update, Sort::Record];
+    const PARAMS: [Sort; 10] = [
+        Sort::Enum,
+        Sort::Nat,
+        Sort::Bool,
+        Sort::Record,
+        Sort::Enum,
+        Sort::List,
+        Sort::Pair,
+        Sort::Set,
+        Sort::Update,
+        Sort::Record,
+    ];
     let equations = 1 + t.below(3);
-    let params = (0..equations).map(|_| (0..t.below(3)).map(|_| *t.choose(&PARAMS)).collect()).collect();
+    let params =
+        (0..equations).map(|_| (0..t.below(3)).map(|_| *t.choose(&PARAMS)).collect()).collect();
     let stack = t.chance(1, 8);
     let mut w = Writer { t, params, stack, fresh: 0 };
     let mut text = String::from("proc ");
     for e in 0..equations {
-        let vars: Vars = w.params[e].iter().enumerate().map(|(i, s)| (format!("r{i}"), *s)).collect();
+        let vars: Vars =
+            w.params[e].iter().enumerate().map(|(i, s)| (format!("r{i}"), *s)).collect();
         let depth = 1 + w.t.below(3);
         let body = w.process(depth, &vars, e);
-        let declared: Vec<String> = vars.iter().map(|(v, s)| format!("{v}: {}", s.text())).collect();
-        let declared = if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
+        let declared: Vec<String> =
+            vars.iter().map(|(v, s)| format!("{v}: {}", s.text())).collect();
+        let declared =
+            if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
         text += &format!("{}{declared} = {body};\n     ", ["X", "Y", "Z"][e]);
     }
     let no_vars = Vars::new();
@@ -343,8 +436,12 @@ pub fn specification(t: &mut Tape) -> (String, String) {
         init = format!("(({init}) {op} ({other}))");
         init = match w.t.below(10) {
             1 | 2 => format!("comm({{c|e -> f, m|n -> k}}, {init})"),
-            3 => format!("allow({{f, k, a, b, x, l, v, p, g, a|b}}, comm({{c|e -> f, m|n -> k, a|b -> g}}, {init}))"),
-            4 => format!("hide({{f, k, g}}, allow({{f, k, a, g, x, m, l, v, p}}, comm({{c|e -> f, m|n -> k, a|b -> g}}, {init})))"),
+            3 => format!(
+                "allow({{f, k, a, b, x, l, v, p, g, a|b}}, comm({{c|e -> f, m|n -> k, a|b -> g}}, {init}))"
+            ),
+            4 => format!(
+                "hide({{f, k, g}}, allow({{f, k, a, g, x, m, l, v, p}}, comm({{c|e -> f, m|n -> k, a|b -> g}}, {init})))"
+            ),
             5 => format!("block({{b, n}}, {init})"),
             6 => format!("rename({{a -> b, e -> c}}, {init})"),
             7 => format!("hide({{a, c, m}}, {init})"),
@@ -359,12 +456,14 @@ pub fn specification(t: &mut Tape) -> (String, String) {
     (format!("{HEAD}{text}"), format!("{HEAD}{}", enumerated(&text)))
 }
 
-/// The text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1: Small.`, other occurrences of `w1` become `num(w1)`.
+/// The text with bounded sums over the enumeration: `sum w1: Nat.` becomes `sum w1: Small.`, other
+/// occurrences of `w1` become `num(w1)`.
 fn enumerated(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('w') {
-        let word_before = rest[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
+        let word_before =
+            rest[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
         let digits = rest[at + 1..].chars().take_while(char::is_ascii_digit).count();
         let end = at + 1 + digits;
         if word_before || digits == 0 {
@@ -390,7 +489,8 @@ fn enumerated(text: &str) -> String {
 pub enum Kind {
     /// Any.
     Any,
-    /// Such as do not tell branching bisimilar systems apart: tau occurs only as `tau*` around other actions.
+    /// Such as do not tell branching bisimilar systems apart: tau occurs only as `tau*` around
+    /// other actions.
     Weak,
 }
 
@@ -398,7 +498,8 @@ struct FormulaWriter<'t> {
     t: &'t mut Tape,
     kind: Kind,
     vars: Vars,
-    /// Fixed-point variables: name, sorts of parameters, whether an even number of negations is above the binder.
+    /// Fixed-point variables: name, sorts of parameters, whether an even number of negations is
+    /// above the binder.
     fixes: Vec<(String, Vec<Sort>, bool)>,
     fresh: usize,
 }
@@ -424,7 +525,8 @@ impl FormulaWriter<'_> {
             11 => format!("{}|{}", action(self.t, &vars, 0), action(self.t, &vars, 0)),
             9 => {
                 let (name, sorts) = *self.t.choose(&ACTIONS[10..]);
-                let args: Vec<String> = sorts.iter().map(|s| expression(self.t, *s, &vars, 1)).collect();
+                let args: Vec<String> =
+                    sorts.iter().map(|s| expression(self.t, *s, &vars, 1)).collect();
                 if args.is_empty() { name.into() } else { format!("{name}({})", args.join(", ")) }
             }
             _ => action(self.t, &vars, 1),
@@ -452,7 +554,10 @@ impl FormulaWriter<'_> {
                 self.vars.push((format!("x{n}"), Sort::Nat));
                 let condition = self.condition();
                 self.vars.pop();
-                format!("(exists x{n}: Nat. {}(x{n}) && val({condition}))", self.t.choose(&["m", "n", "k"]))
+                format!(
+                    "(exists x{n}: Nat. {}(x{n}) && val({condition}))",
+                    self.t.choose(&["m", "n", "k"])
+                )
             }
             10 => {
                 let n = self.fresh();
@@ -467,7 +572,11 @@ impl FormulaWriter<'_> {
     }
     fn regular(&mut self, depth: usize) -> String {
         if self.kind == Kind::Weak && (depth == 0 || self.t.chance(1, 2)) {
-            return if self.t.chance(1, 6) { "tau*".into() } else { format!("tau* . (({}) && !tau) . tau*", self.action(2)) };
+            return if self.t.chance(1, 6) {
+                "tau*".into()
+            } else {
+                format!("tau* . (({}) && !tau) . tau*", self.action(2))
+            };
         }
         if depth == 0 {
             return self.action(2);
@@ -483,12 +592,14 @@ impl FormulaWriter<'_> {
         }
     }
     fn state(&mut self, depth: usize, positive: bool) -> String {
-        let usable: Vec<usize> = (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
+        let usable: Vec<usize> =
+            (0..self.fixes.len()).filter(|i| self.fixes[*i].2 == positive).collect();
         if depth == 0 || (!usable.is_empty() && self.t.chance(1, 5)) {
             if !usable.is_empty() && self.t.chance(4, 5) {
                 let (name, sorts, _) = self.fixes[*self.t.choose(&usable)].clone();
                 let vars = self.vars.clone();
-                let args: Vec<String> = sorts.iter().map(|s| expression(self.t, *s, &vars, 1)).collect();
+                let args: Vec<String> =
+                    sorts.iter().map(|s| expression(self.t, *s, &vars, 1)).collect();
                 return if args.is_empty() { name } else { format!("{name}({})", args.join(", ")) };
             }
             return match self.t.below(4) {
@@ -518,7 +629,11 @@ impl FormulaWriter<'_> {
                 let n = self.fresh();
                 self.vars.push((format!("x{n}"), Sort::Nat));
                 let bounded = self.kind == Kind::Weak || self.t.chance(1, 2);
-                let guard = if bounded { format!("val(x{n} < 3)") } else { format!("val({})", self.condition()) };
+                let guard = if bounded {
+                    format!("val(x{n} < 3)")
+                } else {
+                    format!("val({})", self.condition())
+                };
                 let inner = self.state(d, positive);
                 self.vars.pop();
                 let name = *self.t.choose(&["m", "n", "k"]);
@@ -545,8 +660,13 @@ impl FormulaWriter<'_> {
                 let body = self.state(d, positive);
                 self.fixes.pop();
                 self.vars.truncate(outer);
-                let declared: Vec<String> = params.iter().map(|(v, s, e)| format!("{v}: {} = {e}", s.text())).collect();
-                let declared = if declared.is_empty() { String::new() } else { format!("({})", declared.join(", ")) };
+                let declared: Vec<String> =
+                    params.iter().map(|(v, s, e)| format!("{v}: {} = {e}", s.text())).collect();
+                let declared = if declared.is_empty() {
+                    String::new()
+                } else {
+                    format!("({})", declared.join(", "))
+                };
                 format!("({} X{n}{declared}. {body})", self.t.choose(&["nu", "mu"]))
             }
         }

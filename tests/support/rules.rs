@@ -1,4 +1,5 @@
-//! The transition system that the operational rules give, and labels in an order of their own, so that systems compare by text.
+//! The transition system that the operational rules give, and labels in an order of their own, so
+//! that systems compare by text.
 
 use mu_check::base::Diagnostic;
 use mu_check::base::ids::{ActId, LabelId, StateId};
@@ -34,7 +35,8 @@ pub fn by_rules(spec: &ProcSpec, max: usize) -> Result<Lts, Diagnostic> {
             let name = &spec.actions[a.index()].name;
             if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
         };
-        let text = label.map_or("Terminate".into(), |multi| sorted_label(multi.iter().map(act).collect()));
+        let text =
+            label.map_or("Terminate".into(), |multi| sorted_label(multi.iter().map(act).collect()));
         let id = *ids.entry(text).or_insert_with_key(|text| {
             table.texts.push(text.clone());
             table.texts.len() - 1

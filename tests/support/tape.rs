@@ -1,8 +1,10 @@
-//! Random choices on a tape, so that every generator written on it replays and shrinks without code of its own.
+//! Random choices on a tape, so that every generator written on it replays and shrinks without code
+//! of its own.
 //!
-//! A tape is a seed and the numbers drawn so far; a generator asks it for choices, of which 0 is the simplest. A failing tape is made
-//! shorter and its numbers smaller as long as the failure stays (after MacIver, Donaldson, "Test-Case Reduction via Test-Case
-//! Generation", ECOOP 2020): whatever the generator makes of a tape is a valid case.
+//! A tape is a seed and the numbers drawn so far; a generator asks it for choices, of which 0 is
+//! the simplest. A failing tape is made shorter and its numbers smaller as long as the failure
+//! stays (after MacIver, Donaldson, "Test-Case Reduction via Test-Case Generation", ECOOP 2020):
+//! whatever the generator makes of a tape is a valid case.
 
 use mu_check::base::random::Random;
 
@@ -50,7 +52,11 @@ impl Tape {
 }
 
 /// Smaller tapes for which `fails` still holds; at most `tries` are tried.
-pub fn shrink(tapes: Vec<Vec<u32>>, mut tries: usize, mut fails: impl FnMut(&[Vec<u32>]) -> bool) -> Vec<Vec<u32>> {
+pub fn shrink(
+    tapes: Vec<Vec<u32>>,
+    mut tries: usize,
+    mut fails: impl FnMut(&[Vec<u32>]) -> bool,
+) -> Vec<Vec<u32>> {
     let mut best = tapes;
     let mut attempt = |best: &mut Vec<Vec<u32>>, candidate: Vec<Vec<u32>>| {
         if tries == 0 || candidate == *best {

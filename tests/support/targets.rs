@@ -1,5 +1,6 @@
-//! What is fuzzed: each function takes any bytes and must neither panic nor overflow the stack nor run for ever. The fuzz targets in `fuzz/` and
-//! the short deterministic runs in `tests/fuzzed.rs` share them.
+//! What is fuzzed: each function takes any bytes and must neither panic nor overflow the stack nor
+//! run for ever. The fuzz targets in `fuzz/` and the short deterministic runs in `tests/fuzzed.rs`
+//! share them.
 
 use mu_check::base::{Budget, Limits, SourceMap};
 use mu_check::compile::{Compiled, Confluence};
@@ -32,7 +33,8 @@ fn text(data: &[u8]) -> String {
     String::from_utf8_lossy(data).into_owned()
 }
 
-/// The parameter layer and the parser of specifications; what parses is printed and parsed again to the same text.
+/// The parameter layer and the parser of specifications; what parses is printed and parsed again to
+/// the same text.
 pub fn specification(data: &[u8]) {
     let mut sources = SourceMap::new();
     let expanded = match template::expand("fuzz", &text(data), &[], &mut sources) {
@@ -42,7 +44,8 @@ pub fn specification(data: &[u8]) {
     match syntax::parse_specification(expanded.source, &expanded.text) {
         Ok(tree) => {
             let printed = syntax::print::specification(&tree);
-            let again = syntax::parse_specification(expanded.source, &printed).expect("what is printed parses");
+            let again = syntax::parse_specification(expanded.source, &printed)
+                .expect("what is printed parses");
             assert_eq!(printed, syntax::print::specification(&again));
         }
         Err(d) => drop(d.render(&sources)),
@@ -54,15 +57,19 @@ pub fn formula(data: &[u8]) {
     let text = text(data);
     let mut sources = SourceMap::new();
     let source = sources.add("fuzz", text.as_str());
-    let labels = mu_check::lts::Labels { texts: ["tau", "a", "b(1)", "c(true)|a", "d(x)"].map(String::from).to_vec() };
+    let labels = mu_check::lts::Labels {
+        texts: ["tau", "a", "b(1)", "c(true)|a", "d(x)"].map(String::from).to_vec(),
+    };
     let known = InferredLabels::new(&labels.texts).expect("the labels are well formed");
-    let typed = syntax::parse_formula(source, &text).and_then(|tree| check_formula(&tree, known.data(), known.actions()));
+    let typed = syntax::parse_formula(source, &text)
+        .and_then(|tree| check_formula(&tree, known.data(), known.actions()));
     if let Err(d) = typed {
         d.render(&sources);
     }
 }
 
-/// Files of transition systems, in any of the three forms: what is read is reduced, written and read again.
+/// Files of transition systems, in any of the three forms: what is read is reduced, written and
+/// read again.
 pub fn lts(data: &[u8]) {
     let read = match data {
         d if d.starts_with(&binary::MAGIC) => binary::read(d),
@@ -86,7 +93,8 @@ pub fn lts(data: &[u8]) {
     // What text cannot hold is refused when it is written.
     lts.table.texts.iter_mut().for_each(|t| *t = t.replace(['\n', '\r'], ""));
     aut::write(&lts, &mut bytes).expect("what was read can be written");
-    let again = aut::read(&bytes[..], &aut::AutOptions::default()).expect("what is written can be read");
+    let again =
+        aut::read(&bytes[..], &aut::AutOptions::default()).expect("what is written can be read");
     assert_eq!((again.offsets, again.targets), (lts.offsets, lts.targets));
     InferredLabels::new(&lts.table.texts).expect("labels of any form have a meaning");
 }
@@ -116,7 +124,8 @@ pub fn equations(data: &[u8]) {
     let mut sources = SourceMap::new();
     let source = sources.add("fuzz", text(data));
     let system = with_data::read(source, &text(data));
-    if let Err(d) = system.and_then(|system| typecheck::check_specification(&system.specification)) {
+    if let Err(d) = system.and_then(|system| typecheck::check_specification(&system.specification))
+    {
         assert!(d.stage != mu_check::base::Stage::Internal, "{}", d.render(&sources));
         d.render(&sources);
     }
@@ -139,7 +148,11 @@ pub fn litmus_test(data: &[u8]) {
 }
 
 fn budget() -> Budget {
-    Budget::new(Limits { max_states: Some(200), timeout: Some(Duration::from_secs(5)), ..Limits::default() })
+    Budget::new(Limits {
+        max_states: Some(200),
+        timeout: Some(Duration::from_secs(5)),
+        ..Limits::default()
+    })
 }
 
 /// From the text of a specification to the first states of its transition system.
@@ -149,9 +162,13 @@ pub fn front_end(data: &[u8]) {
         let expanded = template::expand("fuzz", &text(data), &[], sources)?;
         let tree = syntax::parse_specification(expanded.source, &expanded.text)?;
         let spec = typecheck::check_specification(&tree)?;
-        let process = linearise::linearise(&spec, &linearise::Options { max_summands: 2000, ..Default::default() })?;
+        let process = linearise::linearise(
+            &spec,
+            &linearise::Options { max_summands: 2000, ..Default::default() },
+        )?;
         let model = Compiled::new(process, &Confluence::Auto)?;
-        let options = explore::Options { threads: 1, ..Default::default() }.with_confluence_of(&model);
+        let options =
+            explore::Options { threads: 1, ..Default::default() }.with_confluence_of(&model);
         explore::explore(&model, &options, &budget(), &Silent)
     };
     if let Err(d) = run(&mut sources) {

@@ -1,11 +1,15 @@
-//! mu-check as a module for a page: the command line, walks and the language server over plain numbers and bytes.
+//! mu-check as a module for a page: the command line, walks and the language server over plain
+//! numbers and bytes.
 //!
-//! In: bytes that the page writes to [`room`], then a call. Out: bytes that the module hands to `write` by their place in its memory: stream 1 is standard
-//! output, 2 standard error, 3 messages of the language server. The page gives the functions of `host`. An instance of the module is a process: it runs one
-//! command, or serves one walk or one language client; a page that wants to stop it says so when it is asked
-//! (`stopped`), or ends its worker. Files that it writes go to `keep`; the rows of a sweep are instances that it asks for (`start`).
+//! In: bytes that the page writes to [`room`], then a call. Out: bytes that the module hands to
+//! `write` by their place in its memory: stream 1 is standard output, 2 standard error, 3 messages
+//! of the language server. The page gives the functions of `host`. An instance of the module is a
+//! process: it runs one command, or serves one walk or one language client; a page that wants to
+//! stop it says so when it is asked (`stopped`), or ends its worker. Files that it writes go to
+//! `keep`; the rows of a sweep are instances that it asks for (`start`).
 //!
-//! This is the only place with unsafe code: a page knows no other names and calls than those of C. What is unsafe is that these names are the module's own.
+//! This is the only place with unsafe code: a page knows no other names and calls than those of C.
+//! What is unsafe is that these names are the module's own.
 #![warn(missing_docs)]
 
 use mu_base::host::{self, Ended, Host};
@@ -18,14 +22,16 @@ use std::time::Duration;
 unsafe extern "C" {
     /// Milliseconds since some moment.
     safe fn now() -> f64;
-    /// Takes so many bytes of a stream, from a place in the module's memory on; it reads them before it returns.
+    /// Takes so many bytes of a stream, from a place in the module's memory on; it reads them
+    /// before it returns.
     safe fn write(stream: u32, from: *const u8, length: usize);
     /// Whether the run is asked to end: not 0 if it is.
     safe fn stopped() -> u32;
     /// Takes a file that the program wrote, as [`file`] gives one: its name, a zero, its bytes.
     safe fn keep(from: *const u8, length: usize);
-    /// Runs an instance of its own with all files of this one, to its end. In: the words with zeros between them. Out: its exit code, negative if it was lost; before that,
-    /// what it wrote, by [`room`] and [`output`].
+    /// Runs an instance of its own with all files of this one, to its end. In: the words with zeros
+    /// between them. Out: its exit code, negative if it was lost; before that, what it wrote,
+    /// by [`room`] and [`output`].
     safe fn start(from: *const u8, length: usize) -> i32;
 }
 
@@ -72,7 +78,13 @@ fn text() -> String {
 #[unsafe(no_mangle)]
 pub extern "C" fn begin() {
     let now = || Duration::from_secs_f64(now().max(0.0) / 1000.0);
-    host::install(Host { now, write: put, stopped: || stopped() != 0, keep: keep_file, start: started });
+    host::install(Host {
+        now,
+        write: put,
+        stopped: || stopped() != 0,
+        keep: keep_file,
+        start: started,
+    });
     std::panic::set_hook(Box::new(|panic| put(2, format!("internal error: {panic}\n").as_bytes())));
 }
 
@@ -99,7 +111,8 @@ pub extern "C" fn word() {
 pub extern "C" fn file() {
     let bytes = input();
     let end = bytes.iter().position(|b| *b == 0);
-    let name = PathBuf::from(String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned());
+    let name =
+        PathBuf::from(String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned());
     host::put(name, end.map(|end| bytes[end + 1..].to_vec()));
 }
 
@@ -153,7 +166,8 @@ fn told(answer: Result<String, String>) -> i32 {
     }
 }
 
-/// Hands a message to the language server, whose own go to stream 3. `more`: not 0 if another one waits.
+/// Hands a message to the language server, whose own go to stream 3. `more`: not 0 if another one
+/// waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn language(more: u32) {
     let message = text();

@@ -1,5 +1,5 @@
-//! The syntax tree of the `cat` language (Alglave, Cousot, Maranget: "Syntax and semantics of the weak consistency model specification language
-//! cat", 2016). Every node has its place.
+//! The syntax tree of the `cat` language (Alglave, Cousot, Maranget: "Syntax and semantics of the
+//! weak consistency model specification language cat", 2016). Every node has its place.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -142,7 +142,8 @@ pub enum Node {
 /// The second clause of a match on a set.
 #[derive(Clone, Debug)]
 pub struct SetClause {
-    /// Name of the part before the element: of `p | x ++ s`, which a model uses with order; none in the form `x ++ s`.
+    /// Name of the part before the element: of `p | x ++ s`, which a model uses with order; none
+    /// in the form `x ++ s`.
     pub before: Option<Option<Ident>>,
     /// The element.
     pub element: Option<Ident>,
@@ -220,7 +221,8 @@ pub enum Statement {
     Let(bool, Vec<Binding>, Option<Test>),
     /// A test.
     Test(Test),
-    /// `show` and `unshow`: names and what they are for a drawing; none for a name that a drawing leaves out.
+    /// `show` and `unshow`: names and what they are for a drawing; none for a name that a drawing
+    /// leaves out.
     Show(Vec<(Ident, Option<Arc<Exp>>)>),
     /// `include "file"`.
     Include(String),

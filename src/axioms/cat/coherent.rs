@@ -1,7 +1,9 @@
-//! What can be said of a model before it sees an execution: whether it keeps coherence, which flags depend on the choice.
+//! What can be said of a model before it sees an execution: whether it keeps coherence, which flags
+//! depend on the choice.
 //!
-//! A front end that knows that a model keeps coherence drops choices of `rf` and `co` that are not coherent before the model sees them. The answer is read off the
-//! axioms, so it never says yes of a model that does not; it may say no of one that does.
+//! A front end that knows that a model keeps coherence drops choices of `rf` and `co` that are not
+//! coherent before the model sees them. The answer is read off the axioms, so it never says yes of
+//! a model that does not; it may say no of one that does.
 
 use super::Model;
 use super::ast::{Role, TestKind};
@@ -9,14 +11,18 @@ use super::program::{Asked, Op, Slot};
 use crate::execution::RelationId;
 
 impl Model {
-    /// Whether every execution that the model allows is sequentially consistent at each location: `po-loc | rf | co | fr` has no cycle (Alglave, Maranget, Tautschnig
-    /// 2014, their first axiom).
+    /// Whether every execution that the model allows is sequentially consistent at each location:
+    /// `po-loc | rf | co | fr` has no cycle (Alglave, Maranget, Tautschnig 2014, their first
+    /// axiom).
     ///
-    /// Yes if an axiom says just that of this union or more, or if an axiom says that nothing comes before itself by program order and then communication.
+    /// Yes if an axiom says just that of this union or more, or if an axiom says that nothing comes
+    /// before itself by program order and then communication.
     pub fn is_coherent(&self) -> bool {
         self.program.checks.iter().any(|c| match c.asked {
             _ if c.role != Role::Axiom || c.negated => false,
-            Asked::Test(TestKind::Acyclic, slot) => self.has_program_order(slot) && self.has_communication(slot),
+            Asked::Test(TestKind::Acyclic, slot) => {
+                self.has_program_order(slot) && self.has_communication(slot)
+            }
             Asked::Test(TestKind::Irreflexive, slot) => match self.program.nodes[slot.index()].op {
                 // `hb ; eco?` with program order in `hb` and closed communication in `eco`.
                 Op::Compose(a, b) => {
@@ -25,16 +31,22 @@ impl Model {
                         Op::Plus(inner) => Some(inner),
                         _ => None,
                     };
-                    self.has_program_order(closed(a).unwrap_or(a)) && closed(b).is_some_and(|b| self.has_communication(b))
+                    self.has_program_order(closed(a).unwrap_or(a))
+                        && closed(b).is_some_and(|b| self.has_communication(b))
                 }
                 _ => false,
             },
             _ => false,
         })
     }
-    /// The names of the flags that depend on `rf` or `co`, so that one execution of a skeleton may have them and another not.
+    /// The names of the flags that depend on `rf` or `co`, so that one execution of a skeleton may
+    /// have them and another not.
     pub fn flags_of_choices(&self) -> Vec<&str> {
-        let flags = self.program.checks.iter().filter(|c| c.role != Role::Axiom && c.role != Role::Assert && c.stage > 0);
+        let flags = self
+            .program
+            .checks
+            .iter()
+            .filter(|c| c.role != Role::Axiom && c.role != Role::Assert && c.stage > 0);
         flags.map(|c| c.name.as_str()).collect()
     }
     fn parts(&self, slot: Slot) -> Vec<Op> {
@@ -53,11 +65,14 @@ impl Model {
     }
     fn has_communication(&self, slot: Slot) -> bool {
         let parts = self.parts(slot);
-        // `fr` as the front end gives it, or as the inverse of `rf` and then `co`, with or without more.
-        let is = |s: Slot, id: RelationId| self.program.nodes[s.index()].op == Op::GivenRelation(id);
+        // `fr` as the front end gives it, or as the inverse of `rf` and then `co`, with or without
+        // more.
+        let is =
+            |s: Slot, id: RelationId| self.program.nodes[s.index()].op == Op::GivenRelation(id);
         let from_reads = |op: Op| match op {
             Op::Compose(a, b) => {
-                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if is(r, RelationId::RF)) && is(b, RelationId::CO)
+                matches!(self.program.nodes[a.index()].op, Op::Inverse(r) if is(r, RelationId::RF))
+                    && is(b, RelationId::CO)
             }
             op => op == Op::GivenRelation(RelationId::FR),
         };

@@ -1,7 +1,8 @@
 //! Statements of the `cat` language, compiled to a [`Program`]; files that include files.
 //!
-//! Input: a text and somebody who knows the texts that it includes. Output: a program, or a diagnostic with a place. `stdlib.cat` is included first, if
-//! it is known, as in the herd tools; a file is included once.
+//! Input: a text and somebody who knows the texts that it includes. Output: a program, or a
+//! diagnostic with a place. `stdlib.cat` is included first, if it is known, as in the herd tools; a
+//! file is included once.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -130,18 +131,26 @@ impl<'a> Compiler<'a> {
             }
             Statement::Include(name) => self.include(name, ins.span, env),
             Statement::Procedure(name, pattern, body) => {
-                let p = Procedure { pattern: pattern.clone(), body: body.clone(), env: env.clone() };
+                let p =
+                    Procedure { pattern: pattern.clone(), body: body.clone(), env: env.clone() };
                 Ok(env.with(name, Value::Procedure(Arc::new(p))))
             }
-            Statement::Call(name, argument, label) => self.call(ins.span, name, argument, label.as_deref(), env),
+            Statement::Call(name, argument, label) => {
+                self.call(ins.span, name, argument, label.as_deref(), env)
+            }
             Statement::Forall(name, set, body) => self.forall(name, set, body, env),
             Statement::With(name, from) => self.with(ins.span, name, from, env),
-            Statement::Enum(name, tags) => Ok(env.with(name, Value::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())))),
+            Statement::Enum(name, tags) => Ok(env
+                .with(name, Value::Tags(Arc::new(tags.iter().map(|t| t.text.clone()).collect())))),
             Statement::Instructions(arguments) => {
                 for a in arguments {
                     let value = self.exp(a, &env)?;
                     if !matches!(value, Value::Tag(_) | Value::Tags(_) | Value::Empty) {
-                        return Err(Diagnostic::at(Stage::Type, a.span, format!("this is {}: expected tags", self.told(&value))));
+                        return Err(Diagnostic::at(
+                            Stage::Type,
+                            a.span,
+                            format!("this is {}: expected tags", self.told(&value)),
+                        ));
                     }
                 }
                 Ok(env)
@@ -149,23 +158,39 @@ impl<'a> Compiler<'a> {
             Statement::If(condition, yes, no) => match self.condition(condition, &env)? {
                 Some(true) => self.statements(yes, env),
                 Some(false) => self.statements(no, env),
-                None => Err(Diagnostic::at(Stage::Unsupported, ins.span, "statements under a condition that depends on the execution")),
+                None => Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    ins.span,
+                    "statements under a condition that depends on the execution",
+                )),
             },
             Statement::Match(of, clauses, other) => {
                 let value = self.exp(of, &env)?;
                 let Value::Tag(tag) = value else {
-                    return Err(Diagnostic::at(Stage::Type, of.span, format!("this is {}: expected a tag", self.told(&value))));
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        of.span,
+                        format!("this is {}: expected a tag", self.told(&value)),
+                    ));
                 };
                 match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
                     Some(body) => self.statements(body, env),
-                    None => Err(Diagnostic::at(Stage::Type, ins.span, format!("no clause for the tag `'{tag}`"))),
+                    None => Err(Diagnostic::at(
+                        Stage::Type,
+                        ins.span,
+                        format!("no clause for the tag `'{tag}`"),
+                    )),
                 }
             }
         }
     }
     fn nest<T>(&mut self, span: Span, what: impl FnOnce(&mut Self) -> Compiled<T>) -> Compiled<T> {
         if self.nested >= MOST_NESTED {
-            return Err(Diagnostic::at(Stage::Type, span, format!("more than {MOST_NESTED} files or procedures in each other")));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("more than {MOST_NESTED} files or procedures in each other"),
+            ));
         }
         self.nested += 1;
         let out = what(self);
@@ -177,7 +202,11 @@ impl<'a> Compiler<'a> {
             return Ok(env);
         }
         let Some(text) = (self.resolver)(name) else {
-            return Err(Diagnostic::at(Stage::File, span, format!("the file `{name}` is not found")));
+            return Err(Diagnostic::at(
+                Stage::File,
+                span,
+                format!("the file `{name}` is not found"),
+            ));
         };
         let heads = self.head.len();
         let id = self.sources.add(name, text);
@@ -185,16 +214,28 @@ impl<'a> Compiler<'a> {
         self.head.truncate(heads);
         Ok(env)
     }
-    fn call(&mut self, span: Span, name: &str, argument: &Arc<Exp>, label: Option<&str>, env: Env) -> Compiled<Env> {
+    fn call(
+        &mut self,
+        span: Span,
+        name: &str,
+        argument: &Arc<Exp>,
+        label: Option<&str>,
+        env: Env,
+    ) -> Compiled<Env> {
         let Some(Value::Procedure(p)) = env.find(name).cloned() else {
-            return Err(Diagnostic::at(Stage::Type, span, format!("`{name}` is no procedure here")));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("`{name}` is no procedure here"),
+            ));
         };
         let value = self.exp(argument, &env)?;
         // A procedure may call itself.
         let inner = p.env.with(name, Value::Procedure(p.clone()));
         let inner = bind(&inner, &p.pattern, value, argument.span)?;
         let first = self.program.checks.len();
-        self.nest(span, |c| c.statements(&p.body, inner)).map_err(|e| e.within(span, "in this call"))?;
+        self.nest(span, |c| c.statements(&p.body, inner))
+            .map_err(|e| e.within(span, "in this call"))?;
         if let Some(label) = label {
             self.program.checks[first..].iter_mut().for_each(|c| c.name = label.to_string());
         }
@@ -206,7 +247,13 @@ impl<'a> Compiler<'a> {
             Value::Tags(tags) => tags.iter().cloned().map(Value::Tag).collect(),
             Value::List(list) => list.to_vec(),
             Value::Node(from) => return self.forall_later(name, set.span, from, body, env),
-            other => return Err(Diagnostic::at(Stage::Type, set.span, format!("this is {}: expected a set", self.told(&other)))),
+            other => {
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    set.span,
+                    format!("this is {}: expected a set", self.told(&other)),
+                ));
+            }
         };
         for e in elements {
             self.statements(body, env.with(name, e))?;
@@ -214,7 +261,14 @@ impl<'a> Compiler<'a> {
         Ok(env)
     }
     /// `forall` over a set that depends on the execution.
-    fn forall_later(&mut self, name: &str, span: Span, from: Slot, body: &[Ins], env: Env) -> Compiled<Env> {
+    fn forall_later(
+        &mut self,
+        name: &str,
+        span: Span,
+        from: Slot,
+        body: &[Ins],
+        env: Env,
+    ) -> Compiled<Env> {
         let (element, index) = self.choice(span, from, true)?;
         let checks = self.program.checks.len();
         self.statements(body, env.with(name, Value::Node(element)))?;
@@ -226,7 +280,8 @@ impl<'a> Compiler<'a> {
                 "a flag or an assertion inside a `forall` over events of the execution",
             ));
         }
-        // A check of the body that does not speak of the element is still asked only where there is one.
+        // A check of the body that does not speak of the element is still asked only where there is
+        // one.
         let stage = 3 + index as u8;
         self.program.checks[checks..].iter_mut().for_each(|c| c.stage = c.stage.max(stage));
         Ok(env)
@@ -234,7 +289,11 @@ impl<'a> Compiler<'a> {
     fn choice(&mut self, span: Span, from: Slot, all: bool) -> Compiled<(Slot, usize)> {
         let index = self.program.choices.len();
         if index >= 200 {
-            return Err(Diagnostic::at(Stage::Unsupported, span, "more than 200 `with` and `forall` in a model"));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                "more than 200 `with` and `forall` in a model",
+            ));
         }
         let element = self.program.node(Op::Element(index as u32), Type::Value);
         self.places.insert(element, span);
@@ -247,13 +306,22 @@ impl<'a> Compiler<'a> {
             Value::List(list) if list.len() == 1 => return Ok(env.with(name, list[0].clone())),
             Value::List(_) => match self.interpret(from, &env)? {
                 Value::Node(s) => s,
-                _ => return Err(Diagnostic::at(Stage::Internal, from.span, "a set of sets that is no node")),
+                _ => {
+                    return Err(Diagnostic::at(
+                        Stage::Internal,
+                        from.span,
+                        "a set of sets that is no node",
+                    ));
+                }
             },
             other => {
                 return Err(Diagnostic::at(
                     Stage::Type,
                     from.span,
-                    format!("this is {}: expected a set of relations to choose from", self.told(&other)),
+                    format!(
+                        "this is {}: expected a set of relations to choose from",
+                        self.told(&other)
+                    ),
                 ));
             }
         };
@@ -263,7 +331,14 @@ impl<'a> Compiler<'a> {
             let co = self.given(Name::Relation(RelationId::CO), span);
             let stage = self.program.nodes[set.index()].stage.max(2);
             let name = "a coherence order of the model".to_string();
-            self.program.checks.push(Check { span, role: Role::Axiom, negated: false, asked: Asked::CoherenceIn(set), name, stage });
+            self.program.checks.push(Check {
+                span,
+                role: Role::Axiom,
+                negated: false,
+                asked: Asked::CoherenceIn(set),
+                name,
+                stage,
+            });
             return Ok(env.with("co", Value::Node(co)));
         }
         let (element, _) = self.choice(span, set, false)?;
@@ -272,19 +347,20 @@ impl<'a> Compiler<'a> {
     fn test(&mut self, test: &Test, env: &Env) -> Compiled<()> {
         let value = self.exp(&test.of, env)?;
         let mut slot = match (test.kind, &value) {
-            (TestKind::Empty, Value::Node(s)) if self.program.kind(*s) != Type::Relation => self.events_of(&value, test.of.span)?,
+            (TestKind::Empty, Value::Node(s)) if self.program.kind(*s) != Type::Relation => {
+                self.events_of(&value, test.of.span)?
+            }
             (TestKind::Empty, Value::Empty) => self.program.node(Op::Nothing, Type::Set),
             _ => self.pairs_of(&value, test.of.span)?,
         };
-        if let (TestKind::Acyclic, Op::Plus(of)) = (test.kind, self.program.nodes[slot.index()].op) {
+        if let (TestKind::Acyclic, Op::Plus(of)) = (test.kind, self.program.nodes[slot.index()].op)
+        {
             slot = of;
         }
         let text = self.sources.text(test.of.span).split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = test
-            .name
-            .as_ref()
-            .map(|n| n.text.clone())
-            .unwrap_or_else(|| format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word()));
+        let name = test.name.as_ref().map(|n| n.text.clone()).unwrap_or_else(|| {
+            format!("{}{} {text}", if test.negated { "~" } else { "" }, test.kind.word())
+        });
         let stage = self.program.nodes[slot.index()].stage;
         self.program.checks.push(Check {
             span: test.span,
@@ -296,7 +372,8 @@ impl<'a> Compiler<'a> {
         });
         Ok(())
     }
-    /// What cannot be shown (functions, names that are not known) is left out of drawings: a model means the same without.
+    /// What cannot be shown (functions, names that are not known) is left out of drawings: a model
+    /// means the same without.
     fn show(&mut self, list: &[(Ident, Option<Arc<Exp>>)], env: &Env) {
         for (name, exp) in list {
             self.shown.retain(|s| s.0 != name.text);

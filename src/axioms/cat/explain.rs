@@ -1,13 +1,20 @@
 //! Why a pair is in a relation: the path of simpler pairs that it stands for.
 //!
-//! A pair of `a ; b` goes by some event between; a pair of `r+` by a shortest path; a pair of a union is a pair of one of its parts. What cannot be taken apart
-//! is told by the name that the model gave it, or by its text. The path follows what the model computed, so it is true of the execution.
+//! A pair of `a ; b` goes by some event between; a pair of `r+` by a shortest path; a pair of a
+//! union is a pair of one of its parts. What cannot be taken apart is told by the name that the
+//! model gave it, or by its text. The path follows what the model computed, so it is true of the
+//! execution.
 
 use super::program::{Op, Slot};
 use super::run::Run;
 
-/// The steps from the first event of the first pair to the last event of the last: each event with the name of what leads on from it.
-pub(super) fn path(run: &Run<'_, '_>, slot: Slot, pairs: &[(usize, usize)]) -> Vec<(usize, String)> {
+/// The steps from the first event of the first pair to the last event of the last: each event with
+/// the name of what leads on from it.
+pub(super) fn path(
+    run: &Run<'_, '_>,
+    slot: Slot,
+    pairs: &[(usize, usize)],
+) -> Vec<(usize, String)> {
     let mut out = Vec::new();
     for &pair in pairs {
         expand(run, slot, pair, &mut out);
@@ -18,7 +25,12 @@ pub(super) fn path(run: &Run<'_, '_>, slot: Slot, pairs: &[(usize, usize)]) -> V
 fn expand(run: &Run<'_, '_>, slot: Slot, pair: (usize, usize), out: &mut Vec<(usize, String)>) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || expand_node(run, slot, pair, out));
 }
-fn expand_node(run: &Run<'_, '_>, slot: Slot, (a, b): (usize, usize), out: &mut Vec<(usize, String)>) {
+fn expand_node(
+    run: &Run<'_, '_>,
+    slot: Slot,
+    (a, b): (usize, usize),
+    out: &mut Vec<(usize, String)>,
+) {
     let program = &run.model().program;
     let has = |r: Slot, x: usize, y: usize| run.relation_of(r).has(x, y);
     match program.nodes[slot.index()].op {

@@ -1,8 +1,9 @@
 //! Expressions, compiled: each becomes a node, or a meaning that is known without an execution.
 //!
-//! Functions that are not recursive are inlined. What cannot be said in sets and relations of events (sets of relations, matches on sets,
-//! recursive functions) becomes a node that the interpreter evaluates. Types are checked here; only what comes out of the interpreter is checked when
-//! it is known. Cost: the size of the model after inlining.
+//! Functions that are not recursive are inlined. What cannot be said in sets and relations of
+//! events (sets of relations, matches on sets, recursive functions) becomes a node that the
+//! interpreter evaluates. Types are checked here; only what comes out of the interpreter is checked
+//! when it is known. Cost: the size of the model after inlining.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -93,7 +94,12 @@ fn free_node(exp: &Exp, bound: &mut Vec<String>, out: &mut BTreeSet<String>) {
             clauses.iter().map(|c| &c.1).chain(other).for_each(|e| free(e, bound, out));
         }
         Node::MatchSet(e, empty, clause) => {
-            let names = [&clause.element, &clause.rest].into_iter().chain(&clause.before).flatten().map(|n| n.text.clone()).collect();
+            let names = [&clause.element, &clause.rest]
+                .into_iter()
+                .chain(&clause.before)
+                .flatten()
+                .map(|n| n.text.clone())
+                .collect();
             under(names, &clause.body, bound);
             free(e, bound, out);
             free(empty, bound, out);
@@ -152,7 +158,10 @@ impl Compiler<'_> {
             Value::Node(s) => match self.program.kind(*s) {
                 Type::Relation => Ok(*s),
                 Type::Value => Ok(self.placed(Op::AsRelation(*s), Type::Relation, span)),
-                Type::Set => wrong(span, "this is a set of events: expected a relation (`[s]` is the identity on a set `s`)"),
+                Type::Set => wrong(
+                    span,
+                    "this is a set of events: expected a relation (`[s]` is the identity on a set `s`)",
+                ),
             },
             Value::Empty => Ok(self.program.node(Op::Nothing, Type::Relation)),
             _ => wrong(span, format!("this is {}: expected a relation", self.told(v))),
@@ -189,7 +198,9 @@ impl Compiler<'_> {
     fn exp_node(&mut self, exp: &Arc<Exp>, env: &Env) -> Compiled<Value> {
         match &exp.node {
             Node::Empty => Ok(Value::Empty),
-            Node::Universe => Ok(Value::Node(self.program.node(Op::GivenSet(SetId::ALL), Type::Set))),
+            Node::Universe => {
+                Ok(Value::Node(self.program.node(Op::GivenSet(SetId::ALL), Type::Set)))
+            }
             Node::Name(name) => self.name(name, exp.span, env),
             Node::Tag(tag) => Ok(Value::Tag(tag.clone())),
             Node::Braces(parts) => self.braces(exp, parts, env),
@@ -205,7 +216,12 @@ impl Compiler<'_> {
                 self.exp(body, &env)
             }
             Node::Fun(pattern, body) => {
-                let closure = Closure { pattern: pattern.clone(), body: body.clone(), env: env.clone(), group: None };
+                let closure = Closure {
+                    pattern: pattern.clone(),
+                    body: body.clone(),
+                    env: env.clone(),
+                    group: None,
+                };
                 Ok(Value::Closure(Arc::new(closure)))
             }
             Node::Try(first, second) => {
@@ -226,7 +242,8 @@ impl Compiler<'_> {
             Node::MatchTag(of, clauses, other) => {
                 let tag = self.exp(of, env)?;
                 let Value::Tag(tag) = tag else { return self.interpret(exp, env) };
-                let found = clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref());
+                let found =
+                    clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref());
                 match found {
                     Some(e) => self.exp(e, env),
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
@@ -264,7 +281,8 @@ impl Compiler<'_> {
             return Ok(Value::Primitive(p));
         }
         self.unknown += 1;
-        let mut e = Diagnostic::at(Stage::Type, span, format!("the name `{name}` is not known here"));
+        let mut e =
+            Diagnostic::at(Stage::Type, span, format!("the name `{name}` is not known here"));
         let known = env.iter().map(|x| x.0).chain(self.vocabulary.names());
         if let Some(near) = known.filter(|k| k.eq_ignore_ascii_case(name) || close(k, name)).min() {
             e = e.note(format!("a name that is known: `{near}`"));
@@ -278,7 +296,10 @@ impl Compiler<'_> {
             return Ok(Value::Empty);
         }
         if parts.iter().all(|p| matches!(p, Value::Tag(_))) {
-            let tags = parts.iter().filter_map(|p| if let Value::Tag(t) = p { Some(t.clone()) } else { None }).collect();
+            let tags = parts
+                .iter()
+                .filter_map(|p| if let Value::Tag(t) = p { Some(t.clone()) } else { None })
+                .collect();
             return Ok(Value::Tags(Arc::new(tags)));
         }
         if parts.iter().any(|p| self.node_kind(p) == Some(Type::Value)) {
@@ -298,9 +319,17 @@ impl Compiler<'_> {
                     let nothing = self.program.node(Op::Nothing, Type::Relation);
                     Ok(Value::Node(self.program.complement(nothing)))
                 }
-                (Value::Node(s), Some(Type::Set | Type::Relation)) => Ok(Value::Node(self.program.complement(*s))),
+                (Value::Node(s), Some(Type::Set | Type::Relation)) => {
+                    Ok(Value::Node(self.program.complement(*s)))
+                }
                 (_, Some(Type::Value)) => self.interpret(exp, env),
-                _ => wrong(of.span, format!("this is {}: `~` takes a set of events or a relation", self.told(&value))),
+                _ => wrong(
+                    of.span,
+                    format!(
+                        "this is {}: `~` takes a set of events or a relation",
+                        self.told(&value)
+                    ),
+                ),
             };
         }
         let r = self.pairs_of(&value, of.span)?;
@@ -311,7 +340,14 @@ impl Compiler<'_> {
             _ => self.program.inverse(r),
         }))
     }
-    fn binary(&mut self, exp: &Arc<Exp>, op: Binary, a: &Arc<Exp>, b: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    fn binary(
+        &mut self,
+        exp: &Arc<Exp>,
+        op: Binary,
+        a: &Arc<Exp>,
+        b: &Arc<Exp>,
+        env: &Env,
+    ) -> Compiled<Value> {
         let (x, y) = (self.exp(a, env)?, self.exp(b, env)?);
         match op {
             Binary::Sequence => {
@@ -323,10 +359,19 @@ impl Compiler<'_> {
                 Ok(Value::Node(self.program.product(s, t)))
             }
             Binary::Add => self.interpret(exp, env),
-            Binary::Union | Binary::Intersection | Binary::Difference => self.boolean(exp, op, (a, x), (b, y), env),
+            Binary::Union | Binary::Intersection | Binary::Difference => {
+                self.boolean(exp, op, (a, x), (b, y), env)
+            }
         }
     }
-    fn boolean(&mut self, exp: &Arc<Exp>, op: Binary, a: (&Arc<Exp>, Value), b: (&Arc<Exp>, Value), env: &Env) -> Compiled<Value> {
+    fn boolean(
+        &mut self,
+        exp: &Arc<Exp>,
+        op: Binary,
+        a: (&Arc<Exp>, Value),
+        b: (&Arc<Exp>, Value),
+        env: &Env,
+    ) -> Compiled<Value> {
         let ((a, x), (b, y)) = (a, b);
         if let (Value::Tags(s), Value::Tags(t)) = (&x, &y) {
             let both: BTreeSet<String> = match op {
@@ -339,7 +384,9 @@ impl Compiler<'_> {
         match (&x, &y) {
             (Value::Empty, Value::Empty) => return Ok(Value::Empty),
             (Value::Empty, Value::Tags(_) | Value::List(_)) if op == Binary::Union => return Ok(y),
-            (Value::Tags(_) | Value::List(_), Value::Empty) if op != Binary::Intersection => return Ok(x),
+            (Value::Tags(_) | Value::List(_), Value::Empty) if op != Binary::Intersection => {
+                return Ok(x);
+            }
             _ => {}
         }
         let kinds = [self.node_kind(&x), self.node_kind(&y)];
@@ -352,7 +399,10 @@ impl Compiler<'_> {
             return self.interpret(exp, env);
         } else {
             let (v, at) = if matches!(x, Value::Empty) { (&y, b) } else { (&x, a) };
-            return wrong(at.span, format!("this is {}: expected a set or a relation", self.told(v)));
+            return wrong(
+                at.span,
+                format!("this is {}: expected a set or a relation", self.told(v)),
+            );
         };
         Ok(Value::Node(match op {
             Binary::Union => self.program.union(r, s),
@@ -363,7 +413,13 @@ impl Compiler<'_> {
 
     // Functions.
 
-    fn apply(&mut self, exp: &Arc<Exp>, f: &Arc<Exp>, argument: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    fn apply(
+        &mut self,
+        exp: &Arc<Exp>,
+        f: &Arc<Exp>,
+        argument: &Arc<Exp>,
+        env: &Env,
+    ) -> Compiled<Value> {
         let function = self.exp(f, env)?;
         match function {
             Value::Closure(c) => {
@@ -373,10 +429,14 @@ impl Compiler<'_> {
                 }
                 let inner = bind(&c.env, &c.pattern, value, argument.span)?;
                 if self.calls >= MOST_CALLS {
-                    return wrong(exp.span, format!("functions call each other more than {MOST_CALLS} deep here"));
+                    return wrong(
+                        exp.span,
+                        format!("functions call each other more than {MOST_CALLS} deep here"),
+                    );
                 }
                 self.calls += 1;
-                let result = self.exp(&c.body, &inner).map_err(|e| e.within(exp.span, "in this call"));
+                let result =
+                    self.exp(&c.body, &inner).map_err(|e| e.within(exp.span, "in this call"));
                 self.calls -= 1;
                 result
             }
@@ -385,7 +445,13 @@ impl Compiler<'_> {
             _ => wrong(f.span, format!("this is {}: expected a function", self.told(&function))),
         }
     }
-    fn primitive(&mut self, p: Primitive, exp: &Arc<Exp>, argument: &Arc<Exp>, env: &Env) -> Compiled<Value> {
+    fn primitive(
+        &mut self,
+        p: Primitive,
+        exp: &Arc<Exp>,
+        argument: &Arc<Exp>,
+        env: &Env,
+    ) -> Compiled<Value> {
         let value = self.exp(argument, env)?;
         let pair = |value: &Value| match value {
             Value::Tuple(parts) if parts.len() == 2 => Ok((parts[0].clone(), parts[1].clone())),
@@ -398,14 +464,24 @@ impl Compiler<'_> {
             }
             Primitive::Linearisations | Primitive::GenerateOrders => {
                 let (s, r) = pair(&value)?;
-                let (s, r) = (self.events_of(&s, argument.span)?, self.pairs_of(&r, argument.span)?);
-                let op = if p == Primitive::Linearisations { Op::Linearisations(s, r) } else { Op::Orders(s, r) };
+                let (s, r) =
+                    (self.events_of(&s, argument.span)?, self.pairs_of(&r, argument.span)?);
+                let op = if p == Primitive::Linearisations {
+                    Op::Linearisations(s, r)
+                } else {
+                    Op::Orders(s, r)
+                };
                 Ok(Value::Node(self.program.node(op, Type::Value)))
             }
-            Primitive::ClassesLoc | Primitive::Classes | Primitive::DifferentValues => self.interpret(exp, env),
+            Primitive::ClassesLoc | Primitive::Classes | Primitive::DifferentValues => {
+                self.interpret(exp, env)
+            }
             Primitive::TagToEvents => {
                 let Value::Tag(tag) = &value else {
-                    return wrong(argument.span, format!("this is {}: expected a tag", self.told(&value)));
+                    return wrong(
+                        argument.span,
+                        format!("this is {}: expected a tag", self.told(&value)),
+                    );
                 };
                 let (upper, mut first) = (tag.to_uppercase(), tag.clone());
                 if let Some(c) = first.get_mut(..1) {
@@ -421,14 +497,21 @@ impl Compiler<'_> {
                 }
             }
             Primitive::PageTables => {
-                let of = if let Value::Tuple(parts) = &value { parts.first().cloned().unwrap_or(Value::Empty) } else { value };
+                let of = if let Value::Tuple(parts) = &value {
+                    parts.first().cloned().unwrap_or(Value::Empty)
+                } else {
+                    value
+                };
                 match of {
                     Value::Empty => Ok(Value::Empty),
                     Value::Node(s) if self.program.kind(s) != Type::Value => {
                         let kind = self.program.kind(s);
                         Ok(Value::Node(self.placed(Op::OnlyEmpty(s), kind, exp.span)))
                     }
-                    _ => wrong(argument.span, format!("this is {}: expected a set or a relation", self.told(&of))),
+                    _ => wrong(
+                        argument.span,
+                        format!("this is {}: expected a set or a relation", self.told(&of)),
+                    ),
                 }
             }
         }
@@ -457,12 +540,21 @@ impl Compiler<'_> {
                 match (&x, &y) {
                     (Value::Tag(t), Value::Tags(s)) if is_in => Some(s.contains(t)),
                     (Value::Tag(t), Value::Tag(s)) => Some(t == s),
-                    (Value::Tags(t), Value::Tags(s)) if matches!(c, Condition::Subset(..)) => Some(t.is_subset(s)),
+                    (Value::Tags(t), Value::Tags(s)) if matches!(c, Condition::Subset(..)) => {
+                        Some(t.is_subset(s))
+                    }
                     (Value::Tags(t), Value::Tags(s)) => Some(t == s),
                     (Value::Empty, Value::Empty) => Some(!is_in),
                     (Value::Node(r), Value::Node(s)) if r == s && !is_in => Some(true),
-                    (Value::Node(_) | Value::List(_), _) | (_, Value::Node(_) | Value::List(_)) => None,
-                    _ => return wrong(a.span.to(b.span), format!("{} cannot be compared with {}", self.told(&x), self.told(&y))),
+                    (Value::Node(_) | Value::List(_), _) | (_, Value::Node(_) | Value::List(_)) => {
+                        None
+                    }
+                    _ => {
+                        return wrong(
+                            a.span.to(b.span),
+                            format!("{} cannot be compared with {}", self.told(&x), self.told(&y)),
+                        );
+                    }
                 }
             }
         })
@@ -471,15 +563,23 @@ impl Compiler<'_> {
     // Bindings.
 
     /// The names of `let` bindings.
-    pub(super) fn bindings(&mut self, recursive: bool, bindings: &[Binding], env: &Env) -> Compiled<Env> {
+    pub(super) fn bindings(
+        &mut self,
+        recursive: bool,
+        bindings: &[Binding],
+        env: &Env,
+    ) -> Compiled<Env> {
         if recursive {
             return self.recursive(bindings, env);
         }
         let mut value_of = |b: &Binding| {
             let unknown = self.unknown;
             match self.exp(&b.value, env) {
-                // The herd tools look at a name where it is used: `let x = y` is fine without a `y` as long as nobody uses `x`.
-                Err(e) if self.unknown > unknown && matches!(b.value.node, Node::Name(_)) => Ok(Value::Unknown(Arc::new(e))),
+                // The herd tools look at a name where it is used: `let x = y` is fine without a `y`
+                // as long as nobody uses `x`.
+                Err(e) if self.unknown > unknown && matches!(b.value.node, Node::Name(_)) => {
+                    Ok(Value::Unknown(Arc::new(e)))
+                }
                 other => other,
             }
         };
@@ -494,7 +594,10 @@ impl Compiler<'_> {
     /// Gives a node its name, for explanations.
     fn baptise(&mut self, pattern: &Pattern, value: &Value) {
         if let (Pattern::One(Some(name)), Value::Node(slot)) = (pattern, value)
-            && !matches!(self.program.nodes[slot.index()].op, Op::GivenSet(_) | Op::GivenRelation(_) | Op::Nothing)
+            && !matches!(
+                self.program.nodes[slot.index()].op,
+                Op::GivenSet(_) | Op::GivenRelation(_) | Op::Nothing
+            )
         {
             self.program.names.entry(*slot).or_insert_with(|| name.text.clone());
         }
@@ -502,7 +605,9 @@ impl Compiler<'_> {
     fn recursive(&mut self, bindings: &[Binding], env: &Env) -> Compiled<Env> {
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.text.clone(), pattern.clone(), body.clone())),
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => {
+                    Some((name.text.clone(), pattern.clone(), body.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -512,7 +617,12 @@ impl Compiler<'_> {
         let mut names = Vec::new();
         for b in bindings {
             match (&b.pattern, &b.value.node) {
-                (_, Node::Fun(..)) => return wrong(b.span, "a `let rec` of functions and sets at once is not supported"),
+                (_, Node::Fun(..)) => {
+                    return wrong(
+                        b.span,
+                        "a `let rec` of functions and sets at once is not supported",
+                    );
+                }
                 (Pattern::One(Some(name)), _) => names.push(&**name),
                 _ => return wrong(b.span, "a `let rec` binds one name, not a tuple or `_`"),
             }
@@ -539,17 +649,34 @@ impl Compiler<'_> {
         }
         wrong(bindings[0].span, "what this `let rec` defines is now a set, now a relation")
     }
-    /// Compiles a `let rec` whose variables hold given types; the names bound, and the types that came out.
-    fn fixpoint(&mut self, bindings: &[Binding], names: &[&str], kinds: &[Type], env: &Env) -> Compiled<(Env, Vec<Type>)> {
+    /// Compiles a `let rec` whose variables hold given types; the names bound, and the types that
+    /// came out.
+    fn fixpoint(
+        &mut self,
+        bindings: &[Binding],
+        names: &[&str],
+        kinds: &[Type],
+        env: &Env,
+    ) -> Compiled<(Env, Vec<Type>)> {
         let group = self.program.groups.len();
         let span = bindings[0].span;
         if group >= 64 {
-            return Err(Diagnostic::at(Stage::Unsupported, span, "a model with more than 64 `let rec`"));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                "a model with more than 64 `let rec`",
+            ));
         }
-        let variables: Vec<Slot> =
-            kinds.iter().enumerate().map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind)).collect();
+        let variables: Vec<Slot> = kinds
+            .iter()
+            .enumerate()
+            .map(|(i, &kind)| self.program.node(Op::Variable(group as u32, i as u32), kind))
+            .collect();
         self.program.groups.push(Group { span, variables: variables.clone(), ..Group::default() });
-        let inner = names.iter().zip(&variables).fold(env.clone(), |env, (n, v)| env.with(n, Value::Node(*v)));
+        let inner = names
+            .iter()
+            .zip(&variables)
+            .fold(env.clone(), |env, (n, v)| env.with(n, Value::Node(*v)));
         let (mut results, mut found) = (Vec::new(), Vec::new());
         for (b, kind) in bindings.iter().zip(kinds) {
             let value = self.exp(&b.value, &inner)?;
@@ -566,10 +693,16 @@ impl Compiler<'_> {
             return Ok((env.clone(), found));
         }
         self.program.groups[group].results.clone_from(&results);
-        let closure = if results.len() == 1 { self.program.as_closure(variables[0], results[0]) } else { None };
+        let closure = if results.len() == 1 {
+            self.program.as_closure(variables[0], results[0])
+        } else {
+            None
+        };
         let mut out = env.clone();
         for (i, name) in names.iter().enumerate() {
-            let slot = closure.unwrap_or_else(|| self.program.node(Op::Fixpoint(group as u32, i as u32), kinds[i]));
+            let slot = closure.unwrap_or_else(|| {
+                self.program.node(Op::Fixpoint(group as u32, i as u32), kinds[i])
+            });
             self.program.names.entry(slot).or_insert_with(|| (*name).to_string());
             out = out.with(name, Value::Node(slot));
         }
@@ -583,11 +716,21 @@ impl Compiler<'_> {
         let mut inputs = BTreeSet::new();
         self.inputs(exp, env, &mut inputs, &mut HashSet::new())?;
         let index = self.program.interpreted.len() as u32;
-        self.program.interpreted.push(Interpreted { exp: exp.clone(), env: env.clone(), inputs: inputs.into_iter().collect() });
+        self.program.interpreted.push(Interpreted {
+            exp: exp.clone(),
+            env: env.clone(),
+            inputs: inputs.into_iter().collect(),
+        });
         Ok(Value::Node(self.placed(Op::Interpret(index), Type::Value, exp.span)))
     }
     /// The nodes that the free names of an expression lead to.
-    fn inputs(&mut self, exp: &Arc<Exp>, env: &Env, out: &mut BTreeSet<Slot>, seen: &mut Seen) -> Compiled<()> {
+    fn inputs(
+        &mut self,
+        exp: &Arc<Exp>,
+        env: &Env,
+        out: &mut BTreeSet<Slot>,
+        seen: &mut Seen,
+    ) -> Compiled<()> {
         let mut names = BTreeSet::new();
         free(exp, &mut Vec::new(), &mut names);
         for n in &names {
@@ -608,7 +751,12 @@ impl Compiler<'_> {
         out.insert(all);
         Ok(())
     }
-    fn inputs_of(&mut self, value: &Value, out: &mut BTreeSet<Slot>, seen: &mut Seen) -> Compiled<()> {
+    fn inputs_of(
+        &mut self,
+        value: &Value,
+        out: &mut BTreeSet<Slot>,
+        seen: &mut Seen,
+    ) -> Compiled<()> {
         match value {
             Value::Node(s) => {
                 out.insert(*s);
@@ -621,8 +769,11 @@ impl Compiler<'_> {
             Value::Closure(c) => {
                 let env = c.group.as_ref().map_or_else(|| c.env.clone(), |g| c.env.with_group(g));
                 if seen.insert((Arc::as_ptr(&c.body), c.env.key())) {
-                    let env = names_of(&c.pattern).iter().fold(env, |env, n| env.with(n, Value::Empty));
-                    stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.inputs(&c.body, &env, out, seen))?;
+                    let env =
+                        names_of(&c.pattern).iter().fold(env, |env, n| env.with(n, Value::Empty));
+                    stacker::maybe_grow(128 * 1024, 1024 * 1024, || {
+                        self.inputs(&c.body, &env, out, seen)
+                    })?;
                 }
             }
             _ => {}
@@ -635,5 +786,6 @@ impl Compiler<'_> {
 fn close(a: &str, b: &str) -> bool {
     let common = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     let (ra, rb) = (&a.as_bytes()[common..], &b.as_bytes()[common..]);
-    a.len().min(b.len()) > 2 && (ra.len().max(rb.len()) == 1 || ra.len() == rb.len() && ra.get(1..) == rb.get(1..))
+    a.len().min(b.len()) > 2
+        && (ra.len().max(rb.len()) == 1 || ra.len() == rb.len() && ra.get(1..) == rb.get(1..))
 }

@@ -1,7 +1,9 @@
-//! The interpreter for what is not said in sets and relations of events: sets of relations, matches on sets, recursive functions.
+//! The interpreter for what is not said in sets and relations of events: sets of relations, matches
+//! on sets, recursive functions.
 //!
-//! The herd tools' library uses these to enumerate coherence orders and the like. It is slow beside the compiled part, and counts its steps so that a model
-//! which does not end is told rather than waited for.
+//! The herd tools' library uses these to enumerate coherence orders and the like. It is slow beside
+//! the compiled part, and counts its steps so that a model which does not end is told rather than
+//! waited for.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -79,7 +81,10 @@ struct Own {
 
 impl Names {
     fn with(&self, name: &str, value: Data) -> Names {
-        Names { own: Some(Rc::new(Own { name: name.to_string(), value, next: self.own.clone() })), base: self.base.clone() }
+        Names {
+            own: Some(Rc::new(Own { name: name.to_string(), value, next: self.own.clone() })),
+            base: self.base.clone(),
+        }
     }
     fn find(&self, name: &str) -> Option<&Data> {
         let mut at = &self.own;
@@ -131,7 +136,9 @@ impl Data {
             Data::Pair(..) => "a pair of events",
             Data::Tuple(_) => "a tuple",
             Data::Many(_) | Data::Orders { .. } => "a set of sets",
-            Data::Function(_) | Data::Known(Value::Closure(_) | Value::Primitive(_)) => "a function",
+            Data::Function(_) | Data::Known(Value::Closure(_) | Value::Primitive(_)) => {
+                "a function"
+            }
             Data::Known(_) => "a tag",
         }
     }
@@ -149,8 +156,12 @@ impl Data {
             },
             (Data::Event(a), Data::Event(b)) => a == b,
             (Data::Pair(a, b), Data::Pair(c, d)) => (a, b) == (c, d),
-            (Data::Tuple(a), Data::Tuple(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.same(y)),
-            (Data::Many(a), Data::Many(b)) => a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.same(y))),
+            (Data::Tuple(a), Data::Tuple(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x.same(y))
+            }
+            (Data::Many(a), Data::Many(b)) => {
+                a.len() == b.len() && a.iter().all(|x| b.iter().any(|y| x.same(y)))
+            }
             (Data::Known(Value::Tag(a)), Data::Known(Value::Tag(b))) => a == b,
             _ => false,
         }
@@ -186,8 +197,14 @@ pub fn by_location(skeleton: &Skeleton, set: &Set) -> Vec<Set> {
     by.into_values().collect()
 }
 
-/// Calls `visit` with each of the orders that `Data::Orders` describes, until it returns true; says whether one did.
-pub fn each_order(parts: &[Set], extends: &Relation, order: &mut Relation, visit: &mut dyn FnMut(&Relation) -> bool) -> bool {
+/// Calls `visit` with each of the orders that `Data::Orders` describes, until it returns true; says
+/// whether one did.
+pub fn each_order(
+    parts: &[Set],
+    extends: &Relation,
+    order: &mut Relation,
+    visit: &mut dyn FnMut(&Relation) -> bool,
+) -> bool {
     let Some((part, rest)) = parts.split_first() else { return visit(order) };
     let mut closed = extends.clone();
     closed.restrict_domain(part);
@@ -216,7 +233,10 @@ pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
                 return false;
             }
             for &b in &list[i + 1..] {
-                if order.has(a, b) == order.has(b, a) || extends.has(a, b) && !order.has(a, b) || extends.has(b, a) && !order.has(b, a) {
+                if order.has(a, b) == order.has(b, a)
+                    || extends.has(a, b) && !order.has(a, b)
+                    || extends.has(b, a) && !order.has(b, a)
+                {
                     return false;
                 }
             }
@@ -230,7 +250,12 @@ pub fn is_order(parts: &[Set], extends: &Relation, order: &Relation) -> bool {
 
 impl<'a> Interpreter<'a> {
     /// An interpreter over some nodes.
-    pub fn new(nodes: &'a dyn Nodes, vocabulary: &'a Vocabulary, variants: &'a [String], skeleton: &'a Skeleton) -> Self {
+    pub fn new(
+        nodes: &'a dyn Nodes,
+        vocabulary: &'a Vocabulary,
+        variants: &'a [String],
+        skeleton: &'a Skeleton,
+    ) -> Self {
         Self { nodes, vocabulary, variants, skeleton, steps: Cell::new(0), depth: Cell::new(0) }
     }
     /// Evaluates an expression among names that the compiler bound.
@@ -248,14 +273,19 @@ impl<'a> Interpreter<'a> {
             Data::Relation(r) => r.pairs().map(|(a, b)| Data::Pair(a, b)).collect(),
             Data::Many(m) => m.to_vec(),
             Data::Orders { set, extends, by_location: apart } => {
-                let parts = if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
+                let parts =
+                    if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
                 let mut out = Vec::new();
                 let full = each_order(&parts, &extends, &mut Relation::empty(self.n()), &mut |r| {
                     out.push(Data::Relation(Rc::new(r.clone())));
                     out.len() > MOST_ORDERS
                 });
                 if full {
-                    return Err(Diagnostic::at(Stage::Limit, span, format!("more than {MOST_ORDERS} total orders")));
+                    return Err(Diagnostic::at(
+                        Stage::Limit,
+                        span,
+                        format!("more than {MOST_ORDERS} total orders"),
+                    ));
                 }
                 out
             }
@@ -265,10 +295,18 @@ impl<'a> Interpreter<'a> {
     fn exp(&self, exp: &Arc<Exp>, names: &Names) -> Answer {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > MOST_STEPS {
-            return Err(Diagnostic::at(Stage::Limit, exp.span, format!("this takes more than {MOST_STEPS} steps")));
+            return Err(Diagnostic::at(
+                Stage::Limit,
+                exp.span,
+                format!("this takes more than {MOST_STEPS} steps"),
+            ));
         }
         if self.depth.get() > MOST_DEEP {
-            return Err(Diagnostic::at(Stage::Limit, exp.span, format!("functions call each other more than {MOST_DEEP} deep here")));
+            return Err(Diagnostic::at(
+                Stage::Limit,
+                exp.span,
+                format!("functions call each other more than {MOST_DEEP} deep here"),
+            ));
         }
         self.depth.set(self.depth.get() + 1);
         let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.exp_node(exp, names));
@@ -289,18 +327,31 @@ impl<'a> Interpreter<'a> {
                 Ok(out)
             }
             Node::Unary(op, of) => self.unary(*op, self.exp(of, names)?, of.span),
-            Node::Binary(op, a, b) => self.binary(*op, (self.exp(a, names)?, a.span), (self.exp(b, names)?, b.span)),
+            Node::Binary(op, a, b) => {
+                self.binary(*op, (self.exp(a, names)?, a.span), (self.exp(b, names)?, b.span))
+            }
             Node::Tuple(parts) => {
                 let parts: Answer<Vec<Data>> = parts.iter().map(|p| self.exp(p, names)).collect();
                 Ok(Data::Tuple(Rc::new(parts?)))
             }
-            Node::Apply(f, argument) => self.apply(exp.span, self.exp(f, names)?, self.exp(argument, names)?, f.span, argument.span),
+            Node::Apply(f, argument) => self.apply(
+                exp.span,
+                self.exp(f, names)?,
+                self.exp(argument, names)?,
+                f.span,
+                argument.span,
+            ),
             Node::Let(recursive, bindings, body) => {
                 let names = self.bindings(*recursive, bindings, names)?;
                 self.exp(body, &names)
             }
             Node::Fun(pattern, body) => {
-                let f = Function { pattern: pattern.clone(), body: body.clone(), names: names.clone(), group: None };
+                let f = Function {
+                    pattern: pattern.clone(),
+                    body: body.clone(),
+                    names: names.clone(),
+                    group: None,
+                };
                 Ok(Data::Function(Rc::new(f)))
             }
             // A name that is not known was found by the compiler.
@@ -308,20 +359,37 @@ impl<'a> Interpreter<'a> {
                 let known = matches!(&first.node, Node::Name(n) if self.name(n, first.span, names).is_err());
                 self.exp(if known { second } else { first }, names)
             }
-            Node::If(c, yes, no) => self.exp(if self.condition(c, names)? { yes } else { no }, names),
+            Node::If(c, yes, no) => {
+                self.exp(if self.condition(c, names)? { yes } else { no }, names)
+            }
             Node::MatchTag(of, clauses, other) => {
-                let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else { return wrong(of.span, "expected a tag") };
+                let Data::Known(Value::Tag(tag)) = self.exp(of, names)? else {
+                    return wrong(of.span, "expected a tag");
+                };
                 match clauses.iter().find(|c| c.0.text == tag).map(|c| &c.1).or(other.as_ref()) {
                     Some(e) => self.exp(e, names),
                     None => wrong(exp.span, format!("no clause for the tag `'{tag}`")),
                 }
             }
-            Node::MatchSet(of, empty, clause) => self.match_set(self.exp(of, names)?, of.span, empty, clause, names),
+            Node::MatchSet(of, empty, clause) => {
+                self.match_set(self.exp(of, names)?, of.span, empty, clause, names)
+            }
         }
     }
-    fn match_set(&self, set: Data, span: Span, empty: &Arc<Exp>, clause: &SetClause, names: &Names) -> Answer {
+    fn match_set(
+        &self,
+        set: Data,
+        span: Span,
+        empty: &Arc<Exp>,
+        clause: &SetClause,
+        names: &Names,
+    ) -> Answer {
         if clause.before.is_some() {
-            return Err(Diagnostic::at(Stage::Unsupported, span, "a clause `p | x ++ s` is not supported"));
+            return Err(Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                "a clause `p | x ++ s` is not supported",
+            ));
         }
         let split = match set {
             Data::Empty => None,
@@ -338,7 +406,9 @@ impl<'a> Interpreter<'a> {
                     (Data::Pair(a, b), Data::Relation(Rc::new(rest)))
                 })
             }
-            Data::Many(m) => m.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec())))),
+            Data::Many(m) => {
+                m.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec()))))
+            }
             orders @ Data::Orders { .. } => {
                 let all = self.elements(orders, span)?;
                 all.split_first().map(|(e, rest)| (e.clone(), Data::Many(Rc::new(rest.to_vec()))))
@@ -359,9 +429,15 @@ impl<'a> Interpreter<'a> {
         match value {
             Value::Node(s) => self.nodes.slot(*s),
             Value::Empty => Data::Empty,
-            Value::Tuple(parts) => Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect())),
-            Value::List(parts) => Data::Many(Rc::new(parts.iter().map(|p| self.known(p)).collect())),
-            Value::Tags(tags) => Data::Many(Rc::new(tags.iter().map(|t| Data::Known(Value::Tag(t.clone()))).collect())),
+            Value::Tuple(parts) => {
+                Data::Tuple(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
+            }
+            Value::List(parts) => {
+                Data::Many(Rc::new(parts.iter().map(|p| self.known(p)).collect()))
+            }
+            Value::Tags(tags) => Data::Many(Rc::new(
+                tags.iter().map(|t| Data::Known(Value::Tag(t.clone()))).collect(),
+            )),
             other => Data::Known(other.clone()),
         }
     }
@@ -447,7 +523,8 @@ impl<'a> Interpreter<'a> {
                 let in_y = |d: &Data| y.iter().any(|e| e.same(d));
                 let out: Vec<Data> = match op {
                     Binary::Union => {
-                        let new: Vec<Data> = y.iter().filter(|d| !x.iter().any(|e| e.same(d))).cloned().collect();
+                        let new: Vec<Data> =
+                            y.iter().filter(|d| !x.iter().any(|e| e.same(d))).cloned().collect();
                         x.into_iter().chain(new).collect()
                     }
                     Binary::Intersection => x.into_iter().filter(in_y).collect(),
@@ -473,7 +550,10 @@ impl<'a> Interpreter<'a> {
             }
             _ => {
                 if matches!(set, Data::Set(_) | Data::Relation(_)) {
-                    return wrong(span, format!("{} is no element of {}", element.told(), set.told()));
+                    return wrong(
+                        span,
+                        format!("{} is no element of {}", element.told(), set.told()),
+                    );
                 }
                 let mut all = self.elements(set, span)?;
                 if !all.iter().any(|e| e.same(&element)) {
@@ -493,7 +573,9 @@ impl<'a> Interpreter<'a> {
                     None => out,
                 }))
             }
-            (Pattern::Tuple(ns), other) => wrong(span, format!("this is {}: expected a tuple of {}", other.told(), ns.len())),
+            (Pattern::Tuple(ns), other) => {
+                wrong(span, format!("this is {}: expected a tuple of {}", other.told(), ns.len()))
+            }
         }
     }
     fn apply(&self, call: Span, f: Data, argument: Data, at_f: Span, at_argument: Span) -> Answer {
@@ -502,8 +584,12 @@ impl<'a> Interpreter<'a> {
                 let mut names = f.names.clone();
                 if let Some(group) = &f.group {
                     for (name, pattern, body) in group.iter() {
-                        let again =
-                            Function { pattern: pattern.clone(), body: body.clone(), names: f.names.clone(), group: f.group.clone() };
+                        let again = Function {
+                            pattern: pattern.clone(),
+                            body: body.clone(),
+                            names: f.names.clone(),
+                            group: f.group.clone(),
+                        };
                         names = names.with(name, Data::Function(Rc::new(again)));
                     }
                 }
@@ -515,7 +601,8 @@ impl<'a> Interpreter<'a> {
                     Some(group) => c.env.with_group(group),
                     None => c.env.clone(),
                 };
-                let names = Self::bind(&Names { own: None, base }, &c.pattern, argument, at_argument)?;
+                let names =
+                    Self::bind(&Names { own: None, base }, &c.pattern, argument, at_argument)?;
                 self.exp(&c.body, &names)
             }
             Data::Known(Value::Primitive(p)) => self.primitive(p, argument, call),
@@ -545,7 +632,12 @@ impl<'a> Interpreter<'a> {
             },
             Primitive::ClassesLoc => {
                 let set = argument.into_set(n, span)?;
-                Ok(Data::Many(Rc::new(by_location(self.skeleton, &set).into_iter().map(|s| Data::Set(Rc::new(s))).collect())))
+                Ok(Data::Many(Rc::new(
+                    by_location(self.skeleton, &set)
+                        .into_iter()
+                        .map(|s| Data::Set(Rc::new(s)))
+                        .collect(),
+                )))
             }
             Primitive::Classes => {
                 let r = argument.into_relation(n, span)?;
@@ -566,9 +658,11 @@ impl<'a> Interpreter<'a> {
                 let out = Relation::of(n, r.pairs().filter(|&(a, b)| value(a) != value(b)));
                 Ok(Data::Relation(Rc::new(out)))
             }
-            Primitive::TagToEvents | Primitive::PageTables => {
-                Err(Diagnostic::at(Stage::Unsupported, span, "this function inside a recursive function is not supported"))
-            }
+            Primitive::TagToEvents | Primitive::PageTables => Err(Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                "this function inside a recursive function is not supported",
+            )),
         }
     }
     fn condition(&self, c: &Condition, names: &Names) -> Answer<bool> {
@@ -579,7 +673,10 @@ impl<'a> Interpreter<'a> {
             Condition::Or(a, b) => self.condition(a, names)? || self.condition(b, names)?,
             Condition::Equal(a, b) => self.exp(a, names)?.same(&self.exp(b, names)?),
             Condition::Subset(a, b) => {
-                let (x, y) = (self.elements(self.exp(a, names)?, a.span)?, self.elements(self.exp(b, names)?, b.span)?);
+                let (x, y) = (
+                    self.elements(self.exp(a, names)?, a.span)?,
+                    self.elements(self.exp(b, names)?, b.span)?,
+                );
                 x.iter().all(|d| y.iter().any(|e| e.same(d)))
             }
             Condition::In(a, b) => {
@@ -598,14 +695,21 @@ impl<'a> Interpreter<'a> {
         }
         let functions: Option<Vec<_>> = (bindings.iter())
             .map(|b| match (&b.pattern, &b.value.node) {
-                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => Some((name.text.clone(), pattern.clone(), body.clone())),
+                (Pattern::One(Some(name)), Node::Fun(pattern, body)) => {
+                    Some((name.text.clone(), pattern.clone(), body.clone()))
+                }
                 _ => None,
             })
             .collect();
         if let Some(group) = functions {
             let group = Rc::new(group);
             for (name, pattern, body) in group.iter() {
-                let f = Function { pattern: pattern.clone(), body: body.clone(), names: names.clone(), group: Some(group.clone()) };
+                let f = Function {
+                    pattern: pattern.clone(),
+                    body: body.clone(),
+                    names: names.clone(),
+                    group: Some(group.clone()),
+                };
                 out = out.with(name, Data::Function(Rc::new(f)));
             }
             return Ok(out);
@@ -617,13 +721,17 @@ impl<'a> Interpreter<'a> {
             for (b, v) in bindings.iter().zip(&values) {
                 inner = Self::bind(&inner, &b.pattern, v.clone(), b.span)?;
             }
-            let next: Answer<Vec<Data>> = bindings.iter().map(|b| self.exp(&b.value, &inner)).collect();
+            let next: Answer<Vec<Data>> =
+                bindings.iter().map(|b| self.exp(&b.value, &inner)).collect();
             let next = next?;
             if next.iter().zip(&values).all(|(a, b)| a.same(b)) {
                 return Ok(inner);
             }
             values = next;
         }
-        wrong(bindings[0].span, "this `let rec` does not come to rest: what it defines grows and shrinks")
+        wrong(
+            bindings[0].span,
+            "this `let rec` does not come to rest: what it defines grows and shrinks",
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! Words of the `cat` language, with their places. Comments are `(* … *)`, which nest, and `//` or `#` to the end of the line.
+//! Words of the `cat` language, with their places. Comments are `(* … *)`, which nest, and `//` or
+//! `#` to the end of the line.
 
 use mu_base::words::nested_comment;
 use mu_base::{Diagnostic, SourceId, Span, Stage};
@@ -59,8 +60,10 @@ pub const KEYWORDS: &[&str] = &[
     "not",
 ];
 /// Longer ones first.
-const MARKS: &[&str] =
-    &["||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "_", "0", "|", "&", "*", "~", "+", "^", "\\", "?", "=", ";", ","];
+const MARKS: &[&str] = &[
+    "||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "_", "0", "|", "&", "*", "~", "+",
+    "^", "\\", "?", "=", ";", ",",
+];
 
 impl Token {
     /// As a message shows it.
@@ -99,12 +102,20 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
             at += 1;
         } else if rest.starts_with(b"(*") {
             let open = span(at, at + 2);
-            at += nested_comment(rest).ok_or_else(|| Diagnostic::at(Stage::Syntax, open, "this comment is not closed, expected `*)`"))?;
+            at += nested_comment(rest).ok_or_else(|| {
+                Diagnostic::at(Stage::Syntax, open, "this comment is not closed, expected `*)`")
+            })?;
         } else if rest[0] == b'#' || rest.starts_with(b"//") {
             at += rest.iter().position(|c| *c == b'\n').unwrap_or(rest.len());
         } else if rest[0] == b'"' {
             let end = rest[1..].iter().position(|c| *c == b'"');
-            let end = end.ok_or_else(|| Diagnostic::at(Stage::Syntax, span(at, at + 1), "this string is not closed, expected `\"`"))?;
+            let end = end.ok_or_else(|| {
+                Diagnostic::at(
+                    Stage::Syntax,
+                    span(at, at + 1),
+                    "this string is not closed, expected `\"`",
+                )
+            })?;
             at += end + 2;
             out.push((Token::Text(text[from + 1..at - 1].to_string()), span(from, at)));
         } else if rest[0] == b'\'' && name(&rest[1..]) > 0 {
@@ -113,7 +124,10 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
         } else if name(rest) > 0 {
             at += name(rest);
             let word = &text[from..at];
-            let token = KEYWORDS.iter().find(|k| **k == word).map_or_else(|| Token::Name(word.to_string()), |k| Token::Keyword(k));
+            let token = KEYWORDS
+                .iter()
+                .find(|k| **k == word)
+                .map_or_else(|| Token::Name(word.to_string()), |k| Token::Keyword(k));
             out.push((token, span(from, at)));
         } else if let Some(mark) = MARKS.iter().find(|m| rest.starts_with(m.as_bytes())) {
             at += mark.len();
@@ -121,7 +135,11 @@ pub fn lex(source: SourceId, text: &str) -> Result<Vec<(Token, Span)>, Diagnosti
         } else {
             let c = text[at..].chars().next().unwrap_or(' ');
             let place = span(at, at + c.len_utf8());
-            return Err(Diagnostic::at(Stage::Syntax, place, format!("`{c}` is no part of the cat language")));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                place,
+                format!("`{c}` is no part of the cat language"),
+            ));
         }
     }
     out.push((Token::End, span(bytes.len(), bytes.len())));

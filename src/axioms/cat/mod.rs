@@ -1,7 +1,10 @@
-//! Memory models in the `cat` language (Alglave, Maranget, Tautschnig: "Herding cats", 2014; Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
+//! Memory models in the `cat` language (Alglave, Maranget, Tautschnig: "Herding cats", 2014;
+//! Alglave, Cousot, Maranget 2016): from a text to a verdict on executions.
 //!
-//! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`; `interpret` for what is not said in sets and
-//! relations of events; `explain` for reasons; `names` for editors. A model is compiled once for a vocabulary and a set of variants, and runs on any number of executions.
+//! `lexer` → `parser` → `ast` → `compile` (with `expression`) → `program` → `plan` → `run`;
+//! `interpret` for what is not said in sets and relations of events; `explain` for reasons; `names`
+//! for editors. A model is compiled once for a vocabulary and a set of variants, and runs on any
+//! number of executions.
 
 mod ast;
 mod coherent;
@@ -38,10 +41,13 @@ use plan::Plan;
 use program::{Op, Program, Slot, Type};
 use value::Value;
 
-/// The words before the first statement of a text: what can be known of a model before the names are that it may use.
+/// The words before the first statement of a text: what can be known of a model before the names
+/// are that it may use.
 pub fn head(text: &str) -> Vec<String> {
     let words = lexer::lex(SourceId(0), text).unwrap_or_default();
-    let word = |t: lexer::Token| if let lexer::Token::Name(w) | lexer::Token::Text(w) = t { Some(w) } else { None };
+    let word = |t: lexer::Token| {
+        if let lexer::Token::Name(w) | lexer::Token::Text(w) = t { Some(w) } else { None }
+    };
     words.into_iter().map_while(|(t, _)| word(t)).collect()
 }
 
@@ -64,14 +70,30 @@ pub struct Model {
 }
 
 /// Checks that no axiom, flag or choice depends on a name that front ends do not supply.
-fn supplied(program: &Program, missing: &HashMap<Slot, Span>, vocabulary: &Vocabulary) -> Result<(), Diagnostic> {
-    let roots = program.checks.iter().map(|c| plan::root(c.asked)).chain(program.choices.iter().map(|c| c.from));
+fn supplied(
+    program: &Program,
+    missing: &HashMap<Slot, Span>,
+    vocabulary: &Vocabulary,
+) -> Result<(), Diagnostic> {
+    let roots = program
+        .checks
+        .iter()
+        .map(|c| plan::root(c.asked))
+        .chain(program.choices.iter().map(|c| c.from));
     let live = plan::needed(program, roots);
-    let Some(span) = live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source.0, s.start)) else { return Ok(()) };
-    let name = live.iter().find(|s| missing.get(s) == Some(span)).map(|s| match program.nodes[s.index()].op {
-        Op::GivenSet(id) => format!("the set `{}`", vocabulary.name_of(Name::Set(id))),
-        Op::GivenRelation(id) => format!("the relation `{}`", vocabulary.name_of(Name::Relation(id))),
-        _ => "this name".to_string(),
+    let Some(span) =
+        live.iter().filter_map(|s| missing.get(s)).min_by_key(|s| (s.source.0, s.start))
+    else {
+        return Ok(());
+    };
+    let name = live.iter().find(|s| missing.get(s) == Some(span)).map(|s| {
+        match program.nodes[s.index()].op {
+            Op::GivenSet(id) => format!("the set `{}`", vocabulary.name_of(Name::Set(id))),
+            Op::GivenRelation(id) => {
+                format!("the relation `{}`", vocabulary.name_of(Name::Relation(id)))
+            }
+            _ => "this name".to_string(),
+        }
     });
     let message = format!("{}, which executions here do not have", name.unwrap_or_default());
     Err(Diagnostic::at(Stage::Unsupported, *span, message).note("an axiom or a flag depends on it"))
@@ -80,9 +102,10 @@ fn supplied(program: &Program, missing: &HashMap<Slot, Span>, vocabulary: &Vocab
 impl Model {
     /// Compiles a model.
     ///
-    /// `name` and `text` are the model's file, `resolver` gives the files that it includes (and `stdlib.cat`, which is included first if the resolver has it),
-    /// `vocabulary` says which names the architecture gives, `variants` which conditions (`if "mixed"`) hold. Errors have places in `sources`. Cost: linear in
-    /// the model after inlining its functions.
+    /// `name` and `text` are the model's file, `resolver` gives the files that it includes (and
+    /// `stdlib.cat`, which is included first if the resolver has it), `vocabulary` says which
+    /// names the architecture gives, `variants` which conditions (`if "mixed"`) hold. Errors have
+    /// places in `sources`. Cost: linear in the model after inlining its functions.
     pub fn compile(
         sources: &mut SourceMap,
         name: &str,
@@ -103,7 +126,8 @@ impl Model {
         variants: &[&str],
     ) -> Result<Model, Diagnostic> {
         let compiler = compile::Compiler::run(sources, source, resolver, vocabulary, variants)?;
-        let (mut program, spans, head, orders) = (compiler.program, compiler.places, compiler.head, compiler.orders);
+        let (mut program, spans, head, orders) =
+            (compiler.program, compiler.places, compiler.head, compiler.orders);
         let (missing, mut shown) = (compiler.missing, compiler.shown);
         let mut defined = BTreeMap::new();
         for (name, value) in compiler.last.iter() {
@@ -112,8 +136,12 @@ impl Model {
             }
         }
         supplied(&program, &missing, vocabulary)?;
-        shown.retain(|(_, slot)| plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s)));
-        defined.retain(|_, slot| plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s)));
+        shown.retain(|(_, slot)| {
+            plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s))
+        });
+        defined.retain(|_, slot| {
+            plan::needed(&program, [*slot]).iter().all(|s| !missing.contains_key(s))
+        });
         let plan = Plan::of(&mut program);
         let mut counts = [0u32; 3];
         let mut places = Vec::with_capacity(program.nodes.len());
@@ -158,9 +186,11 @@ impl Model {
     pub fn name(&self) -> &str {
         self.head.iter().rev().find(|w| *w != "catdep").map_or("", String::as_str)
     }
-    /// Whether the model reads a relation of the skeleton or the choice: a front end need not make what it does not read.
+    /// Whether the model reads a relation of the skeleton or the choice: a front end need not make
+    /// what it does not read.
     pub fn reads_relation(&self, id: RelationId) -> bool {
-        self.given.contains_key(&Name::Relation(id)) || id == RelationId::CO && self.reads_relation(RelationId::FR)
+        self.given.contains_key(&Name::Relation(id))
+            || id == RelationId::CO && self.reads_relation(RelationId::FR)
     }
     /// True if the model mentions a set of the skeleton.
     pub fn reads_set(&self, id: SetId) -> bool {
@@ -175,7 +205,8 @@ impl Model {
         use ast::Role;
         self.program.checks.iter().filter(|c| c.role == Role::Axiom).map(|c| c.name.as_str())
     }
-    /// Whether a name that the model defines at its end is a relation (else a set of events); none if it is neither.
+    /// Whether a name that the model defines at its end is a relation (else a set of events); none
+    /// if it is neither.
     pub fn is_relation(&self, name: &str) -> Option<bool> {
         match self.program.kind(*self.defined.get(name)?) {
             Type::Relation => Some(true),

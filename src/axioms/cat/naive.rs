@@ -1,4 +1,5 @@
-//! A second evaluator for tests: expressions over sets of pairs, straight from the definitions, without anything of the compiler.
+//! A second evaluator for tests: expressions over sets of pairs, straight from the definitions,
+//! without anything of the compiler.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ pub enum R {
     Product(S, S),
     /// `[s]`.
     Identity(S),
-    /// The first of some functions that the model defines: `twice(a) = a;a`, `between(s, a) = a;[s];a`.
+    /// The first of some functions that the model defines: `twice(a) = a;a`, `between(s, a) =
+    /// a;[s];a`.
     Twice(Box<R>),
     /// See above.
     Between(S, Box<R>),
@@ -75,7 +77,8 @@ impl std::fmt::Display for S {
     }
 }
 
-/// A random relation; `v` says whether the variable of a `let rec` is in scope (and may stand here: not under a difference or complement).
+/// A random relation; `v` says whether the variable of a `let rec` is in scope (and may stand here:
+/// not under a difference or complement).
 pub fn relation(random: &mut Random, depth: usize, v: bool) -> R {
     let names = ["po", "rf", "co", "fr", "addr", "data", "ctrl", "loc", "int", "ext", "id"];
     if depth == 0 || random.chance(1, 6) {
@@ -104,7 +107,9 @@ pub fn relation(random: &mut Random, depth: usize, v: bool) -> R {
 /// A random set.
 pub fn set(random: &mut Random, depth: usize) -> S {
     if depth == 0 || random.chance(1, 3) {
-        return S::Name((*random.choose(&["R", "W", "M", "F", "B", "IW", "FW", "Acq", "Rel", "_"])).to_string());
+        return S::Name(
+            (*random.choose(&["R", "W", "M", "F", "B", "IW", "FW", "Acq", "Rel", "_"])).to_string(),
+        );
     }
     let next = |random: &mut Random| Box::new(set(random, depth - 1));
     match random.below(5) {
@@ -112,7 +117,10 @@ pub fn set(random: &mut Random, depth: usize) -> S {
         1 => S::Two("&", next(random), next(random)),
         2 => S::Two("\\", next(random), next(random)),
         3 => S::Not(next(random)),
-        _ => S::Of(["domain", "range"][random.below(2)], Box::new(relation(random, depth - 1, false))),
+        _ => S::Of(
+            ["domain", "range"][random.below(2)],
+            Box::new(relation(random, depth - 1, false)),
+        ),
     }
 }
 
@@ -150,7 +158,11 @@ impl Naive<'_> {
         self.all().into_iter().map(|e| (e, e)).collect()
     }
     fn every(&self, holds: impl Fn(usize, usize) -> bool) -> Pairs {
-        self.all().into_iter().flat_map(|a| self.all().into_iter().map(move |b| (a, b))).filter(|&(a, b)| holds(a, b)).collect()
+        self.all()
+            .into_iter()
+            .flat_map(|a| self.all().into_iter().map(move |b| (a, b)))
+            .filter(|&(a, b)| holds(a, b))
+            .collect()
     }
     fn base(&self, name: &str, v: &Pairs) -> Pairs {
         let e = self.skeleton.events();
@@ -161,10 +173,16 @@ impl Naive<'_> {
             "co" => self.co.pairs().collect(),
             "fr" => self.every(|r, w| {
                 let reads = |w: usize| self.rf.has(w, r);
-                let same = e[r].kind.reads() && e[w].kind.writes() && e[r].location == e[w].location && r != w;
-                same && ((0..e.len()).any(|s| reads(s) && self.co.has(s, w)) || !(0..e.len()).any(reads))
+                let same = e[r].kind.reads()
+                    && e[w].kind.writes()
+                    && e[r].location == e[w].location
+                    && r != w;
+                same && ((0..e.len()).any(|s| reads(s) && self.co.has(s, w))
+                    || !(0..e.len()).any(reads))
             }),
-            "po" => self.every(|a, b| e[a].thread.is_some() && e[a].thread == e[b].thread && e[a].index < e[b].index),
+            "po" => self.every(|a, b| {
+                e[a].thread.is_some() && e[a].thread == e[b].thread && e[a].index < e[b].index
+            }),
             "loc" => self.every(|a, b| e[a].location.is_some() && e[a].location == e[b].location),
             "int" => self.every(|a, b| e[a].thread.is_some() && e[a].thread == e[b].thread),
             "ext" => self.every(|a, b| e[a].thread != e[b].thread),
@@ -228,7 +246,9 @@ impl Naive<'_> {
     /// The events of a set.
     pub fn set(&self, s: &S) -> Events {
         let e = self.skeleton.events();
-        let those = |holds: &dyn Fn(usize) -> bool| self.all().into_iter().filter(|&i| holds(i)).collect::<Events>();
+        let those = |holds: &dyn Fn(usize) -> bool| {
+            self.all().into_iter().filter(|&i| holds(i)).collect::<Events>()
+        };
         match s {
             S::Name(n) => match n.as_str() {
                 "_" => self.all(),

@@ -1,8 +1,11 @@
-//! What the names of a model mean, for editors: the scopes of [`super::compile`], walked without making anything.
+//! What the names of a model mean, for editors: the scopes of [`super::compile`], walked without
+//! making anything.
 //!
-//! In: a text, whoever knows the files that it includes, the names that the architecture gives. Out: a [`Naming`] with places in the text and in the files that it
-//! includes. A statement that cannot be parsed is left out. Where branches of an `if` or `match` bind one name, what follows uses them all, so they are one
-//! thing. Cost: linear in the texts, times the bindings that branches share.
+//! In: a text, whoever knows the files that it includes, the names that the architecture gives.
+//! Out: a [`Naming`] with places in the text and in the files that it includes. A statement that
+//! cannot be parsed is left out. Where branches of an `if` or `match` bind one name, what follows
+//! uses them all, so they are one thing. Cost: linear in the texts, times the bindings that
+//! branches share.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +38,10 @@ const TOLD: &[(&str, &str)] = &[
     ("po", "program order"),
     ("rf", "reads-from: a write, and a read that takes its value"),
     ("co", "coherence: the order of the writes of each location"),
-    ("fr", "from-reads: a read, and a write that is later in coherence than the one it takes its value from"),
+    (
+        "fr",
+        "from-reads: a read, and a write that is later in coherence than the one it takes its value from",
+    ),
     ("addr", "address dependencies"),
     ("data", "data dependencies"),
     ("ctrl", "control dependencies"),
@@ -52,8 +58,15 @@ const TOLD: &[(&str, &str)] = &[
     ("different-values", "the pairs of a relation whose events have different values"),
 ];
 
-/// The names of a model. `vocabulary` has what its architecture gives; `model` is the model, if it has no error.
-pub fn names(sources: &mut SourceMap, source: SourceId, resolver: Resolver<'_>, vocabulary: &Vocabulary, model: Option<&Model>) -> Naming {
+/// The names of a model. `vocabulary` has what its architecture gives; `model` is the model, if it
+/// has no error.
+pub fn names(
+    sources: &mut SourceMap,
+    source: SourceId,
+    resolver: Resolver<'_>,
+    vocabulary: &Vocabulary,
+    model: Option<&Model>,
+) -> Naming {
     let mut walk = Walk {
         out: Naming::default(),
         sources,
@@ -77,7 +90,9 @@ pub fn names(sources: &mut SourceMap, source: SourceId, resolver: Resolver<'_>, 
     }
     let mut out = walk.out;
     for (name, of) in last {
-        if let (Role::Relation, Some(relation)) = (out.bindings[of].role, model.and_then(|m| m.is_relation(&name))) {
+        if let (Role::Relation, Some(relation)) =
+            (out.bindings[of].role, model.and_then(|m| m.is_relation(&name)))
+        {
             out.bindings[of].note = if relation { "a relation" } else { "a set of events" }.into();
         }
     }
@@ -119,10 +134,16 @@ impl Walk<'_> {
         let (role, note) = match self.vocabulary.find(name) {
             Some(Name::Set(_)) => (Role::Relation, "a set of events"),
             Some(Name::Relation(_)) => (Role::Relation, "a relation"),
-            None => (Role::Function, Primitive::by_name(name).map(|_| "a function of the language")?),
+            None => {
+                (Role::Function, Primitive::by_name(name).map(|_| "a function of the language")?)
+            }
         };
         let told = TOLD.iter().find(|t| t.0 == name);
-        let of = self.out.given(role, name, told.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)));
+        let of = self.out.given(
+            role,
+            name,
+            told.map_or_else(|| name.to_string(), |t| format!("{name}: {}", t.1)),
+        );
         self.out.bindings[of].note = note.into();
         self.given.insert(name.to_string(), of);
         Some(of)
@@ -184,7 +205,11 @@ impl Walk<'_> {
     fn statement(&mut self, ins: &Ins) {
         match &ins.node {
             Statement::Let(recursive, bindings, when) => {
-                self.bindings(*recursive, bindings, if self.inside.is_none() { ins.span } else { Span::default() });
+                self.bindings(
+                    *recursive,
+                    bindings,
+                    if self.inside.is_none() { ins.span } else { Span::default() },
+                );
                 if let Some(test) = when {
                     self.exp(&test.of);
                     test.name.iter().for_each(|n| self.claim(n, test.span));
@@ -203,7 +228,10 @@ impl Walk<'_> {
                 }
             }
             Statement::Include(name) => {
-                if let Some(text) = Some(name).filter(|n| !self.included.contains(*n)).and_then(|n| (self.resolver)(n)) {
+                if let Some(text) = Some(name)
+                    .filter(|n| !self.included.contains(*n))
+                    .and_then(|n| (self.resolver)(n))
+                {
                     let id = self.sources.add(name, text);
                     let inside = self.inside.take();
                     self.file(id);
@@ -235,14 +263,21 @@ impl Walk<'_> {
                 let says = self.text(ins.span);
                 let of = self.binds(Role::Relation, name, ins.span, says);
                 if name.text == "co" {
-                    self.out.bindings[of].fixed = Some("the choice of a coherence order has this name");
+                    self.out.bindings[of].fixed =
+                        Some("the choice of a coherence order has this name");
                 }
             }
             Statement::Enum(name, tags) => {
                 let says = self.text(ins.span);
                 self.binds(Role::Type, name, ins.span, says);
                 for tag in tags {
-                    let of = self.out.declare(Role::Constructor, tag, tag.place.0, ins.span, format!("'{}", tag.text));
+                    let of = self.out.declare(
+                        Role::Constructor,
+                        tag,
+                        tag.place.0,
+                        ins.span,
+                        format!("'{}", tag.text),
+                    );
                     self.out.bindings[of].fixed = Some("programs have events with this tag");
                     self.tags.insert(tag.text.clone(), of);
                 }
@@ -255,7 +290,8 @@ impl Walk<'_> {
             Statement::Match(of, clauses, other) => {
                 self.exp(of);
                 clauses.iter().for_each(|c| self.tag(&c.0, c.0.place.0));
-                let bodies: Vec<&Arc<Vec<Ins>>> = clauses.iter().map(|c| &c.1).chain(other).collect();
+                let bodies: Vec<&Arc<Vec<Ins>>> =
+                    clauses.iter().map(|c| &c.1).chain(other).collect();
                 self.branches(&bodies);
             }
         }
@@ -277,7 +313,11 @@ impl Walk<'_> {
         let names: HashSet<String> = bound.iter().map(|b| b.0.clone()).collect();
         for (name, of) in bound.iter_mut() {
             // Where a branch does not bind it, the name means what it meant before.
-            let before = if bodies.len() > 1 { self.scope.iter().find(|s| s.0 == *name).map(|s| s.1) } else { None };
+            let before = if bodies.len() > 1 {
+                self.scope.iter().find(|s| s.0 == *name).map(|s| s.1)
+            } else {
+                None
+            };
             let stays = before.unwrap_or(*of);
             self.out.unite(stays, *of);
             *of = stays;
@@ -292,7 +332,8 @@ impl Walk<'_> {
     fn bindings(&mut self, recursive: bool, bindings: &[super::ast::Binding], whole: Span) {
         let alone = bindings.len() == 1 && whole.is_somewhere();
         let bind = |w: &mut Self, b: &super::ast::Binding| {
-            let role = if matches!(b.value.node, Node::Fun(..)) { Role::Function } else { Role::Relation };
+            let role =
+                if matches!(b.value.node, Node::Fun(..)) { Role::Function } else { Role::Relation };
             let says = format!("let {}{}", if recursive { "rec " } else { "" }, w.text(b.span));
             let names: Vec<&Ident> = match &b.pattern {
                 Pattern::One(name) => name.iter().collect(),
@@ -357,7 +398,13 @@ impl Walk<'_> {
                 self.exp(of);
                 self.exp(empty);
                 self.within(exp.span, |w| {
-                    clause.before.iter().flatten().chain(&clause.element).chain(&clause.rest).for_each(|n| w.local(n));
+                    clause
+                        .before
+                        .iter()
+                        .flatten()
+                        .chain(&clause.element)
+                        .chain(&clause.rest)
+                        .for_each(|n| w.local(n));
                     w.exp(&clause.body);
                 });
             }

@@ -1,13 +1,17 @@
 //! The grammar of the `cat` language, by recursive descent with operator precedence.
 //!
-//! Weakest first: `|`, `++`, `;` (all to the right), `\` (to the left), `&`, then `*` `+` `?` and prefix `~`, then `^-1`, then application.
-//! A `*` is a product if an operand follows and a closure else, which is how the herd tools read it. Cost: linear. Depth: `stacker` grows the stack.
+//! Weakest first: `|`, `++`, `;` (all to the right), `\` (to the left), `&`, then `*` `+` `?` and
+//! prefix `~`, then `^-1`, then application. A `*` is a product if an operand follows and a closure
+//! else, which is how the herd tools read it. Cost: linear. Depth: `stacker` grows the stack.
 
 use std::sync::Arc;
 
 use mu_base::{Diagnostic, Place, SourceId, Span, Stage};
 
-use super::ast::{Binary, Binding, Condition, Exp, File, Ident, Ins, Node, Pattern, Role, SetClause, Statement, Test, TestKind, Unary};
+use super::ast::{
+    Binary, Binding, Condition, Exp, File, Ident, Ins, Node, Pattern, Role, SetClause, Statement,
+    Test, TestKind, Unary,
+};
 use super::lexer::{Token, lex};
 
 /// Parses a file.
@@ -53,7 +57,10 @@ pub fn parse_all(source: SourceId, text: &str) -> File {
         blanked.replace_range(start..end, &" ".repeat(end - start));
         tokens = lex(source, &blanked);
     }
-    let mut p = Parser { tokens: tokens.unwrap_or_else(|_| vec![(Token::End, Span { source, start: 0, end: 0 })]), at: 0 };
+    let mut p = Parser {
+        tokens: tokens.unwrap_or_else(|_| vec![(Token::End, Span { source, start: 0, end: 0 })]),
+        at: 0,
+    };
     let head = p.head();
     let (mut body, mut errors) = (Vec::new(), 0);
     while *p.token() != Token::End && errors < MOST_ERRORS {
@@ -79,8 +86,7 @@ struct Parser {
 
 type Parsed<T> = Result<T, Diagnostic>;
 
-const FOLLOWS: &str =
-    "a statement: `let`, `acyclic`, `irreflexive`, `empty`, `flag`, `include`, `show`, `procedure`, `call`, `forall`, `with`, `if`, …";
+const FOLLOWS: &str = "a statement: `let`, `acyclic`, `irreflexive`, `empty`, `flag`, `include`, `show`, `procedure`, `call`, `forall`, `with`, `if`, …";
 
 impl Parser {
     fn token(&self) -> &Token {
@@ -97,7 +103,11 @@ impl Parser {
         from.to(self.tokens[self.at.saturating_sub(1)].1)
     }
     fn refuse<T>(&self, expected: &str) -> Parsed<T> {
-        Err(Diagnostic::at(Stage::Syntax, self.span(), format!("{} does not fit here: expected {expected}", self.token().shown())))
+        Err(Diagnostic::at(
+            Stage::Syntax,
+            self.span(),
+            format!("{} does not fit here: expected {expected}", self.token().shown()),
+        ))
     }
     fn is_mark(&self, mark: &str) -> bool {
         matches!(self.token(), Token::Mark(m) if *m == mark)
@@ -173,10 +183,16 @@ impl Parser {
     }
     fn statement_node(&mut self) -> Parsed<Statement> {
         let Token::Keyword(word) = *self.token() else {
-            return if self.is_mark("~") { Ok(Statement::Test(self.test(Role::Axiom)?)) } else { self.refuse(FOLLOWS) };
+            return if self.is_mark("~") {
+                Ok(Statement::Test(self.test(Role::Axiom)?))
+            } else {
+                self.refuse(FOLLOWS)
+            };
         };
         match word {
-            "acyclic" | "irreflexive" | "empty" => return Ok(Statement::Test(self.test(Role::Axiom)?)),
+            "acyclic" | "irreflexive" | "empty" => {
+                return Ok(Statement::Test(self.test(Role::Axiom)?));
+            }
             _ => self.at += 1,
         }
         match word {
@@ -240,7 +256,8 @@ impl Parser {
                 let condition = self.condition()?;
                 self.word("then");
                 let yes = self.statements(&["else", "end"])?;
-                let no = if self.word("else") { self.statements(&["end"])? } else { Arc::default() };
+                let no =
+                    if self.word("else") { self.statements(&["end"])? } else { Arc::default() };
                 self.need_word("end")?;
                 Ok(Statement::If(condition, yes, no))
             }
@@ -287,7 +304,9 @@ impl Parser {
     fn show(&mut self) -> Parsed<Statement> {
         if self.is_name() && matches!(self.ahead(1), Token::Mark(",")) {
             let names = self.names()?;
-            let shown = |n: Ident| (n.clone(), Some(Arc::new(Exp { span: n.place.0, node: Node::Name(n.text) })));
+            let shown = |n: Ident| {
+                (n.clone(), Some(Arc::new(Exp { span: n.place.0, node: Node::Name(n.text) })))
+            };
             return Ok(Statement::Show(names.into_iter().map(shown).collect()));
         }
         let what = self.base(0)?;
@@ -374,7 +393,8 @@ impl Parser {
             let value = Arc::new(Exp { span, node: Node::Fun(pattern, body) });
             return Ok(Binding { span, pattern: Pattern::One(Some(name)), value });
         }
-        let pattern = if self.is_mark("(") { self.parameters()? } else { Self::pattern(self.variables()?) };
+        let pattern =
+            if self.is_mark("(") { self.parameters()? } else { Self::pattern(self.variables()?) };
         self.need_mark("=")?;
         let value = self.exp()?;
         Ok(Binding { span: self.since(from), pattern, value })
@@ -479,7 +499,8 @@ impl Parser {
         let of = self.exp()?;
         self.need_word("with")?;
         self.mark("||");
-        let tags = matches!(self.token(), Token::Tag(_)) || self.is_mark("_") && matches!(self.ahead(1), Token::Mark("->"));
+        let tags = matches!(self.token(), Token::Tag(_))
+            || self.is_mark("_") && matches!(self.ahead(1), Token::Mark("->"));
         if !tags {
             return self.match_set(of);
         }
@@ -611,7 +632,10 @@ impl Parser {
     fn argument_follows(&self) -> bool {
         match self.token() {
             Token::Name(_) | Token::Tag(_) => true,
-            Token::Mark(m) => matches!(*m, "(" | "[" | "{" | "0") || *m == "_" && !matches!(self.ahead(1), Token::Mark("->")),
+            Token::Mark(m) => {
+                matches!(*m, "(" | "[" | "{" | "0")
+                    || *m == "_" && !matches!(self.ahead(1), Token::Mark("->"))
+            }
             Token::Keyword(k) => *k == "begin",
             _ => false,
         }

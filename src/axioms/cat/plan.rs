@@ -1,7 +1,9 @@
-//! The order in which a compiled model is evaluated: for each stage, what to compute and when to look at a check.
+//! The order in which a compiled model is evaluated: for each stage, what to compute and when to
+//! look at a check.
 //!
-//! Only nodes that some check needs are computed, each just before the first check that needs it, so that an execution which an early axiom forbids costs
-//! little. Flags are planned apart: nobody asks for the flags of a forbidden execution.
+//! Only nodes that some check needs are computed, each just before the first check that needs it,
+//! so that an execution which an early axiom forbids costs little. Flags are planned apart: nobody
+//! asks for the flags of a forbidden execution.
 
 use super::ast::Role;
 use super::program::{Asked, Op, Program, Slot};
@@ -49,8 +51,14 @@ pub fn needed(program: &Program, roots: impl IntoIterator<Item = Slot>) -> Vec<S
     (0..program.nodes.len() as u32).map(Slot).filter(|s| seen[s.index()]).collect()
 }
 
-/// The steps that compute nodes, of those that a list has outside of groups and `wanted` lets through.
-pub fn steps(program: &Program, list: &[Slot], mut wanted: impl FnMut(Slot) -> bool, out: &mut Vec<Step>) {
+/// The steps that compute nodes, of those that a list has outside of groups and `wanted` lets
+/// through.
+pub fn steps(
+    program: &Program,
+    list: &[Slot],
+    mut wanted: impl FnMut(Slot) -> bool,
+    out: &mut Vec<Step>,
+) {
     for &slot in list {
         let node = &program.nodes[slot.index()];
         if node.groups != 0 || !wanted(slot) {
@@ -82,7 +90,14 @@ pub fn root(asked: Asked) -> Slot {
 impl Plan {
     /// Plans a program, and fills the bodies of its groups.
     pub fn of(program: &mut Program) -> Self {
-        let live = needed(program, program.checks.iter().map(|c| root(c.asked)).chain(program.choices.iter().map(|c| c.from)));
+        let live = needed(
+            program,
+            program
+                .checks
+                .iter()
+                .map(|c| root(c.asked))
+                .chain(program.choices.iter().map(|c| c.from)),
+        );
         Self::bodies(program, &live);
         let stages = 3 + program.choices.len();
         let mut plan = Plan { axioms: vec![Vec::new(); stages], flags: vec![Vec::new(); stages] };
@@ -91,22 +106,37 @@ impl Plan {
         for stage in 0..stages {
             let steps_out = &mut plan.axioms[stage];
             let mut take = |list: &[Slot], out: &mut Vec<Step>| {
-                let wanted = |s: Slot| program.nodes[s.index()].stage as usize == stage && !std::mem::replace(&mut done[s.index()], true);
+                let wanted = |s: Slot| {
+                    program.nodes[s.index()].stage as usize == stage
+                        && !std::mem::replace(&mut done[s.index()], true)
+                };
                 steps(program, list, wanted, out);
             };
-            for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| must(c.role) && c.stage as usize == stage) {
+            for (i, c) in program
+                .checks
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| must(c.role) && c.stage as usize == stage)
+            {
                 take(&needed(program, [root(c.asked)]), steps_out);
                 steps_out.push(Step::Check(i as u32));
             }
             // What later stages need of this one.
-            let later = program.checks.iter().filter(|c| must(c.role) && c.stage as usize > stage).map(|c| root(c.asked));
+            let later = program
+                .checks
+                .iter()
+                .filter(|c| must(c.role) && c.stage as usize > stage)
+                .map(|c| root(c.asked));
             let later: Vec<Slot> = later.chain(program.choices.iter().map(|c| c.from)).collect();
             take(&needed(program, later), steps_out);
         }
         for stage in 0..stages {
             for (i, c) in program.checks.iter().enumerate().filter(|(_, c)| !must(c.role)) {
                 let list = needed(program, [root(c.asked)]);
-                let wanted = |s: Slot| program.nodes[s.index()].stage as usize == stage && !std::mem::replace(&mut done[s.index()], true);
+                let wanted = |s: Slot| {
+                    program.nodes[s.index()].stage as usize == stage
+                        && !std::mem::replace(&mut done[s.index()], true)
+                };
                 steps(program, &list, wanted, &mut plan.flags[stage]);
                 if c.stage as usize == stage {
                     plan.flags[stage].push(Step::Check(i as u32));

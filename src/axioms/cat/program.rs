@@ -1,13 +1,17 @@
-//! A compiled model: nodes over bit matrices, each computed from earlier ones, and the checks that look at some of them.
+//! A compiled model: nodes over bit matrices, each computed from earlier ones, and the checks that
+//! look at some of them.
 //!
-//! Nodes are hash-consed, so that equal expressions are computed once. A node has a *stage*: what it depends on at most. Stage 0 is the skeleton, 1
-//! is `rf`, 2 is `co`, 3 is a choice of the model itself (`with x from s`). Stages are run one after the other (`super::run`): when a front
+//! Nodes are hash-consed, so that equal expressions are computed once. A node has a *stage*: what
+//! it depends on at most. Stage 0 is the skeleton, 1 is `rf`, 2 is `co`, 3 is a choice of the model
+//! itself (`with x from s`). Stages are run one after the other (`super::run`): when a front
 //! end tries the next coherence order, nothing of stages 0 and 1 is computed again.
 //!
-//! `let rec` makes a *group*: variables that start empty and a body that is repeated until they no longer change. A node that does not depend on a
-//! group's variables is outside its body, even where the text has it inside.
+//! `let rec` makes a *group*: variables that start empty and a body that is repeated until they no
+//! longer change. A node that does not depend on a group's variables is outside its body, even
+//! where the text has it inside.
 //!
-//! Peepholes: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec r = e | r;r` becomes `e+`.
+//! Peepholes: `[s];r` and `r;[s]` become restrictions, as does `r & (s * t)`; `let rec r = e | r;r`
+//! becomes `e+`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -85,7 +89,8 @@ pub enum Op {
     Fixpoint(u32, u32),
     /// What `with x from s` chooses, or `forall x in s` goes through.
     Element(u32),
-    /// All strict total orders on a set, location by location, that extend a relation: a set of relations.
+    /// All strict total orders on a set, location by location, that extend a relation: a set of
+    /// relations.
     Orders(Slot, Slot),
     /// All strict total orders on a set that extend a relation: a set of relations.
     Linearisations(Slot, Slot),
@@ -95,7 +100,8 @@ pub enum Op {
     AsSet(Slot),
     /// A value that must be a relation.
     AsRelation(Slot),
-    /// A set or relation that must be empty: what the tests say of page tables and the like, which executions here do not have.
+    /// A set or relation that must be empty: what the tests say of page tables and the like, which
+    /// executions here do not have.
     OnlyEmpty(Slot),
 }
 
@@ -113,8 +119,8 @@ impl Op {
             | To(a, b)
             | Orders(a, b)
             | Linearisations(a, b) => (Some(a), Some(b)),
-            Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a) | Domain(a) | Range(a) | AsSet(a)
-            | AsRelation(a) | OnlyEmpty(a) => (Some(a), None),
+            Complement(a) | Identity(a) | Plus(a) | Star(a) | Optional(a) | Inverse(a)
+            | Domain(a) | Range(a) | AsSet(a) | AsRelation(a) | OnlyEmpty(a) => (Some(a), None),
             _ => (None, None),
         };
         a.into_iter().chain(b)
@@ -229,7 +235,9 @@ impl Program {
         });
         match op {
             Op::GivenRelation(RelationId::RF) => stage = 1,
-            Op::GivenRelation(RelationId::CO | RelationId::FR) | Op::GivenSet(SetId::FINAL) => stage = 2,
+            Op::GivenRelation(RelationId::CO | RelationId::FR) | Op::GivenSet(SetId::FINAL) => {
+                stage = 2
+            }
             Op::Element(k) => stage = 3 + k as u8,
             Op::Variable(group, _) => groups |= 1 << group,
             Op::Fixpoint(group, _) => {
@@ -398,7 +406,8 @@ impl Program {
             }
         }
     }
-    /// The fixpoint of a group with one variable as a closure, if it is `e | r;r` with an `e` that does not have `r`.
+    /// The fixpoint of a group with one variable as a closure, if it is `e | r;r` with an `e` that
+    /// does not have `r`.
     pub fn as_closure(&mut self, variable: Slot, result: Slot) -> Option<Slot> {
         let Op::Variable(group, _) = self.op(variable) else { return None };
         let (mut parts, mut rest) = (Vec::new(), Vec::new());

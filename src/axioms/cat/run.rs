@@ -1,8 +1,10 @@
 //! Evaluates a compiled model on executions.
 //!
-//! A [`Session`] owns the matrices of all nodes and uses them again from one execution to the next; nothing is allocated for an execution but for what
-//! the interpreter does. [`Session::on`] takes a skeleton and computes stage 0; [`Run::reads`] takes `rf`, [`Run::coherence`] takes `co`. Each says whether the axioms that can be
-//! known by then hold, so that a front end drops a choice as early as it can.
+//! A [`Session`] owns the matrices of all nodes and uses them again from one execution to the next;
+//! nothing is allocated for an execution but for what the interpreter does. [`Session::on`] takes a
+//! skeleton and computes stage 0; [`Run::reads`] takes `rf`, [`Run::coherence`] takes `co`. Each
+//! says whether the axioms that can be known by then hold, so that a front end drops a choice as
+//! early as it can.
 
 use std::rc::Rc;
 
@@ -25,10 +27,13 @@ pub struct Failure {
     pub span: Span,
     /// What it asks for.
     pub kind: Option<TestKind>,
-    /// A shortest cycle, each event once, for `acyclic` and `irreflexive`; the two events of a pair that should not be there for `empty` of a relation, or one
-    /// event for `empty` of a set. Empty where an axiom asks for the opposite, or the coherence order is not one of the model's.
+    /// A shortest cycle, each event once, for `acyclic` and `irreflexive`; the two events of a
+    /// pair that should not be there for `empty` of a relation, or one event for `empty` of a
+    /// set. Empty where an axiom asks for the opposite, or the coherence order is not one of the
+    /// model's.
     pub events: Vec<usize>,
-    /// For each event but the last of a pair: the name of what relates it to the next, as the model calls it.
+    /// For each event but the last of a pair: the name of what relates it to the next, as the
+    /// model calls it.
     pub edges: Vec<String>,
 }
 
@@ -83,8 +88,9 @@ impl<'m> Session<'m> {
             scratch: hole(),
         }
     }
-    /// Takes a skeleton, whose vocabulary must be that of the model, and computes what depends on it alone. Cost: that of the model's operations; nothing
-    /// is allocated if the last skeleton had as many events.
+    /// Takes a skeleton, whose vocabulary must be that of the model, and computes what depends on
+    /// it alone. Cost: that of the model's operations; nothing is allocated if the last
+    /// skeleton had as many events.
     pub fn on<'s>(&'s mut self, skeleton: &'s Skeleton) -> Result<Run<'m, 's>, Diagnostic> {
         let n = skeleton.len();
         if n != self.n || self.scratch.universe() != n {
@@ -134,13 +140,15 @@ impl Run<'_, '_> {
     pub fn skeleton(&self) -> &Skeleton {
         self.skeleton
     }
-    /// Takes `rf`; whether the axioms hold that do not depend on `co`. Those of the skeleton are not looked at again.
+    /// Takes `rf`; whether the axioms hold that do not depend on `co`. Those of the skeleton are
+    /// not looked at again.
     pub fn reads(&mut self, rf: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(1);
         self.give(RelationId::RF, rf);
         self.steps(1)
     }
-    /// Takes `co`; whether the axioms hold that depend on it. Those of earlier stages are not looked at again.
+    /// Takes `co`; whether the axioms hold that depend on it. Those of earlier stages are not
+    /// looked at again.
     pub fn coherence(&mut self, rf: &Relation, co: &Relation) -> Result<bool, Diagnostic> {
         self.flagged = self.flagged.min(2);
         self.give(RelationId::CO, co);
@@ -179,7 +187,11 @@ impl Run<'_, '_> {
             }
             self.demand(slot)?;
             if !self.passes(c.asked, c.negated) {
-                return Ok(Verdict { allowed: false, failed: Some(self.failure(c)?), flags: Vec::new() });
+                return Ok(Verdict {
+                    allowed: false,
+                    failed: Some(self.failure(c)?),
+                    flags: Vec::new(),
+                });
             }
         }
         debug_assert!(!all, "an execution is forbidden without a reason");
@@ -221,7 +233,8 @@ impl Run<'_, '_> {
         }
         Ok(out)
     }
-    /// The relations that the model shows, and its named ones that an explanation may use, with the values for the execution last given.
+    /// The relations that the model shows, and its named ones that an explanation may use, with the
+    /// values for the execution last given.
     pub fn shown(&mut self) -> Result<Vec<(String, Relation)>, Diagnostic> {
         let model = self.session.model;
         let mut out = Vec::new();
@@ -231,7 +244,8 @@ impl Run<'_, '_> {
         }
         Ok(out)
     }
-    /// The value, for the execution last given, of a relation that the model defines under a name; none if it defines none. For drawings and tests.
+    /// The value, for the execution last given, of a relation that the model defines under a name;
+    /// none if it defines none. For drawings and tests.
     pub fn named(&mut self, name: &str) -> Result<Option<Relation>, Diagnostic> {
         let model = self.session.model;
         let Some(&slot) = model.defined.get(name) else { return Ok(None) };
@@ -261,7 +275,8 @@ impl Run<'_, '_> {
                 let c = &model.program.checks[i as usize];
                 if !self.passes(c.asked, c.negated) {
                     if c.role == Role::Assert {
-                        let message = format!("the model does not apply: its assertion `{}` fails", c.name);
+                        let message =
+                            format!("the model does not apply: its assertion `{}` fails", c.name);
                         return Err(Diagnostic::at(Stage::Unsupported, c.span, message));
                     }
                     self.failed = Some(i);
@@ -276,7 +291,9 @@ impl Run<'_, '_> {
     /// Goes through the choices of the model from `k` up to `end`.
     fn choose(&mut self, k: usize, end: usize) -> Result<bool, Diagnostic> {
         let model = self.session.model;
-        let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else { return Ok(true) };
+        let Some(choice) = model.program.choices.get(k).filter(|_| k < end) else {
+            return Ok(true);
+        };
         let at = self.session.at(choice.element);
         let inner = if choice.all { choice.end } else { end };
         let mut error = None;
@@ -297,12 +314,20 @@ impl Run<'_, '_> {
         };
         let stopped = match self.session.slot(choice.from) {
             Data::Orders { set, extends, by_location: apart } => {
-                let parts = if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
+                let parts =
+                    if apart { by_location(self.skeleton, &set) } else { vec![(*set).clone()] };
                 let mut order = Relation::empty(self.session.n);
-                each_order(&parts, &extends, &mut order, &mut |r| one(self, Data::Relation(Rc::new(r.clone()))))
+                each_order(&parts, &extends, &mut order, &mut |r| {
+                    one(self, Data::Relation(Rc::new(r.clone())))
+                })
             }
             other => {
-                let interpreter = Interpreter::new(&*self.session, &model.vocabulary, &model.variants, self.skeleton);
+                let interpreter = Interpreter::new(
+                    &*self.session,
+                    &model.vocabulary,
+                    &model.variants,
+                    self.skeleton,
+                );
                 let elements = interpreter.elements(other, choice.span)?;
                 elements.into_iter().any(|e| one(self, e))
             }
@@ -363,7 +388,8 @@ impl Run<'_, '_> {
                     _ => {
                         changed |= self.session.relations[v_at] != self.session.relations[r_at];
                         if v_at != r_at {
-                            let mut out = std::mem::replace(&mut self.session.relations[v_at], hole());
+                            let mut out =
+                                std::mem::replace(&mut self.session.relations[v_at], hole());
                             out.copy(&self.session.relations[r_at]);
                             self.session.relations[v_at] = out;
                         }
@@ -374,7 +400,11 @@ impl Run<'_, '_> {
                 return Ok(());
             }
         }
-        Err(Diagnostic::at(Stage::Data, group.span, "this `let rec` does not come to rest: what it defines grows and shrinks"))
+        Err(Diagnostic::at(
+            Stage::Data,
+            group.span,
+            "this `let rec` does not come to rest: what it defines grows and shrinks",
+        ))
     }
     fn node(&mut self, slot: Slot) -> Result<(), Diagnostic> {
         let model = self.session.model;
@@ -408,7 +438,11 @@ impl Run<'_, '_> {
         if empty {
             return Ok(());
         }
-        Err(Diagnostic::at(Stage::Unsupported, self.place(slot), "this asks for page tables, which executions here do not have"))
+        Err(Diagnostic::at(
+            Stage::Unsupported,
+            self.place(slot),
+            "this asks for page tables, which executions here do not have",
+        ))
     }
     fn set_node(&mut self, slot: Slot, out: &mut Set) -> Result<(), Diagnostic> {
         let s = &*self.session;
@@ -435,7 +469,9 @@ impl Run<'_, '_> {
             }
             Op::Domain(a) => out.domain_of(s.relation(a)),
             Op::Range(a) => out.range_of(s.relation(a)),
-            Op::Fixpoint(g, i) => out.copy(s.set(s.model.program.groups[g as usize].variables[i as usize])),
+            Op::Fixpoint(g, i) => {
+                out.copy(s.set(s.model.program.groups[g as usize].variables[i as usize]))
+            }
             Op::AsSet(a) => out.copy(&*s.value(a).clone().into_set(s.n, self.place(slot))?),
             Op::OnlyEmpty(a) => {
                 self.only_empty(slot, s.set(a).is_empty())?;
@@ -493,8 +529,12 @@ impl Run<'_, '_> {
                 out.reflect();
             }
             Op::Inverse(a) => out.invert(s.relation(a)),
-            Op::Fixpoint(g, i) => out.copy(s.relation(s.model.program.groups[g as usize].variables[i as usize])),
-            Op::AsRelation(a) => out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?),
+            Op::Fixpoint(g, i) => {
+                out.copy(s.relation(s.model.program.groups[g as usize].variables[i as usize]))
+            }
+            Op::AsRelation(a) => {
+                out.copy(&*s.value(a).clone().into_relation(s.n, self.place(slot))?)
+            }
             Op::OnlyEmpty(a) => {
                 self.only_empty(slot, s.relation(a).is_empty())?;
                 out.clear();
@@ -513,7 +553,8 @@ impl Run<'_, '_> {
             },
             Op::Interpret(i) => {
                 let what = &s.model.program.interpreted[i as usize];
-                Interpreter::new(s, &s.model.vocabulary, &s.model.variants, self.skeleton).run(&what.exp, &what.env)?
+                Interpreter::new(s, &s.model.vocabulary, &s.model.variants, self.skeleton)
+                    .run(&what.exp, &what.env)?
             }
             _ => s.value(slot).clone(),
         })
@@ -523,17 +564,26 @@ impl Run<'_, '_> {
         let holds = match asked {
             Asked::Test(TestKind::Acyclic, slot) => s.relation(slot).is_acyclic(),
             Asked::Test(TestKind::Irreflexive, slot) => s.relation(slot).is_irreflexive(),
-            Asked::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => s.set(slot).is_empty(),
+            Asked::Test(TestKind::Empty, slot) if s.model.program.kind(slot) == Type::Set => {
+                s.set(slot).is_empty()
+            }
             Asked::Test(TestKind::Empty, slot) => s.relation(slot).is_empty(),
             Asked::CoherenceIn(slot) => {
-                let Some(co) = s.model.given.get(&Name::Relation(RelationId::CO)) else { return false };
+                let Some(co) = s.model.given.get(&Name::Relation(RelationId::CO)) else {
+                    return false;
+                };
                 let co = s.relation(*co);
                 match s.value(slot) {
-                    Data::Orders { set, extends, by_location: true } => is_order(&by_location(self.skeleton, set), extends, co),
-                    Data::Orders { set, extends, by_location: false } => is_order(&[(**set).clone()], extends, co),
-                    Data::Many(all) => {
-                        all.iter().any(|d| matches!(d, Data::Relation(r) if **r == *co) || matches!(d, Data::Empty) && co.is_empty())
+                    Data::Orders { set, extends, by_location: true } => {
+                        is_order(&by_location(self.skeleton, set), extends, co)
                     }
+                    Data::Orders { set, extends, by_location: false } => {
+                        is_order(&[(**set).clone()], extends, co)
+                    }
+                    Data::Many(all) => all.iter().any(|d| {
+                        matches!(d, Data::Relation(r) if **r == *co)
+                            || matches!(d, Data::Empty) && co.is_empty()
+                    }),
                     _ => false,
                 }
             }
@@ -542,7 +592,13 @@ impl Run<'_, '_> {
     }
     /// The reason why a check fails, from what was computed last.
     fn failure(&mut self, c: &super::program::Check) -> Result<Failure, Diagnostic> {
-        let mut out = Failure { axiom: c.name.clone(), span: c.span, kind: None, events: Vec::new(), edges: Vec::new() };
+        let mut out = Failure {
+            axiom: c.name.clone(),
+            span: c.span,
+            kind: None,
+            events: Vec::new(),
+            edges: Vec::new(),
+        };
         let Asked::Test(kind, slot) = c.asked else { return Ok(out) };
         out.kind = Some(kind);
         if c.negated {
@@ -555,7 +611,9 @@ impl Run<'_, '_> {
             let r = self.session.relation(slot);
             match kind {
                 TestKind::Acyclic => out.events = r.cycle().unwrap_or_default(),
-                TestKind::Irreflexive => out.events.extend((0..r.universe()).find(|&e| r.has(e, e))),
+                TestKind::Irreflexive => {
+                    out.events.extend((0..r.universe()).find(|&e| r.has(e, e)))
+                }
                 TestKind::Empty => {
                     if let Some((a, b)) = r.pairs().next() {
                         out.events = vec![a, b];
@@ -564,7 +622,9 @@ impl Run<'_, '_> {
                 }
             }
             if kind != TestKind::Empty {
-                pairs = (0..out.events.len()).map(|i| (out.events[i], out.events[(i + 1) % out.events.len()])).collect();
+                pairs = (0..out.events.len())
+                    .map(|i| (out.events[i], out.events[(i + 1) % out.events.len()]))
+                    .collect();
             }
         }
         if !pairs.is_empty() {

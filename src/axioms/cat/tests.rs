@@ -1,4 +1,5 @@
-//! Tests of the `cat` language: random models against a naive evaluator, the library functions against their definitions, errors with their places.
+//! Tests of the `cat` language: random models against a naive evaluator, the library functions
+//! against their definitions, errors with their places.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,8 @@ fn vocabulary() -> (Vocabulary, Vec<(&'static str, SetId)>) {
 }
 fn compile(text: &str) -> Result<Model, String> {
     let mut sources = SourceMap::new();
-    Model::compile(&mut sources, "test.cat", text, &none, &vocabulary().0, &["mixed"]).map_err(|e| e.render(&sources))
+    Model::compile(&mut sources, "test.cat", text, &none, &vocabulary().0, &["mixed"])
+        .map_err(|e| e.render(&sources))
 }
 fn model(text: &str) -> Model {
     compile(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
@@ -56,13 +58,28 @@ fn random_expressions_mean_what_the_definitions_say() {
                     assert_eq!(x.pairs().collect::<Pairs>(), pairs, "{}", context());
                 }
                 let s = run.named("s").unwrap().expect("a set");
-                assert_eq!(s.pairs().map(|p| p.0).collect::<BTreeSet<_>>(), events, "{}", context());
+                assert_eq!(
+                    s.pairs().map(|p| p.0).collect::<BTreeSet<_>>(),
+                    events,
+                    "{}",
+                    context()
+                );
                 let relation = Relation::of(skeleton.len(), pairs.iter().copied());
                 let acyclic = relation.is_acyclic();
                 let loops = pairs.iter().any(|p| p.0 == p.1);
-                let first = [(acyclic, "ax"), (!events.is_empty(), "es"), (!loops, "ix"), (pairs.iter().all(|p| p.0 == p.1), "ex")];
+                let first = [
+                    (acyclic, "ax"),
+                    (!events.is_empty(), "es"),
+                    (!loops, "ix"),
+                    (pairs.iter().all(|p| p.0 == p.1), "ex"),
+                ];
                 let wanted = first.iter().find(|f| !f.0).map(|f| f.1.to_string());
-                assert_eq!(verdict.failed.as_ref().map(|f| f.axiom.clone()), wanted, "{}", context());
+                assert_eq!(
+                    verdict.failed.as_ref().map(|f| f.axiom.clone()),
+                    wanted,
+                    "{}",
+                    context()
+                );
                 assert_eq!(allowed, wanted.is_none(), "{}", context());
                 assert_eq!(verdict.allowed, allowed, "{}", context());
                 if allowed {
@@ -95,13 +112,15 @@ fn a_reason_is_a_cycle() {
     let mut session = Session::new(&model);
     let verdict = session.on(&s).unwrap().verdict(&rf, &co).unwrap();
     let failed = verdict.failed.expect("it is not sequentially consistent");
-    let around: BTreeSet<(usize, String)> = failed.events.iter().copied().zip(failed.edges).collect();
+    let around: BTreeSet<(usize, String)> =
+        failed.events.iter().copied().zip(failed.edges).collect();
     let wanted = [(2, "po"), (3, "fr"), (4, "po"), (5, "fr")].map(|(e, l)| (e, l.to_string()));
     assert_eq!(around, BTreeSet::from(wanted));
     assert_eq!(failed.axiom, "sc");
 }
 
-/// Coherence orders by the library of the herd tools (spelled out here with the same functions) and by the primitive.
+/// Coherence orders by the library of the herd tools (spelled out here with the same functions) and
+/// by the primitive.
 #[test]
 fn orders_of_a_recursive_function_are_those_of_the_primitive() {
     let program = "
@@ -120,8 +139,7 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
         let fr = (rf^-1; co) \\ id
         acyclic po | rf | co | fr as sc";
     let short = "let fr = (rf^-1; co) \\ id\nacyclic po | rf | co | fr as sc";
-    let chosen =
-        "with mine from linearisations(W, co)\nempty co \\ mine\nempty (mine & loc) \\ co\nacyclic po | rf | co | (rf^-1; co) \\ id as sc";
+    let chosen = "with mine from linearisations(W, co)\nempty co \\ mine\nempty (mine & loc) \\ co\nacyclic po | rf | co | (rf^-1; co) \\ id as sc";
     let models = [model(program), model(short), model(chosen)];
     assert!(models[0].chooses_coherence() && !models[1].chooses_coherence());
     let (v, _) = vocabulary();
@@ -130,13 +148,19 @@ fn orders_of_a_recursive_function_are_those_of_the_primitive() {
         let mut random = Random::new(seed);
         let s = sample::skeleton(&mut random, &v, &[]);
         let (rf, co) = sample::choice(&mut random, &s);
-        let answers: Vec<bool> = models.iter().map(|m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap()).collect();
+        let answers: Vec<bool> = models
+            .iter()
+            .map(|m| Session::new(m).on(&s).unwrap().allows(&rf, &co).unwrap())
+            .collect();
         assert!(answers.iter().all(|a| *a == answers[1]), "seed {seed}: {answers:?}");
         allowed += usize::from(answers[1]);
         // An order that does not begin with the initial write is none of the model's.
         let back = Relation::of(s.len(), co.pairs().map(|(a, b)| (b, a)));
         if !co.is_empty() {
-            assert!(!Session::new(&models[0]).on(&s).unwrap().allows(&rf, &back).unwrap(), "seed {seed}");
+            assert!(
+                !Session::new(&models[0]).on(&s).unwrap().allows(&rf, &back).unwrap(),
+                "seed {seed}"
+            );
         }
     }
     assert!(allowed > 20, "{allowed}");
@@ -188,8 +212,14 @@ fn includes_are_resolved_once() {
     let text = "Name \"of it\"\ninclude \"a.cat\"\ninclude \"b.cat\"\nacyclic a";
     let m = Model::compile(&mut sources, "m.cat", text, &files, &vocabulary().0, &[]).unwrap();
     assert_eq!((m.name(), m.axioms().collect::<Vec<_>>()), ("of it", vec!["acyclic a"]));
-    let e = Model::compile(&mut sources, "m.cat", "include \"c.cat\"", &files, &vocabulary().0, &[]).unwrap_err();
-    assert!(e.render(&sources).contains("m.cat:1:1: error: the file `c.cat` is not found"), "{}", e.render(&sources));
+    let e =
+        Model::compile(&mut sources, "m.cat", "include \"c.cat\"", &files, &vocabulary().0, &[])
+            .unwrap_err();
+    assert!(
+        e.render(&sources).contains("m.cat:1:1: error: the file `c.cat` is not found"),
+        "{}",
+        e.render(&sources)
+    );
 }
 
 #[test]
@@ -199,15 +229,24 @@ fn errors_have_places() {
         ("let x = po\nacyclic x | pp", "test.cat:2:13: error: the name `pp` is not known here"),
         ("let x = [po]", "test.cat:1:10: error: this is a relation: expected a set of events"),
         ("let f(a, b) = a;b\nacyclic f(po)", "test.cat:2:11: error: expected a tuple of 2"),
-        ("acyclic po |", "test.cat:1:13: error: the end of the file does not fit here: expected an expression"),
+        (
+            "acyclic po |",
+            "test.cat:1:13: error: the end of the file does not fit here: expected an expression",
+        ),
         ("let = po", "test.cat:1:5: error: `=` does not fit here: expected a name"),
         ("(* no end", "test.cat:1:1: error: this comment is not closed"),
         ("acyclic po §", "test.cat:1:12: error: `§` is no part of the cat language"),
         ("acyclic 'tag", "test.cat:1:9: error: this is a tag: expected a relation"),
         ("call nothing(po)", "test.cat:1:1: error: `nothing` is no procedure here"),
         ("let f(x) = f(x)\nacyclic f(po)", "test.cat:1:12: error: the name `f` is not known here"),
-        ("with x from po", "test.cat:1:13: error: this is a relation: expected a set of relations to choose from"),
-        ("let w = match po with || {} -> 0", "test.cat:1:33: error: the end of the file does not fit here: expected `||`"),
+        (
+            "with x from po",
+            "test.cat:1:13: error: this is a relation: expected a set of relations to choose from",
+        ),
+        (
+            "let w = match po with || {} -> 0",
+            "test.cat:1:33: error: the end of the file does not fit here: expected `||`",
+        ),
     ];
     for (text, wanted) in cases {
         let e = compile(text).err().unwrap_or_else(|| panic!("`{text}` compiles"));
@@ -229,7 +268,8 @@ fn late_errors_have_places() {
     };
     let e = run("let rec x = po \\ x\nacyclic x").unwrap_err();
     assert!(e.contains("test.cat:1:9: error: this `let rec` does not come to rest"), "{e}");
-    let e = run("let rec f s = match s with || {} -> M || e ++ r -> f r end\nacyclic f(R)").unwrap_err();
+    let e = run("let rec f s = match s with || {} -> M || e ++ r -> f r end\nacyclic f(R)")
+        .unwrap_err();
     assert!(e.contains("test.cat:2:9: error: this is a set of events: expected a relation"), "{e}");
     let e = run("let rec f s = f s\nacyclic f(R)").unwrap_err();
     assert!(e.contains("deep here"), "{e}");
@@ -245,7 +285,13 @@ fn deep_texts() {
     let (s, rf, co) = store_buffering();
     assert!(Session::new(&m).on(&s).unwrap().allows(&rf, &co).unwrap());
     let many: String = (0..20_000)
-        .map(|i| format!("let x{} = {} | rf\n", i, if i == 0 { "po".to_string() } else { format!("x{};x{}", i - 1, i - 1) }))
+        .map(|i| {
+            format!(
+                "let x{} = {} | rf\n",
+                i,
+                if i == 0 { "po".to_string() } else { format!("x{};x{}", i - 1, i - 1) }
+            )
+        })
         .collect();
     model(&many);
 }

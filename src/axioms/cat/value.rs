@@ -1,4 +1,5 @@
-//! What expressions mean while a model is compiled: nodes, functions, tuples, tags; and the names that are in scope.
+//! What expressions mean while a model is compiled: nodes, functions, tuples, tags; and the names
+//! that are in scope.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub enum Primitive {
     Classes,
     /// `tag2events('t)`.
     TagToEvents,
-    /// `same-oa r`, `oa-changes(s, r)`, `at-least-one-writable(s, r)`: what page tables say. Only of nothing.
+    /// `same-oa r`, `oa-changes(s, r)`, `at-least-one-writable(s, r)`: what page tables say. Only
+    /// of nothing.
     PageTables,
     /// `different-values r`: pairs of events with different values.
     DifferentValues,
@@ -147,7 +149,12 @@ impl Env {
     #[must_use]
     pub fn with_group(&self, group: &Arc<Vec<(String, Pattern, Arc<Exp>)>>) -> Env {
         group.iter().fold(self.clone(), |env, (name, pattern, body)| {
-            let closure = Closure { pattern: pattern.clone(), body: body.clone(), env: self.clone(), group: Some(group.clone()) };
+            let closure = Closure {
+                pattern: pattern.clone(),
+                body: body.clone(),
+                env: self.clone(),
+                group: Some(group.clone()),
+            };
             env.with(name, Value::Closure(Arc::new(closure)))
         })
     }

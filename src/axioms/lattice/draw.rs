@@ -1,4 +1,5 @@
-//! The lattice as a picture: strong models above, a line down to each that is next weaker, with the test that separates them.
+//! The lattice as a picture: strong models above, a line down to each that is next weaker, with the
+//! test that separates them.
 
 use std::fmt::Write;
 
@@ -12,7 +13,8 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// An SVG picture. Classes are in layers by the longest way from a strongest one; within a layer in the order of the models.
+/// An SVG picture. Classes are in layers by the longest way from a strongest one; within a layer in
+/// the order of the models.
 pub fn svg(lattice: &Lattice) -> String {
     let classes = lattice.classes();
     let edges = lattice.edges(&classes);
@@ -37,7 +39,10 @@ pub fn svg(lattice: &Lattice) -> String {
     );
     for &(a, b) in &edges {
         let ((ax, ay), (bx, by)) = (place(a), place(b));
-        let test = lattice.separating[classes[b][0]][classes[a][0]].as_ref().map(|t| t.text()).unwrap_or_default();
+        let test = lattice.separating[classes[b][0]][classes[a][0]]
+            .as_ref()
+            .map(|t| t.text())
+            .unwrap_or_default();
         let _ = writeln!(
             out,
             "<g><title>{} allows, {} forbids: {}</title><line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{by}\" stroke=\"#557\" stroke-width=\"1.5\"/></g>",

@@ -1,8 +1,10 @@
 //! All small programs up to isomorphism: renaming of threads and of locations gives nothing new.
 //!
-//! A program is worth asking about if each of its locations is accessed twice and written once, and each fence stands between accesses: what is left out then
-//! differs from a smaller program only in accesses that take no part in any communication. Programs come in a fixed order, small ones first; of each class
-//! the least is met. Cost: all sequences of operations, and the permutations of threads for each.
+//! A program is worth asking about if each of its locations is accessed twice and written once, and
+//! each fence stands between accesses: what is left out then differs from a smaller program only in
+//! accesses that take no part in any communication. Programs come in a fixed order, small ones
+//! first; of each class the least is met. Cost: all sequences of operations, and the permutations
+//! of threads for each.
 
 use crate::execution::Kind;
 use crate::history::{History, Operation};
@@ -19,12 +21,16 @@ pub struct Alphabet {
     pub locations: u32,
 }
 
-/// Calls `visit` with each program of `n` operations, until it returns false. Reads have the value 0; the writes to each location have 1, 2, ….
+/// Calls `visit` with each program of `n` operations, until it returns false. Reads have the value
+/// 0; the writes to each location have 1, 2, ….
 pub fn programs(n: usize, alphabet: Alphabet, visit: &mut dyn FnMut(&History) -> bool) -> bool {
     let mut shapes = Vec::new();
     partitions(n, n, &mut Vec::new(), &mut shapes);
     shapes.iter().all(|shape| {
-        let mut program = History { threads: shape.iter().map(|&k| Vec::with_capacity(k)).collect(), last: Vec::new() };
+        let mut program = History {
+            threads: shape.iter().map(|&k| Vec::with_capacity(k)).collect(),
+            last: Vec::new(),
+        };
         fill(shape, 0, 0, alphabet, &mut program, visit)
     })
 }
@@ -41,7 +47,14 @@ fn partitions(n: usize, most: usize, so_far: &mut Vec<usize>, out: &mut Vec<Vec<
     }
 }
 
-fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut History, visit: &mut dyn FnMut(&History) -> bool) -> bool {
+fn fill(
+    shape: &[usize],
+    t: usize,
+    used: u32,
+    alphabet: Alphabet,
+    program: &mut History,
+    visit: &mut dyn FnMut(&History) -> bool,
+) -> bool {
     if t == shape.len() {
         return !(useful(program, used) && is_least(program)) || visit(&numbered(program));
     }
@@ -51,9 +64,12 @@ fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut 
     }
     let place = program.threads[t].len();
     for l in 0..(used + 1).min(alphabet.locations) {
-        for (kind, mark) in
-            [(Kind::Write, Mark::Plain), (Kind::Read, Mark::Plain), (Kind::Write, Mark::Release), (Kind::Read, Mark::Acquire)]
-        {
+        for (kind, mark) in [
+            (Kind::Write, Mark::Plain),
+            (Kind::Read, Mark::Plain),
+            (Kind::Write, Mark::Release),
+            (Kind::Read, Mark::Acquire),
+        ] {
             if mark != Mark::Plain && !alphabet.marks {
                 continue;
             }
@@ -65,9 +81,16 @@ fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut 
             }
         }
     }
-    let between = place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
+    let between =
+        place > 0 && place + 1 < shape[t] && program.threads[t][place - 1].kind != Kind::Fence;
     if alphabet.fences && between {
-        program.threads[t].push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark: Mark::Plain });
+        program.threads[t].push(Operation {
+            kind: Kind::Fence,
+            location: 0,
+            value: 0,
+            read: 0,
+            mark: Mark::Plain,
+        });
         let go_on = fill(shape, t, used, alphabet, program, visit);
         program.threads[t].pop();
         return go_on;
@@ -77,7 +100,9 @@ fn fill(shape: &[usize], t: usize, used: u32, alphabet: Alphabet, program: &mut 
 
 fn useful(program: &History, used: u32) -> bool {
     (0..used).all(|l| {
-        let here = || program.threads.iter().flatten().filter(|o| o.kind != Kind::Fence && o.location == l);
+        let here = || {
+            program.threads.iter().flatten().filter(|o| o.kind != Kind::Fence && o.location == l)
+        };
         here().count() >= 2 && here().any(|o| o.kind.writes())
     })
 }
@@ -92,7 +117,10 @@ fn renamed(threads: &[&Vec<Operation>]) -> Vec<Vec<Operation>> {
             names.len() as u32 - 1
         }
     };
-    let mut rename = |o: &Operation| Operation { location: if o.kind == Kind::Fence { 0 } else { name(o.location) }, ..*o };
+    let mut rename = |o: &Operation| Operation {
+        location: if o.kind == Kind::Fence { 0 } else { name(o.location) },
+        ..*o
+    };
     threads.iter().map(|t| t.iter().map(&mut rename).collect()).collect()
 }
 
@@ -101,11 +129,13 @@ fn is_least(program: &History) -> bool {
     fn go(program: &History, order: &mut Vec<usize>) -> bool {
         let k = program.threads.len();
         if order.len() == k {
-            let threads: Vec<&Vec<Operation>> = order.iter().map(|&i| &program.threads[i]).collect();
+            let threads: Vec<&Vec<Operation>> =
+                order.iter().map(|&i| &program.threads[i]).collect();
             return renamed(&threads) >= program.threads;
         }
         (0..k).all(|i| {
-            if order.contains(&i) || program.threads[i].len() != program.threads[order.len()].len() {
+            if order.contains(&i) || program.threads[i].len() != program.threads[order.len()].len()
+            {
                 return true;
             }
             order.push(i);

@@ -1,8 +1,10 @@
 //! Which memory model is weaker than which, shown up to a bound.
 //!
-//! Every program up to a number of operations ([`enumerate`]) is given with all values that its reads may take, and with every choice of last writes; each model says
-//! which of these *tests* it allows (for some coherence order). A model is stronger than another if every test that it allows is allowed by the
-//! other; a test that says otherwise is kept, the first and so a smallest one. What is shown holds for the programs that were met and no others.
+//! Every program up to a number of operations ([`enumerate`]) is given with all values that its
+//! reads may take, and with every choice of last writes; each model says which of these *tests* it
+//! allows (for some coherence order). A model is stronger than another if every test that it allows
+//! is allowed by the other; a test that says otherwise is kept, the first and so a smallest one.
+//! What is shown holds for the programs that were met and no others.
 
 pub mod draw;
 pub mod enumerate;
@@ -48,7 +50,8 @@ pub struct Candidate<'m> {
 pub struct Lattice {
     /// The models' names.
     pub names: Vec<String>,
-    /// `separating[a][b]`: a smallest test that `a` allows and `b` forbids; none if every test that `a` allows is allowed by `b`.
+    /// `separating[a][b]`: a smallest test that `a` allows and `b` forbids; none if every test
+    /// that `a` allows is allowed by `b`.
     pub separating: Vec<Vec<Option<History>>>,
     /// How many programs were met.
     pub programs: usize,
@@ -74,7 +77,11 @@ struct Worker<'m> {
 }
 
 /// Compares models on all programs within a bound.
-pub fn compare(candidates: &[Candidate<'_>], bound: Bound, budget: &Budget) -> Result<Lattice, Diagnostic> {
+pub fn compare(
+    candidates: &[Candidate<'_>],
+    bound: Bound,
+    budget: &Budget,
+) -> Result<Lattice, Diagnostic> {
     let k = candidates.len();
     let mut programs = Vec::new();
     for n in 2..=bound.operations.max(bound.plain) {
@@ -83,21 +90,35 @@ pub fn compare(candidates: &[Candidate<'_>], bound: Bound, budget: &Budget) -> R
             true
         };
         if n <= bound.operations {
-            enumerate::programs(n, Alphabet { marks: true, fences: true, locations: bound.locations }, &mut keep);
+            enumerate::programs(
+                n,
+                Alphabet { marks: true, fences: true, locations: bound.locations },
+                &mut keep,
+            );
         } else {
-            enumerate::programs(n, Alphabet { marks: false, fences: false, locations: bound.locations }, &mut keep);
+            enumerate::programs(
+                n,
+                Alphabet { marks: false, fences: false, locations: bound.locations },
+                &mut keep,
+            );
         }
     }
     let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
     let results: Mutex<Vec<Result<(Vec<Found>, usize), Diagnostic>>> = Mutex::new(Vec::new());
     let stopped: Mutex<Option<Stop>> = Mutex::new(None);
     let work = || {
-        let mut worker =
-            Worker { candidates, sessions: candidates.iter().map(|c| Session::new(c.model)).collect(), found: vec![None; k * k], tests: 0 };
+        let mut worker = Worker {
+            candidates,
+            sessions: candidates.iter().map(|c| Session::new(c.model)).collect(),
+            found: vec![None; k * k],
+            tests: 0,
+        };
         let mut outcome = Ok(());
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else { break };
+            let Some(program) = programs.get(i).filter(|_| !halt.load(Ordering::Relaxed)) else {
+                break;
+            };
             if let Err(stop) = budget.check(i as u64) {
                 stopped.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(stop);
                 halt.store(true, Ordering::Relaxed);
@@ -149,16 +170,26 @@ impl Worker<'_> {
     /// All tests of a program.
     fn program(&mut self, number: usize, program: &History) -> Result<(), Diagnostic> {
         let events = program.events();
-        let plain = Skeleton::new(&crate::execution::Vocabulary::new(), events.iter().map(|e| e.0.clone()).collect());
+        let plain = Skeleton::new(
+            &crate::execution::Vocabulary::new(),
+            events.iter().map(|e| e.0.clone()).collect(),
+        );
         let reads: Vec<usize> = plain.set(SetId::READS).iter().collect();
         let sources: Vec<Vec<usize>> = reads.iter().map(|&r| plain.sources(r).collect()).collect();
         let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
         for s in &sources {
-            choices = choices.iter().flat_map(|c| s.iter().map(move |w| [c.as_slice(), &[*w]].concat())).collect();
+            choices = choices
+                .iter()
+                .flat_map(|c| s.iter().map(move |w| [c.as_slice(), &[*w]].concat()))
+                .collect();
         }
-        let rfs: Vec<Relation> = choices.iter().map(|c| Relation::of(plain.len(), c.iter().copied().zip(reads.iter().copied()))).collect();
+        let rfs: Vec<Relation> = choices
+            .iter()
+            .map(|c| Relation::of(plain.len(), c.iter().copied().zip(reads.iter().copied())))
+            .collect();
         // Coherence orders, each with the last writes of the locations that have several.
-        let contested: Vec<crate::relation::Set> = plain.writes_by_location().into_iter().filter(|p| p.len() > 2).collect();
+        let contested: Vec<crate::relation::Set> =
+            plain.writes_by_location().into_iter().filter(|p| p.len() > 2).collect();
         let mut first = Relation::empty(plain.len());
         first.product(plain.set(SetId::INITIAL), &{
             let mut others = plain.set(SetId::WRITES).clone();
@@ -166,16 +197,25 @@ impl Worker<'_> {
             others
         });
         first.intersect(plain.relation(crate::execution::RelationId::LOC));
-        let (mut cos, mut lasts): (Vec<(Relation, usize)>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
-        each_order(&plain.writes_by_location(), &first, &mut Relation::empty(plain.len()), &mut |co| {
-            let last: Vec<usize> = contested.iter().filter_map(|p| p.iter().find(|&w| co.after(w).next().is_none())).collect();
-            let at = lasts.iter().position(|l| *l == last).unwrap_or_else(|| {
-                lasts.push(last);
-                lasts.len() - 1
-            });
-            cos.push((co.clone(), at));
-            false
-        });
+        let (mut cos, mut lasts): (Vec<(Relation, usize)>, Vec<Vec<usize>>) =
+            (Vec::new(), Vec::new());
+        each_order(
+            &plain.writes_by_location(),
+            &first,
+            &mut Relation::empty(plain.len()),
+            &mut |co| {
+                let last: Vec<usize> = contested
+                    .iter()
+                    .filter_map(|p| p.iter().find(|&w| co.after(w).next().is_none()))
+                    .collect();
+                let at = lasts.iter().position(|l| *l == last).unwrap_or_else(|| {
+                    lasts.push(last);
+                    lasts.len() - 1
+                });
+                cos.push((co.clone(), at));
+                false
+            },
+        );
         let k = self.candidates.len();
         // Whether a model allows a choice with last writes.
         let mut allowed = vec![false; k * rfs.len() * lasts.len()];
@@ -202,14 +242,21 @@ impl Worker<'_> {
             }
         }
         for r in 0..rfs.len() {
-            let any: Vec<bool> = (0..k).map(|m| (0..lasts.len()).any(|l| allowed[(m * rfs.len() + r) * lasts.len() + l])).collect();
-            self.keep([2 * program.len(), number, r, 0], &any, || test(program, &plain, &reads, &choices[r], &[]));
+            let any: Vec<bool> = (0..k)
+                .map(|m| (0..lasts.len()).any(|l| allowed[(m * rfs.len() + r) * lasts.len() + l]))
+                .collect();
+            self.keep([2 * program.len(), number, r, 0], &any, || {
+                test(program, &plain, &reads, &choices[r], &[])
+            });
             if contested.is_empty() {
                 continue;
             }
             for (l, last) in lasts.iter().enumerate() {
-                let here: Vec<bool> = (0..k).map(|m| allowed[(m * rfs.len() + r) * lasts.len() + l]).collect();
-                self.keep([2 * program.len() + 1, number, r, l], &here, || test(program, &plain, &reads, &choices[r], last));
+                let here: Vec<bool> =
+                    (0..k).map(|m| allowed[(m * rfs.len() + r) * lasts.len() + l]).collect();
+                self.keep([2 * program.len() + 1, number, r, l], &here, || {
+                    test(program, &plain, &reads, &choices[r], last)
+                });
             }
         }
         Ok(())
@@ -230,7 +277,13 @@ impl Worker<'_> {
 }
 
 /// A program with the values that its reads take and the last writes of some locations.
-fn test(program: &History, s: &Skeleton, reads: &[usize], sources: &[usize], last: &[usize]) -> History {
+fn test(
+    program: &History,
+    s: &Skeleton,
+    reads: &[usize],
+    sources: &[usize],
+    last: &[usize],
+) -> History {
     let mut out = program.clone();
     let e = s.events();
     let mut values = reads.iter().zip(sources).map(|(&r, &w)| (r, e[w].value)).collect::<Vec<_>>();
@@ -258,7 +311,8 @@ impl Lattice {
             }
         }
         // Those with fewer above them first.
-        let above = |c: &Vec<usize>| (0..self.names.len()).filter(|&m| self.is_stronger(m, c[0])).count();
+        let above =
+            |c: &Vec<usize>| (0..self.names.len()).filter(|&m| self.is_stronger(m, c[0])).count();
         out.sort_by_key(above);
         out
     }
@@ -266,6 +320,9 @@ impl Lattice {
     pub fn edges(&self, classes: &[Vec<usize>]) -> Vec<(usize, usize)> {
         let less = |a: usize, b: usize| a != b && self.is_stronger(classes[a][0], classes[b][0]);
         let n = classes.len();
-        (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|&(a, b)| less(a, b) && !(0..n).any(|c| less(a, c) && less(c, b))).collect()
+        (0..n)
+            .flat_map(|a| (0..n).map(move |b| (a, b)))
+            .filter(|&(a, b)| less(a, b) && !(0..n).any(|c| less(a, c) && less(c, b)))
+            .collect()
     }
 }

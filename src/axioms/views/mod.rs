@@ -1,5 +1,6 @@
-//! Serial views as a second form of memory model (R. Steinke, G. Nutt: A unified theory of shared memory consistency, 2004; definitions 14 to 38 of the
-//! study of the ARCx processor's memory model).
+//! Serial views as a second form of memory model (R. Steinke, G. Nutt: A unified theory of shared
+//! memory consistency, 2004; definitions 14 to 38 of the study of the ARCx processor's memory
+//! model).
 //!
 //! A model is a list of statements, after `let`s in the `cat` language:
 //!
@@ -7,12 +8,16 @@
 //! view [coherent] [for processor p | for pair p q] [location x] of SET respecting ORDER
 //! ```
 //!
-//! For each processor, pair of processors, and location that it names, there must be a *serial view*: a total order on the operations of SET that extends ORDER (restricted to SET), in
-//! which the last write to its location before a read is one that writes to it (`rf`, which may give a read several). SET and ORDER are `cat` expressions in which `p`, `q` and `x`
-//! are the operations of that processor or location; `program-order` is definition 18 (initial writes first, no fences), `initially` relates initial writes to all
-//! else. With `coherent`, all views have the writes to a location in one order.
+//! For each processor, pair of processors, and location that it names, there must be a *serial
+//! view*: a total order on the operations of SET that extends ORDER (restricted to SET), in
+//! which the last write to its location before a read is one that writes to it (`rf`, which may
+//! give a read several). SET and ORDER are `cat` expressions in which `p`, `q` and `x`
+//! are the operations of that processor or location; `program-order` is definition 18 (initial
+//! writes first, no fences), `initially` relates initial writes to all else. With `coherent`, all
+//! views have the writes to a location in one order.
 //!
-//! Decided exactly, for any number of processors: `search` looks for the order and remembers where it failed.
+//! Decided exactly, for any number of processors: `search` looks for the order and remembers where
+//! it failed.
 
 #[cfg(test)]
 mod observation;
@@ -84,7 +89,8 @@ pub enum Seen {
     },
 }
 
-/// A text cut into `cat` text and `view` statements, which are replaced by definitions of the same length.
+/// A text cut into `cat` text and `view` statements, which are replaced by definitions of the same
+/// length.
 struct Cut {
     text: String,
     statements: Vec<Statement>,
@@ -104,8 +110,12 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
         let from = start + line.len() - trimmed.len();
         let span = Span { source, start: from as u32, end: (start + line.trim_end().len()) as u32 };
         let refuse = |message: String| Err(Diagnostic::at(Stage::Syntax, span, message));
-        let Some((head, rest)) = trimmed.split_once(" of ") else { return refuse("expected `of` and a set".into()) };
-        let Some((set, order)) = rest.split_once(" respecting ") else { return refuse("expected `respecting` and an order".into()) };
+        let Some((head, rest)) = trimmed.split_once(" of ") else {
+            return refuse("expected `of` and a set".into());
+        };
+        let Some((set, order)) = rest.split_once(" respecting ") else {
+            return refuse("expected `respecting` and an order".into());
+        };
         let mut s = Statement { span, over: Over::One, location: false, coherent: false };
         let mut words = head.split_whitespace().skip(1).peekable();
         while let Some(word) = words.next() {
@@ -113,8 +123,16 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
             match word {
                 "coherent" => s.coherent = true,
                 "for" => {}
-                "processor" if s.over == Over::One && name().as_deref() == Some("p") => s.over = Over::Processor,
-                "pair" if s.over == Over::One && name().as_deref() == Some("p") && name().as_deref() == Some("q") => s.over = Over::Pair,
+                "processor" if s.over == Over::One && name().as_deref() == Some("p") => {
+                    s.over = Over::Processor
+                }
+                "pair"
+                    if s.over == Over::One
+                        && name().as_deref() == Some("p")
+                        && name().as_deref() == Some("q") =>
+                {
+                    s.over = Over::Pair
+                }
                 "location" if !s.location && name().as_deref() == Some("x") => s.location = true,
                 other => {
                     return refuse(format!(
@@ -123,9 +141,11 @@ fn cut(source: mu_base::SourceId, text: &str) -> Result<Cut, Diagnostic> {
                 }
             }
         }
-        // The expressions stay where they were, so that errors in them have their places: `let sa'=` is as long as `view of `, and
-        // ` and oa' =  ` as ` respecting `.
-        let Some(letter) = (b'a'..=b'z').nth(out.statements.len()).map(char::from) else { return refuse("more than 26 views".into()) };
+        // The expressions stay where they were, so that errors in them have their places: `let
+        // sa'=` is as long as `view of `, and ` and oa' =  ` as ` respecting `.
+        let Some(letter) = (b'a'..=b'z').nth(out.statements.len()).map(char::from) else {
+            return refuse("more than 26 views".into());
+        };
         let blanks = " ".repeat(line.len() - trimmed.len() + head.len() - 4);
         out.text += &format!("{blanks}let s{letter}'={set} and o{letter}' =  {order}");
         out.statements.push(s);
@@ -139,7 +159,12 @@ impl Views {
         let source = sources.add(name, text);
         let Cut { text: cat, statements } = cut(source, text)?;
         let (vocabulary, parameters, initially, program_order) = Self::names();
-        let source = sources.add_source(Source { name: name.into(), original: text.into(), text: cat, back: Vec::new() });
+        let source = sources.add_source(Source {
+            name: name.into(),
+            original: text.into(),
+            text: cat,
+            back: Vec::new(),
+        });
         let model = Model::compile_source(sources, source, &|_| None, &vocabulary, &[])?;
         if statements.is_empty() {
             return Err(Diagnostic::at(
@@ -169,12 +194,14 @@ impl Views {
         let program_order = v.relation("program-order");
         (v, parameters, initially, program_order)
     }
-    /// The vocabulary of skeletons that these models judge: the plain one with more names, so that skeletons are made alike.
+    /// The vocabulary of skeletons that these models judge: the plain one with more names, so that
+    /// skeletons are made alike.
     pub fn vocabulary() -> Vocabulary {
         Self::names().0
     }
-    /// Whether all views exist, and which; a view that does not exist otherwise. `rf` may give a read several writes. Cost: exponential at worst in the operations of a view,
-    /// and in the writes to a location where views are to be coherent.
+    /// Whether all views exist, and which; a view that does not exist otherwise. `rf` may give a
+    /// read several writes. Cost: exponential at worst in the operations of a view, and in the
+    /// writes to a location where views are to be coherent.
     pub fn judge(&self, skeleton: &Skeleton, rf: &Relation) -> Result<Seen, Diagnostic> {
         let n = skeleton.len();
         if n > 64 {
@@ -218,12 +245,19 @@ impl Views {
         answer.unwrap_or_else(|| Ok(Seen::Views(Vec::new())))
     }
     /// With a coherence order that coherent views extend.
-    fn under(&self, skeleton: &mut Skeleton, rf: &Relation, co: Option<&Relation>) -> Result<Seen, Diagnostic> {
+    fn under(
+        &self,
+        skeleton: &mut Skeleton,
+        rf: &Relation,
+        co: Option<&Relation>,
+    ) -> Result<Seen, Diagnostic> {
         let n = skeleton.len();
         let memory = skeleton.set(SetId::MEMORY).clone();
         let events = skeleton.events().to_vec();
-        let threads: std::collections::BTreeSet<u32> = memory.iter().filter_map(|e| events[e].thread).collect();
-        let locations: std::collections::BTreeSet<u32> = memory.iter().filter_map(|e| events[e].location).collect();
+        let threads: std::collections::BTreeSet<u32> =
+            memory.iter().filter_map(|e| events[e].thread).collect();
+        let locations: std::collections::BTreeSet<u32> =
+            memory.iter().filter_map(|e| events[e].location).collect();
         let of_thread = |t: u32| Set::of(n, memory.iter().filter(|&e| events[e].thread == Some(t)));
         let at = |l: u32| Set::of(n, memory.iter().filter(|&e| events[e].location == Some(l)));
         let mut views = Vec::new();
@@ -232,7 +266,9 @@ impl Views {
             let none = || Set::empty(n);
             let processors: Vec<(String, [Set; 2])> = match s.over {
                 Over::One => vec![(String::new(), [none(), none()])],
-                Over::Processor => threads.iter().map(|&t| (format!("P{t}"), [of_thread(t), none()])).collect(),
+                Over::Processor => {
+                    threads.iter().map(|&t| (format!("P{t}"), [of_thread(t), none()])).collect()
+                }
                 Over::Pair => (threads.iter())
                     .flat_map(|&t| threads.iter().filter(move |u| **u > t).map(move |u| (t, *u)))
                     .map(|(t, u)| (format!("P{t}, P{u}"), [of_thread(t), of_thread(u)]))
@@ -244,7 +280,11 @@ impl Views {
                     continue;
                 }
                 for &l in &locations {
-                    let full = if name.is_empty() { format!("location {l}") } else { format!("{name}, location {l}") };
+                    let full = if name.is_empty() {
+                        format!("location {l}")
+                    } else {
+                        format!("{name}, location {l}")
+                    };
                     ranges.push((full, [p.clone(), q.clone(), at(l)]));
                 }
             }
@@ -267,7 +307,12 @@ impl Views {
         Ok(Seen::Views(views))
     }
     /// The set and the order of a statement, for the parameters in the skeleton.
-    fn evaluate(&self, i: u8, skeleton: &Skeleton, rf: &Relation) -> Result<(Set, Relation), Diagnostic> {
+    fn evaluate(
+        &self,
+        i: u8,
+        skeleton: &Skeleton,
+        rf: &Relation,
+    ) -> Result<(Set, Relation), Diagnostic> {
         let (n, letter) = (skeleton.len(), char::from(b'a' + i));
         let mut session = Session::new(&self.model);
         let mut run = session.on(skeleton)?;

@@ -1,19 +1,22 @@
 //! Observation sequences (definitions 21 to 27 of the study), literally, for tests of its theorems.
 //!
-//! For a processor `p` and each location, the operations of `p` are parted into intervals, one for each write to the location: those that observe the write. All
-//! such partings are tried, so this is for a handful of operations.
+//! For a processor `p` and each location, the operations of `p` are parted into intervals, one for
+//! each write to the location: those that observe the write. All such partings are tried, so this
+//! is for a handful of operations.
 
 use std::collections::BTreeMap;
 
 use crate::execution::Skeleton;
 use crate::relation::Relation;
 
-/// The observations of a processor: for each location, which write each of its operations observes; and the order of all observation sets.
+/// The observations of a processor: for each location, which write each of its operations observes;
+/// and the order of all observation sets.
 #[derive(Clone, Debug)]
 pub struct Observations {
     /// By location: the write that each operation observes, in program order.
     pub of: BTreeMap<u32, Vec<usize>>,
-    /// The writes of all locations in the order of their observation sets; those that nobody observes are not in it but for the last.
+    /// The writes of all locations in the order of their observation sets; those that nobody
+    /// observes are not in it but for the last.
     pub order: Vec<usize>,
 }
 
@@ -24,7 +27,9 @@ pub fn operations(s: &Skeleton, p: u32) -> Vec<usize> {
     out
 }
 fn writes(s: &Skeleton, l: u32) -> Vec<usize> {
-    (0..s.len()).filter(|&e| s.events()[e].kind.writes() && s.events()[e].location == Some(l)).collect()
+    (0..s.len())
+        .filter(|&e| s.events()[e].kind.writes() && s.events()[e].location == Some(l))
+        .collect()
 }
 fn locations(s: &Skeleton) -> Vec<u32> {
     let mut out: Vec<u32> = s.events().iter().filter_map(|e| e.location).collect();
@@ -33,7 +38,8 @@ fn locations(s: &Skeleton) -> Vec<u32> {
     out
 }
 
-/// All ordered local observation sequences of a processor and location, self-observing, ordered on the local order (definitions 21 to 23).
+/// All ordered local observation sequences of a processor and location, self-observing, ordered on
+/// the local order (definitions 21 to 23).
 fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
     let (ops, all) = (operations(s, p), writes(s, l));
     let e = s.events();
@@ -61,8 +67,9 @@ fn local(s: &Skeleton, p: u32, l: u32) -> Vec<Vec<usize>> {
     }
 }
 
-/// All ordered global observation sequences of a processor (definition 24): a set comes before another only if its first operation is not after any of the other's, so a set
-/// that has no operation can only be last.
+/// All ordered global observation sequences of a processor (definition 24): a set comes before
+/// another only if its first operation is not after any of the other's, so a set that has no
+/// operation can only be last.
 pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
     let mut out: Vec<BTreeMap<u32, Vec<usize>>> = vec![BTreeMap::new()];
     for l in locations(s) {
@@ -94,9 +101,17 @@ pub fn global(s: &Skeleton, p: u32) -> Vec<Observations> {
         let mut sorted = firsts;
         sorted.sort_unstable();
         for group in sorted.chunk_by(|a, b| a.0 == b.0) {
-            orders = orders.iter().flat_map(|o| permutations(group).into_iter().map(|g| [o.clone(), g].concat())).collect();
+            orders = orders
+                .iter()
+                .flat_map(|o| permutations(group).into_iter().map(|g| [o.clone(), g].concat()))
+                .collect();
         }
-        all.extend(orders.into_iter().map(|o| Observations { of: of.clone(), order: o.into_iter().map(|x| x.1).collect() }));
+        all.extend(
+            orders.into_iter().map(|o| Observations {
+                of: of.clone(),
+                order: o.into_iter().map(|x| x.1).collect(),
+            }),
+        );
     }
     all
 }
@@ -128,11 +143,15 @@ impl Observations {
     pub fn set(&self, s: &Skeleton, p: u32, w: usize) -> Vec<usize> {
         let of = s.events()[w].location.map(|l| &self.of[&l]);
         let ops = operations(s, p);
-        of.map_or(Vec::new(), |of| ops.into_iter().zip(of).filter(|x| *x.1 == w).map(|x| x.0).collect())
+        of.map_or(Vec::new(), |of| {
+            ops.into_iter().zip(of).filter(|x| *x.1 == w).map(|x| x.0).collect()
+        })
     }
     /// Whether somebody reads the write's location while observing it.
     fn is_read(&self, s: &Skeleton, p: u32, w: usize) -> bool {
-        self.set(s, p, w).iter().any(|&o| s.events()[o].kind.reads() && s.events()[o].location == s.events()[w].location)
+        self.set(s, p, w).iter().any(|&o| {
+            s.events()[o].kind.reads() && s.events()[o].location == s.events()[w].location
+        })
     }
     fn before(&self, a: usize, b: usize) -> bool {
         let at = |w: usize| self.order.iter().position(|&x| x == w);
@@ -141,7 +160,12 @@ impl Observations {
 }
 
 /// Definition 26, on all operations.
-pub fn co_consistent(s: &Skeleton, (p, a): (u32, &Observations), (q, b): (u32, &Observations), order: &Relation) -> bool {
+pub fn co_consistent(
+    s: &Skeleton,
+    (p, a): (u32, &Observations),
+    (q, b): (u32, &Observations),
+    order: &Relation,
+) -> bool {
     let all: Vec<usize> = a.order.clone();
     all.iter().all(|&wi| {
         all.iter().all(|&wj| {
@@ -150,19 +174,22 @@ pub fn co_consistent(s: &Skeleton, (p, a): (u32, &Observations), (q, b): (u32, &
                 return true;
             }
             let of = |w: usize| [a.set(s, p, w), b.set(s, q, w)].concat();
-            !b.before(wj, wi) && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.has(oj, oi)))
+            !b.before(wj, wi)
+                && of(wi).iter().all(|&oi| of(wj).iter().all(|&oj| !order.has(oj, oi)))
         })
     })
 }
 
-/// The last condition of theorem 2 but one: whatever `order` relates is related by observations, by those of one processor or within the observation of one write (definition 27).
+/// The last condition of theorem 2 but one: whatever `order` relates is related by observations, by
+/// those of one processor or within the observation of one write (definition 27).
 pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> bool {
     let observed = |o: usize| -> Vec<usize> {
         // An initial write observes itself.
         match s.events()[o].thread {
             None => vec![o],
             Some(p) => {
-                let own = &all.iter().find(|x| x.0 == p).expect("every processor has observations").1;
+                let own =
+                    &all.iter().find(|x| x.0 == p).expect("every processor has observations").1;
                 own.order.iter().copied().filter(|&w| own.set(s, p, w).contains(&o)).collect()
             }
         }
@@ -170,29 +197,34 @@ pub fn explains(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> 
     order.pairs().all(|(oi, oj)| {
         let (i, j) = (observed(oi), observed(oj));
         let within = i.iter().any(|w| j.contains(w));
-        let across = all
-            .iter()
-            .any(|(p, o)| i.iter().any(|&wi| j.iter().any(|&wj| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))));
+        let across = all.iter().any(|(p, o)| {
+            i.iter().any(|&wi| {
+                j.iter().any(|&wj| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))
+            })
+        });
         within || across
     })
 }
 
 impl Observations {
-    /// Whether no operation observes an initial write after another write to its location: what theorems 1 and 2 need and do not say.
+    /// Whether no operation observes an initial write after another write to its location: what
+    /// theorems 1 and 2 need and do not say.
     pub fn starts_initially(&self, s: &Skeleton) -> bool {
         let initial = |w: usize| s.events()[w].thread.is_none();
         self.of.values().all(|of| of.windows(2).all(|w| initial(w[0]) || !initial(w[1])))
     }
 }
 
-/// The candidate for a general serial view (definition 27) on all operations. An initial write observes itself.
+/// The candidate for a general serial view (definition 27) on all operations. An initial write
+/// observes itself.
 pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) -> Relation {
     let n = s.len();
     let observed: Vec<Vec<usize>> = (0..n)
         .map(|o| match s.events()[o].thread {
             None => vec![o],
             Some(p) => {
-                let (_, own) = all.iter().find(|x| x.0 == p).expect("every processor has observations");
+                let (_, own) =
+                    all.iter().find(|x| x.0 == p).expect("every processor has observations");
                 own.order.iter().copied().filter(|&w| own.set(s, p, w).contains(&o)).collect()
             }
         })
@@ -200,10 +232,16 @@ pub fn candidate(s: &Skeleton, all: &[(u32, Observations)], order: &Relation) ->
     let mut c = Relation::empty(n);
     for oi in 0..n {
         for oj in 0..n {
-            let within = observed[oi].iter().any(|&w| observed[oj].contains(&w) && (oi == w || order.has(oi, oj)));
+            let within = observed[oi]
+                .iter()
+                .any(|&w| observed[oj].contains(&w) && (oi == w || order.has(oi, oj)));
             let across = all.iter().any(|(p, o)| {
-                let pairs = observed[oi].iter().flat_map(|&wi| observed[oj].iter().map(move |&wj| (wi, wj)));
-                pairs.into_iter().any(|(wi, wj)| o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj))
+                let pairs = observed[oi]
+                    .iter()
+                    .flat_map(|&wi| observed[oj].iter().map(move |&wj| (wi, wj)));
+                pairs.into_iter().any(|(wi, wj)| {
+                    o.before(wi, wj) && o.is_read(s, *p, wi) && o.is_read(s, *p, wj)
+                })
             });
             // A write observes itself, which relates it to nothing.
             if within && oi != oj || across {

@@ -1,15 +1,18 @@
-//! Looks for a serial view (definition 16): a total order on some operations that extends a relation, where the last write before each read writes to it.
+//! Looks for a serial view (definition 16): a total order on some operations that extends a
+//! relation, where the last write before each read writes to it.
 //!
-//! The order is built from its beginning. What can follow depends on the operations that are placed and on the last write to each location, so a
-//! pair of these that led nowhere is remembered. Cost: at most the number of such pairs, times the operations; each processor's operations are mostly in a chain, so that
-//! is polynomial for a fixed number of processors.
+//! The order is built from its beginning. What can follow depends on the operations that are placed
+//! and on the last write to each location, so a pair of these that led nowhere is remembered. Cost:
+//! at most the number of such pairs, times the operations; each processor's operations are mostly
+//! in a chain, so that is polynomial for a fixed number of processors.
 
 use std::collections::HashSet;
 
 use crate::execution::Skeleton;
 use crate::relation::{Relation, Set};
 
-/// Set of events as bits, with the last write of each location (one more than its number; 0 for none).
+/// Set of events as bits, with the last write of each location (one more than its number; 0 for
+/// none).
 type Place = (u64, Vec<u8>);
 
 struct Search<'a> {
@@ -25,7 +28,12 @@ struct Search<'a> {
 }
 
 /// A serial view of the members, of whom there are at most 64 in all: their order, if there is one.
-pub fn serial_view(skeleton: &Skeleton, members: &Set, order: &Relation, rf: &Relation) -> Option<Vec<usize>> {
+pub fn serial_view(
+    skeleton: &Skeleton,
+    members: &Set,
+    order: &Relation,
+    rf: &Relation,
+) -> Option<Vec<usize>> {
     let n = skeleton.len();
     assert!(n <= 64, "at most 64 events");
     let all = members.words()[0];
@@ -38,12 +46,23 @@ pub fn serial_view(skeleton: &Skeleton, members: &Set, order: &Relation, rf: &Re
         sources[r] |= 1 << w;
     }
     // Locations by number, densely.
-    let mut names: Vec<u32> = members.iter().filter_map(|e| skeleton.events()[e].location).collect();
+    let mut names: Vec<u32> =
+        members.iter().filter_map(|e| skeleton.events()[e].location).collect();
     names.sort_unstable();
     names.dedup();
-    let place = |e: usize| skeleton.events()[e].location.and_then(|l| names.binary_search(&l).ok()).unwrap_or(0);
+    let place = |e: usize| {
+        skeleton.events()[e].location.and_then(|l| names.binary_search(&l).ok()).unwrap_or(0)
+    };
     let locations = (0..n).map(place).collect();
-    let mut search = Search { skeleton, before, sources, locations, all, failed: HashSet::new(), order: Vec::new() };
+    let mut search = Search {
+        skeleton,
+        before,
+        sources,
+        locations,
+        all,
+        failed: HashSet::new(),
+        order: Vec::new(),
+    };
     search.go(0, &mut vec![0; names.len().max(1)]).then_some(search.order)
 }
 

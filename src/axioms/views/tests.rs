@@ -1,4 +1,5 @@
-//! Tests of serial views: against the same models in `cat`, against all permutations, and the theorems of the study in their own direction.
+//! Tests of serial views: against the same models in `cat`, against all permutations, and the
+//! theorems of the study in their own direction.
 
 use mu_base::SourceMap;
 use mu_base::random::Random;
@@ -34,7 +35,8 @@ fn exist(v: &Views, h: &History) -> bool {
     let rf = h.sources(&s);
     match v.judge(&s, &rf).unwrap() {
         Seen::Views(list) => {
-            list.iter().for_each(|view| assert!(is_serial(&s, &view.order, &rf), "{} {view:?}", h.text()));
+            list.iter()
+                .for_each(|view| assert!(is_serial(&s, &view.order, &rf), "{} {view:?}", h.text()));
             true
         }
         Seen::None { .. } => false,
@@ -44,7 +46,10 @@ fn exist(v: &Views, h: &History) -> bool {
 fn is_serial(s: &Skeleton, order: &[usize], rf: &Relation) -> bool {
     let e = s.events();
     order.iter().enumerate().all(|(i, &r)| {
-        let last = order[..i].iter().rev().find(|&&w| e[w].kind.writes() && e[w].location == e[r].location);
+        let last = order[..i]
+            .iter()
+            .rev()
+            .find(|&&w| e[w].kind.writes() && e[w].location == e[r].location);
         !e[r].kind.reads() || last.is_some_and(|&w| rf.has(w, r))
     })
 }
@@ -63,7 +68,13 @@ fn history(random: &mut Random, most: usize, threads: usize, locations: usize) -
         };
         written[l] += u64::from(write);
         let kind = if write { Kind::Write } else { Kind::Read };
-        h.threads[t].push(Operation { kind, location: l as u32, value: if write { written[l] } else { 0 }, read: 0, mark });
+        h.threads[t].push(Operation {
+            kind,
+            location: l as u32,
+            value: if write { written[l] } else { 0 },
+            read: 0,
+            mark,
+        });
     }
     for o in h.threads.iter_mut().flatten().filter(|o| o.kind == Kind::Read) {
         o.value = random.below(written[o.location as usize] as usize + 1) as u64;
@@ -104,7 +115,10 @@ fn the_search_finds_what_permutations_find() {
             s.sources(r).filter(|_| random.chance(1, 4)).for_each(|w| rf.insert(w, r));
         }
         let n = s.len();
-        let order = Relation::of(n, (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).filter(|_| random.chance(1, 5)));
+        let order = Relation::of(
+            n,
+            (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).filter(|_| random.chance(1, 5)),
+        );
         let members = Set::of(n, (0..n).filter(|_| random.chance(5, 6)));
         let found = search::serial_view(&s, &members, &order, &rf);
         let fits = |list: &[usize]| is_serial(&s, list, &rf);
@@ -113,7 +127,10 @@ fn the_search_finds_what_permutations_find() {
         if let Some(list) = found {
             assert!(fits(&list) && Set::of(n, list.iter().copied()) == members, "seed {seed}");
             let at = |e: usize| list.iter().position(|&x| x == e);
-            assert!(order.pairs().all(|(a, b)| at(a).is_none() || at(b).is_none() || at(a) < at(b)), "seed {seed}");
+            assert!(
+                order.pairs().all(|(a, b)| at(a).is_none() || at(b).is_none() || at(a) < at(b)),
+                "seed {seed}"
+            );
         }
     }
 }
@@ -131,18 +148,28 @@ fn pairs_that_agree_do_not_make_a_view() {
     let po = s.relation(RelationId::PO).clone();
     let readers = [3, 4, 5];
     let e = s.events();
-    // Definition 24 lets one set alone be without operations, so each pair is asked with the writes that it observes.
+    // Definition 24 lets one set alone be without operations, so each pair is asked with the writes
+    // that it observes.
     for (i, &p) in readers.iter().enumerate() {
         for &q in &readers[i + 1..] {
-            let seen: Vec<u64> = (0..s.len()).filter(|&o| e[o].thread == Some(p) || e[o].thread == Some(q)).map(|o| e[o].value).collect();
+            let seen: Vec<u64> = (0..s.len())
+                .filter(|&o| e[o].thread == Some(p) || e[o].thread == Some(q))
+                .map(|o| e[o].value)
+                .collect();
             let keep: Vec<Event> = e
                 .iter()
-                .filter(|x| x.thread == Some(p) || x.thread == Some(q) || x.kind.writes() && x.thread.is_some() && seen.contains(&x.value))
+                .filter(|x| {
+                    x.thread == Some(p)
+                        || x.thread == Some(q)
+                        || x.kind.writes() && x.thread.is_some() && seen.contains(&x.value)
+                })
                 .cloned()
                 .collect();
             let part = Skeleton::new(&Views::vocabulary(), keep);
             let order = part.relation(RelationId::PO).clone();
-            let found = global(&part, p).iter().any(|a| global(&part, q).iter().any(|b| co_consistent(&part, (p, a), (q, b), &order)));
+            let found = global(&part, p).iter().any(|a| {
+                global(&part, q).iter().any(|b| co_consistent(&part, (p, a), (q, b), &order))
+            });
             assert!(found, "P{p} and P{q} are not co-consistent");
         }
     }
@@ -155,7 +182,12 @@ fn all_writers(s: &Skeleton) -> Relation {
     let reads: Vec<usize> = s.set(SetId::READS).iter().collect();
     Relation::of(
         s.len(),
-        reads.into_iter().flat_map(|r| s.sources(r).filter(move |&w| e[w].value == e[r].value).map(move |w| (w, r)).collect::<Vec<_>>()),
+        reads.into_iter().flat_map(|r| {
+            s.sources(r)
+                .filter(move |&w| e[w].value == e[r].value)
+                .map(move |w| (w, r))
+                .collect::<Vec<_>>()
+        }),
     )
 }
 /// A random execution in which writes may share values.
@@ -165,15 +197,22 @@ fn execution(random: &mut Random, most: usize, threads: u32, locations: u32) -> 
     for _ in 0..2 + random.below(most - 1) {
         let t = random.below(threads as usize) as u32;
         let kind = *random.choose(&[Kind::Read, Kind::Write]);
-        let value = if kind == Kind::Write { 1 + random.below(2) as u64 } else { random.below(3) as u64 };
-        events.push(Event::access(t, index[t as usize], kind, random.below(locations as usize) as u32, value));
+        let value =
+            if kind == Kind::Write { 1 + random.below(2) as u64 } else { random.below(3) as u64 };
+        events.push(Event::access(
+            t,
+            index[t as usize],
+            kind,
+            random.below(locations as usize) as u32,
+            value,
+        ));
         index[t as usize] += 1;
     }
     Skeleton::new(&Views::vocabulary(), events)
 }
 
-/// Theorem 1: an ordered global observation sequence, self-observing, gives a local view; where `rf` has every write of the value, and initial writes are
-/// observed first.
+/// Theorem 1: an ordered global observation sequence, self-observing, gives a local view; where
+/// `rf` has every write of the value, and initial writes are observed first.
 #[test]
 fn theorem_1() {
     let local = views("local", MODELS[2].1);
@@ -183,7 +222,8 @@ fn theorem_1() {
         let (threads, locations) = (1 + random.below(2) as u32, 1 + random.below(2) as u32);
         let s = execution(&mut random, 6, threads, locations);
         let rf = all_writers(&s);
-        let processors: Vec<u32> = (0..threads).filter(|&p| s.events().iter().any(|e| e.thread == Some(p))).collect();
+        let processors: Vec<u32> =
+            (0..threads).filter(|&p| s.events().iter().any(|e| e.thread == Some(p))).collect();
         if processors.iter().all(|&p| global(&s, p).iter().any(|o| o.starts_initially(&s))) {
             met += 1;
             let seen = local.judge(&s, &rf).unwrap();
@@ -193,12 +233,20 @@ fn theorem_1() {
     assert!(met > 40, "only {met} executions had observation sequences");
 }
 
-/// Theorem 1 takes `rf` to have every write of the value: with fewer, its premises hold and there is no view.
+/// Theorem 1 takes `rf` to have every write of the value: with fewer, its premises hold and there
+/// is no view.
 #[test]
 fn theorem_1_needs_every_writer() {
     let a = |t, i, kind, value| Event::access(t, i, kind, 0, value);
     use Kind::{Read, Write};
-    let events = vec![Event::initial(0, 0), a(0, 0, Read, 0), a(0, 1, Read, 1), a(0, 2, Write, 1), a(0, 3, Read, 1), a(1, 0, Write, 1)];
+    let events = vec![
+        Event::initial(0, 0),
+        a(0, 0, Read, 0),
+        a(0, 1, Read, 1),
+        a(0, 2, Write, 1),
+        a(0, 3, Read, 1),
+        a(1, 0, Write, 1),
+    ];
     let s = Skeleton::new(&Views::vocabulary(), events);
     assert!(!global(&s, 0).is_empty());
     let local = views("local", MODELS[2].1);
@@ -207,7 +255,8 @@ fn theorem_1_needs_every_writer() {
     assert!(matches!(local.judge(&s, &fewer).unwrap(), Seen::None { .. }));
 }
 
-/// Theorem 1 leaves open when initial writes are observed: an operation that observes one again meets its premises, and no view takes a write back.
+/// Theorem 1 leaves open when initial writes are observed: an operation that observes one again
+/// meets its premises, and no view takes a write back.
 #[test]
 fn theorem_1_needs_initial_writes_first() {
     let h = History::parse("W x 1; R x 0").unwrap();
@@ -216,14 +265,16 @@ fn theorem_1_needs_initial_writes_first() {
     assert!(!exist(&views("local", MODELS[2].1), &h));
 }
 
-/// Observations of both processors that meet the premises of theorem 2 for program order on all operations.
+/// Observations of both processors that meet the premises of theorem 2 for program order on all
+/// operations.
 fn premises_of_theorem_2(s: &Skeleton) -> Vec<[(u32, Observations); 2]> {
     let po = s.relation(RelationId::PO);
     let (first, second) = (global(s, 0), global(s, 1));
     let mut out = Vec::new();
     for a in first.iter().filter(|o| o.starts_initially(s)) {
         for b in second.iter().filter(|o| o.starts_initially(s)) {
-            let agree = co_consistent(s, (0, a), (1, b), po) && co_consistent(s, (1, b), (0, a), po);
+            let agree =
+                co_consistent(s, (0, a), (1, b), po) && co_consistent(s, (1, b), (0, a), po);
             let pair = [(0, a.clone()), (1, b.clone())];
             if agree && explains(s, &pair, po) {
                 out.push(pair);
@@ -233,7 +284,8 @@ fn premises_of_theorem_2(s: &Skeleton) -> Vec<[(u32, Observations); 2]> {
     out
 }
 
-/// Theorem 2 for two processors and program order, on all operations: where the candidate of definition 27 is asymmetric, as lemma 5 has it.
+/// Theorem 2 for two processors and program order, on all operations: where the candidate of
+/// definition 27 is asymmetric, as lemma 5 has it.
 #[test]
 fn theorem_2() {
     let sc = views("sc", MODELS[0].1);
@@ -252,7 +304,8 @@ fn theorem_2() {
     assert!(met > 20, "only {met} executions met the premises");
 }
 
-/// Lemma 5 does not follow from the premises of theorem 2, even for two processors: load buffering meets them and has no view of all.
+/// Lemma 5 does not follow from the premises of theorem 2, even for two processors: load buffering
+/// meets them and has no view of all.
 #[test]
 fn lemma_5_and_load_buffering() {
     let h = History::parse("R y 1; W x 1 || R x 1; W y 1").unwrap();
@@ -263,7 +316,8 @@ fn lemma_5_and_load_buffering() {
     assert!(!exist(&views("sc", MODELS[0].1), &h));
 }
 
-/// Theorem 4: where each location has a location order, the C++ model for release and acquire allows the execution.
+/// Theorem 4: where each location has a location order, the C++ model for release and acquire
+/// allows the execution.
 #[test]
 fn theorem_4() {
     let orders = views("location-order", MODELS[7].1);
@@ -289,8 +343,14 @@ fn theorem_4() {
 fn errors_have_places() {
     let cases = [
         ("view of W respecting R", "m.views:1:1: error: what follows `respecting` is no relation"),
-        ("let a = po\nview for processor z of W respecting po", "m.views:2:1: error: `processor` does not fit here"),
-        ("view for processor p of p || W respecting po", "m.views:1:27: error: `||` does not fit here"),
+        (
+            "let a = po\nview for processor z of W respecting po",
+            "m.views:2:1: error: `processor` does not fit here",
+        ),
+        (
+            "view for processor p of p || W respecting po",
+            "m.views:1:27: error: `||` does not fit here",
+        ),
         ("view W respecting po", "m.views:1:1: error: expected `of` and a set"),
         ("let a = po", "m.views:1:1: error: a model of serial views has at least one `view`"),
     ];

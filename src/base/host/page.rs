@@ -1,4 +1,5 @@
-//! The host is a page, which runs one command in an instance of the module: it hands in the files and the words, and takes what is written.
+//! The host is a page, which runs one command in an instance of the module: it hands in the files
+//! and the words, and takes what is written.
 //!
 //! The state here is global, as a process's is; an instance of the module is a process.
 
@@ -20,7 +21,8 @@ pub struct Host {
     pub stopped: fn() -> bool,
     /// Takes a file that the program wrote, which is whole.
     pub keep: fn(&Path, &[u8]),
-    /// Runs the program with these words in an instance of its own, with all files of this one, to its end.
+    /// Runs the program with these words in an instance of its own, with all files of this one, to
+    /// its end.
     pub start: fn(&[String]) -> Ended,
 }
 
@@ -46,7 +48,8 @@ struct Given {
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
-static GIVEN: Mutex<Given> = Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new(), folders: BTreeSet::new() });
+static GIVEN: Mutex<Given> =
+    Mutex::new(Given { arguments: Vec::new(), files: BTreeMap::new(), folders: BTreeSet::new() });
 
 fn given() -> MutexGuard<'static, Given> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -211,7 +214,8 @@ pub fn is_dir(path: &Path) -> bool {
     fs::has_folder(&given(), &fs::plain(path))
 }
 
-/// Files as the standard library has them, as far as the program uses them, in memory. A file is told to the page when it is whole: when it is closed, or renamed.
+/// Files as the standard library has them, as far as the program uses them, in memory. A file is
+/// told to the page when it is whole: when it is closed, or renamed.
 pub mod fs;
 
 /// A path without steps that lead nowhere.

@@ -42,7 +42,8 @@ pub const fn stopped() -> bool {
     false
 }
 
-/// The variables of the environment that confine a process, and those that it starts, to two folders.
+/// The variables of the environment that confine a process, and those that it starts, to two
+/// folders.
 pub const CONFINED: [&str; 2] = ["MU_CHECK_CONFINED", "MU_CHECK_CONFINED_ALSO"];
 
 /// The folders to which this process is confined; empty: it is not.
@@ -63,13 +64,17 @@ pub fn expect_within(path: &Path) -> Result<()> {
     if folders.is_empty() {
         return Ok(());
     }
-    let outside = || Error::new(ErrorKind::PermissionDenied, "it is outside the folder of this run");
+    let outside =
+        || Error::new(ErrorKind::PermissionDenied, "it is outside the folder of this run");
     let real = match std::fs::symlink_metadata(path) {
         Ok(_) => std::fs::canonicalize(path).map_err(|_| outside())?,
         // A new file: its folder decides.
         Err(_) => {
-            let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            std::fs::canonicalize(folder).map_err(|_| outside())?.join(path.file_name().ok_or_else(outside)?)
+            let folder =
+                path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            std::fs::canonicalize(folder)
+                .map_err(|_| outside())?
+                .join(path.file_name().ok_or_else(outside)?)
         }
     };
     if folders.iter().any(|f| real.starts_with(f)) { Ok(()) } else { Err(outside()) }
@@ -112,7 +117,8 @@ pub fn read_dir(path: &Path) -> Result<std::fs::ReadDir> {
     std::fs::read_dir(path)
 }
 
-/// Leaves what is large and made of many parts where it is until the process ends, whose memory the system takes back at once.
+/// Leaves what is large and made of many parts where it is until the process ends, whose memory the
+/// system takes back at once.
 pub fn leave<T>(large: T) {
     std::mem::forget(large);
 }
@@ -159,7 +165,8 @@ pub fn peak_resident_bytes() -> u64 {
     status_kib("VmHWM:") * 1024
 }
 
-/// The beginning of a small file of the system. One read, where reading to the end takes a dozen: the system does not say how long such a file is.
+/// The beginning of a small file of the system. One read, where reading to the end takes a dozen:
+/// the system does not say how long such a file is.
 fn beginning(path: &str) -> Option<String> {
     use std::io::Read;
     let mut bytes = [0; 4096];
@@ -169,13 +176,23 @@ fn beginning(path: &str) -> Option<String> {
 
 fn status_kib(key: &str) -> u64 {
     let Some(text) = beginning("/proc/self/status") else { return 0 };
-    text.lines().find_map(|l| l.strip_prefix(key)).and_then(|v| v.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    text.lines()
+        .find_map(|l| l.strip_prefix(key))
+        .and_then(|v| v.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
-/// Bytes of memory that this process may use: the machine's, or its control group's if that is less. `None` where nothing says.
+/// Bytes of memory that this process may use: the machine's, or its control group's if that is
+/// less. `None` where nothing says.
 pub fn available_memory() -> Option<u64> {
     let machine = beginning("/proc/meminfo").and_then(|text| {
-        let kib: u64 = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+        let kib: u64 = text
+            .lines()
+            .find_map(|l| l.strip_prefix("MemTotal:"))?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()?;
         Some(kib * 1024)
     });
     let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]

@@ -6,16 +6,19 @@ use std::path::PathBuf;
 /// Options of a search by several processes.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Clustering {
-    /// Search with N processes on this machine, each with one thread and its share of `--max-memory`.
+    /// Search with N processes on this machine, each with one thread and its share of
+    /// `--max-memory`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), conflicts_with = "cluster")]
     pub processes: Option<u32>,
-    /// Search with the processes of this list: a line `HOST:PORT` each, where they listen. Each is started with its own `--process`.
+    /// Search with the processes of this list: a line `HOST:PORT` each, where they listen. Each is
+    /// started with its own `--process`.
     #[arg(long, value_name = "FILE", requires = "process", requires = "secret")]
     pub cluster: Option<PathBuf>,
     /// Number of this process in the list, from 0; process 0 reports.
     #[arg(long, value_name = "I")]
     pub process: Option<u32>,
-    /// File with a secret that all processes of the list know, and nobody else: they prove it to each other.
+    /// File with a secret that all processes of the list know, and nobody else: they prove it to
+    /// each other.
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub secret: Option<PathBuf>,
     /// Listen at this address instead of the one in the list.
@@ -78,7 +81,8 @@ pub struct ClusterRunArgs {
     /// Start the processes and wait for the result.
     #[arg(long)]
     pub start: bool,
-    /// What runs a line on a host; it gets the host and the line as its last arguments, and hands its standard input on: when that ends, so does the process.
+    /// What runs a line on a host; it gets the host and the line as its last arguments, and hands
+    /// its standard input on: when that ends, so does the process.
     #[arg(long, value_name = "COMMAND", default_value = "ssh")]
     pub shell: String,
     /// The command, without options of several processes.

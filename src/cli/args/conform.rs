@@ -16,12 +16,14 @@ Examples:
   mu-check conform specs/machines/tso.spec --interface specs/machines/machine.interface --against tso --operations 3 --fault specs/machines/tso.faults --suite tests"
 )]
 pub struct ConformArgs {
-    /// The machine: a specification, or any other model, that chooses its operations freely; or a specification that waits for a program.
+    /// The machine: a specification, or any other model, that chooses its operations freely; or a
+    /// specification that waits for a program.
     pub model: PathBuf,
     /// Which labels are memory operations (see docs/memory-models.md).
     #[arg(long, value_name = "FILE")]
     pub interface: PathBuf,
-    /// A memory model: a name, a `.cat` file, or a `.views` file; may be given several times (default: all of the project).
+    /// A memory model: a name, a `.cat` file, or a `.views` file; may be given several times
+    /// (default: all of the project).
     #[arg(long, value_name = "MODEL")]
     pub against: Vec<String>,
     /// Most operations of each processor.
@@ -33,17 +35,21 @@ pub struct ConformArgs {
     /// Write the smallest test of each memory model into this folder.
     #[arg(long, value_name = "DIR")]
     pub tests: Option<PathBuf>,
-    /// Write the run of the machine to this `.svg`, `.html` (a page with the execution as well), `.json`, `.aut` or `.dot` file. For one memory model.
+    /// Write the run of the machine to this `.svg`, `.html` (a page with the execution as well),
+    /// `.json`, `.aut` or `.dot` file. For one memory model.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Draw the forbidden execution with its cycle, to this `.svg` or `.dot` file. For one memory model.
+    /// Draw the forbidden execution with its cycle, to this `.svg` or `.dot` file. For one memory
+    /// model.
     #[arg(long, value_name = "FILE")]
     pub execution: Option<PathBuf>,
-    /// A faulty machine beside this one: a `.faults` file of named edits of MODEL, a model, or a folder of models; may be given several times. The answer says with how
-    /// many operations each is found.
+    /// A faulty machine beside this one: a `.faults` file of named edits of MODEL, a model, or a
+    /// folder of models; may be given several times. The answer says with how many operations
+    /// each is found.
     #[arg(long, value_name = "FILE")]
     pub fault: Vec<PathBuf>,
-    /// Write into this folder fewest litmus tests that find all the faults, each of which checks itself. For one memory model.
+    /// Write into this folder fewest litmus tests that find all the faults, each of which checks
+    /// itself. For one memory model.
     #[arg(long, value_name = "DIR", requires = "fault")]
     pub suite: Option<PathBuf>,
     /// Take every history by itself, whatever symmetries the machine has.

@@ -14,7 +14,8 @@ pub struct PbesArgs {
     pub model: PathBuf,
     /// Formula file.
     pub formula: PathBuf,
-    /// Write the equation system here: in mCRL2's binary form if the name ends in .pbes, else as text (.pbes.txt).
+    /// Write the equation system here: in mCRL2's binary form if the name ends in .pbes, else as
+    /// text (.pbes.txt).
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// How models other than specifications are read.
@@ -36,8 +37,8 @@ Examples:
   mu-check solve system.pbes"
 )]
 pub struct SolveArgs {
-    /// A parity game in PGSolver's format (`.pg`, `.gm`), a boolean equation system (`.bes`), or one with data
-    /// as text (`.pbes`).
+    /// A parity game in PGSolver's format (`.pg`, `.gm`), a boolean equation system (`.bes`), or
+    /// one with data as text (`.pbes`).
     pub input: PathBuf,
     /// The algorithm.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
@@ -52,5 +53,9 @@ pub struct SolveArgs {
 
 /// The registered solvers, with what they are.
 pub fn solver_names() -> clap::builder::PossibleValuesParser {
-    mu_solve::solvers().iter().map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about())).collect::<Vec<_>>().into()
+    mu_solve::solvers()
+        .iter()
+        .map(|s| clap::builder::PossibleValue::new(s.name()).help(s.about()))
+        .collect::<Vec<_>>()
+        .into()
 }

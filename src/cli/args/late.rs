@@ -1,7 +1,8 @@
-//! Arguments of a command that are described once it is named: a run describes its own command, not all of them.
+//! Arguments of a command that are described once it is named: a run describes its own command, not
+//! all of them.
 //!
-//! Describing all commands takes longer than a small proof. What lists commands (help, completions, manual pages) builds the whole description, which
-//! asks each command for its arguments then.
+//! Describing all commands takes longer than a small proof. What lists commands (help, completions,
+//! manual pages) builds the whole description, which asks each command for its arguments then.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::ops::Deref;
@@ -17,7 +18,8 @@ impl<T> Deref for Late<T> {
     }
 }
 
-/// The description with the arguments; what the command is for stays what the list of commands says.
+/// The description with the arguments; what the command is for stays what the list of commands
+/// says.
 fn described<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let command = T::augment_args(command).long_about(None);

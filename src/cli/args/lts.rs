@@ -24,8 +24,13 @@ impl Relabelling {
         let hide = self.hide.iter().flat_map(|h| between_commas(h)).collect();
         let rename = (self.rename.iter().flat_map(|r| between_commas(r)))
             .map(|pair| match pair.split_once('=') {
-                Some((old, new)) if !old.trim().is_empty() && !new.trim().is_empty() => Ok((old.trim().into(), new.trim().into())),
-                _ => Err(Diagnostic::new(Stage::Usage, format!("`--rename {pair}` is not of the form OLD=NEW"))),
+                Some((old, new)) if !old.trim().is_empty() && !new.trim().is_empty() => {
+                    Ok((old.trim().into(), new.trim().into()))
+                }
+                _ => Err(Diagnostic::new(
+                    Stage::Usage,
+                    format!("`--rename {pair}` is not of the form OLD=NEW"),
+                )),
             })
             .collect::<Result<_, _>>()?;
         Ok(Relabel { rename, hide })
@@ -115,12 +120,14 @@ impl From<Refines> for Preorder {
 
 /// `compare`
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 A and B are equivalent (A refines B), 1 they are not, 2 bad input, 3 unknown, 4 internal error.
+#[command(
+    after_help = "Exit codes: 0 A and B are equivalent (A refines B), 1 they are not, 2 bad input, 3 unknown, 4 internal error.
 
 Examples:
   mu-check compare model.mcrl2 model.aut --equivalence branching
   mu-check compare implementation.aut specification.aut --preorder weak-trace --hide internal
-  mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf")]
+  mu-check compare a.aut b.aut --out difference.mcf || mu-check check a.aut difference.mcf"
+)]
 pub struct CompareArgs {
     /// The first system: an `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, or a specification.
     pub a: PathBuf,
@@ -153,7 +160,8 @@ pub struct CompareArgs {
   mu-check info model.mcrl2 -D cores=3 --format json
   mu-check info game.pg")]
 pub struct InfoArgs {
-    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
+    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a
+    /// `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
     /// Draw the transition system, layer by layer: `.svg`, up to some hundred states.
     #[arg(long, value_name = "FILE.svg")]
@@ -177,9 +185,11 @@ pub struct InfoArgs {
   mu-check convert equations.bes game.pg
   mu-check convert system.pbes game.pg")]
 pub struct ConvertArgs {
-    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a `.pg`, `.bes` or `.pbes` file.
+    /// An `.aut`, `.aut.gz`, `.blts`, `.lts` or `.fsm` file, a specification, or a game in a
+    /// `.pg`, `.bes` or `.pbes` file.
     pub input: PathBuf,
-    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a checksum), `.lts` (binary, of mCRL2), `.fsm`, `.dot`; `.pg` for games.
+    /// The result: `.aut`, `.aut.gz`, `.blts` (compact, with a checksum), `.lts` (binary, of
+    /// mCRL2), `.fsm`, `.dot`; `.pg` for games.
     pub output: PathBuf,
     /// Hiding and renaming.
     #[command(flatten)]
@@ -199,7 +209,9 @@ mod tests {
     #[test]
     fn lists_of_actions() {
         assert_eq!(between_commas("a, b(1,2),c"), ["a", "b(1,2)", "c"]);
-        let ok = Relabelling { hide: vec!["a,b".into(), "c".into()], rename: vec!["x=y".into()] }.relabel().unwrap();
+        let ok = Relabelling { hide: vec!["a,b".into(), "c".into()], rename: vec!["x=y".into()] }
+            .relabel()
+            .unwrap();
         assert_eq!((ok.hide.len(), ok.rename), (3, vec![("x".to_string(), "y".to_string())]));
         assert!(Relabelling { rename: vec!["x".into()], ..Default::default() }.relabel().is_err());
     }

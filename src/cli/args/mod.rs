@@ -1,4 +1,5 @@
-//! The command line: what it accepts, with help and examples. A contract: scripts rely on names, keys and exit codes.
+//! The command line: what it accepts, with help and examples. A contract: scripts rely on names,
+//! keys and exit codes.
 
 pub mod cluster;
 mod conform;
@@ -27,7 +28,8 @@ pub use self::late::Late;
 pub use self::lts::{CompareArgs, ConvertArgs, InfoArgs, ReduceArgs, Refines, Relabelling};
 pub use self::models::ModelsArgs;
 pub use self::program::{
-    By, ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs, ThreadsOf, TranslationArgs,
+    By, ExpandArgs, Initial, Language, LitmusArgs, MemoryName, ProgramArgs, Reading, RobustArgs,
+    ThreadsOf, TranslationArgs,
 };
 pub use self::prove::{ProofMemory, ProveArgs, Sampling, VerifyArgs};
 pub use self::report::ReportArgs;
@@ -88,7 +90,8 @@ pub enum Command {
     Litmus(Late<LitmusArgs>),
     /// Compare memory models: which is weaker than which, with a smallest test for each difference.
     Models(Late<ModelsArgs>),
-    /// Check whether all programs of a machine behave as memory models allow, or find a smallest one that does not.
+    /// Check whether all programs of a machine behave as memory models allow, or find a smallest
+    /// one that does not.
     Conform(Late<ConformArgs>),
     /// Check an x86 program for unsafe states under a memory model.
     Program(Late<ProgramArgs>),
@@ -161,7 +164,11 @@ impl Command {
             Command::New(a) => &a.common,
             Command::Eval(a) => &a.common,
             Command::Fmt(a) => &a.common,
-            Command::Completions(_) | Command::Manual(_) | Command::Lsp(_) | Command::Studio(_) | Command::Cluster(_) => return None,
+            Command::Completions(_)
+            | Command::Manual(_)
+            | Command::Lsp(_)
+            | Command::Studio(_)
+            | Command::Cluster(_) => return None,
         })
     }
 }
@@ -189,7 +196,8 @@ impl Command {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 pub struct Common {
-    /// Give a parameter of the model a value; `-D help` lists the parameters. `check` takes `NAME=any`: every value.
+    /// Give a parameter of the model a value; `-D help` lists the parameters. `check` takes
+    /// `NAME=any`: every value.
     #[arg(short = 'D', value_name = "NAME=VALUE", action = clap::ArgAction::Append)]
     pub define: Vec<String>,
     /// Worker threads (default: all cores).
@@ -198,7 +206,8 @@ pub struct Common {
     /// Stop when more than N states are stored.
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
-    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of the machine's memory).
+    /// Stop when the process holds more memory than this: bytes, or with K, M, G (default: 90 % of
+    /// the machine's memory).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
     /// Stop after this long, counted from the start of the run: seconds, or with s, m, h.
@@ -216,10 +225,12 @@ pub struct Common {
     /// Do not display progress (pipes never show it).
     #[arg(long)]
     pub no_progress: bool,
-    /// Write progress as a JSON object a line to standard error, for the program that started this one.
+    /// Write progress as a JSON object a line to standard error, for the program that started this
+    /// one.
     #[arg(long, hide = true)]
     pub progress_lines: bool,
-    /// Take the end of standard input as an interrupt, so that this process does not outlive the one that started it.
+    /// Take the end of standard input as an interrupt, so that this process does not outlive the
+    /// one that started it.
     #[arg(long, hide = true)]
     pub end_with_input: bool,
 }
@@ -257,12 +268,14 @@ pub enum Reduce {
 /// Reductions that apply by default wherever they are proven.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
-    /// Store one representative of each orbit of states under symmetries; counts stay those of all states.
+    /// Store one representative of each orbit of states under symmetries; counts stay those of all
+    /// states.
     Symmetry,
     /// Play a large game on classes of states that the formula cannot distinguish.
     Quotient,
-    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order reduction). Then states and equations are those of
-    /// the reduced search; counts of `explore`, of `sweep` and of `--count all-parameters` are of all states.
+    /// Leave out steps that do not matter for a deadlock, an action or a formula (partial-order
+    /// reduction). Then states and equations are those of the reduced search; counts of
+    /// `explore`, of `sweep` and of `--count all-parameters` are of all states.
     Por,
 }
 
@@ -271,7 +284,8 @@ pub enum Reduction {
 pub enum Counting {
     /// By the data that the rest of the formula can still test.
     Merged,
-    /// By all data variables in scope, as the formula is written: the equations of a translation that merges none.
+    /// By all data variables in scope, as the formula is written: the equations of a translation
+    /// that merges none.
     AllParameters,
 }
 
@@ -281,7 +295,9 @@ pub type EngineRef = &'static dyn mu_engines::Engine;
 /// Reads the name of an engine; the help lists those of the registry.
 fn engine() -> impl TypedValueParser<Value = EngineRef> {
     let known = mu_engines::engines().iter().map(|e| PossibleValue::new(e.name()).help(e.about()));
-    PossibleValuesParser::new(known).try_map(|name| mu_engines::by_name(&name).ok_or_else(|| format!("no engine is called `{name}`")))
+    PossibleValuesParser::new(known).try_map(|name| {
+        mu_engines::by_name(&name).ok_or_else(|| format!("no engine is called `{name}`"))
+    })
 }
 
 /// Strategies of the symbolic engine.
@@ -291,7 +307,8 @@ pub enum SetStrategy {
     Saturation,
     /// Applies all steps to the newest states; reports the number of levels.
     BreadthFirst,
-    /// Applies one kind of step after another, each to all states found so far; reports the number of rounds.
+    /// Applies one kind of step after another, each to all states found so far; reports the number
+    /// of rounds.
     Chaining,
 }
 
@@ -304,15 +321,19 @@ pub enum SetStrategy {
 pub struct LineariseArgs {
     /// Specification.
     pub model: PathBuf,
-    /// Simplifications, by name: `constants` and `duplicates` remove parameters, `eliminate` sum variables that an equation
-    /// determines, `control` summands that are never reached, `unfold` replaces parameters that are records by their fields where
-    /// that pays; these are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums over small finite sorts. Also `all`, `none`.
+    /// Simplifications, by name: `constants` and `duplicates` remove parameters, `eliminate` sum
+    /// variables that an equation determines, `control` summands that are never reached,
+    /// `unfold` replaces parameters that are records by their fields where that pays; these
+    /// are the `default`. `dead` removes parameters on which nothing depends, `instantiate` sums
+    /// over small finite sorts. Also `all`, `none`.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default")]
     pub simplify: Vec<String>,
-    /// Write the linear process here: in mCRL2's binary form if the name ends in .lps, else as text.
+    /// Write the linear process here: in mCRL2's binary form if the name ends in .lps, else as
+    /// text.
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Take the times of actions away: a parameter for the time of the last one keeps them in order.
+    /// Take the times of actions away: a parameter for the time of the last one keeps them in
+    /// order.
     #[arg(long)]
     pub untime: bool,
     /// How models other than specifications are read.
@@ -341,7 +362,8 @@ Examples:
 pub struct ExploreArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot` file.
+    /// Write the (reduced) transition system to this `.aut`, `.aut.gz`, `.blts`, `.lts` or `.dot`
+    /// file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Reduce modulo an equivalence.
@@ -365,7 +387,8 @@ pub struct ExploreArgs {
     /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
-    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what is asked are left out).
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what
+    /// is asked are left out).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// Hiding and renaming of labels before output or reduction.
@@ -391,7 +414,8 @@ pub struct ExploreArgs {
 /// Options of searches that can be stored and resumed.
 #[derive(Args, Debug, Clone)]
 pub struct Keeping {
-    /// Write checkpoints to this folder: at intervals, and when a limit or an interrupt ends the search.
+    /// Write checkpoints to this folder: at intervals, and when a limit or an interrupt ends the
+    /// search.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
     /// Time between checkpoints: seconds, or with s, m, h.
@@ -432,24 +456,25 @@ Examples:
 pub struct CheckArgs {
     /// Specification, or an `.aut` file.
     pub model: PathBuf,
-    /// Formula files; `-` is standard input. A file may hold several properties, each after a line `%% property NAME`. Without any formula the
-    /// model is explored and reported on.
+    /// Formula files; `-` is standard input. A file may hold several properties, each after a line
+    /// `%% property NAME`. Without any formula the model is explored and reported on.
     pub formulas: Vec<PathBuf>,
     /// A formula, as text; several may be given.
     #[arg(short = 'f', long, value_name = "FORMULA", action = clap::ArgAction::Append)]
     pub formula: Vec<String>,
-    /// Write the verdicts as a JUnit report, a test case each. `-`, or `--format junit`, prints it in place of the lines.
+    /// Write the verdicts as a JUnit report, a test case each. `-`, or `--format junit`, prints it
+    /// in place of the lines.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
     /// Write the time of each stage to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub timings: Option<PathBuf>,
-    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches), `.html` (a page with all verdicts),
-    /// `.json`, `.aut`, `.dot`.
+    /// Write the evidence here: `.svg` (a message sequence chart; a tree of steps if it branches),
+    /// `.html` (a page with all verdicts), `.json`, `.aut`, `.dot`.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Which labels are memory operations, as `conform` has it: pages and JSON show them as a graph (default: the file `MODEL.interface`
-    /// beside the model, if it is there).
+    /// Which labels are memory operations, as `conform` has it: pages and JSON show them as a
+    /// graph (default: the file `MODEL.interface` beside the model, if it is there).
     #[arg(long, value_name = "FILE")]
     pub interface: Option<PathBuf>,
     /// Show all parameters after each step of the evidence.
@@ -461,23 +486,27 @@ pub struct CheckArgs {
     /// The algorithm for parity games.
     #[arg(long, value_name = "NAME", value_parser = solver_names())]
     pub solver: Option<String>,
-    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`, `auto`, or names of hidden actions. `-v` and JSON
-    /// say for each formula whether they did, and if not, which part of it forbids it.
+    /// Confluent tau steps that take priority, for formulas that cannot distinguish: `none`,
+    /// `auto`, or names of hidden actions. `-v` and JSON say for each formula whether they
+    /// did, and if not, which part of it forbids it.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: String,
     /// Which equations are counted as one.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Counting::Merged)]
     pub count: Counting,
-    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what is asked are left out).
+    /// Reductions to switch off: `symmetry`, `quotient`, `por` (steps that do not matter for what
+    /// is asked are left out).
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     pub without: Vec<Reduction>,
     /// How to search [default: explicit; for every value of a parameter auto].
     #[arg(long = "engine", value_name = "ENGINE", value_parser = engine())]
     pub chosen_engine: Option<EngineRef>,
-    /// For every value of a parameter: check an answer by so many concrete states, and at boundary values, before it is given; 0: do not.
+    /// For every value of a parameter: check an answer by so many concrete states, and at boundary
+    /// values, before it is given; 0: do not.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub check_samples: usize,
-    /// Of a model without a formula: what counts as an end, an action or a condition on parameters, as `explore --terminal` has it.
+    /// Of a model without a formula: what counts as an end, an action or a condition on
+    /// parameters, as `explore --terminal` has it.
     #[arg(long, value_name = "ACTION|CONDITION", action = clap::ArgAction::Append)]
     pub terminal: Vec<String>,
     /// Checkpoints of searches of the product of model and formula.
@@ -528,7 +557,8 @@ fn parse_time(text: &str) -> Result<std::time::Duration, String> {
         other => return Err(format!("unknown unit `{other}`, expected s, m or h")),
     };
     let number: f64 = digits.parse().map_err(|_| format!("`{digits}` is not a number"))?;
-    std::time::Duration::try_from_secs_f64(number * factor).map_err(|_| format!("`{text}` is not a time"))
+    std::time::Duration::try_from_secs_f64(number * factor)
+        .map_err(|_| format!("`{text}` is not a time"))
 }
 
 /// The names of all commands.
@@ -538,10 +568,12 @@ pub fn command_names(cli: &clap::Command) -> Vec<String> {
 
 /// Whether arguments, right or wrong, ask for JSON.
 pub fn wants_json(words: &[String]) -> bool {
-    words.windows(2).any(|w| w[0] == "--format" && w[1] == "json") || words.iter().any(|w| w == "--format=json")
+    words.windows(2).any(|w| w[0] == "--format" && w[1] == "json")
+        || words.iter().any(|w| w == "--format=json")
 }
 
-/// Reads `--format junit` of `check` as `--junit -`: a form of verdicts, which no other command has.
+/// Reads `--format junit` of `check` as `--junit -`: a form of verdicts, which no other command
+/// has.
 pub fn with_forms_of_check(mut words: Vec<String>) -> Vec<String> {
     if words.get(1).is_none_or(|command| command != "check") {
         return words;
@@ -549,7 +581,9 @@ pub fn with_forms_of_check(mut words: Vec<String>) -> Vec<String> {
     let end = words.iter().position(|w| w == "--").unwrap_or(words.len());
     if let Some(at) = words[..end].iter().position(|w| w == "--format=junit") {
         words[at] = "--junit=-".into();
-    } else if let Some(at) = words[..end].windows(2).position(|w| w[0] == "--format" && w[1] == "junit") {
+    } else if let Some(at) =
+        words[..end].windows(2).position(|w| w[0] == "--format" && w[1] == "junit")
+    {
         words.splice(at..at + 2, ["--junit=-".to_string()]);
     }
     words
@@ -567,9 +601,13 @@ pub fn with_default_command(cli: &clap::Command, mut words: Vec<String>) -> Vec<
         });
         let of = |arg: &clap::Arg| match word.strip_prefix("--") {
             Some(long) => arg.get_long() == Some(long),
-            None => word.len() == 2 && word.strip_prefix('-').and_then(|w| w.chars().next()) == arg.get_short(),
+            None => {
+                word.len() == 2
+                    && word.strip_prefix('-').and_then(|w| w.chars().next()) == arg.get_short()
+            }
         };
-        let arguments = cli.get_subcommands().flat_map(|c| c.get_arguments()).filter(|a| !a.is_positional());
+        let arguments =
+            cli.get_subcommands().flat_map(|c| c.get_arguments()).filter(|a| !a.is_positional());
         arguments.filter(|a| of(a)).any(|a| a.get_action().takes_values())
     };
     let mut i = 1;
@@ -609,21 +647,30 @@ mod tests {
     fn help_has_examples_that_parse() {
         let mut cli = Cli::command();
         cli.build();
-        let helps: Vec<(String, String)> = (cli.get_subcommands_mut().filter(|c| c.get_name() != "help"))
-            .map(|c| (c.get_name().to_string(), c.render_long_help().to_string()))
-            .chain([("mu-check".to_string(), Cli::command().render_long_help().to_string())])
-            .collect();
+        let helps: Vec<(String, String)> =
+            (cli.get_subcommands_mut().filter(|c| c.get_name() != "help"))
+                .map(|c| (c.get_name().to_string(), c.render_long_help().to_string()))
+                .chain([("mu-check".to_string(), Cli::command().render_long_help().to_string())])
+                .collect();
         assert!(helps.len() > 15);
         for (name, help) in helps {
             let at = help.find("Example").unwrap_or_else(|| panic!("{name} has no examples"));
             // A line that is too long for the width goes on in the next.
-            let text = help[at..].lines().skip(1).take_while(|l| !l.is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
+            let text = help[at..]
+                .lines()
+                .skip(1)
+                .take_while(|l| !l.is_empty())
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(" ");
             let mut words: Vec<Vec<String>> = Vec::new();
             for word in text.split(' ') {
                 match (word, words.last_mut()) {
                     ("mu-check", _) => words.push(vec![word.into()]),
                     ("|" | "||" | ">" | "<" | "echo", _) => words.push(Vec::new()),
-                    (_, Some(last)) if last.first().is_some_and(|w| w == "mu-check") => last.push(word.into()),
+                    (_, Some(last)) if last.first().is_some_and(|w| w == "mu-check") => {
+                        last.push(word.into())
+                    }
                     _ => {}
                 }
             }
@@ -632,7 +679,8 @@ mod tests {
             for line in words {
                 let line = with_default_command(&Cli::command(), line);
                 assert!(
-                    ["mu-check", &line[1]].contains(&name.as_str()) || ["compare", "simulate", "pbes", "report"].contains(&name.as_str()),
+                    ["mu-check", &line[1]].contains(&name.as_str())
+                        || ["compare", "simulate", "pbes", "report"].contains(&name.as_str()),
                     "{name}: {line:?}"
                 );
                 if let Err(e) = Cli::try_parse_from(&line) {
@@ -644,9 +692,15 @@ mod tests {
 
     #[test]
     fn check_is_the_default() {
-        let with = |text: &str| with_default_command(&Cli::command(), text.split(' ').map(String::from).collect()).join(" ");
+        let with = |text: &str| {
+            with_default_command(&Cli::command(), text.split(' ').map(String::from).collect())
+                .join(" ")
+        };
         assert_eq!(with("mu-check m f"), "mu-check check m f");
-        assert_eq!(with("mu-check -D n=1 --solver zielonka m f"), "mu-check check -D n=1 --solver zielonka m f");
+        assert_eq!(
+            with("mu-check -D n=1 --solver zielonka m f"),
+            "mu-check check -D n=1 --solver zielonka m f"
+        );
         assert_eq!(with("mu-check -q --threads 2 explore m"), "mu-check explore -q --threads 2 m");
         assert_eq!(with("mu-check compare a b"), "mu-check compare a b");
         assert_eq!(with("mu-check --help"), "mu-check --help");

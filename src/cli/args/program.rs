@@ -45,7 +45,8 @@ pub struct Reading {
     /// The specification whose data and actions type the labels of a transition system.
     #[arg(long, value_name = "MODEL")]
     pub data: Option<PathBuf>,
-    /// Labels of transition system files that are the internal action: `i` in files of CADP. Whole labels, separated by commas.
+    /// Labels of transition system files that are the internal action: `i` in files of CADP. Whole
+    /// labels, separated by commas.
     #[arg(long, value_name = "LABELS", action = clap::ArgAction::Append)]
     pub internal: Vec<String>,
 }
@@ -127,10 +128,12 @@ fn parse_threads(text: &str) -> Result<ThreadsOf, String> {
   mu-check litmus tests/x86 --expected wanted.txt --junit litmus.xml
   mu-check litmus tests/riscv --model riscv.cat --include models --expected verdicts.tsv")]
 pub struct LitmusArgs {
-    /// Litmus tests, folders of them, and lists `@NAME` of them. Under a model in `cat`: X86, X86_64, RISCV, AArch64, C; else X86, X86_64.
+    /// Litmus tests, folders of them, and lists `@NAME` of them. Under a model in `cat`: X86,
+    /// X86_64, RISCV, AArch64, C; else X86, X86_64.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file, or the name of one in a folder of `--include`.
+    /// Memory model: the machine `sc`, `tso` or `pso`, or a model in the language `cat`: a file,
+    /// or the name of one in a folder of `--include`.
     #[arg(long, value_name = "MODEL", default_value = "tso")]
     pub model: String,
     /// How `sc`, `tso` or `pso` answers: as a machine, or by its axioms in `cat`.
@@ -145,18 +148,21 @@ pub struct LitmusArgs {
     /// How often a path may jump back, under a model in `cat`.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=64))]
     pub unroll: u32,
-    /// Compare with wanted answers: a log of the herd tools; lines of a test's name and one of Allowed, Forbidden, Always, Sometimes, Never, Ok,
-    /// No; or lines of file, anything, and 1 if the test's demand is met, else 0, separated by tabs. The exit code is then 1 if an answer differs,
-    /// 3 if one is open, else 0.
+    /// Compare with wanted answers: a log of the herd tools; lines of a test's name and one of
+    /// Allowed, Forbidden, Always, Sometimes, Never, Ok, No; or lines of file, anything, and 1
+    /// if the test's demand is met, else 0, separated by tabs. The exit code is then 1 if an
+    /// answer differs, 3 if one is open, else 0.
     #[arg(long, value_name = "FILE")]
     pub expected: Option<PathBuf>,
     /// Write the answers as a JUnit report, a test case each.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
-    /// Draw an execution that decides a single test: `.svg`, `.dot` or `.json`; or `.html`: a page with an execution of each test.
+    /// Draw an execution that decides a single test: `.svg`, `.dot` or `.json`; or `.html`: a page
+    /// with an execution of each test.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
-    /// Ask a machine, as `conform` does: which outcomes it shows, beside those that the memory model allows.
+    /// Ask a machine, as `conform` does: which outcomes it shows, beside those that the memory
+    /// model allows.
     #[arg(long, value_name = "MODEL", requires = "interface", conflicts_with_all = ["expected", "junit", "evidence", "buffer"])]
     pub machine: Option<PathBuf>,
     /// Which labels of the machine are memory operations.
@@ -198,12 +204,14 @@ pub struct ExpandArgs {
 
 /// `program`
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a store buffer was full).
+#[command(
+    after_help = "Exit codes: 0 safe, 1 unsafe, 2 bad input, 3 unknown (a limit, or a store buffer was full).
 
 Examples:
   mu-check program specs/x86/spinlock.asm --threads-of 4
   mu-check program specs/x86/spinlock.asm --threads-of any
-  mu-check program specs/x86/spinlock_unsafe.asm --threads-of 2 --model sc --format json")]
+  mu-check program specs/x86/spinlock_unsafe.asm --threads-of 2 --model sc --format json"
+)]
 pub struct ProgramArgs {
     /// An x86 program: shared_data, thread_data, thread_code, unsafe_prop.
     pub file: PathBuf,
@@ -226,12 +234,14 @@ pub struct ProgramArgs {
 
 /// `robust`
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 robust (with --fences: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
+#[command(
+    after_help = "Exit codes: 0 robust (with --fences: made so), 1 not robust, 2 bad input, 3 unknown (a limit).
 
 Examples:
   mu-check robust specs/x86/dekker.asm
   mu-check robust specs/x86/dekker.asm --fences
-  mu-check robust specs/x86/take_queue.asm --count --preemptions 2 --format json")]
+  mu-check robust specs/x86/take_queue.asm --count --preemptions 2 --format json"
+)]
 pub struct RobustArgs {
     /// An x86 program, or a litmus test (`.litmus`).
     pub file: PathBuf,
@@ -250,11 +260,12 @@ pub struct RobustArgs {
     /// Count those that begin with this thread: 0, 1, …
     #[arg(long, value_name = "THREAD", requires = "count")]
     pub first: Option<u32>,
-    /// Count the accesses by which the first thread starts the others, and those by which these begin.
+    /// Count the accesses by which the first thread starts the others, and those by which these
+    /// begin.
     #[arg(long, requires = "count")]
     pub starts: bool,
-    /// Check in addition whether a state of `unsafe_prop` is reached: one about memory is searched under TSO as well, since robustness
-    /// covers registers and places only.
+    /// Check in addition whether a state of `unsafe_prop` is reached: one about memory is searched
+    /// under TSO as well, since robustness covers registers and places only.
     #[arg(long)]
     pub assert: bool,
     /// Common options.

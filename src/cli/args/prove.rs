@@ -46,7 +46,8 @@ pub struct ProveArgs {
     /// Write each obligation of the proof as a file for SMT solvers, to be found unsatisfiable.
     #[arg(long, value_name = "FOLDER")]
     pub smt_lib: Option<PathBuf>,
-    /// Write the run of a system that is not safe: .json, .svg, .html, .aut, .aut.gz, .blts, .lts or .dot, by the name's ending.
+    /// Write the run of a system that is not safe: .json, .svg, .html, .aut, .aut.gz, .blts, .lts
+    /// or .dot, by the name's ending.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     /// Look backward from the unsafe states only; infer no invariants.

@@ -20,7 +20,8 @@ pub struct CompletionsArgs {
   mu-check manual | man -l -
   mu-check manual --out ~/.local/share/man/man1")]
 pub struct ManualArgs {
-    /// Write the pages of all commands into this folder (created if missing); without it the main page is printed.
+    /// Write the pages of all commands into this folder (created if missing); without it the main
+    /// page is printed.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

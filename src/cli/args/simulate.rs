@@ -24,10 +24,12 @@ pub struct SimulateArgs {
     /// Run the commands of this file (`-`: standard input) instead, without a terminal.
     #[arg(long, value_name = "FILE|-")]
     pub script: Option<PathBuf>,
-    /// Answer requests on standard input, each a JSON object in a line, with one in a line: for programs. docs/studio.md says which.
+    /// Answer requests on standard input, each a JSON object in a line, with one in a line: for
+    /// programs. docs/studio.md says which.
     #[arg(long, conflicts_with_all = ["script", "trace"])]
     pub requests: bool,
-    /// Start at the end of this trace: evidence from `check --evidence FILE.json`, or a saved walk.
+    /// Start at the end of this trace: evidence from `check --evidence FILE.json`, or a saved
+    /// walk.
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
     /// Seed of the random steps.

@@ -26,10 +26,12 @@ pub struct StudioArgs {
     /// Runs at a time.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub runs: u8,
-    /// Time of each run; a sweep goes on where it was when it is run again: seconds, or with s, m, h.
+    /// Time of each run; a sweep goes on where it was when it is run again: seconds, or with s, m,
+    /// h.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
     pub timeout: Duration,
-    /// Memory of each run, and of each row of a sweep: bytes, or with K, M, G (default: 80 % of the machine's, shared by the runs and as many walks).
+    /// Memory of each run, and of each row of a sweep: bytes, or with K, M, G (default: 80 % of
+    /// the machine's, shared by the runs and as many walks).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
     /// Worker threads of each run (default: all cores).

@@ -37,10 +37,12 @@ pub struct SweepArgs {
     /// Folder for tables and plots; created if missing.
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Reference figures to show beside these: lines of job, value of the first parameter, states or equations, seconds, bytes of memory.
+    /// Reference figures to show beside these: lines of job, value of the first parameter, states
+    /// or equations, seconds, bytes of memory.
     #[arg(long, value_name = "FILE.csv|FILE.tsv")]
     pub reference: Option<PathBuf>,
-    /// Write the evidence of each formula to this folder, a file for each row; made if it is not there.
+    /// Write the evidence of each formula to this folder, a file for each row; made if it is not
+    /// there.
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
     /// Form of the evidence.
@@ -52,8 +54,8 @@ pub struct SweepArgs {
     /// Check the formulas only.
     #[arg(long, requires = "formulas")]
     pub no_explore: bool,
-    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions; for formulas where they allow it. Given several times, all
-    /// rows are run with each.
+    /// Confluent tau steps that take priority: `none`, `auto`, or names of hidden actions; for
+    /// formulas where they allow it. Given several times, all rows are run with each.
     #[arg(long, value_name = "WHICH", default_value = "none")]
     pub confluence: Vec<String>,
     /// Which equations of the formulas are counted as one.
@@ -100,7 +102,10 @@ pub struct Axis {
 
 /// Parameters from `-D` arguments.
 pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
-    let usage = |message: String| Diagnostic::new(Stage::Usage, message).note("expected NAME=VALUE, NAME=1,2,4, NAME=0..=6 or NAME=0..7");
+    let usage = |message: String| {
+        Diagnostic::new(Stage::Usage, message)
+            .note("expected NAME=VALUE, NAME=1,2,4, NAME=0..=6 or NAME=0..7")
+    };
     let mut axes: Vec<Axis> = Vec::new();
     for d in define {
         let (name, list) = d.split_once('=').unwrap_or((d, ""));
@@ -109,14 +114,16 @@ pub fn axes(define: &[String]) -> Result<Vec<Axis>, Diagnostic> {
             return Err(usage(format!("`-D {d}` gives no value")));
         }
         if axes.iter().any(|a| a.name == name) {
-            return Err(usage(format!("`-D {d}`: {name} has values already; list them all in one `-D`")));
+            return Err(usage(format!(
+                "`-D {d}`: {name} has values already; list them all in one `-D`"
+            )));
         }
         let mut values: Vec<String> = Vec::new();
         for item in super::lts::between_commas(list) {
             let new = match item.split_once("..") {
-                Some((from, to)) => {
-                    range(from, to).ok_or_else(|| usage(format!("`{item}` in `-D {d}` is not a range, or an empty one")))?
-                }
+                Some((from, to)) => range(from, to).ok_or_else(|| {
+                    usage(format!("`{item}` in `-D {d}` is not a range, or an empty one"))
+                })?,
                 None => vec![item],
             };
             values.extend(new);
@@ -143,15 +150,21 @@ fn range(from: &str, to: &str) -> Option<Vec<String>> {
 
 /// All choices of a value for each parameter; the first parameter varies slowest.
 pub fn combinations(axes: &[Axis]) -> Result<Vec<Vec<(String, String)>>, Diagnostic> {
-    let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len())).unwrap_or(usize::MAX);
+    let count =
+        axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len())).unwrap_or(usize::MAX);
     if count > MOST {
-        return Err(Diagnostic::new(Stage::Usage, format!("the parameters have more than {MOST} combinations")));
+        return Err(Diagnostic::new(
+            Stage::Usage,
+            format!("the parameters have more than {MOST} combinations"),
+        ));
     }
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for axis in axes {
         let with = |c: &Vec<(String, String)>| {
             let c = c.clone();
-            let one = move |v: &String| c.iter().cloned().chain([(axis.name.clone(), v.clone())]).collect::<Vec<_>>();
+            let one = move |v: &String| {
+                c.iter().cloned().chain([(axis.name.clone(), v.clone())]).collect::<Vec<_>>()
+            };
             axis.values.iter().map(one).collect::<Vec<_>>()
         };
         all = all.iter().flat_map(with).collect();
@@ -165,12 +178,22 @@ mod tests {
 
     #[test]
     fn lists_and_ranges() {
-        let of = |d: &str| axes(&[d.to_string()]).map(|a| a[0].values.join(" ")).map_err(|e| e.message);
+        let of =
+            |d: &str| axes(&[d.to_string()]).map(|a| a[0].values.join(" ")).map_err(|e| e.message);
         assert_eq!(of("n=0..=3").unwrap(), "0 1 2 3");
         assert_eq!(of("n = 9..12,2 , 10").unwrap(), "2 9 10 11");
         assert_eq!(of("b=true,false").unwrap(), "false true");
         assert_eq!(of("n=2+min(1,2)").unwrap(), "2+min(1,2)");
-        for wrong in ["n", "n=", "=1", "n=3..3", "n=a..b", "n=,", "n=0..9999999999", "n=0..=9223372036854775807"] {
+        for wrong in [
+            "n",
+            "n=",
+            "=1",
+            "n=3..3",
+            "n=a..b",
+            "n=,",
+            "n=0..9999999999",
+            "n=0..=9223372036854775807",
+        ] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
         assert!(axes(&["n=1".into(), "n=2".into()]).is_err());
@@ -179,8 +202,11 @@ mod tests {
     #[test]
     fn low_values_first() {
         let axes = axes(&["n=0..2".into(), "k=1,2".into(), "c=7".into()]).unwrap();
-        let all: Vec<String> =
-            combinations(&axes).unwrap().iter().map(|c| c.iter().map(|p| p.1.as_str()).collect::<Vec<_>>().join("")).collect();
+        let all: Vec<String> = combinations(&axes)
+            .unwrap()
+            .iter()
+            .map(|c| c.iter().map(|p| p.1.as_str()).collect::<Vec<_>>().join(""))
+            .collect();
         assert_eq!(all, ["017", "027", "117", "127"]);
         assert_eq!(combinations(&[]).unwrap(), [Vec::new()]);
         let wide = Axis { name: "w".into(), values: (0..1000).map(|i| i.to_string()).collect() };

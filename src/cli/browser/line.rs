@@ -1,4 +1,5 @@
-//! The line that changes, where there is no terminal: silence. A page hears of progress as programs that read along do.
+//! The line that changes, where there is no terminal: silence. A page hears of progress as programs
+//! that read along do.
 
 /// Silence.
 pub(super) struct Line;

@@ -1,7 +1,10 @@
-//! The program in a browser: commands as ever, and two conversations for which a process would read its standard input.
+//! The program in a browser: commands as ever, and two conversations for which a process would read
+//! its standard input.
 //!
-//! In: files and words that the page handed to [`mu_base::host`]. Out: what the command line would print. A page runs each command in an instance of its own,
-//! as a system runs it in a process; [`Walk`] is `simulate --requests`, [`Language`] is `lsp`. Invariant: nothing here finds a verdict.
+//! In: files and words that the page handed to [`mu_base::host`]. Out: what the command line would
+//! print. A page runs each command in an instance of its own, as a system runs it in a process;
+//! [`Walk`] is `simulate --requests`, [`Language`] is `lsp`. Invariant: nothing here finds a
+//! verdict.
 
 use super::args::{Cli, Command};
 use super::pipeline::Session;
@@ -22,10 +25,13 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Begins as `simulate --requests` does: the walk, and the line that describes the model. Error: what would be on standard error.
+    /// Begins as `simulate --requests` does: the walk, and the line that describes the model.
+    /// Error: what would be on standard error.
     pub fn begin() -> Result<(Self, String), String> {
         let cli = Cli::try_parse_from(host::arguments()).map_err(|e| e.to_string())?;
-        let Command::Simulate(args) = &cli.command else { return Err("a walk is begun by `simulate`".into()) };
+        let Command::Simulate(args) = &cli.command else {
+            return Err("a walk is begun by `simulate`".into());
+        };
         let common = cli.command.common().cloned().unwrap_or_default();
         let mut session = Session::new(common, cli.command.reading().cloned().unwrap_or_default());
         let loaded = session.load(&args.model, "none").map_err(|e| e.render(&session.sources))?;
@@ -66,7 +72,12 @@ impl Files for Given {
         entries.dedup();
         entries
     }
-    fn foreign(&self, path: &Path, text: &str, beside: &dyn Fn(&str) -> Option<String>) -> Option<Read> {
+    fn foreign(
+        &self,
+        path: &Path,
+        text: &str,
+        beside: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Read> {
         readers::read(path, text, beside)
     }
 }
@@ -90,7 +101,8 @@ impl Language {
     /// # Errors
     /// It is no message of the protocol.
     pub fn take(&mut self, message: &str, more: bool) -> Result<(), Diagnostic> {
-        let wrong = |e| Diagnostic::new(Stage::Usage, format!("this is no message of the protocol: {e}"));
+        let wrong =
+            |e| Diagnostic::new(Stage::Usage, format!("this is no message of the protocol: {e}"));
         self.0.take(serde_json::from_str(message).map_err(wrong)?, more);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! A process of this program, where there are none: an instance of the module of its own, which the page runs to its end while this one waits.
+//! A process of this program, where there are none: an instance of the module of its own, which the
+//! page runs to its end while this one waits.
 
 use mu_base::{Diagnostic, host};
 use std::ffi::OsString;
@@ -14,10 +15,15 @@ pub(super) struct Ended {
 }
 
 /// Runs it to its end. An interrupt is the page's to say, to all instances.
-pub(super) fn run(words: &[OsString], _: &dyn Fn() -> bool, wait: &dyn Fn()) -> Result<Option<Ended>, Diagnostic> {
+pub(super) fn run(
+    words: &[OsString],
+    _: &dyn Fn() -> bool,
+    wait: &dyn Fn(),
+) -> Result<Option<Ended>, Diagnostic> {
     wait();
     let words = words.iter().map(|w| w.to_string_lossy().into_owned());
-    let host::Ended { code, out, err } = host::start(&std::iter::once("mu-check".to_string()).chain(words).collect::<Vec<_>>());
+    let host::Ended { code, out, err } =
+        host::start(&std::iter::once("mu-check".to_string()).chain(words).collect::<Vec<_>>());
     let how = code.map_or_else(|| "a fault".to_string(), |code| format!("exit code {code}"));
     Ok(Some(Ended { how, out, err }))
 }

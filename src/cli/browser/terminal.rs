@@ -5,6 +5,10 @@ use crate::pipeline::Session;
 use mu_base::{Diagnostic, Stage};
 
 /// Refuses.
-pub(super) fn in_terminal(_: &mut Session, _: Interpreter, _: Option<&Reply>) -> Result<u8, Diagnostic> {
+pub(super) fn in_terminal(
+    _: &mut Session,
+    _: Interpreter,
+    _: Option<&Reply>,
+) -> Result<u8, Diagnostic> {
     Err(Diagnostic::new(Stage::Unsupported, "a page has no terminal to simulate in"))
 }

@@ -1,9 +1,13 @@
-//! `conform --fault FILE… [--suite DIR]`: with how many operations seeded faults of a machine are found, and fewest litmus tests that find all of them.
+//! `conform --fault FILE… [--suite DIR]`: with how many operations seeded faults of a machine are
+//! found, and fewest litmus tests that find all of them.
 //!
-//! Each fault is a machine of its own: the text of the right one with the edits of a `.faults` file, or a model beside it. It is searched with one operation of each processor, then with
-//! two, and so on up to `--operations`, until one of the models to which the right machine conforms forbids something. If a fault sets parameters, the right machine is asked with the same
-//! ones, so that what they change is not taken for the fault. What is found is confirmed as for the machine itself. The tests of a suite come from `mu_conform::suite`; the
-//! route of `litmus` runs each of them again.
+//! Each fault is a machine of its own: the text of the right one with the edits of a `.faults`
+//! file, or a model beside it. It is searched with one operation of each processor, then with
+//! two, and so on up to `--operations`, until one of the models to which the right machine conforms
+//! forbids something. If a fault sets parameters, the right machine is asked with the same ones, so
+//! that what they change is not taken for the fault. What is found is confirmed as for the machine
+//! itself. The tests of a suite come from `mu_conform::suite`; the route of `litmus` runs each of
+//! them again.
 
 use super::super::args::ConformArgs;
 use super::super::files::{Form, write_text};
@@ -101,29 +105,50 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
     for path in &args.fault {
         if ends_in(path, "faults") {
             if Form::of(&args.model) != Form::Other {
-                let message = format!("the edits of `{}` are for a specification, which `{}` is not", path.display(), args.model.display());
-                return Err(Diagnostic::new(Stage::Usage, message).note("expected faulty machines as files, or a folder of them"));
+                let message = format!(
+                    "the edits of `{}` are for a specification, which `{}` is not",
+                    path.display(),
+                    args.model.display()
+                );
+                return Err(Diagnostic::new(Stage::Usage, message)
+                    .note("expected faulty machines as files, or a folder of them"));
             }
             let (source, text) = session.read_source(path)?;
             let right = session.read(&args.model)?;
             for fault in Fault::parse(source, &text)? {
                 let text = fault.applied(&right)?;
-                out.push(Faulty { name: fault.name, defines: fault.defines, made: Made::Edited(text) });
+                out.push(Faulty {
+                    name: fault.name,
+                    defines: fault.defines,
+                    made: Made::Edited(text),
+                });
             }
             continue;
         }
         let mut files = vec![path.clone()];
         if mu_base::host::is_dir(path) {
-            let entries = mu_base::host::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
+            let entries =
+                mu_base::host::read_dir(path).map_err(|e| file_error("cannot read", path, &e))?;
             let wanted = ending(&args.model);
-            files = entries.flatten().map(|e| e.path()).filter(|p| mu_base::host::is_file(p) && ending(p) == wanted).collect();
+            files = entries
+                .flatten()
+                .map(|e| e.path())
+                .filter(|p| mu_base::host::is_file(p) && ending(p) == wanted)
+                .collect();
             files.sort();
             if files.is_empty() {
                 let ending = wanted.map(|e| format!(" that ends in .{e}")).unwrap_or_default();
-                return Err(Diagnostic::new(Stage::File, format!("`{}` holds no model{ending}", path.display())));
+                return Err(Diagnostic::new(
+                    Stage::File,
+                    format!("`{}` holds no model{ending}", path.display()),
+                ));
             }
         }
-        out.extend(files.into_iter().map(|p| Faulty { name: ways::stem(&p), defines: Vec::new(), made: Made::Beside(p) }));
+        out.extend(files.into_iter().map(|p| Faulty {
+            name: ways::stem(&p),
+            defines: Vec::new(),
+            made: Made::Beside(p),
+        }));
     }
     Ok(out)
 }
@@ -141,7 +166,8 @@ pub(super) struct Asked<'a> {
     pub conforming: &'a [usize],
 }
 
-/// The right machine with other parameters, and the models to which it conforms, by the number of operations for which they were asked.
+/// The right machine with other parameters, and the models to which it conforms, by the number of
+/// operations for which they were asked.
 struct Control {
     defines: Vec<(String, String)>,
     machine: Machine,
@@ -163,14 +189,17 @@ impl Asked<'_> {
         run: impl FnOnce(&mut Session) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
         let before = session.common.define.clone();
-        let given = |d: &String| d.split_once('=').is_some_and(|(n, _)| defines.iter().any(|(name, _)| name == n.trim()));
+        let given = |d: &String| {
+            d.split_once('=').is_some_and(|(n, _)| defines.iter().any(|(name, _)| name == n.trim()))
+        };
         session.common.define.retain(|d| !given(d));
         session.common.define.extend(defines.iter().map(|(n, v)| format!("{n}={v}")));
         let result = run(session);
         session.common.define = before;
         result
     }
-    /// The models to which the right machine conforms with these parameters, up to so many operations.
+    /// The models to which the right machine conforms with these parameters, up to so many
+    /// operations.
     fn conforming(
         &self,
         session: &mut Session,
@@ -185,33 +214,64 @@ impl Asked<'_> {
         let at = known.unwrap_or(controls.len());
         if known.is_none() {
             let model = Origin::File(&self.args.model);
-            let Explored { machine, .. } = Self::with(session, defines, |s| explored(s, self.interface, &model, self.args.operations))?;
+            let Explored { machine, .. } = Self::with(session, defines, |s| {
+                explored(s, self.interface, &model, self.args.operations)
+            })?;
             let group = symmetries(session, self.args, &machine);
-            controls.push(Control { defines: defines.to_vec(), machine, group, conforming: vec![self.conforming.to_vec()] });
+            controls.push(Control {
+                defines: defines.to_vec(),
+                machine,
+                group,
+                conforming: vec![self.conforming.to_vec()],
+            });
         }
         let control = &mut controls[at];
         for k in control.conforming.len()..=operations {
             let before = control.conforming[k - 1].clone();
             let asked: Vec<&Against> = before.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound::of(k, session.threads());
-            let answer = search(self.interface, &control.machine, &control.group, &asked, bound, &session.budget)?;
+            let answer = search(
+                self.interface,
+                &control.machine,
+                &control.group,
+                &asked,
+                bound,
+                &session.budget,
+            )?;
             if answer.stop != Stop::Complete {
                 return Err(Diagnostic::stopped(answer.stop));
             }
-            let kept: Vec<usize> = before.iter().zip(&answer.found).filter(|(_, f)| f.is_none()).map(|(&m, _)| m).collect();
+            let kept: Vec<usize> = before
+                .iter()
+                .zip(&answer.found)
+                .filter(|(_, f)| f.is_none())
+                .map(|(&m, _)| m)
+                .collect();
             if kept.is_empty() {
                 let set: Vec<String> = defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
-                let message = format!("with {} the machine without a fault does not conform either", set.join(", "));
-                return Err(Diagnostic::new(Stage::Usage, message).note("a fault is told by a model to which the right machine conforms"));
+                let message = format!(
+                    "with {} the machine without a fault does not conform either",
+                    set.join(", ")
+                );
+                return Err(Diagnostic::new(Stage::Usage, message)
+                    .note("a fault is told by a model to which the right machine conforms"));
             }
             control.conforming.push(kept);
         }
         Ok(control.conforming[operations].clone())
     }
     /// Searches a faulty machine.
-    fn one(&self, session: &mut Session, fault: &Faulty, controls: &mut Vec<Control>) -> Result<(Told, Machine, Group), Diagnostic> {
+    fn one(
+        &self,
+        session: &mut Session,
+        fault: &Faulty,
+        controls: &mut Vec<Control>,
+    ) -> Result<(Told, Machine, Group), Diagnostic> {
         let origin = match &fault.made {
-            Made::Edited(text) => Origin::Text(format!("{} with the fault \"{}\"", self.args.model.display(), fault.name), text),
+            Made::Edited(text) => Origin::Text(
+                format!("{} with the fault \"{}\"", self.args.model.display(), fault.name),
+                text,
+            ),
             Made::Beside(path) => Origin::File(path),
         };
         session.say(format!("fault: {}", fault.name));
@@ -219,20 +279,27 @@ impl Asked<'_> {
         let Explored { model, machine, .. } = Self::with(session, &fault.defines, explored)?;
         let group = symmetries(session, self.args, &machine);
         self.models.iter().try_for_each(|m| m.check(self.interface, &machine.alphabet))?;
-        let mut told = Told { name: fault.name.clone(), found: None, states: machine.outcome.states, stop: Stop::Complete };
+        let mut told = Told {
+            name: fault.name.clone(),
+            found: None,
+            states: machine.outcome.states,
+            stop: Stop::Complete,
+        };
         for k in 1..=self.args.operations as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
             let asked: Vec<&Against> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
             let answer = search(self.interface, &machine, &group, &asked, bound, &session.budget)?;
             told.stop = answer.stop.clone();
-            let found: Vec<usize> = (0..conforming.len()).filter(|&i| answer.found[i].is_some()).collect();
+            let found: Vec<usize> =
+                (0..conforming.len()).filter(|&i| answer.found[i].is_some()).collect();
             if let Some(&first) = found.first() {
                 let m = conforming[first];
                 let against = (&self.models[m], self.texts[m].as_ref());
                 let Some(history) = &answer.found[first] else { continue };
                 let shown = show(session, self.interface, &*model, &machine, against, history)?;
-                let models = found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
+                let models =
+                    found.iter().map(|&i| self.models[conforming[i]].name.clone()).collect();
                 told.found = Some(Finding { operations: k, models, shown });
                 return Ok((told, machine, group));
             }
@@ -243,7 +310,11 @@ impl Asked<'_> {
         Ok((told, machine, group))
     }
     /// Searches all faulty machines, and makes a suite if it is asked for.
-    pub(super) fn run(&self, session: &mut Session, faults: &[Faulty]) -> Result<Faults, Diagnostic> {
+    pub(super) fn run(
+        &self,
+        session: &mut Session,
+        faults: &[Faulty],
+    ) -> Result<Faults, Diagnostic> {
         output::stage("searching faulty machines");
         let mut out = Faults { faults: Vec::new(), suite: None };
         let mut machines = Vec::new();
@@ -257,13 +328,26 @@ impl Asked<'_> {
                     out.faults.push(told);
                 }
                 Err(Diagnostic { stop: Some(stop), .. }) => {
-                    out.faults.push(Told { name: fault.name.clone(), found: None, states: 0, stop });
+                    out.faults.push(Told {
+                        name: fault.name.clone(),
+                        found: None,
+                        states: 0,
+                        stop,
+                    });
                 }
                 Err(e) => return Err(e),
             }
         }
-        if let (Some(folder), true) = (&self.args.suite, out.faults.iter().all(|f| f.stop == Stop::Complete)) {
-            let longest = out.faults.iter().filter_map(|f| f.found.as_ref()).map(|f| f.operations).max().unwrap_or(0);
+        if let (Some(folder), true) =
+            (&self.args.suite, out.faults.iter().all(|f| f.stop == Stop::Complete))
+        {
+            let longest = out
+                .faults
+                .iter()
+                .filter_map(|f| f.found.as_ref())
+                .map(|f| f.operations)
+                .max()
+                .unwrap_or(0);
             let suite = self.suite(session, &machines, &controls, longest)?;
             self.write(folder, &out.faults, &suite)?;
             out.suite = Some(suite);
@@ -271,26 +355,41 @@ impl Asked<'_> {
         Ok(out)
     }
     /// Fewest programs of at most so many operations of each processor.
-    fn suite(&self, session: &Session, machines: &[Found<'_>], controls: &[Control], longest: usize) -> Result<Suite, Diagnostic> {
+    fn suite(
+        &self,
+        session: &Session,
+        machines: &[Found<'_>],
+        controls: &[Control],
+        longest: usize,
+    ) -> Result<Suite, Diagnostic> {
         output::stage("choosing tests");
         let (against, text) = (&self.models[0], self.texts[0].as_ref());
-        let all = |machine: (&Machine, &Group)| executions(self.interface, machine, (longest, session.threads()), &session.budget);
+        let all = |machine: (&Machine, &Group)| {
+            executions(self.interface, machine, (longest, session.threads()), &session.budget)
+        };
         let mut right: Vec<(&Defines, Executions)> = Vec::new();
         let mut found: Vec<(usize, BTreeMap<History, History>)> = Vec::new();
         for ((fault, defines), machine, group) in machines {
             let known = right.iter().position(|r| r.0 == *defines);
             let at = known.unwrap_or(right.len());
             if known.is_none() {
-                let control = controls.iter().find(|c| c.defines == **defines).map(|c| (&c.machine, &c.group));
+                let control = controls
+                    .iter()
+                    .find(|c| c.defines == **defines)
+                    .map(|c| (&c.machine, &c.group));
                 right.push((defines, all(control.unwrap_or(self.right))?));
             }
-            found.push((*fault, finds(all((machine, group))?, &right[at].1, against, &session.budget)?));
+            found.push((
+                *fault,
+                finds(all((machine, group))?, &right[at].1, against, &session.budget)?,
+            ));
         }
         let mut programs: Vec<&History> = found.iter().flat_map(|f| f.1.keys()).collect();
         programs.sort_unstable();
         programs.dedup();
         let covers = |p: &&History| {
-            let by: Vec<usize> = (0..found.len()).filter(|&i| found[i].1.contains_key(*p)).collect();
+            let by: Vec<usize> =
+                (0..found.len()).filter(|&i| found[i].1.contains_key(*p)).collect();
             (by, p.len())
         };
         let candidates: Vec<_> = programs.iter().map(covers).collect();
@@ -306,29 +405,53 @@ impl Asked<'_> {
             if let Some(text) = text {
                 confirm(session, against, text, &litmus)?;
             }
-            let finds = found.iter().filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone()))).collect();
-            tests.push(Test { name, program: program.clone(), finds, allowed: allowed.len(), text: litmus });
+            let finds = found
+                .iter()
+                .filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone())))
+                .collect();
+            tests.push(Test {
+                name,
+                program: program.clone(),
+                finds,
+                allowed: allowed.len(),
+                text: litmus,
+            });
         }
         Ok(Suite { tests, longest, candidates: programs.len(), is_least: cover.is_least })
     }
     fn write(&self, folder: &Path, faults: &[Told], suite: &Suite) -> Result<(), Diagnostic> {
-        mu_base::host::fs::create_dir_all(folder).map_err(|e| file_error("cannot make the folder", folder, &e))?;
+        mu_base::host::fs::create_dir_all(folder)
+            .map_err(|e| file_error("cannot make the folder", folder, &e))?;
         for test in &suite.tests {
             write_text(&folder.join(format!("{}.litmus", test.name)), &test.text)?;
         }
-        let mut out = format!("# Litmus tests for {} under `{}`\n\n", ways::file_name(&self.args.model), self.models[0].name);
+        let mut out = format!(
+            "# Litmus tests for {} under `{}`\n\n",
+            ways::file_name(&self.args.model),
+            self.models[0].name
+        );
         out += "Each test lists the outcomes that the model allows: on a right machine the condition holds in every run (`Ok`). Every other outcome is a fault.\n\n";
         out += &suite.table(faults);
         out += "\n| fault | K | found by | execution that shows it |\n|---|---|---|---|\n";
         for (i, fault) in faults.iter().enumerate() {
-            let by: Vec<(&str, &History)> =
-                suite.tests.iter().filter_map(|t| t.finds.iter().find(|f| f.0 == i).map(|f| (t.name.as_str(), &f.1))).collect();
+            let by: Vec<(&str, &History)> = suite
+                .tests
+                .iter()
+                .filter_map(|t| t.finds.iter().find(|f| f.0 == i).map(|f| (t.name.as_str(), &f.1)))
+                .collect();
             let k = fault.found.as_ref().map_or("–".to_string(), |f| f.operations.to_string());
             let names: Vec<&str> = by.iter().map(|b| b.0).collect();
-            let first = by.first().map_or("not found within the bound".to_string(), |b| cell(&b.1.text()));
-            let _ = writeln!(out, "| {} | {k} | {} | {first} |", fault.name.replace('|', "\\|"), names.join(", "));
+            let first =
+                by.first().map_or("not found within the bound".to_string(), |b| cell(&b.1.text()));
+            let _ = writeln!(
+                out,
+                "| {} | {k} | {} | {first} |",
+                fault.name.replace('|', "\\|"),
+                names.join(", ")
+            );
         }
-        out += "\nK: the least number of operations of each processor at which the fault is found.\n";
+        out +=
+            "\nK: the least number of operations of each processor at which the fault is found.\n";
         write_text(&folder.join("README.md"), &out)
     }
 }
@@ -341,10 +464,19 @@ fn cell(text: &str) -> String {
 impl Suite {
     /// Its tests, as a table in Markdown.
     pub(super) fn table(&self, faults: &[Told]) -> String {
-        let mut out = "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
+        let mut out =
+            "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
         for t in &self.tests {
-            let names: Vec<String> = t.finds.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
-            let _ = writeln!(out, "| {} | {} | {} | {} |", t.name, cell(&t.program.program_text()), t.allowed, names.join(", "));
+            let names: Vec<String> =
+                t.finds.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                t.name,
+                cell(&t.program.program_text()),
+                t.allowed,
+                names.join(", ")
+            );
         }
         out
     }
@@ -368,16 +500,31 @@ impl Faults {
             let name = f.name.replace('|', "\\|");
             let _ = match &f.found {
                 Some(found) => {
-                    let models = if found.models.len() == conforming && conforming > 1 { "all".into() } else { found.models.join(", ") };
+                    let models = if found.models.len() == conforming && conforming > 1 {
+                        "all".into()
+                    } else {
+                        found.models.join(", ")
+                    };
                     let test = cell(&found.shown.found.history.text());
-                    writeln!(out, "| {name} | {} | {} | {models} | {test} |", found.operations, f.states)
+                    writeln!(
+                        out,
+                        "| {name} | {} | {} | {models} | {test} |",
+                        found.operations, f.states
+                    )
                 }
-                None if f.stop != Stop::Complete => writeln!(out, "| {name} | ? | {} | | unknown: {} |", f.states, f.stop.word()),
-                None => writeln!(out, "| {name} | – | {} | | not found up to {} operations |", f.states, args.operations),
+                None if f.stop != Stop::Complete => {
+                    writeln!(out, "| {name} | ? | {} | | unknown: {} |", f.states, f.stop.word())
+                }
+                None => writeln!(
+                    out,
+                    "| {name} | – | {} | | not found up to {} operations |",
+                    f.states, args.operations
+                ),
             };
         }
         if let (Some(suite), Some(folder)) = (&self.suite, &args.suite) {
-            let least = if suite.is_least { "no fewer do" } else { "the search for fewer was cut short" };
+            let least =
+                if suite.is_least { "no fewer do" } else { "the search for fewer was cut short" };
             let _ = writeln!(
                 out,
                 "\nsuite        {} tests in {}: {least}, of the {} programs of up to {} operations of each processor that find a fault\n",
@@ -401,7 +548,8 @@ impl Faults {
                 object["test"] = json!(found.shown.found.history.text());
                 object["names"] = super::told::names(&found.shown.meaning);
                 object["axiom"] = json!(found.shown.reason.axiom);
-                object["confirmed"] = json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
+                object["confirmed"] =
+                    json!({ "litmus": found.shown.confirmed.is_ok(), "replay": true });
             }
             object
         });
@@ -424,7 +572,12 @@ impl Faults {
 }
 
 /// Runs a test on the litmus route: all outcomes that the model allows must be in its list.
-fn confirm(session: &Session, against: &Against, text: &Text, litmus: &str) -> Result<(), Diagnostic> {
+fn confirm(
+    session: &Session,
+    against: &Against,
+    text: &Text,
+    litmus: &str,
+) -> Result<(), Diagnostic> {
     let Ok((judge, test)) = judge(against, text, litmus) else { return Ok(()) };
     let report = mu_litmus::run(test, &judge, Bounds { loops: 1 }, &session.budget)?;
     match report.answer.verdict {

@@ -1,12 +1,14 @@
 //! The most general program, put beside a machine that needs one.
 //!
-//! In: the tree of a specification, an interface, a number of operations. Out: the tree with one more component for each processor. The component does, up to the
-//! number of operations, whatever the `program` lines of the interface say, with all addresses and values, and takes answers whenever they come; so the
-//! machine then runs every program up to that bound. Where the interface has no such lines they are read off the machine: of a communication `a|b -> load`
-//! whose result is an operation, and that alone makes it, one side is done by nobody.
+//! In: the tree of a specification, an interface, a number of operations. Out: the tree with one
+//! more component for each processor. The component does, up to the number of operations, whatever
+//! the `program` lines of the interface say, with all addresses and values, and takes answers
+//! whenever they come; so the machine then runs every program up to that bound. Where the interface
+//! has no such lines they are read off the machine: of a communication `a|b -> load` whose result
+//! is an operation, and that alone makes it, one side is done by nobody.
 //!
-//! The component stands inside the one `comm` that has its actions, beside what is there. A store of the initial value is left out, as a load cannot
-//! tell it from no store.
+//! The component stands inside the one `comm` that has its actions, beside what is there. A store
+//! of the initial value is left out, as a load cannot tell it from no store.
 
 use mu_axioms::Kind;
 use mu_base::{Diagnostic, SourceMap, Stage};
@@ -26,7 +28,8 @@ struct Seen {
     processes: Vec<String>,
     /// What is called: actions and processes.
     called: Vec<String>,
-    /// Communications, each with the names on its left and its result; those of one `comm` together, and the process that holds it (none: `init`).
+    /// Communications, each with the names on its left and its result; those of one `comm`
+    /// together, and the process that holds it (none: `init`).
     communications: Vec<(Option<String>, Vec<Communication>)>,
 }
 
@@ -38,9 +41,21 @@ fn parts(p: &Process) -> Vec<&Process> {
     use ProcessKind::*;
     match &p.kind {
         Call { .. } | CallAssign(..) | Delta | Tau => Vec::new(),
-        Choice(a, b) | Seq(a, b) | Parallel(a, b) | LeftMerge(a, b) | Sync(a, b) | BoundedInit(a, b) => vec![a, b],
+        Choice(a, b)
+        | Seq(a, b)
+        | Parallel(a, b)
+        | LeftMerge(a, b)
+        | Sync(a, b)
+        | BoundedInit(a, b) => vec![a, b],
         If(_, a, b) => [Some(a), b.as_ref()].into_iter().flatten().map(|p| &**p).collect(),
-        At(a, _) | Sum(_, a) | Dist(_, _, a) | Block(_, a) | Allow(_, a) | Hide(_, a) | Rename(_, a) | Comm(_, a) => vec![a],
+        At(a, _)
+        | Sum(_, a)
+        | Dist(_, _, a)
+        | Block(_, a)
+        | Allow(_, a)
+        | Hide(_, a)
+        | Rename(_, a)
+        | Comm(_, a) => vec![a],
     }
 }
 
@@ -49,27 +64,50 @@ fn parts_mut(p: &mut Process) -> Vec<&mut Process> {
     use ProcessKind::*;
     match &mut p.kind {
         Call { .. } | CallAssign(..) | Delta | Tau => Vec::new(),
-        Choice(a, b) | Seq(a, b) | Parallel(a, b) | LeftMerge(a, b) | Sync(a, b) | BoundedInit(a, b) => vec![a, b],
+        Choice(a, b)
+        | Seq(a, b)
+        | Parallel(a, b)
+        | LeftMerge(a, b)
+        | Sync(a, b)
+        | BoundedInit(a, b) => vec![a, b],
         If(_, a, b) => [Some(a), b.as_mut()].into_iter().flatten().map(|p| &mut **p).collect(),
-        At(a, _) | Sum(_, a) | Dist(_, _, a) | Block(_, a) | Allow(_, a) | Hide(_, a) | Rename(_, a) | Comm(_, a) => vec![a],
+        At(a, _)
+        | Sum(_, a)
+        | Dist(_, _, a)
+        | Block(_, a)
+        | Allow(_, a)
+        | Hide(_, a)
+        | Rename(_, a)
+        | Comm(_, a) => vec![a],
     }
 }
 
 impl Seen {
     fn of(tree: &Specification) -> Seen {
-        let mut seen = Seen { actions: vec![], enumerated: BTreeMap::new(), processes: vec![], called: vec![], communications: vec![] };
+        let mut seen = Seen {
+            actions: vec![],
+            enumerated: BTreeMap::new(),
+            processes: vec![],
+            called: vec![],
+            communications: vec![],
+        };
         let mut open: Vec<(Option<&str>, &Process)> = Vec::new();
         for section in &tree.sections {
             match section {
                 Section::Actions(all) => {
-                    seen.actions.extend(all.iter().map(|(n, sorts)| (n.kind.clone(), sorts.iter().map(print::sort).collect())));
+                    seen.actions.extend(all.iter().map(|(n, sorts)| {
+                        (n.kind.clone(), sorts.iter().map(print::sort).collect())
+                    }));
                 }
                 Section::Sorts(all) => {
                     for (name, sort) in all {
                         if let Some(Sort { kind: SortKind::Struct(of), .. }) = sort
                             && of.iter().all(|c| c.args.is_empty())
                         {
-                            seen.enumerated.insert(name.kind.clone(), of.iter().map(|c| c.name.kind.clone()).collect());
+                            seen.enumerated.insert(
+                                name.kind.clone(),
+                                of.iter().map(|c| c.name.kind.clone()).collect(),
+                            );
                         }
                     }
                 }
@@ -83,12 +121,18 @@ impl Seen {
         }
         while let Some((holder, p)) = open.pop() {
             match &p.kind {
-                ProcessKind::Call { name, .. } | ProcessKind::CallAssign(name, _) => seen.called.push(name.kind.clone()),
+                ProcessKind::Call { name, .. } | ProcessKind::CallAssign(name, _) => {
+                    seen.called.push(name.kind.clone())
+                }
                 ProcessKind::Comm(all, _) => {
                     let of = |c: &(mu_syntax::ast::ActionNames, Option<mu_syntax::ast::Ident>)| {
-                        (c.0.kind.iter().map(|n| n.kind.clone()).collect(), c.1.as_ref().map(|n| n.kind.clone()))
+                        (
+                            c.0.kind.iter().map(|n| n.kind.clone()).collect(),
+                            c.1.as_ref().map(|n| n.kind.clone()),
+                        )
                     };
-                    seen.communications.push((holder.map(String::from), all.iter().map(of).collect()));
+                    seen.communications
+                        .push((holder.map(String::from), all.iter().map(of).collect()));
                 }
                 _ => {}
             }
@@ -97,7 +141,8 @@ impl Seen {
         seen
     }
 
-    /// The one action that nobody does, of those that must come together to make a label; none if the machine can do the label without it.
+    /// The one action that nobody does, of those that must come together to make a label; none if
+    /// the machine can do the label without it.
     fn missing(&self, label: &Label) -> Option<Label> {
         let done = |a: &String| self.called.contains(a);
         if done(&label.action) {
@@ -123,11 +168,17 @@ impl Seen {
     }
 
     fn sorts_of(&self, label: &Label) -> Option<&Vec<String>> {
-        self.actions.iter().find(|a| a.0 == label.action && a.1.len() == label.roles.len()).map(|a| &a.1)
+        self.actions
+            .iter()
+            .find(|a| a.0 == label.action && a.1.len() == label.roles.len())
+            .map(|a| &a.1)
     }
 
     /// The sort of each letter.
-    fn letters<'l>(&self, labels: impl Iterator<Item = &'l Label>) -> BTreeMap<&'static str, String> {
+    fn letters<'l>(
+        &self,
+        labels: impl Iterator<Item = &'l Label>,
+    ) -> BTreeMap<&'static str, String> {
         let mut out = BTreeMap::new();
         for label in labels {
             for (role, sort) in label.roles.iter().zip(self.sorts_of(label).into_iter().flatten()) {
@@ -163,19 +214,31 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// An action, the variables that it is summed over, and the letters among them.
-    fn action(&self, label: &Label, own: &[&str]) -> Result<(String, Vec<String>, Vec<&'static str>), Diagnostic> {
-        let sorts = self.seen.sorts_of(label).ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
+    fn action(
+        &self,
+        label: &Label,
+        own: &[&str],
+    ) -> Result<(String, Vec<String>, Vec<&'static str>), Diagnostic> {
+        let sorts = self
+            .seen
+            .sorts_of(label)
+            .ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
         let (mut variables, mut letters, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut use_letter = |l: &'static str, variables: &mut Vec<String>| -> Result<(), Diagnostic> {
-            if !own.contains(&l) && !letters.contains(&l) {
-                let sort = self.sorts.get(l).ok_or_else(|| {
-                    Diagnostic::at(Stage::Type, label.span, format!("no label of the interface says what sort `{l}` has"))
-                })?;
-                variables.push(format!("{l}: {sort}"));
-                letters.push(l);
-            }
-            Ok(())
-        };
+        let mut use_letter =
+            |l: &'static str, variables: &mut Vec<String>| -> Result<(), Diagnostic> {
+                if !own.contains(&l) && !letters.contains(&l) {
+                    let sort = self.sorts.get(l).ok_or_else(|| {
+                        Diagnostic::at(
+                            Stage::Type,
+                            label.span,
+                            format!("no label of the interface says what sort `{l}` has"),
+                        )
+                    })?;
+                    variables.push(format!("{l}: {sort}"));
+                    letters.push(l);
+                }
+                Ok(())
+            };
         for (i, (role, sort)) in label.roles.iter().zip(sorts).enumerate() {
             match (role, letter(role)) {
                 (_, Some(l)) => {
@@ -184,7 +247,9 @@ impl Writer<'_> {
                 }
                 (Role::Text(text), _) => {
                     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
-                    for l in words.filter_map(|w| ["p", "a", "v", "w", "n"].into_iter().find(|l| *l == w)) {
+                    for l in words
+                        .filter_map(|w| ["p", "a", "v", "w", "n"].into_iter().find(|l| *l == w))
+                    {
                         use_letter(l, &mut variables)?;
                     }
                     arguments.push(text.clone());
@@ -195,14 +260,23 @@ impl Writer<'_> {
                 }
             }
         }
-        let arguments = if arguments.is_empty() { String::new() } else { format!("({})", arguments.join(", ")) };
+        let arguments = if arguments.is_empty() {
+            String::new()
+        } else {
+            format!("({})", arguments.join(", "))
+        };
         Ok((format!("{}{arguments}", label.action), variables, letters))
     }
 
     /// The conditions under which a letter has what the program uses, one for each choice.
     fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
         let initial = &self.interface.initial.text;
-        let of = |at: usize, letter: &str| self.interface.used[at].iter().map(|x| format!("{letter} == {}", x.text)).collect::<Vec<_>>();
+        let of = |at: usize, letter: &str| {
+            self.interface.used[at]
+                .iter()
+                .map(|x| format!("{letter} == {}", x.text))
+                .collect::<Vec<_>>()
+        };
         let stored = match kind {
             Kind::Write => "v",
             Kind::Update => "w",
@@ -222,17 +296,32 @@ impl Writer<'_> {
 
     fn part(&self, part: &Part, out: &mut Vec<String>) -> Result<(), Diagnostic> {
         let (action, variables, letters) = self.action(&part.does, &["p", "n"])?;
-        let sum = if variables.is_empty() { String::new() } else { format!("sum {} . ", variables.join(", ")) };
+        let sum = if variables.is_empty() {
+            String::new()
+        } else {
+            format!("sum {} . ", variables.join(", "))
+        };
         let mut conditions = vec![format!("n < {}", self.after)];
         for letter in letters {
             let choices = self.choices(part.kind, letter);
-            let with = |c: &String, x: &String| if x.is_empty() { c.clone() } else { format!("{c} && {x}") };
-            conditions = conditions.iter().flat_map(|c| choices.iter().map(move |x| with(c, x))).collect();
+            let with = |c: &String, x: &String| {
+                if x.is_empty() { c.clone() } else { format!("{c} && {x}") }
+            };
+            conditions =
+                conditions.iter().flat_map(|c| choices.iter().map(move |x| with(c, x))).collect();
         }
-        out.extend(conditions.iter().map(|c| format!("({sum}({c}) -> {action} . {}(n = n + 1))", self.name)));
+        out.extend(
+            conditions
+                .iter()
+                .map(|c| format!("({sum}({c}) -> {action} . {}(n = n + 1))", self.name)),
+        );
         if let Some(takes) = &part.takes {
             let (action, variables, _) = self.action(takes, &["p"])?;
-            let sum = if variables.is_empty() { String::new() } else { format!("sum {} . ", variables.join(", ")) };
+            let sum = if variables.is_empty() {
+                String::new()
+            } else {
+                format!("sum {} . ", variables.join(", "))
+            };
             out.push(format!("({sum}{action} . {}())", self.name));
         }
         Ok(())
@@ -244,10 +333,14 @@ impl Writer<'_> {
         program.iter().try_for_each(|p| self.part(p, &mut alternatives))?;
         alternatives.dedup();
         let nat = "Nat".to_string();
-        let (processor, number) = (self.sorts.get("p").unwrap_or(&nat), self.sorts.get("n").unwrap_or(&nat));
+        let (processor, number) =
+            (self.sorts.get("p").unwrap_or(&nat), self.sorts.get("n").unwrap_or(&nat));
         let mut out = format!("proc {}(p: {processor}, n: {number}) =\n    ", self.name);
         let _ = write!(out, "{};\ninit ", alternatives.join("\n  + "));
-        let all: Vec<String> = processors.iter().map(|p| format!("{}({p}, {})", self.name, self.interface.first)).collect();
+        let all: Vec<String> = processors
+            .iter()
+            .map(|p| format!("{}({p}, {})", self.name, self.interface.first))
+            .collect();
         let _ = writeln!(out, "{};", all.join(" || "));
         Ok(out)
     }
@@ -261,12 +354,18 @@ pub(super) fn add(
     tree: &mut Specification,
 ) -> Result<Option<String>, Diagnostic> {
     let seen = Seen::of(tree);
-    let program = if interface.program.is_empty() { seen.inferred(interface) } else { interface.program.clone() };
+    let program = if interface.program.is_empty() {
+        seen.inferred(interface)
+    } else {
+        interface.program.clone()
+    };
     if program.is_empty() {
         return Ok(None);
     }
-    let own: Vec<&Label> = program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten().collect();
-    let declared: Vec<(String, usize)> = seen.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
+    let own: Vec<&Label> =
+        program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten().collect();
+    let declared: Vec<(String, usize)> =
+        seen.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
     Interface::check_all(own.iter().copied(), &declared)?;
     if let Some(label) = own.iter().find(|l| seen.called.contains(&l.action)) {
         let message = format!("the machine does `{}` itself: it has a program", label.action);
@@ -274,11 +373,14 @@ pub(super) fn add(
     }
     let sorts = seen.letters(interface.labels().chain(own.iter().copied()));
     let processors = match sorts.get("p").and_then(|s| seen.enumerated.get(s)) {
-        _ if !interface.used[0].is_empty() => interface.used[0].iter().map(|w| w.text.clone()).collect(),
+        _ if !interface.used[0].is_empty() => {
+            interface.used[0].iter().map(|w| w.text.clone()).collect()
+        }
         Some(all) => all.clone(),
         None => {
             let message = "the processors, each of which gets a program, are not known: their sort is no list of names";
-            return Err(Diagnostic::at(Stage::Type, own[0].span, message).note("expected a line `processors P, …;` in the interface"));
+            return Err(Diagnostic::at(Stage::Type, own[0].span, message)
+                .note("expected a line `processors P, …;` in the interface"));
         }
     };
     let mut name = "most_general_program".to_string();
@@ -299,24 +401,35 @@ fn place(seen: &Seen, own: &[&Label]) -> Result<Option<String>, Diagnostic> {
     let has = |all: &[Communication], l: &Label| all.iter().any(|c| c.0.contains(&l.action));
     for label in own {
         if !seen.communications.iter().any(|c| has(&c.1, label)) {
-            let message = format!("no `comm` of the machine has `{}`: a program cannot communicate with the machine by it", label.action);
+            let message = format!(
+                "no `comm` of the machine has `{}`: a program cannot communicate with the machine by it",
+                label.action
+            );
             return Err(Diagnostic::at(Stage::Type, label.span, message));
         }
     }
     let holders: Vec<&(Option<String>, Vec<Communication>)> =
         seen.communications.iter().filter(|c| own.iter().any(|l| has(&c.1, l))).collect();
-    let times = |holder: &Option<String>| holder.as_ref().map_or(1, |h| seen.called.iter().filter(|c| *c == h).count());
+    let times = |holder: &Option<String>| {
+        holder.as_ref().map_or(1, |h| seen.called.iter().filter(|c| *c == h).count())
+    };
     match holders[..] {
         [(holder, _)] if times(holder) == 1 => Ok(holder.clone()),
         _ => {
             let message = "the actions of the program are in more than one `comm` of the machine: it is not known where the program stands";
-            Err(Diagnostic::at(Stage::Unsupported, own[0].span, message).note("expected one `comm` around all processors"))
+            Err(Diagnostic::at(Stage::Unsupported, own[0].span, message)
+                .note("expected one `comm` around all processors"))
         }
     }
 }
 
 /// Adds the program's process, and its components inside the `comm`.
-fn put(tree: &mut Specification, program: Specification, own: &[&Label], holder: &Option<String>) -> Result<(), Diagnostic> {
+fn put(
+    tree: &mut Specification,
+    program: Specification,
+    own: &[&Label],
+    holder: &Option<String>,
+) -> Result<(), Diagnostic> {
     let mut beside = None;
     for section in program.sections {
         match section {
@@ -327,7 +440,11 @@ fn put(tree: &mut Specification, program: Specification, own: &[&Label], holder:
     let mut open: Vec<&mut Process> = Vec::new();
     for section in &mut tree.sections {
         match section {
-            Section::Processes(all) => open.extend(all.iter_mut().filter(|p| Some(&p.name.kind) == holder.as_ref()).map(|p| &mut p.body)),
+            Section::Processes(all) => open.extend(
+                all.iter_mut()
+                    .filter(|p| Some(&p.name.kind) == holder.as_ref())
+                    .map(|p| &mut p.body),
+            ),
             Section::Init(p) if holder.is_none() => open.push(p),
             _ => {}
         }
@@ -336,10 +453,13 @@ fn put(tree: &mut Specification, program: Specification, own: &[&Label], holder:
         if let ProcessKind::Comm(all, inner) = &mut p.kind
             && all.iter().any(|c| c.0.kind.iter().any(|n| own.iter().any(|l| l.action == n.kind)))
         {
-            let beside = beside.take().ok_or_else(|| Diagnostic::internal("a program has no initial process, or two places"))?;
+            let beside = beside.take().ok_or_else(|| {
+                Diagnostic::internal("a program has no initial process, or two places")
+            })?;
             let span = inner.span;
             let machine = std::mem::replace(&mut **inner, Process::new(ProcessKind::Delta, span));
-            **inner = Process::new(ProcessKind::Parallel(Box::new(machine), Box::new(beside)), span);
+            **inner =
+                Process::new(ProcessKind::Parallel(Box::new(machine), Box::new(beside)), span);
             return Ok(());
         }
         open.extend(parts_mut(p));

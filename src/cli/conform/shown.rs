@@ -1,7 +1,9 @@
-//! `litmus --machine MODEL --interface FILE`: which outcomes of litmus tests a machine shows, beside those that a memory model allows.
+//! `litmus --machine MODEL --interface FILE`: which outcomes of litmus tests a machine shows,
+//! beside those that a memory model allows.
 //!
-//! One search gives all that the machine does up to `--operations`; each test is then looked up. Exit code: 1 if a test shows what the model forbids, 2 if
-//! a test cannot be read, 3 if a limit came first, else 0. Tests that are no programs of the machine are told with the reason.
+//! One search gives all that the machine does up to `--operations`; each test is then looked up.
+//! Exit code: 1 if a test shows what the model forbids, 2 if a test cannot be read, 3 if a limit
+//! came first, else 0. Tests that are no programs of the machine are told with the reason.
 
 use super::super::args::{Format, LitmusArgs};
 use super::super::litmus::Refused;
@@ -37,13 +39,16 @@ pub(in super::super) fn run(
 ) -> Result<u8, Diagnostic> {
     let against = named(session, std::slice::from_ref(&args.model))?.remove(0);
     let mut judges = Judges { against, made: Vec::new() };
-    let Read { interface, explored: Explored { machine, .. } } = read(session, path, interface, args.operations)?;
+    let Read { interface, explored: Explored { machine, .. } } =
+        read(session, path, interface, args.operations)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::stage("searching histories");
     let bound = Bound { keep: true, ..Bound::of(args.operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
-    let behaviour = Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
-    let said: Vec<Said> = files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
+    let behaviour =
+        Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
+    let said: Vec<Said> =
+        files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = answer.stop == Stop::Complete;
     match session.common.format {
         Format::Json => output::object(as_json(args, path, files, &said, &answer.stop))?,
@@ -55,7 +60,10 @@ pub(in super::super) fn run(
         }
     }
     let limited = |s: &Said| matches!(s, Said::Outcomes(_, o) if o.stop != Some(Stop::Complete));
-    let refused = said.iter().filter_map(|s| if let Said::Refused(refused) = s { Some(refused.code) } else { None }).max();
+    let refused = said
+        .iter()
+        .filter_map(|s| if let Said::Refused(refused) = s { Some(refused.code) } else { None })
+        .max();
     let broken = said.iter().any(|s| matches!(s, Said::Outcomes(_, o) if !limited(s) && o.shown.difference(&o.allowed).next().is_some()));
     Ok(refused.unwrap_or(match (broken, complete && !said.iter().any(limited)) {
         (true, _) => 1,
@@ -86,11 +94,17 @@ impl Judges {
     }
 }
 
-fn one(session: &Session, path: &Path, judges: &mut Judges, machine: &Behaviour) -> Result<Said, Diagnostic> {
+fn one(
+    session: &Session,
+    path: &Path,
+    judges: &mut Judges,
+    machine: &Behaviour,
+) -> Result<Said, Diagnostic> {
     let mut sources = SourceMap::new();
     let read = read_source(path, &mut sources).and_then(|(source, text)| {
         let judge = judges.of(mu_litmus::file::architecture(source, &text)?, &mut sources)?;
-        mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs }).map(|test| (test, judge))
+        mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs })
+            .map(|test| (test, judge))
     });
     let (test, judge) = match read {
         Ok(both) => both,
@@ -106,7 +120,11 @@ fn one(session: &Session, path: &Path, judges: &mut Judges, machine: &Behaviour)
 fn lines<'o>(test: &Test, outcomes: impl Iterator<Item = &'o Vec<u64>>) -> Vec<String> {
     let observed = &test.question.observed;
     let one = |o: &Vec<u64>| {
-        observed.iter().zip(o).map(|(seen, &v)| format!("{}={};", seen.text, Observed::text(seen, v, &test.layout))).collect::<Vec<_>>()
+        observed
+            .iter()
+            .zip(o)
+            .map(|(seen, &v)| format!("{}={};", seen.text, Observed::text(seen, v, &test.layout)))
+            .collect::<Vec<_>>()
     };
     outcomes.map(|o| one(o).join(" ")).collect()
 }
@@ -122,7 +140,10 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> 
                 let _ = writeln!(out, "-  {}: {why}", path.display());
             }
             Said::Outcomes(test, o) => {
-                let (broken, never) = (lines(test, o.shown.difference(&o.allowed)), lines(test, o.allowed.difference(&o.shown)));
+                let (broken, never) = (
+                    lines(test, o.shown.difference(&o.allowed)),
+                    lines(test, o.allowed.difference(&o.shown)),
+                );
                 counts[usize::from(broken.is_empty())] += 1;
                 let mark = if broken.is_empty() { "✔" } else { "✘" };
                 let _ = writeln!(
@@ -138,8 +159,15 @@ fn as_text(args: &LitmusArgs, files: &[PathBuf], said: &[Said], stop: &Stop) -> 
         }
     }
     let [broken, fine, not, refused] = counts;
-    let _ = writeln!(out, "\nmodel        {}\nbound        {} operations of each processor", args.model, args.operations);
-    let _ = writeln!(out, "conform      {fine}\ndo not       {broken}\nnot asked    {not}\nrefused      {refused}");
+    let _ = writeln!(
+        out,
+        "\nmodel        {}\nbound        {} operations of each processor",
+        args.model, args.operations
+    );
+    let _ = writeln!(
+        out,
+        "conform      {fine}\ndo not       {broken}\nnot asked    {not}\nrefused      {refused}"
+    );
     if *stop != Stop::Complete {
         let _ = writeln!(out, "stopped      {}: the machine may show more", stop.word());
     }

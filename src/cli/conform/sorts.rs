@@ -73,12 +73,23 @@ impl Typed<'_> {
 
     /// Returns the sorts of a label's arguments.
     fn sorts_of(&self, label: &Label) -> Result<&[SortId], Diagnostic> {
-        let mut all = self.actions.iter().filter(|a| a.name == label.action && a.sorts.len() == label.roles.len());
-        let first = all.next().ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
+        let mut all = self
+            .actions
+            .iter()
+            .filter(|a| a.name == label.action && a.sorts.len() == label.roles.len());
+        let first = all
+            .next()
+            .ok_or_else(|| Diagnostic::internal("an action that was checked is not declared"))?;
         let Some(other) = all.next() else { return Ok(&first.sorts) };
-        let text = |a: &ActionDecl| a.sorts.iter().map(|s| self.text(*s)).collect::<Vec<_>>().join(" # ");
-        let message =
-            format!("`{}` has several sorts with {} arguments: {} and {}", label.action, label.roles.len(), text(first), text(other));
+        let text =
+            |a: &ActionDecl| a.sorts.iter().map(|s| self.text(*s)).collect::<Vec<_>>().join(" # ");
+        let message = format!(
+            "`{}` has several sorts with {} arguments: {} and {}",
+            label.action,
+            label.roles.len(),
+            text(first),
+            text(other)
+        );
         Err(Diagnostic::at(Stage::Unsupported, label.span, message)
             .note("expected an action of one sort, since a line selects labels by name and number of arguments"))
     }
@@ -87,12 +98,20 @@ impl Typed<'_> {
     fn expected(&self, sort: SortId) -> String {
         let signature = &self.data.signature;
         let constants: Vec<&str> = signature.sorts.named_of(sort).map_or(Vec::new(), |n| {
-            n.constructors.iter().map(|c| signature.op(*c)).filter(|o| o.sort == sort).map(|o| o.name.as_str()).collect()
+            n.constructors
+                .iter()
+                .map(|c| signature.op(*c))
+                .filter(|o| o.sort == sort)
+                .map(|o| o.name.as_str())
+                .collect()
         });
         match &constants[..] {
             [] => format!("expected an expression of the sort {}", self.text(sort)),
             [last] => format!("expected `{last}`"),
-            all if all.len() <= 12 => format!("expected one of {}", all.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")),
+            all if all.len() <= 12 => format!(
+                "expected one of {}",
+                all.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ")
+            ),
             _ => format!("expected an expression of the sort {}", self.text(sort)),
         }
     }
@@ -105,13 +124,24 @@ impl Typed<'_> {
         while let Some(&sort) = all.get(at) {
             at += 1;
             let parts: Vec<SortId> = match signature.sorts.kind(sort) {
-                SortKind::List(s) | SortKind::Set(s) | SortKind::Bag(s) | SortKind::FSet(s) | SortKind::FBag(s) => vec![*s],
-                SortKind::Function(domain, range) => domain.iter().copied().chain([*range]).collect(),
-                SortKind::Named(_) => {
-                    let constructors = signature.sorts.named_of(sort).into_iter().flat_map(|n| &n.constructors);
-                    constructors.flat_map(|c| signature.domain_range(signature.op(*c).sort).0.to_vec()).collect()
+                SortKind::List(s)
+                | SortKind::Set(s)
+                | SortKind::Bag(s)
+                | SortKind::FSet(s)
+                | SortKind::FBag(s) => vec![*s],
+                SortKind::Function(domain, range) => {
+                    domain.iter().copied().chain([*range]).collect()
                 }
-                SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => Vec::new(),
+                SortKind::Named(_) => {
+                    let constructors =
+                        signature.sorts.named_of(sort).into_iter().flat_map(|n| &n.constructors);
+                    constructors
+                        .flat_map(|c| signature.domain_range(signature.op(*c).sort).0.to_vec())
+                        .collect()
+                }
+                SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                    Vec::new()
+                }
             };
             parts.into_iter().for_each(|p| {
                 if !all.contains(&p) {
@@ -134,12 +164,17 @@ impl Typed<'_> {
         }
         let mut data = self.data.clone();
         let wrong = |why: Option<Diagnostic>| {
-            let error = Diagnostic::at(Stage::Type, span, format!("`{text}` is no value of the sort {}", self.text(sort)))
-                .note(self.expected(sort));
+            let error = Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("`{text}` is no value of the sort {}", self.text(sort)),
+            )
+            .note(self.expected(sort));
             why.into_iter().fold(error, |e, d| e.note(d.message))
         };
         let tree = mu_syntax::parse_data(SourceId::default(), text).map_err(|_| wrong(None))?;
-        let expression = check_expression(&tree, &mut data, Some(sort)).map_err(|d| wrong(Some(d)))?;
+        let expression =
+            check_expression(&tree, &mut data, Some(sort)).map_err(|d| wrong(Some(d)))?;
         let mut engine = Engine::new(Program::compile(&data)?);
         let value = engine.from_expr(&expression).map_err(|d| wrong(Some(d)))?;
         let value = engine.to_expr_at(&value, sort);
@@ -148,15 +183,26 @@ impl Typed<'_> {
 }
 
 impl Sorts {
-    fn note(&mut self, typed: Typed<'_>, thing: Thing, sort: SortId, span: Span, letter: &str) -> Result<(), Diagnostic> {
+    fn note(
+        &mut self,
+        typed: Typed<'_>,
+        thing: Thing,
+        sort: SortId,
+        span: Span,
+        letter: &str,
+    ) -> Result<(), Diagnostic> {
         let &mut (known, place) = self.0.entry(thing).or_insert((sort, span));
         if known == sort {
             return Ok(());
         }
         let (here, there) = (typed.text(sort), typed.text(known));
-        Err(Diagnostic::at(Stage::Type, span, format!("`{letter}` has the sort {here} here and {there} in another line"))
-            .note(format!("expected {} of the sort {there} in all lines", thing.name()))
-            .related(place, format!("an argument of the sort {there}")))
+        Err(Diagnostic::at(
+            Stage::Type,
+            span,
+            format!("`{letter}` has the sort {here} here and {there} in another line"),
+        )
+        .note(format!("expected {} of the sort {there} in all lines", thing.name()))
+        .related(place, format!("an argument of the sort {there}")))
     }
 
     fn label(&mut self, typed: Typed<'_>, label: &Label) -> Result<(), Diagnostic> {
@@ -165,8 +211,12 @@ impl Sorts {
             let Some(thing) = Thing::of(role) else { continue };
             let is_number = matches!(*sort, basic::POS | basic::NAT | basic::INT);
             if thing == Thing::Number && !is_number {
-                let message = format!("`n` has the sort {}, and operations are counted by numbers", typed.text(*sort));
-                return Err(Diagnostic::at(Stage::Type, *span, message).note("expected an argument of the sort Pos, Nat or Int"));
+                let message = format!(
+                    "`n` has the sort {}, and operations are counted by numbers",
+                    typed.text(*sort)
+                );
+                return Err(Diagnostic::at(Stage::Type, *span, message)
+                    .note("expected an argument of the sort Pos, Nat or Int"));
             }
             if thing == Thing::Number {
                 // Numbers of different lines may have different sorts.
@@ -183,18 +233,24 @@ impl Sorts {
     }
 
     /// Checks an interface, and writes its values as labels have them.
-    pub(in super::super) fn check(interface: &mut Interface, typed: Typed<'_>) -> Result<Sorts, Diagnostic> {
-        let actions: Vec<(String, usize)> = typed.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
+    pub(in super::super) fn check(
+        interface: &mut Interface,
+        typed: Typed<'_>,
+    ) -> Result<Sorts, Diagnostic> {
+        let actions: Vec<(String, usize)> =
+            typed.actions.iter().map(|a| (a.name.clone(), a.sorts.len())).collect();
         interface.check(&actions)?;
         let mut sorts = Sorts::default();
         interface.labels().try_for_each(|l| sorts.label(typed, l))?;
-        let program = interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten();
+        let program =
+            interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten();
         for label in program {
             Interface::check_all([label].into_iter(), &actions)?;
             sorts.label(typed, label)?;
         }
         if let Some(sort) = sorts.sort(Thing::Value) {
-            interface.initial.text = typed.value(&interface.initial.text, interface.initial.span, sort)?;
+            interface.initial.text =
+                typed.value(&interface.initial.text, interface.initial.span, sort)?;
         }
         for (thing, words) in Thing::ALL.iter().zip(&interface.used) {
             let Some(sort) = sorts.sort(*thing) else { continue };
@@ -202,7 +258,8 @@ impl Sorts {
                 typed.value(text, *span, sort)?;
             }
         }
-        let operations = interface.operations.iter_mut().flat_map(|o| o.begin.iter_mut().chain([&mut o.end]));
+        let operations =
+            interface.operations.iter_mut().flat_map(|o| o.begin.iter_mut().chain([&mut o.end]));
         let internal = interface.internal.iter_mut().filter(|i| !i.all).map(|i| &mut i.label);
         for label in operations.chain(&mut interface.observed).chain(internal) {
             let own = typed.sorts_of(label)?.to_vec();
@@ -222,18 +279,33 @@ impl Sorts {
             return Ok(());
         }
         let mut data = typed.data.clone();
-        let letters = [("p", Thing::Processor), ("a", Thing::Address), ("v", Thing::Value), ("w", Thing::Value)];
-        let mut scope: Vec<VarId> =
-            letters.iter().filter_map(|(l, t)| self.sort(*t).map(|sort| data.signature.fresh_var(*l, sort))).collect();
+        let letters = [
+            ("p", Thing::Processor),
+            ("a", Thing::Address),
+            ("v", Thing::Value),
+            ("w", Thing::Value),
+        ];
+        let mut scope: Vec<VarId> = letters
+            .iter()
+            .filter_map(|(l, t)| self.sort(*t).map(|sort| data.signature.fresh_var(*l, sort)))
+            .collect();
         scope.push(data.signature.fresh_var("n", self.sort(Thing::Number).unwrap_or(basic::NAT)));
-        for label in interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten() {
-            for ((role, span), sort) in label.roles.iter().zip(&label.places).zip(typed.sorts_of(label)?) {
+        for label in
+            interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten()
+        {
+            for ((role, span), sort) in
+                label.roles.iter().zip(&label.places).zip(typed.sorts_of(label)?)
+            {
                 let Role::Text(text) = role else { continue };
                 let wrong = |d: Diagnostic| {
                     Diagnostic::at(
                         Stage::Type,
                         *span,
-                        format!("`{text}` is no expression of the sort {}: {}", typed.text(*sort), d.message),
+                        format!(
+                            "`{text}` is no expression of the sort {}: {}",
+                            typed.text(*sort),
+                            d.message
+                        ),
                     )
                 };
                 let tree = mu_syntax::parse_data(SourceId::default(), text).map_err(wrong)?;
@@ -244,20 +316,34 @@ impl Sorts {
     }
 
     /// Refuses labels that match no line and look like memory operations.
-    pub(super) fn covered(&self, alphabet: &Alphabet, typed: Typed<'_>, declared: &[(String, Span)]) -> Result<(), Diagnostic> {
+    pub(super) fn covered(
+        &self,
+        alphabet: &Alphabet,
+        typed: Typed<'_>,
+        declared: &[(String, Span)],
+    ) -> Result<(), Diagnostic> {
         for part in &alphabet.unmatched {
             let (name, count) = (name_of(part), arguments(part).len());
-            let own = typed.actions.iter().filter(|a| a.name == name && a.sorts.len() == count).flat_map(|a| &a.sorts);
+            let own = typed
+                .actions
+                .iter()
+                .filter(|a| a.name == name && a.sorts.len() == count)
+                .flat_map(|a| &a.sorts);
             let own: Vec<SortId> = own.copied().collect();
             let within = typed.parts(&own);
-            let carried: Vec<&str> =
-                Thing::ALL.iter().filter(|t| self.sort(**t).is_some_and(|s| within.contains(&s))).map(|t| t.name()).collect();
+            let carried: Vec<&str> = Thing::ALL
+                .iter()
+                .filter(|t| self.sort(**t).is_some_and(|s| within.contains(&s)))
+                .map(|t| t.name())
+                .collect();
             let carried = match &carried[..] {
                 [] => continue,
                 [one] => (*one).to_string(),
                 [all @ .., last] => format!("{} and {last}", all.join(", ")),
             };
-            let message = format!("the label `{part}` of the machine matches no line of the interface, and carries {carried}");
+            let message = format!(
+                "the label `{part}` of the machine matches no line of the interface, and carries {carried}"
+            );
             let place = declared.iter().find(|d| d.0 == name).map(|d| d.1);
             let error = Diagnostic { span: place, ..Diagnostic::new(Stage::Type, message) };
             let any = vec!["_"; count].join(", ");
@@ -271,7 +357,10 @@ impl Sorts {
     /// Lists processors that do no operation, if their sort lists them.
     pub(super) fn idle(&self, alphabet: &Alphabet, typed: Typed<'_>) -> Vec<String> {
         let signature = &typed.data.signature;
-        let named = self.sort(Thing::Processor).filter(|s| !typed.is_open(*s)).and_then(|s| signature.sorts.named_of(s));
+        let named = self
+            .sort(Thing::Processor)
+            .filter(|s| !typed.is_open(*s))
+            .and_then(|s| signature.sorts.named_of(s));
         let names = named
             .into_iter()
             .flat_map(|n| &n.constructors)

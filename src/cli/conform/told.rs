@@ -1,4 +1,5 @@
-//! What `conform` says: a table or a single verdict as text, all of it as JSON. The schema is docs/schema/conform.json.
+//! What `conform` says: a table or a single verdict as text, all of it as JSON. The schema is
+//! docs/schema/conform.json.
 
 use super::super::pipeline::Session;
 use super::super::progress::grouped;
@@ -25,7 +26,11 @@ fn language(language: Language) -> &'static str {
 fn cycle(shown: &Shown) -> String {
     let mut out = String::new();
     for (event, edge) in &shown.reason.cycle {
-        let _ = if edge.is_empty() { write!(out, "{event}  ") } else { write!(out, "{event} —{edge}→ ") };
+        let _ = if edge.is_empty() {
+            write!(out, "{event}  ")
+        } else {
+            write!(out, "{event} —{edge}→ ")
+        };
     }
     let closed = shown.reason.cycle.last().is_some_and(|last| !last.1.is_empty());
     let first = shown.reason.cycle.first().filter(|_| closed).map_or("", |f| f.0.as_str());
@@ -56,10 +61,12 @@ fn observed(shown: &Shown) -> String {
 pub(super) fn names(meaning: &Meaning) -> Value {
     let pair = |test: String, machine: &String| json!({ "test": test, "machine": machine });
     let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
-        let values: Vec<Value> = values.iter().enumerate().map(|(v, name)| pair(v.to_string(), name)).collect();
+        let values: Vec<Value> =
+            values.iter().enumerate().map(|(v, name)| pair(v.to_string(), name)).collect();
         json!({ "test": location_name(l as u32), "machine": name, "values": values })
     };
-    let processors: Vec<Value> = meaning.processors.iter().enumerate().map(|(t, p)| pair(format!("P{t}"), p)).collect();
+    let processors: Vec<Value> =
+        meaning.processors.iter().enumerate().map(|(t, p)| pair(format!("P{t}"), p)).collect();
     let addresses: Vec<Value> = meaning.addresses.iter().enumerate().map(address).collect();
     json!({ "processors": processors, "addresses": addresses })
 }
@@ -82,7 +89,9 @@ impl Told<'_> {
             return Vec::new();
         }
         let events = &self.machine.alphabet.events;
-        let has = |line: usize, phases: &[Phase]| events.iter().any(|e| e.operation as usize == line && phases.contains(&e.phase));
+        let has = |line: usize, phases: &[Phase]| {
+            events.iter().any(|e| e.operation as usize == line && phases.contains(&e.phase))
+        };
         let all = self.interface.operations.iter().enumerate();
         let missing = all.filter(|(i, o)| {
             let ends = has(*i, &[Phase::End, Phase::Whole]);
@@ -90,13 +99,15 @@ impl Told<'_> {
         });
         missing.map(|(_, o)| o.text()).collect()
     }
-    /// The exit code. Without `--against` the machine is at fault if no model allows all that it does.
+    /// The exit code. Without `--against` the machine is at fault if no model allows all that it
+    /// does.
     pub(super) fn code(&self) -> u8 {
         let violated = match self.args.against.is_empty() {
             true => self.shown.iter().all(Option::is_some),
             false => self.shown.iter().any(Option::is_some),
         };
-        let open = self.open().is_some() && self.shown.iter().any(Option::is_none) || self.faults.as_ref().is_some_and(Faults::is_limited);
+        let open = self.open().is_some() && self.shown.iter().any(Option::is_none)
+            || self.faults.as_ref().is_some_and(Faults::is_limited);
         let missed = self.faults.as_ref().is_some_and(|f| !f.is_limited() && !f.all_found());
         match (violated || missed, open) {
             (true, _) => 1,
@@ -108,18 +119,21 @@ impl Told<'_> {
         match (&self.group.names[..], self.args.without_symmetry) {
             (_, true) => "not looked for, as asked".into(),
             ([], _) => "none found".into(),
-            (names, _) => format!("{}: order {}, verified", names.join(", "), self.group.elements.len()),
+            (names, _) => {
+                format!("{}: order {}, verified", names.join(", "), self.group.elements.len())
+            }
         }
     }
     /// How far the search came.
     fn bound(&self) -> String {
         let names = &self.machine.alphabet.names;
         let (k, longest) = (self.args.operations, self.answer.longest);
-        let own = if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
-            format!(" (the machine itself ends after {longest})")
-        } else {
-            String::new()
-        };
+        let own =
+            if longest < k as usize && self.complete() && self.shown.iter().any(Option::is_none) {
+                format!(" (the machine itself ends after {longest})")
+            } else {
+                String::new()
+            };
         let (p, a, v) = (names.processors.len(), names.addresses.len(), names.values.len());
         format!("{k} operations of each processor{own}; {p} processors, {a} addresses, {v} values")
     }
@@ -134,13 +148,18 @@ impl Told<'_> {
         if self.program.is_some() {
             line(
                 "program",
-                format!("the most general one of {} operations of each processor, put beside the machine", self.args.operations),
+                format!(
+                    "the most general one of {} operations of each processor, put beside the machine",
+                    self.args.operations
+                ),
             );
         }
         line("bound", self.bound());
         if a.stop != Stop::Complete {
             let reached = match a.complete {
-                Some(n) if self.machine.outcome.stop == Stop::Complete => format!("all executions of up to {n} operations were judged"),
+                Some(n) if self.machine.outcome.stop == Stop::Complete => {
+                    format!("all executions of up to {n} operations were judged")
+                }
                 _ => "a part of the machine's executions was judged".to_string(),
             };
             line("stopped", format!("{}: {reached}", a.stop.word()));
@@ -148,19 +167,39 @@ impl Told<'_> {
         line("symmetries", self.symmetries());
         line(
             "states",
-            format!("{}, {} after reduction", grouped(self.machine.outcome.states), grouped(self.machine.lts.state_count() as u64)),
+            format!(
+                "{}, {} after reduction",
+                grouped(self.machine.outcome.states),
+                grouped(self.machine.lts.state_count() as u64)
+            ),
         );
         let lengths = a.lengths();
         let of = |(n, count): (usize, &u64)| format!("{} of {n}", grouped(*count));
         let by: Vec<String> = lengths.iter().enumerate().skip(1).map(of).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" (by number of operations: {})", by.join(", ")) };
+        let by = if by.is_empty() {
+            String::new()
+        } else {
+            format!(" (by number of operations: {})", by.join(", "))
+        };
         line("programs", format!("{} judged{by}", grouped(a.programs.len() as u64)));
         line("executions", grouped(a.histories));
         if a.stuck > 0 {
-            line("stuck", format!("{} histories with an operation that never ends: they are not judged", grouped(a.stuck)));
+            line(
+                "stuck",
+                format!(
+                    "{} histories with an operation that never ends: they are not judged",
+                    grouped(a.stuck)
+                ),
+            );
         }
         if !a.endless.is_empty() {
-            line("never end", format!("{} programs that begin: they are not judged", grouped(a.endless.len() as u64)));
+            line(
+                "never end",
+                format!(
+                    "{} programs that begin: they are not judged",
+                    grouped(a.endless.len() as u64)
+                ),
+            );
         }
         for text in self.unmatched() {
             line("no label", format!("matches the line `{text}` of the interface"));
@@ -180,7 +219,9 @@ impl Told<'_> {
                 for (name, shown) in names.iter().zip(all) {
                     let told = match (shown, self.open()) {
                         (Some(s), _) => format!("✘  {}", s.found.history.text()),
-                        (None, None) => format!("✔  up to {} operations of each processor", a.longest),
+                        (None, None) => {
+                            format!("✔  up to {} operations of each processor", a.longest)
+                        }
                         (None, Some(why)) => format!("?  unknown: {why}"),
                     };
                     let _ = writeln!(out, "{name:<16}{told}");
@@ -199,13 +240,24 @@ impl Told<'_> {
                 Some(why) => format!("unknown: {name}\nreason       {why}\n"),
             };
         };
-        let mut out = format!("does not conform: {name} forbids {}\n\n{}\n", s.found.history.text(), s.litmus);
-        let _ = writeln!(out, "forbidden by {}", if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom });
+        let mut out = format!(
+            "does not conform: {name} forbids {}\n\n{}\n",
+            s.found.history.text(),
+            s.litmus
+        );
+        let _ = writeln!(
+            out,
+            "forbidden by {}",
+            if s.reason.axiom.is_empty() { "the model" } else { &s.reason.axiom }
+        );
         if !s.reason.cycle.is_empty() {
             let _ = writeln!(out, "cycle        {}", cycle(s));
         }
         let _ = match &s.confirmed {
-            Ok(()) => writeln!(out, "confirmed    forbidden by the litmus route; the run is replayed on the machine"),
+            Ok(()) => writeln!(
+                out,
+                "confirmed    forbidden by the litmus route; the run is replayed on the machine"
+            ),
             Err(why) => writeln!(out, "confirmed    the run is replayed on the machine; {why}"),
         };
         let names = s.meaning.lines();
@@ -236,7 +288,12 @@ impl Told<'_> {
             }
             if let Some(s) = shown {
                 object["names"] = names(&s.meaning);
-                let cycle: Vec<Value> = s.reason.cycle.iter().map(|(e, r)| json!({ "event": e, "relation": r })).collect();
+                let cycle: Vec<Value> = s
+                    .reason
+                    .cycle
+                    .iter()
+                    .map(|(e, r)| json!({ "event": e, "relation": r }))
+                    .collect();
                 let run: Vec<Value> = s.story.steps.iter().map(|step| json!(step.action)).collect();
                 object["test"] = json!(s.found.history.text());
                 object["operations"] = json!(s.found.history.len());

@@ -1,4 +1,5 @@
-//! `litmus --model FILE.cat`: litmus tests under an axiomatic model. The model is compiled once for each architecture that the tests have.
+//! `litmus --model FILE.cat`: litmus tests under an axiomatic model. The model is compiled once for
+//! each architecture that the tests have.
 
 use super::{Picture, Ran, Refused, Route};
 use crate::args::{By, LitmusArgs};
@@ -30,7 +31,11 @@ impl Axioms {
         let mut folders = args.include.clone();
         let given = PathBuf::from(&args.model);
         let candidates = std::iter::once(given.clone())
-            .chain(folders.iter().flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]))
+            .chain(
+                folders
+                    .iter()
+                    .flat_map(|f| [f.join(&given), f.join(format!("{}.cat", args.model))]),
+            )
             .chain([Path::new("specs/memory").join(format!("{}.cat", args.model))]);
         // The models that are machines too have their axioms here, wherever the program runs.
         if args.by == By::Axioms
@@ -45,7 +50,8 @@ impl Axioms {
             if let Some(text) = mu_axioms::models::file(&format!("{own}.cat")) {
                 return Ok(Self::of(args.model.clone(), text, folders, args));
             }
-            let error = Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
+            let error =
+                Diagnostic::new(Stage::Usage, format!("there is no memory model `{}`", args.model));
             return Err(error.note("expected sc, tso, pso, a file in the language cat, or the name of one in a folder of --include"));
         };
         let text = read_text(&path)?;
@@ -53,16 +59,24 @@ impl Axioms {
         Ok(Self::of(path.display().to_string(), text, folders, args))
     }
     fn of(name: String, text: String, folders: Vec<PathBuf>, args: &LitmusArgs) -> Self {
-        Self { name, text, folders, compiled: Default::default(), bounds: Bounds { loops: args.unroll } }
+        Self {
+            name,
+            text,
+            folders,
+            compiled: Default::default(),
+            bounds: Bounds { loops: args.unroll },
+        }
     }
     /// The model for an architecture.
     fn judge(&self, arch: Arch) -> Result<&Judge, Refused> {
         let place = &self.compiled[family(arch) as usize];
         let compiled = place.get_or_init(|| {
             let mut sources = SourceMap::new();
-            let given = |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
+            let given =
+                |name: &str| self.folders.iter().find_map(|f| read_text(&f.join(name)).ok());
             let resolver = |name: &str| given(name).or_else(|| mu_axioms::models::file(name));
-            Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver).map_err(|d| Refused::new(&d, &sources))
+            Judge::compile(&mut sources, arch, &self.name, &self.text, &resolver)
+                .map_err(|d| Refused::new(&d, &sources))
         });
         compiled.as_ref().map_err(Clone::clone)
     }
@@ -72,12 +86,22 @@ impl Route for Axioms {
     fn unit(&self) -> &'static str {
         "executions"
     }
-    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic> {
+    fn answer(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+    ) -> Result<Result<Ran, Refused>, Diagnostic> {
         let judge = match self.judge(architecture(source, text)?) {
             Ok(judge) => judge,
             Err(refused) => return Ok(Err(refused)),
         };
-        let report = mu_litmus::run(parse(source, text, Options { pairs: judge.pairs })?, judge, self.bounds, &session.budget)?;
+        let report = mu_litmus::run(
+            parse(source, text, Options { pairs: judge.pairs })?,
+            judge,
+            self.bounds,
+            &session.budget,
+        )?;
         let left_out = report.left_out();
         let flags = report.answer.flags.clone();
         let dropped = report.long || report.strayed.is_some() || report.undefined.is_some();
@@ -88,12 +112,24 @@ impl Route for Axioms {
             effort: report.executions,
             left_out,
             full_buffer: false,
-            more: vec![("flags", json!(flags)), ("unrolled", json!(report.unrolled)), ("paths_left_out", json!(dropped))],
+            more: vec![
+                ("flags", json!(flags)),
+                ("unrolled", json!(report.unrolled)),
+                ("paths_left_out", json!(dropped)),
+            ],
         }))
     }
-    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+    fn draw(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+        picture: Picture,
+    ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
         // A test is drawn after it was answered, so the model compiles.
-        let Ok(judge) = self.judge(architecture(source, text)?) else { return Ok(Err(Stop::Complete)) };
+        let Ok(judge) = self.judge(architecture(source, text)?) else {
+            return Ok(Err(Stop::Complete));
+        };
         let test = parse(source, text, Options { pairs: judge.pairs })?;
         let title = format!("{} under {}", test.name, judge.model.name());
         let (found, stop) = deciding(test, judge, self.bounds, &session.budget)?;

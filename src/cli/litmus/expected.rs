@@ -1,9 +1,12 @@
-//! What litmus tests are wanted to give: the text of a file -> wanted words by the name or the file of a test.
+//! What litmus tests are wanted to give: the text of a file -> wanted words by the name or the file
+//! of a test.
 //!
-//! Three forms are read, also mixed: logs as the herd tools write them (the line `Observation NAME Sometimes 1 3` says what is wanted), lists of a
-//! name and a word in each line, and tables whose fields are separated by tabs, a file first and 0 or 1 (whether its demand is met) last; `#` starts
-//! a comment. Words: `Always`, `Sometimes`, `Never` (of the condition), `Allowed` (it is met in some outcome),
-//! `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met). Cost: linear.
+//! Three forms are read, also mixed: logs as the herd tools write them (the line `Observation NAME
+//! Sometimes 1 3` says what is wanted), lists of a name and a word in each line, and tables whose
+//! fields are separated by tabs, a file first and 0 or 1 (whether its demand is met) last; `#`
+//! starts a comment. Words: `Always`, `Sometimes`, `Never` (of the condition), `Allowed` (it is met
+//! in some outcome), `Forbidden` (in none), `Ok`, `No` (whether the test's own demand is met).
+//! Cost: linear.
 
 use crate::pipeline::read_text;
 use mu_base::{Diagnostic, Stage};
@@ -57,7 +60,8 @@ impl Wanted {
                 observation => Some(observation == word),
             },
             Wanted::Met(wanted) => (met || report.complete).then_some(met == wanted),
-            Wanted::Demand(wanted) => (report.verdict != Verdict::Unknown).then_some((report.verdict == Verdict::Ok) == wanted),
+            Wanted::Demand(wanted) => (report.verdict != Verdict::Unknown)
+                .then_some((report.verdict == Verdict::Ok) == wanted),
         }
     }
     /// True if a report is as wanted. A report that a limit left open is not.
@@ -104,7 +108,10 @@ impl Expected {
             if let Some((file, rest)) = line.split_once('\t').filter(|_| !log) {
                 let last = rest.rsplit('\t').next().unwrap_or(rest);
                 let (true, demand) = (["0", "1"].contains(&last), last == "1") else {
-                    return wrong(last, format!("`{last}` is not 0 or 1, and ends a line of a table"));
+                    return wrong(
+                        last,
+                        format!("`{last}` is not 0 or 1, and ends a line of a table"),
+                    );
                 };
                 out.by_file.insert(file.to_string(), Wanted::Demand(demand));
                 continue;
@@ -117,11 +124,23 @@ impl Expected {
                 _ => return wrong(line, format!("`{line}` is not the name of a test and a word")),
             };
             let Some(wanted) = Wanted::of(word) else {
-                return wrong(word, format!("`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok or No"));
+                return wrong(
+                    word,
+                    format!(
+                        "`{word}` is not an answer; expected Always, Sometimes, Never, Allowed, Forbidden, Ok or No"
+                    ),
+                );
             };
             match out.by_name.insert(name.to_string(), wanted) {
                 Some(other) if other != wanted => {
-                    return wrong(word, format!("the test `{name}` is wanted to be {} and {}", other.word(), wanted.word()));
+                    return wrong(
+                        word,
+                        format!(
+                            "the test `{name}` is wanted to be {} and {}",
+                            other.word(),
+                            wanted.word()
+                        ),
+                    );
                 }
                 _ => {}
             }
@@ -136,17 +155,28 @@ mod tests {
 
     #[test]
     fn lists_and_logs() {
-        let list = Expected::read("# memory of x86\nSB Allowed\nMP   never # a comment\n\nR Ok\n").unwrap();
-        let told: Vec<(&str, &str)> = list.by_name.iter().map(|(n, w)| (n.as_str(), w.word())).collect();
+        let list = Expected::read("# memory of x86\nSB Allowed\nMP   never # a comment\n\nR Ok\n")
+            .unwrap();
+        let told: Vec<(&str, &str)> =
+            list.by_name.iter().map(|(n, w)| (n.as_str(), w.word())).collect();
         assert_eq!(told, [("MP", "Never"), ("R", "Ok"), ("SB", "Allowed")]);
         let log = Expected::read(
             "Test SB Allowed\nStates 1\n0:EAX=0; 1:EAX=0;\nOk\nCondition exists (0:EAX=0)\nObservation SB Sometimes 1 3\nHash=1\n",
         )
         .unwrap();
-        assert_eq!(log.by_name.into_iter().collect::<Vec<_>>(), [("SB".to_string(), Wanted::Observation("Sometimes"))]);
-        let table = Expected::read("# file\tmodel\tholds\nX86/SB.litmus\ttso.cat\t1\nMP.litmus\ttso.cat\t0\n").unwrap();
+        assert_eq!(
+            log.by_name.into_iter().collect::<Vec<_>>(),
+            [("SB".to_string(), Wanted::Observation("Sometimes"))]
+        );
+        let table = Expected::read(
+            "# file\tmodel\tholds\nX86/SB.litmus\ttso.cat\t1\nMP.litmus\ttso.cat\t0\n",
+        )
+        .unwrap();
         let of = |file: &str| table.of(file, "other").map(Wanted::word);
-        assert_eq!((of("tests/X86/SB.litmus"), of("MP.litmus"), of("SB.litmus")), (Some("Ok"), Some("No"), None));
+        assert_eq!(
+            (of("tests/X86/SB.litmus"), of("MP.litmus"), of("SB.litmus")),
+            (Some("Ok"), Some("No"), None)
+        );
         for (text, line, part) in [
             ("SB.litmus\ttso.cat\t2", (1, 19), "`2`"),
             ("SB Allowed\nMP perhaps", (2, 4), "`perhaps`"),
@@ -155,7 +185,10 @@ mod tests {
         ] {
             let error = Expected::read(text).unwrap_err();
             let at = error.line.as_ref().unwrap();
-            assert!((at.number, at.column) == line && error.message.contains(part), "{text}: {error}");
+            assert!(
+                (at.number, at.column) == line && error.message.contains(part),
+                "{text}: {error}"
+            );
         }
     }
 }

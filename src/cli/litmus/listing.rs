@@ -1,14 +1,23 @@
-//! The files that are meant by files, lists and folders. Cost: one look at each entry of the folders.
+//! The files that are meant by files, lists and folders. Cost: one look at each entry of the
+//! folders.
 
 use super::super::pipeline::{file_error, read_text};
 use mu_base::{Diagnostic, Stage, ends_in};
 use std::path::{Path, PathBuf};
 
-/// The files that a list names, one in a line, relative to its folder; lists may name lists. The herd tools call such a list `@all`.
-fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> Result<(), Diagnostic> {
+/// The files that a list names, one in a line, relative to its folder; lists may name lists. The
+/// herd tools call such a list `@all`.
+fn listed(
+    list: &Path,
+    within: &mut Vec<PathBuf>,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), Diagnostic> {
     let text = read_text(list)?;
     if within.iter().any(|l| l == list) {
-        return Err(Diagnostic::new(Stage::File, format!("the list `{}` includes itself", list.display())));
+        return Err(Diagnostic::new(
+            Stage::File,
+            format!("the list `{}` includes itself", list.display()),
+        ));
     }
     within.push(list.to_path_buf());
     let folder = list.parent().unwrap_or(Path::new(""));
@@ -21,11 +30,16 @@ fn listed(list: &Path, within: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) -> R
 }
 
 fn is_list(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@')) && !mu_base::host::is_dir(path)
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('@'))
+        && !mu_base::host::is_dir(path)
 }
 
-/// The files meant, lists read, folders searched for files with the extension; whether there were lists or folders.
-pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf>, bool), Diagnostic> {
+/// The files meant, lists read, folders searched for files with the extension; whether there were
+/// lists or folders.
+pub(crate) fn collect(
+    given: &[PathBuf],
+    extension: &str,
+) -> Result<(Vec<PathBuf>, bool), Diagnostic> {
     let mut files = Vec::new();
     let mut folders = false;
     for path in given {
@@ -42,9 +56,12 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
         let before = files.len();
         let mut todo = vec![path.clone()];
         while let Some(folder) = todo.pop() {
-            for entry in mu_base::host::read_dir(&folder).map_err(|e| file_error("cannot read", &folder, &e))? {
+            for entry in mu_base::host::read_dir(&folder)
+                .map_err(|e| file_error("cannot read", &folder, &e))?
+            {
                 let entry = entry.map_err(|e| file_error("cannot read", &folder, &e))?;
-                let kind = entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
+                let kind =
+                    entry.file_type().map_err(|e| file_error("cannot read", &entry.path(), &e))?;
                 let path = entry.path();
                 if kind.is_dir() {
                     todo.push(path);
@@ -55,7 +72,10 @@ pub(crate) fn collect(given: &[PathBuf], extension: &str) -> Result<(Vec<PathBuf
         }
         files[before..].sort();
         if files.len() == before {
-            return Err(Diagnostic::new(Stage::File, format!("no file in `{}` ends in .{extension}", path.display())));
+            return Err(Diagnostic::new(
+                Stage::File,
+                format!("no file in `{}` ends in .{extension}", path.display()),
+            ));
         }
     }
     Ok((files, folders))

@@ -21,7 +21,12 @@ impl Route for Machine {
     fn unit(&self) -> &'static str {
         "states"
     }
-    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic> {
+    fn answer(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+    ) -> Result<Result<Ran, Refused>, Diagnostic> {
         let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
         let report = herd::run(&test, self.memory, self.buffer, &session.budget)?;
         Ok(Ok(Ran {
@@ -34,7 +39,13 @@ impl Route for Machine {
             more: vec![("bound_reached", json!(report.bound_reached))],
         }))
     }
-    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic> {
+    fn draw(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+        picture: Picture,
+    ) -> Result<Result<(String, usize), Stop>, Diagnostic> {
         let test = litmus::parse(source, text).map_err(|e| elsewhere(e, text))?;
         let found = herd::deciding(&test, self.memory, self.buffer, &session.budget)?;
         let Some((execution, outcome)) = found.execution else { return Ok(Err(found.stop)) };

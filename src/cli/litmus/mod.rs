@@ -1,9 +1,11 @@
 //! `litmus`: litmus tests under a memory model, one or thousands.
 //!
-//! A [`Route`] answers: the machine of a model ([`machine`]), or its axioms ([`axioms`]). Tests named one by one are printed as the herd tools print
-//! them; of folders each test gets a line, and all a table. Exit code: 2 if a test cannot be read, else 1 if a condition does not hold, else 3 if a
-//! limit left one open, else 0. Of a single test, an execution that decides it can be drawn. With `--expected` the answers are compared with
-//! wanted ones, and the exit code says whether all are as wanted.
+//! A [`Route`] answers: the machine of a model ([`machine`]), or its axioms ([`axioms`]). Tests
+//! named one by one are printed as the herd tools print them; of folders each test gets a line, and
+//! all a table. Exit code: 2 if a test cannot be read, else 1 if a condition does not hold, else 3
+//! if a limit left one open, else 0. Of a single test, an execution that decides it can be drawn.
+//! With `--expected` the answers are compared with wanted ones, and the exit code says whether all
+//! are as wanted.
 
 mod axioms;
 mod expected;
@@ -73,10 +75,16 @@ impl Ran {
     fn limits(&self) -> Vec<String> {
         let stopped = match &self.stop {
             Stop::Complete => None,
-            Stop::Interrupted => Some("Stopped: interrupted before all outcomes were found".to_string()),
-            stop => Some(format!("Stopped: the limit `--{}` was reached before all outcomes were found", stop.word())),
+            Stop::Interrupted => {
+                Some("Stopped: interrupted before all outcomes were found".to_string())
+            }
+            stop => Some(format!(
+                "Stopped: the limit `--{}` was reached before all outcomes were found",
+                stop.word()
+            )),
         };
-        let buffer = self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
+        let buffer =
+            self.full_buffer.then(|| "Stopped: a store buffer was full (`--buffer`)".to_string());
         stopped.into_iter().chain(buffer).chain(self.left_out.iter().cloned()).collect()
     }
     /// Why outcomes may be missing. `None` if all were found.
@@ -86,7 +94,9 @@ impl Ran {
     }
     fn json(&self, unit: &str) -> Value {
         let a = &self.answer;
-        let line = |o: &Vec<(String, String)>| Value::Object(o.iter().map(|(n, v)| (n.clone(), Value::String(v.clone()))).collect());
+        let line = |o: &Vec<(String, String)>| {
+            Value::Object(o.iter().map(|(n, v)| (n.clone(), Value::String(v.clone()))).collect())
+        };
         let mut out = json!({
             "file": self.file,
             "name": a.name,
@@ -124,7 +134,11 @@ pub(super) struct Refused {
 
 impl Refused {
     pub(super) fn new(diagnostic: &Diagnostic, sources: &SourceMap) -> Self {
-        Self { text: diagnostic.render(sources), error: output::error_as_json(diagnostic, sources), code: diagnostic.exit_code() }
+        Self {
+            text: diagnostic.render(sources),
+            error: output::error_as_json(diagnostic, sources),
+            code: diagnostic.exit_code(),
+        }
     }
 }
 
@@ -133,9 +147,21 @@ trait Route: Sync {
     /// What is counted: `states` or `executions`.
     fn unit(&self) -> &'static str;
     /// Answers a test. Errors are those of the test; `Err` of the inner result those of the model.
-    fn answer(&self, session: &Session, source: SourceId, text: &str) -> Result<Result<Ran, Refused>, Diagnostic>;
-    /// Draws an execution that decides a test: the picture and its number of events, or why there is none.
-    fn draw(&self, session: &Session, source: SourceId, text: &str, picture: Picture) -> Result<Result<(String, usize), Stop>, Diagnostic>;
+    fn answer(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+    ) -> Result<Result<Ran, Refused>, Diagnostic>;
+    /// Draws an execution that decides a test: the picture and its number of events, or why there
+    /// is none.
+    fn draw(
+        &self,
+        session: &Session,
+        source: SourceId,
+        text: &str,
+        picture: Picture,
+    ) -> Result<Result<(String, usize), Stop>, Diagnostic>;
 }
 
 /// Runs a pure function over items on the session's threads; a single item starts none.
@@ -148,7 +174,8 @@ pub(super) fn parallel<T: Sync, R: Send>(
         return Ok(items.iter().map(work).collect());
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(session.threads()).build();
-    let pool = pool.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start threads: {e}")))?;
+    let pool =
+        pool.map_err(|e| Diagnostic::new(Stage::Internal, format!("cannot start threads: {e}")))?;
     Ok(pool.install(|| items.par_iter().map(work).collect()))
 }
 
@@ -165,11 +192,19 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
         Some(memory) => Box::new(machine::Machine { memory, buffer: args.buffer }),
         None => Box::new(axioms::Axioms::find(args)?),
     };
-    let picture = args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
+    let picture =
+        args.evidence.as_deref().map(|path| Picture::of(path, &files, folders)).transpose()?;
     let wanted = args.expected.as_deref().map(Expected::of_file).transpose()?;
     let results = parallel(session, &files, |path| one(session, &*route, path))?;
     let seconds = start.elapsed().as_secs_f64();
-    let table = Table { model: &args.model, unit: route.unit(), files: &files, results: &results, wanted: wanted.as_ref(), seconds };
+    let table = Table {
+        model: &args.model,
+        unit: route.unit(),
+        files: &files,
+        results: &results,
+        wanted: wanted.as_ref(),
+        seconds,
+    };
     table.show(session.common.format, folders, session.common.quiet)?;
     if let Some(path) = &args.junit {
         write_text(path, &table.junit())?;
@@ -185,21 +220,36 @@ pub(super) fn run(session: &mut Session, args: &LitmusArgs) -> Result<u8, Diagno
     match (picture, results.first(), &args.evidence) {
         (Some(Picture::Page), _, Some(out)) => {
             let object = with_executions(session, &*route, &files, table.json())?;
-            page::write(session, out, "Litmus tests", &[Shown::of("litmus", output::with_head(object))])?;
+            page::write(
+                session,
+                out,
+                "Litmus tests",
+                &[Shown::of("litmus", output::with_head(object))],
+            )?;
         }
         (Some(picture), Some(Ok(_)), Some(out)) => draw(session, &*route, &files[0], picture, out)?,
         _ => {}
     }
-    let full: Vec<&str> = results.iter().flatten().filter(|r| r.full_buffer).map(|r| r.answer.name.as_str()).take(5).collect();
+    let full: Vec<&str> = results
+        .iter()
+        .flatten()
+        .filter(|r| r.full_buffer)
+        .map(|r| r.answer.name.as_str())
+        .take(5)
+        .collect();
     if !full.is_empty() && !session.common.quiet {
-        eprintln!("warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)", full.join(", "));
+        eprintln!(
+            "warning: a store buffer was full in {}; an outcome that is not listed may need more room (--buffer)",
+            full.join(", ")
+        );
     }
     Ok(table.exit_code())
 }
 
 fn one(session: &Session, route: &dyn Route, path: &Path) -> Result<Ran, Refused> {
     let mut sources = SourceMap::new();
-    let read = read_source(path, &mut sources).and_then(|(source, text)| route.answer(session, source, &text));
+    let read = read_source(path, &mut sources)
+        .and_then(|(source, text)| route.answer(session, source, &text));
     let mut ran = read.map_err(|d| Refused::new(&d, &sources))??;
     ran.file = path.display().to_string();
     Ok(ran)
@@ -238,7 +288,12 @@ impl Picture {
 }
 
 /// The answers with an execution beside each test that one decides. Each such test is run again.
-fn with_executions(session: &mut Session, route: &dyn Route, files: &[PathBuf], mut object: Value) -> Result<Value, Diagnostic> {
+fn with_executions(
+    session: &mut Session,
+    route: &dyn Route,
+    files: &[PathBuf],
+    mut object: Value,
+) -> Result<Value, Diagnostic> {
     for (i, path) in files.iter().enumerate() {
         if object["tests"][i].get("error").is_some() {
             continue;
@@ -246,7 +301,8 @@ fn with_executions(session: &mut Session, route: &dyn Route, files: &[PathBuf], 
         output::stage_of("drawing an execution", path);
         let (source, text) = session.read_source(path)?;
         if let Ok((graph, _)) = route.draw(session, source, &text, Picture::Json)? {
-            let graph = serde_json::from_str(&graph).map_err(|e| Diagnostic::internal(format!("an execution is no JSON: {e}")))?;
+            let graph = serde_json::from_str(&graph)
+                .map_err(|e| Diagnostic::internal(format!("an execution is no JSON: {e}")))?;
             object["tests"][i]["execution"] = graph;
             object["tests"][i]["text"] = text.into();
         }
@@ -255,7 +311,13 @@ fn with_executions(session: &mut Session, route: &dyn Route, files: &[PathBuf], 
 }
 
 /// Draws an execution that decides a test.
-fn draw(session: &mut Session, route: &dyn Route, path: &Path, picture: Picture, out: &Path) -> Result<(), Diagnostic> {
+fn draw(
+    session: &mut Session,
+    route: &dyn Route,
+    path: &Path,
+    picture: Picture,
+    out: &Path,
+) -> Result<(), Diagnostic> {
     output::stage_of("drawing an execution", path);
     let (source, text) = session.read_source(path)?;
     match route.draw(session, source, &text, picture)? {
@@ -264,7 +326,11 @@ fn draw(session: &mut Session, route: &dyn Route, path: &Path, picture: Picture,
             session.say(format!("wrote {}: {events} events", out.display()));
         }
         Err(stop) => {
-            let why = if stop == Stop::Complete { "no execution decides it" } else { "none was found within the limits" };
+            let why = if stop == Stop::Complete {
+                "no execution decides it"
+            } else {
+                "none was found within the limits"
+            };
             eprintln!("{}: {why}: nothing is written", path.display());
         }
     }

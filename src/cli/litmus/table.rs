@@ -1,4 +1,5 @@
-//! Answers of litmus tests as text, table, JSON and JUnit, and beside wanted ones, whatever route gave them.
+//! Answers of litmus tests as text, table, JSON and JUnit, and beside wanted ones, whatever route
+//! gave them.
 
 use super::super::args::Format;
 use super::super::output;
@@ -40,7 +41,12 @@ impl<'a> Table<'a> {
         self.results.iter().flatten()
     }
     /// Prints all in a format; `folders` says that a line a test is wanted.
-    pub(super) fn show(&self, format: Format, folders: bool, quiet: bool) -> Result<(), Diagnostic> {
+    pub(super) fn show(
+        &self,
+        format: Format,
+        folders: bool,
+        quiet: bool,
+    ) -> Result<(), Diagnostic> {
         match format {
             Format::Json => output::object(self.json()),
             Format::Text if folders => print(&self.text(quiet)),
@@ -51,20 +57,26 @@ impl<'a> Table<'a> {
             _ => Ok(()),
         }
     }
-    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a condition does not hold; 3 if one is open, or if a
-    /// wanted answer has no test; else 0.
+    /// 2 or more for a refusal; 1 if an answer is not as wanted, or without wanted answers, if a
+    /// condition does not hold; 3 if one is open, or if a wanted answer has no test; else 0.
     pub(super) fn exit_code(&self) -> u8 {
-        if let Some(code) = self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max() {
+        if let Some(code) =
+            self.results.iter().filter_map(|r| r.as_ref().err()).map(|r| r.code).max()
+        {
             return code;
         }
         // Each test as its own condition or the wanted answer has it: right, wrong, or open.
         let compared = |r: &Ran| match self.wanted {
             Some(wanted) => wanted.of(&r.file, &r.answer.name).map(|w| w.compare(&r.answer)),
-            None => Some((r.answer.verdict != Verdict::Unknown).then_some(r.answer.verdict == Verdict::Ok)),
+            None => Some(
+                (r.answer.verdict != Verdict::Unknown).then_some(r.answer.verdict == Verdict::Ok),
+            ),
         };
         let has = |result: Option<bool>| self.ran().filter_map(compared).any(|r| r == result);
         // A wanted answer of which there is no test is open, and so is a comparison with nothing.
-        let missing = self.wanted.is_some_and(|w| !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some()));
+        let missing = self.wanted.is_some_and(|w| {
+            !self.unmatched(w).1.is_empty() || !self.ran().any(|r| compared(r).is_some())
+        });
         if has(Some(false)) {
             1
         } else if has(None) || missing {
@@ -76,13 +88,21 @@ impl<'a> Table<'a> {
     fn differences(&self, wanted: &Expected) -> Vec<Difference<'a>> {
         let one = |ran: &'a Ran| {
             let wanted = wanted.of(&ran.file, &ran.answer.name)?;
-            (!wanted.met_by(&ran.answer)).then(|| Difference { file: ran.file.clone(), ran, wanted })
+            (!wanted.met_by(&ran.answer)).then(|| Difference {
+                file: ran.file.clone(),
+                ran,
+                wanted,
+            })
         };
         self.ran().filter_map(one).collect()
     }
     /// Tests of which nothing is wanted, and wanted answers of which there is no test.
     fn unmatched<'w>(&self, wanted: &'w Expected) -> (Vec<&'a str>, Vec<&'w str>) {
-        let free = self.ran().filter(|r| wanted.of(&r.file, &r.answer.name).is_none()).map(|r| r.answer.name.as_str()).collect();
+        let free = self
+            .ran()
+            .filter(|r| wanted.of(&r.file, &r.answer.name).is_none())
+            .map(|r| r.answer.name.as_str())
+            .collect();
         let names: Vec<&str> = self.ran().map(|r| r.answer.name.as_str()).collect();
         (free, wanted.names().filter(|n| !names.contains(n)).collect())
     }
@@ -94,12 +114,22 @@ impl<'a> Table<'a> {
         for Difference { file, ran, wanted } in &differing {
             let answer = &ran.answer;
             let (found, demand) = (answer.observation(), answer.verdict.word());
-            let _ = writeln!(out, "differs      {}: wanted {}, found {found} ({demand})  ({file})", answer.name, wanted.word());
+            let _ = writeln!(
+                out,
+                "differs      {}: wanted {}, found {found} ({demand})  ({file})",
+                answer.name,
+                wanted.word()
+            );
         }
         for (what, names) in [("not compared", &free[..]), ("no such test", &missing[..])] {
             if !names.is_empty() {
                 let more = if names.len() > 5 { ", …" } else { "" };
-                let _ = writeln!(out, "{what:<13}{}: {}{more}", names.len(), names[..names.len().min(5)].join(", "));
+                let _ = writeln!(
+                    out,
+                    "{what:<13}{}: {}{more}",
+                    names.len(),
+                    names[..names.len().min(5)].join(", ")
+                );
             }
         }
         out
@@ -107,7 +137,12 @@ impl<'a> Table<'a> {
     /// Numbers of verdicts: Ok, No, Unknown, refused.
     fn counts(&self) -> [usize; 4] {
         let of = |v: Verdict| self.ran().filter(|r| r.answer.verdict == v).count();
-        [of(Verdict::Ok), of(Verdict::No), of(Verdict::Unknown), self.results.iter().filter(|a| a.is_err()).count()]
+        [
+            of(Verdict::Ok),
+            of(Verdict::No),
+            of(Verdict::Unknown),
+            self.results.iter().filter(|a| a.is_err()).count(),
+        ]
     }
     fn text(&self, quiet: bool) -> String {
         let mut out = String::new();
@@ -117,8 +152,16 @@ impl<'a> Table<'a> {
                     let a = &ran.answer;
                     let flags: String = a.flags.iter().map(|f| format!(" Flag {f}")).collect();
                     let (word, seen, path) = (a.verdict.word(), a.observation(), path.display());
-                    let why = ran.reason().filter(|_| !a.complete).map(|why| format!("  {why}")).unwrap_or_default();
-                    writeln!(out, "{word:<8}Observation {} {seen} {} {}{flags}  ({path}){why}", a.name, a.positive, a.negative)
+                    let why = ran
+                        .reason()
+                        .filter(|_| !a.complete)
+                        .map(|why| format!("  {why}"))
+                        .unwrap_or_default();
+                    writeln!(
+                        out,
+                        "{word:<8}Observation {} {seen} {} {}{flags}  ({path}){why}",
+                        a.name, a.positive, a.negative
+                    )
                 }
                 Err(_) => writeln!(out, "Refused ({})", path.display()),
             };
@@ -127,7 +170,12 @@ impl<'a> Table<'a> {
             out.push('\n');
         }
         let [ok, no, unknown, refused] = self.counts();
-        let _ = writeln!(out, "model        {}\ntests        {}\nOk           {ok}\nNo           {no}", self.model, self.results.len());
+        let _ = writeln!(
+            out,
+            "model        {}\ntests        {}\nOk           {ok}\nNo           {no}",
+            self.model,
+            self.results.len()
+        );
         let _ = writeln!(out, "Unknown      {unknown}\nrefused      {refused}");
         let observed = |word: &str| self.ran().filter(|r| r.answer.observation() == word).count();
         for word in ["Always", "Sometimes", "Never"] {
@@ -179,19 +227,32 @@ impl<'a> Table<'a> {
             "no_such_test": missing,
         })
     }
-    /// The tests as cases of a suite: a failure is an answer that is not as wanted, or a demand that is not met where nothing is wanted.
+    /// The tests as cases of a suite: a failure is an answer that is not as wanted, or a demand
+    /// that is not met where nothing is wanted.
     pub(super) fn junit(&self) -> String {
         let case = |(path, result): (&PathBuf, &Result<Ran, Refused>)| {
             let (name, outcome) = match result {
-                Err(refused) => (path.display().to_string(), Outcome::Error(refused.text.lines().next().unwrap_or_default().to_string())),
+                Err(refused) => (
+                    path.display().to_string(),
+                    Outcome::Error(refused.text.lines().next().unwrap_or_default().to_string()),
+                ),
                 Ok(ran) => {
                     let answer = &ran.answer;
-                    let wanted = self.wanted.and_then(|w| w.of(&ran.file, &answer.name)).unwrap_or(Wanted::Demand(true));
+                    let wanted = self
+                        .wanted
+                        .and_then(|w| w.of(&ran.file, &answer.name))
+                        .unwrap_or(Wanted::Demand(true));
                     let outcome = match wanted.compare(answer) {
-                        None => Outcome::Unknown(ran.reason().unwrap_or_else(|| "a bound was reached".to_string())),
+                        None => Outcome::Unknown(
+                            ran.reason().unwrap_or_else(|| "a bound was reached".to_string()),
+                        ),
                         Some(true) => Outcome::Passed,
                         Some(false) => Outcome::Failed {
-                            message: format!("wanted {}, found {}", wanted.word(), answer.observation()),
+                            message: format!(
+                                "wanted {}, found {}",
+                                wanted.word(),
+                                answer.observation()
+                            ),
                             text: ran.text(),
                         },
                     };

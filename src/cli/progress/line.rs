@@ -10,7 +10,11 @@ impl Line {
     /// A line if standard error is a terminal and the user wants one.
     pub(super) fn new(wanted: bool) -> Self {
         let shown = wanted && std::io::stderr().is_terminal();
-        let target = if shown { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let target = if shown {
+            ProgressDrawTarget::stderr_with_hz(5)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
             bar.set_style(style);

@@ -1,4 +1,5 @@
-//! Progress of long runs: a line on the terminal with states, rate, frontier and memory; nothing on a pipe.
+//! Progress of long runs: a line on the terminal with states, rate, frontier and memory; nothing on
+//! a pipe.
 
 #[cfg_attr(target_arch = "wasm32", path = "../browser/line.rs")]
 mod line;

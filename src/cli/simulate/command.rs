@@ -1,4 +1,5 @@
-//! Commands of the simulator: one line of text -> [`Command`]. The one table of their names also makes the help.
+//! Commands of the simulator: one line of text -> [`Command`]. The one table of their names also
+//! makes the help.
 
 use mu_base::{Diagnostic, Stage};
 use std::path::PathBuf;
@@ -42,7 +43,11 @@ pub enum Command {
 /// Names (the first is the one shown), arguments, what it does.
 const TABLE: [(&[&str], &str, &str); 15] = [
     (&["step", "s"], "N", "take the step of this number; `N` alone does as well"),
-    (&["take", "t"], "ACTION", "take the step of this action: whole, or its name, or that of what is hidden in it"),
+    (
+        &["take", "t"],
+        "ACTION",
+        "take the step of this action: whole, or its name, or that of what is hidden in it",
+    ),
     (&["back", "b"], "[N]", "go back one step, or N"),
     (&["forward", "f", "redo"], "[N]", "go forward again"),
     (&["goto", "g"], "N", "go to the state after N steps of the path"),
@@ -50,10 +55,18 @@ const TABLE: [(&[&str], &str, &str); 15] = [
     (&["end"], "", "go forward to the end of the path"),
     (&["random", "r"], "[N]", "take a random step, or N; a deadlock ends them"),
     (&["seed"], "N", "start the random generator anew with this seed"),
-    (&["state", "p"], "[TEXT]", "show the parameters (with TEXT in their name or component), changed ones marked"),
+    (
+        &["state", "p"],
+        "[TEXT]",
+        "show the parameters (with TEXT in their name or component), changed ones marked",
+    ),
     (&["moves", "m"], "", "show the steps of this state"),
     (&["trace"], "", "show the path"),
-    (&["load", "l"], "FILE", "replay a trace: a file that `save` or `check --evidence FILE.json` wrote"),
+    (
+        &["load", "l"],
+        "FILE",
+        "replay a trace: a file that `save` or `check --evidence FILE.json` wrote",
+    ),
     (&["save", "w"], "FILE", "write the steps so far: .json, or .svg for a message sequence chart"),
     (&["quit", "q", "exit"], "", "end"),
 ];
@@ -64,12 +77,16 @@ pub fn help() -> String {
     for (names, arguments, about) in TABLE {
         let (name, short) = (names[0], names[1..].join(", "));
         let short = if short.is_empty() { String::new() } else { format!("({short})") };
-        text += &format!("{:<24} {about}\n", format!("{} {short}", format!("{name} {arguments}").trim_end()));
+        text += &format!(
+            "{:<24} {about}\n",
+            format!("{} {short}", format!("{name} {arguments}").trim_end())
+        );
     }
     text + "help (h)                 show this"
 }
 
-/// Reads a line. Nothing: it is empty or a remark (`#` or `%` to the end of the line). Errors: no such command, wrong arguments.
+/// Reads a line. Nothing: it is empty or a remark (`#` or `%` to the end of the line). Errors: no
+/// such command, wrong arguments.
 pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
     let line = line.trim();
     if line.is_empty() || line.starts_with(['#', '%']) {
@@ -85,11 +102,14 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
             return Ok(Some(Command::Help));
         }
         let names: Vec<&str> = TABLE.iter().map(|(names, ..)| names[0]).chain(["help"]).collect();
-        return Err(usage(format!("`{word}` is not a command")).note(format!("commands: the number of a step, {}", names.join(", "))));
+        return Err(usage(format!("`{word}` is not a command"))
+            .note(format!("commands: the number of a step, {}", names.join(", "))));
     };
     let name = names[0];
     match (*arguments, rest.is_empty()) {
-        ("", false) => return Err(usage(format!("`{name}` takes no argument, but is given `{rest}`"))),
+        ("", false) => {
+            return Err(usage(format!("`{name}` takes no argument, but is given `{rest}`")));
+        }
         (what, true) if !what.is_empty() && !what.starts_with('[') => {
             return Err(usage(format!("`{name}` needs an argument: {name} {what}")));
         }
@@ -105,7 +125,11 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
         "start" => Command::Goto(Some(0)),
         "end" => Command::Goto(None),
         "random" => Command::Random(count()?),
-        "seed" => Command::Seed(rest.parse().map_err(|_| usage(format!("`{rest}` is not a seed: expected a number below 2^64")))?),
+        "seed" => {
+            Command::Seed(rest.parse().map_err(|_| {
+                usage(format!("`{rest}` is not a seed: expected a number below 2^64"))
+            })?)
+        }
         "state" => Command::State(rest.to_string()),
         "moves" => Command::Moves,
         "trace" => Command::Trace,
@@ -118,7 +142,8 @@ pub fn parse(line: &str) -> Result<Option<Command>, Diagnostic> {
 fn number(text: &str, what: &str) -> Result<usize, Diagnostic> {
     match text.parse() {
         Ok(n) if n <= MOST_STEPS => Ok(n),
-        _ => Err(usage(format!("`{text}` is not {what}")).note(format!("expected a number up to {MOST_STEPS}"))),
+        _ => Err(usage(format!("`{text}` is not {what}"))
+            .note(format!("expected a number up to {MOST_STEPS}"))),
     }
 }
 
@@ -136,8 +161,14 @@ mod tests {
         assert_eq!((ok(""), ok("  % remark"), ok("# remark")), (None, None, None));
         assert_eq!((ok(" 3 "), ok("s 3")), (Some(Command::Step(3)), Some(Command::Step(3))));
         assert_eq!(ok("take enter(1, 2)"), Some(Command::Take("enter(1, 2)".into())));
-        assert_eq!((ok("b"), ok("back 4"), ok("end")), (Some(Command::Back(1)), Some(Command::Back(4)), Some(Command::Goto(None))));
-        assert_eq!((ok("start"), ok("p core 1")), (Some(Command::Goto(Some(0))), Some(Command::State("core 1".into()))));
+        assert_eq!(
+            (ok("b"), ok("back 4"), ok("end")),
+            (Some(Command::Back(1)), Some(Command::Back(4)), Some(Command::Goto(None)))
+        );
+        assert_eq!(
+            (ok("start"), ok("p core 1")),
+            (Some(Command::Goto(Some(0))), Some(Command::State("core 1".into())))
+        );
         assert_eq!(ok("save a b.json"), Some(Command::Save("a b.json".into())));
         for (wrong, why) in [
             ("jump", "is not a command"),
@@ -156,7 +187,11 @@ mod tests {
     /// Each name stands for one command, and the help shows it.
     #[test]
     fn names_are_distinct() {
-        let mut names: Vec<&str> = TABLE.iter().flat_map(|(names, ..)| names.iter().copied()).chain(["help", "h", "?"]).collect();
+        let mut names: Vec<&str> = TABLE
+            .iter()
+            .flat_map(|(names, ..)| names.iter().copied())
+            .chain(["help", "h", "?"])
+            .collect();
         assert!(names.iter().take(15).all(|n| help().contains(n)));
         let count = names.len();
         names.sort_unstable();

@@ -1,6 +1,8 @@
-//! What the simulator's commands do, for both faces: [`Command`] -> [`Reply`], which has a text and a JSON object.
+//! What the simulator's commands do, for both faces: [`Command`] -> [`Reply`], which has a text and
+//! a JSON object.
 //!
-//! Invariant: a command that fails leaves the walk where it is. Files are read and written here; nothing is printed.
+//! Invariant: a command that fails leaves the walk where it is. Files are read and written here;
+//! nothing is printed.
 
 use super::command::{self, Command};
 use crate::files::write_text;
@@ -57,12 +59,26 @@ pub enum Reply {
 
 impl<'m> Interpreter<'m> {
     /// Starts at the initial state.
-    pub fn new(model: &'m dyn Model, name: &Path, seed: u64, budget: &Budget) -> Result<Self, Diagnostic> {
-        Ok(Self { walk: Walk::new(model, seed)?, name: name.display().to_string(), budget: budget.clone(), stopped: None })
+    pub fn new(
+        model: &'m dyn Model,
+        name: &Path,
+        seed: u64,
+        budget: &Budget,
+    ) -> Result<Self, Diagnostic> {
+        Ok(Self {
+            walk: Walk::new(model, seed)?,
+            name: name.display().to_string(),
+            budget: budget.clone(),
+            stopped: None,
+        })
     }
 
     /// Does what a command says.
-    pub fn execute(&mut self, command: &Command, sources: &mut SourceMap) -> Result<Reply, Diagnostic> {
+    pub fn execute(
+        &mut self,
+        command: &Command,
+        sources: &mut SourceMap,
+    ) -> Result<Reply, Diagnostic> {
         let reply = self.done(command, sources);
         if let Err(Diagnostic { stop: Some(stop), .. }) = &reply {
             self.stopped = Some(stop.clone());
@@ -105,8 +121,13 @@ impl<'m> Interpreter<'m> {
                 let mut remark = None;
                 for taken in 0..*n {
                     // A limit ends the steps; those taken are shown.
-                    if let Err(stop) = self.budget.check(0).and_then(|()| self.budget.check_memory()) {
-                        remark = Some(format!("stopped ({}) after {taken} of {n} random steps", stop.word()));
+                    if let Err(stop) =
+                        self.budget.check(0).and_then(|()| self.budget.check_memory())
+                    {
+                        remark = Some(format!(
+                            "stopped ({}) after {taken} of {n} random steps",
+                            stop.word()
+                        ));
                         self.stopped = Some(stop);
                         break;
                     }
@@ -127,17 +148,31 @@ impl<'m> Interpreter<'m> {
             Command::Load(path) => {
                 let text = read_text(path)?;
                 // A text becomes a source only where an error has to show it.
-                let trace = trace::from_json(SourceId::default(), &text)
-                    .or_else(|_| trace::from_json(sources.add(path.display().to_string(), text.clone()), &text))?;
+                let trace = trace::from_json(SourceId::default(), &text).or_else(|_| {
+                    trace::from_json(sources.add(path.display().to_string(), text.clone()), &text)
+                })?;
                 trace::replay(&trace, &mut self.walk)?;
-                let again = trace.back_to.map_or_else(String::new, |n| format!("; it ends in a loop back to after step {n}"));
-                Ok(Reply::Note(format!("replayed the {} of {}{again}; {}", steps(trace.steps.len()), path.display(), self.place())))
+                let again = trace.back_to.map_or_else(String::new, |n| {
+                    format!("; it ends in a loop back to after step {n}")
+                });
+                Ok(Reply::Note(format!(
+                    "replayed the {} of {}{again}; {}",
+                    steps(trace.steps.len()),
+                    path.display(),
+                    self.place()
+                )))
             }
             Command::Save(path) => {
                 match mu_base::ending(path).as_deref() {
                     Some("svg") => {
-                        let title = Path::new(&self.name).file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-                        let picture = chart(&trace::story(&self.walk)?, &title, &format!("a trace of {}", steps(position)));
+                        let title = Path::new(&self.name)
+                            .file_name()
+                            .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+                        let picture = chart(
+                            &trace::story(&self.walk)?,
+                            &title,
+                            &format!("a trace of {}", steps(position)),
+                        );
                         write_text(path, &picture.unwrap_or_default())?;
                     }
                     Some("json") => {
@@ -145,7 +180,12 @@ impl<'m> Interpreter<'m> {
                         object["model"] = json!(self.name);
                         write_text(path, &format!("{object:#}\n"))?;
                     }
-                    _ => return Err(usage(format!("`{}`: expected a name that ends in .json or .svg", path.display()))),
+                    _ => {
+                        return Err(usage(format!(
+                            "`{}`: expected a name that ends in .json or .svg",
+                            path.display()
+                        )));
+                    }
                 }
                 Ok(Reply::Note(format!("wrote {}: {}", path.display(), steps(position))))
             }
@@ -162,14 +202,19 @@ impl<'m> Interpreter<'m> {
 
     /// Where the walk is, as a sentence.
     pub fn place(&self) -> String {
-        let (at, length, n) = (self.walk.position(), self.walk.path().len(), self.walk.moves().len());
+        let (at, length, n) =
+            (self.walk.position(), self.walk.path().len(), self.walk.moves().len());
         let of = if at < length { format!(" of {length}") } else { String::new() };
         let moves = match n {
             0 => "a deadlock".to_string(),
             1 => "1 step".into(),
             n => format!("{n} steps"),
         };
-        if at == 0 { format!("at the initial state: {moves}") } else { format!("after step {at}{of}: {moves}") }
+        if at == 0 {
+            format!("at the initial state: {moves}")
+        } else {
+            format!("after step {at}{of}: {moves}")
+        }
     }
 
     /// Parameters whose names, or whose components' names, contain a text.
@@ -181,18 +226,26 @@ impl<'m> Interpreter<'m> {
         let row = |(slot, value): (usize, Option<String>)| {
             let value = value?;
             let info = &model.slots()[slot];
-            let component = components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
+            let component =
+                components.get(info.component as usize).filter(|_| components.len() > 1).cloned();
             let changed = before[slot] != self.walk.state()[slot];
-            let before = (changed && model.is_live(slot as u32, before)).then(|| model.value_text(slot as u32, before[slot]));
+            let before = (changed && model.is_live(slot as u32, before))
+                .then(|| model.value_text(slot as u32, before[slot]));
             Some(Row { component, name: info.name.clone(), value, before })
         };
-        let fits = |r: &Row| r.name.contains(text) || r.component.as_ref().is_some_and(|c| c.contains(text));
+        let fits = |r: &Row| {
+            r.name.contains(text) || r.component.as_ref().is_some_and(|c| c.contains(text))
+        };
         let rows: Vec<Row> = state.into_iter().enumerate().filter_map(row).filter(fits).collect();
         if rows.is_empty() && !text.is_empty() {
             let names: Vec<&str> = model.slots().iter().map(|s| s.name.as_str()).collect();
-            let error =
-                usage(format!("no parameter or component has `{text}` in its name")).note(format!("parameters: {}", names.join(", ")));
-            return Err(if components.len() > 1 { error.note(format!("components: {}", components.join(", "))) } else { error });
+            let error = usage(format!("no parameter or component has `{text}` in its name"))
+                .note(format!("parameters: {}", names.join(", ")));
+            return Err(if components.len() > 1 {
+                error.note(format!("components: {}", components.join(", ")))
+            } else {
+                error
+            });
         }
         Ok(rows)
     }
@@ -210,32 +263,46 @@ impl<'m> Interpreter<'m> {
 
     /// A step of the path, told.
     pub fn step(&self, i: usize) -> Result<StoryStep, Diagnostic> {
-        let mut step = told(self.walk.model(), self.walk.state_after(i), &trace::taken(&self.walk.path()[i]), false)?;
+        let mut step = told(
+            self.walk.model(),
+            self.walk.state_after(i),
+            &trace::taken(&self.walk.path()[i]),
+            false,
+        )?;
         (step.from, step.to) = (i as u32, i as u32 + 1);
         Ok(step)
     }
 
     /// What was gone forward since a position.
     fn moved(&self, since: usize, remark: Option<String>) -> Result<Reply, Diagnostic> {
-        let steps = (since..self.walk.position()).map(|i| Ok((i + 1, self.step(i)?))).collect::<Result<_, Diagnostic>>()?;
+        let steps = (since..self.walk.position())
+            .map(|i| Ok((i + 1, self.step(i)?)))
+            .collect::<Result<_, Diagnostic>>()?;
         Ok(Reply::Moved(steps, remark))
     }
 
-    /// The step that is meant by an action: its whole text, else its name, else what is hidden in it.
+    /// The step that is meant by an action: its whole text, else its name, else what is hidden in
+    /// it.
     fn named(&self, action: &str) -> Result<usize, Diagnostic> {
         let moves = self.moves()?;
         let name = |text: &str| text.split('(').next().unwrap_or(text).trim().to_string();
-        let of = |fits: &dyn Fn(&StoryStep) -> bool| (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>();
-        let ways: [&dyn Fn(&StoryStep) -> bool; 3] =
-            [&|m| trace::same(&m.action, action), &|m| m.action.split('|').any(|a| trace::same(&name(a), action)), &|m| {
-                m.hidden().iter().any(|h| trace::same(h, action) || trace::same(&name(h), action))
-            }];
+        let of = |fits: &dyn Fn(&StoryStep) -> bool| {
+            (0..moves.len()).filter(|&i| fits(&moves[i])).collect::<Vec<usize>>()
+        };
+        let ways: [&dyn Fn(&StoryStep) -> bool; 3] = [
+            &|m| trace::same(&m.action, action),
+            &|m| m.action.split('|').any(|a| trace::same(&name(a), action)),
+            &|m| m.hidden().iter().any(|h| trace::same(h, action) || trace::same(&name(h), action)),
+        ];
         for fits in ways {
             match of(fits)[..] {
                 [] => {}
                 [one] => return Ok(one),
                 ref several => {
-                    let list: Vec<String> = several.iter().map(|i| format!("{}: {}", i + 1, moves[*i].title())).collect();
+                    let list: Vec<String> = several
+                        .iter()
+                        .map(|i| format!("{}: {}", i + 1, moves[*i].title()))
+                        .collect();
                     return Err(usage(format!("`{action}` matches {} steps", list.len()))
                         .note(format!("choose one by its number: {}", list.join(", "))));
                 }
@@ -247,23 +314,34 @@ impl<'m> Interpreter<'m> {
     /// The steps of this state, for messages.
     fn choice(&self) -> String {
         let list: Vec<String> = match self.moves() {
-            Ok(moves) => moves.iter().enumerate().map(|(i, m)| format!("{} {}", i + 1, m.title())).collect(),
+            Ok(moves) => {
+                moves.iter().enumerate().map(|(i, m)| format!("{} {}", i + 1, m.title())).collect()
+            }
             Err(_) => Vec::new(),
         };
-        if list.is_empty() { "it has none: a deadlock".into() } else { format!("its steps: {}", list.join(", ")) }
+        if list.is_empty() {
+            "it has none: a deadlock".into()
+        } else {
+            format!("its steps: {}", list.join(", "))
+        }
     }
 
     /// New values of a step: `name = value` after commas.
     pub fn changes(&self, step: &StoryStep) -> String {
         let slots = self.walk.model().slots();
-        step.changed.iter().map(|(slot, v)| format!("{} = {v}", slots[*slot as usize].name)).collect::<Vec<_>>().join(", ")
+        step.changed
+            .iter()
+            .map(|(slot, v)| format!("{} = {v}", slots[*slot as usize].name))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// A reply for people; ends with a newline.
     pub fn text(&self, reply: &Reply) -> String {
         let line = |mark: &str, number: usize, step: &StoryStep| {
             let changes = self.changes(step);
-            let below = if changes.is_empty() { String::new() } else { format!("\n          {changes}") };
+            let below =
+                if changes.is_empty() { String::new() } else { format!("\n          {changes}") };
             format!("{mark} {number:4}  {}{below}\n", step.title())
         };
         match reply {
@@ -274,10 +352,13 @@ impl<'m> Interpreter<'m> {
             }
             Reply::State(rows) => lines(rows).iter().map(|(line, _)| format!("{line}\n")).collect(),
             Reply::Moves(moves) if moves.is_empty() => "a deadlock: no steps\n".into(),
-            Reply::Moves(moves) => moves.iter().enumerate().map(|(i, m)| line(" ", i + 1, m)).collect(),
+            Reply::Moves(moves) => {
+                moves.iter().enumerate().map(|(i, m)| line(" ", i + 1, m)).collect()
+            }
             Reply::Trace(steps, at) => {
                 let mark = |i: usize| if i + 1 == *at { ">" } else { " " };
-                let text: String = steps.iter().enumerate().map(|(i, s)| line(mark(i), i + 1, s)).collect();
+                let text: String =
+                    steps.iter().enumerate().map(|(i, s)| line(mark(i), i + 1, s)).collect();
                 format!("{text}{}\n", self.place())
             }
             Reply::Note(text) => format!("{text}\n"),
@@ -330,7 +411,8 @@ impl Row {
     }
 }
 
-/// Rows as lines, below the names of their components; with each whether it changed, or nothing for a component.
+/// Rows as lines, below the names of their components; with each whether it changed, or nothing for
+/// a component.
 pub fn lines(rows: &[Row]) -> Vec<(String, Option<bool>)> {
     let mut lines = Vec::new();
     let mut component = &None;

@@ -1,7 +1,9 @@
-//! `simulate`: a model step by step, in the terminal or by a script. Both faces give their commands to one interpreter.
+//! `simulate`: a model step by step, in the terminal or by a script. Both faces give their commands
+//! to one interpreter.
 //!
-//! In: a specification or an `.aut` file, commands. Out: with `--script` what each command says, as lines or as one JSON object; else a picture.
-//! Invariant: without a terminal the output depends on the model, the commands and the seed only.
+//! In: a specification or an `.aut` file, commands. Out: with `--script` what each command says, as
+//! lines or as one JSON object; else a picture. Invariant: without a terminal the output depends on
+//! the model, the commands and the seed only.
 
 mod command;
 mod interpreter;
@@ -33,18 +35,26 @@ pub(super) fn run(session: &mut Session, args: &SimulateArgs) -> Result<u8, Diag
     }
     if args.script.is_none() {
         if session.common.format == Format::Json {
-            return Err(Diagnostic::new(Stage::Usage, "`--format json` is for the commands of a `--script`"));
+            return Err(Diagnostic::new(
+                Stage::Usage,
+                "`--format json` is for the commands of a `--script`",
+            ));
         }
         if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-            return Err(Diagnostic::new(Stage::Usage, "there is no terminal to simulate in")
-                .note("`--script FILE` reads the commands from a file, `--script -` from standard input"));
+            return Err(Diagnostic::new(Stage::Usage, "there is no terminal to simulate in").note(
+                "`--script FILE` reads the commands from a file, `--script -` from standard input",
+            ));
         }
     }
     let loaded = session.load(&args.model, "none")?;
     simulate(session, args, &*loaded.model)
 }
 
-fn simulate(session: &mut Session, args: &SimulateArgs, model: &dyn Model) -> Result<u8, Diagnostic> {
+fn simulate(
+    session: &mut Session,
+    args: &SimulateArgs,
+    model: &dyn Model,
+) -> Result<u8, Diagnostic> {
     output::stage("simulating");
     let mut interpreter = Interpreter::new(model, &args.model, args.seed, &session.budget)?;
     let mut told = Vec::new();
@@ -73,7 +83,9 @@ fn script(
         (path.display().to_string(), Box::new(BufReader::new(file)))
     };
     let mut commands: Vec<Value> = Vec::new();
-    let mut say = |interpreter: &Interpreter, (line, number, reply): (String, Option<usize>, Reply)| -> Result<bool, Diagnostic> {
+    let mut say = |interpreter: &Interpreter,
+                   (line, number, reply): (String, Option<usize>, Reply)|
+     -> Result<bool, Diagnostic> {
         if json {
             let mut object = json!({ "command": line, "reply": interpreter.json(&reply)? });
             if let Some(number) = number {
@@ -99,7 +111,11 @@ fn script(
         let place = |sources: &mut SourceMap, error: Diagnostic| {
             let trimmed = line.trim();
             let from = start + line.find(trimmed).unwrap_or(0);
-            let span = Span { source: sources.add(name.clone(), text.clone()), start: from as u32, end: (from + trimmed.len()) as u32 };
+            let span = Span {
+                source: sources.add(name.clone(), text.clone()),
+                start: from as u32,
+                end: (from + trimmed.len()) as u32,
+            };
             error.within(span, "by this command")
         };
         let command = match command::parse(&line) {
@@ -124,7 +140,12 @@ fn script(
         }
         output::object(object)?;
     } else {
-        output::print(&interpreter.stopped.as_ref().map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())))?;
+        output::print(
+            &interpreter
+                .stopped
+                .as_ref()
+                .map_or_else(String::new, |stop| format!("stopped      {}\n", stop.word())),
+        )?;
     }
     Ok(if interpreter.stopped.is_some() { 3 } else { 0 })
 }

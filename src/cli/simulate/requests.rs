@@ -1,8 +1,11 @@
-//! The simulator for programs: a JSON object in a line asks, one in a line answers, in the same order.
+//! The simulator for programs: a JSON object in a line asks, one in a line answers, in the same
+//! order.
 //!
-//! States have numbers in the order in which they were met; 0 is the initial one. `{"state": N}` -> its values and steps; `{"graph": MOST}` -> states and
-//! steps breadth-first, at most so many states (`cut`: those with steps to others); with `"reduce": "strong"` or another equivalence the quotient. What cannot be done is answered by
-//! `{"error": …}`. The first line out describes the model and its initial state. Cost: each state is evaluated once, its vector and steps are kept.
+//! States have numbers in the order in which they were met; 0 is the initial one. `{"state": N}` ->
+//! its values and steps; `{"graph": MOST}` -> states and steps breadth-first, at most so many
+//! states (`cut`: those with steps to others); with `"reduce": "strong"` or another equivalence the
+//! quotient. What cannot be done is answered by `{"error": …}`. The first line out describes the
+//! model and its initial state. Cost: each state is evaluated once, its vector and steps are kept.
 //! Invariant: a number means one state for as long as the process lives.
 
 use crate::output;
@@ -67,14 +70,21 @@ impl<'m> States<'m> {
     /// What describes the model and its initial state.
     pub(crate) fn hello(&mut self) -> Result<Value, Diagnostic> {
         let told = parameters(self.model);
-        let slots: Vec<Value> = told.iter().map(|p| json!({ "name": p.name, "component": p.component, "control": p.control })).collect();
-        Ok(json!({ "components": self.model.components(), "parameters": slots, "first": self.state(0)? }))
+        let slots: Vec<Value> = told
+            .iter()
+            .map(|p| json!({ "name": p.name, "component": p.component, "control": p.control }))
+            .collect();
+        Ok(
+            json!({ "components": self.model.components(), "parameters": slots, "first": self.state(0)? }),
+        )
     }
 
     /// The answer to a line. Error: an invariant of the program is broken; all else is an answer.
     pub(crate) fn told(&mut self, line: &str, sources: &SourceMap) -> Result<Value, Diagnostic> {
         match self.answer(line) {
-            Err(error) if error.stage != Stage::Internal => Ok(json!({ "error": error.render(sources).trim_end() })),
+            Err(error) if error.stage != Stage::Internal => {
+                Ok(json!({ "error": error.render(sources).trim_end() }))
+            }
             answer => answer,
         }
     }
@@ -92,24 +102,33 @@ impl<'m> States<'m> {
     fn expand(&mut self, state: usize) -> Result<&[(Move, usize)], Diagnostic> {
         if self.steps[state].is_none() {
             let found = moves(self.model, self.worker.as_mut(), &self.vectors[state])?;
-            let found = found.into_iter().map(|m| (self.number(m.state.clone()), m)).map(|(n, m)| (m, n)).collect();
+            let found = found
+                .into_iter()
+                .map(|m| (self.number(m.state.clone()), m))
+                .map(|(n, m)| (m, n))
+                .collect();
             self.steps[state] = Some(found);
         }
         Ok(self.steps[state].as_deref().unwrap_or_default())
     }
 
     fn answer(&mut self, line: &str) -> Result<Value, Diagnostic> {
-        let usage = |message: &str| Diagnostic::new(Stage::Usage, message).note("expected {\"state\": N} or {\"graph\": N}");
-        let request: Value = serde_json::from_str(line).map_err(|e| usage(&format!("this is not JSON: {e}")))?;
+        let usage = |message: &str| {
+            Diagnostic::new(Stage::Usage, message).note("expected {\"state\": N} or {\"graph\": N}")
+        };
+        let request: Value =
+            serde_json::from_str(line).map_err(|e| usage(&format!("this is not JSON: {e}")))?;
         if let Some(number) = request["state"].as_u64() {
             let known = usize::try_from(number).ok().filter(|n| *n < self.vectors.len());
-            return self.state(known.ok_or_else(|| usage(&format!("no state {number} was met yet")))?);
+            return self
+                .state(known.ok_or_else(|| usage(&format!("no state {number} was met yet")))?);
         }
         let Some(most) = request["graph"].as_u64() else { return Err(usage("this is no request")) };
         let how = match &request["reduce"] {
             Value::Null => None,
             Value::String(name) => {
-                let known = Equivalence::of_name(name).filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
+                let known = Equivalence::of_name(name)
+                    .filter(|e| !matches!(e, Equivalence::Trace | Equivalence::WeakTrace));
                 Some(known.ok_or_else(|| usage(&format!("no graph is drawn modulo `{name}`")))?)
             }
             _ => return Err(usage("`reduce` names an equivalence")),
@@ -117,7 +136,8 @@ impl<'m> States<'m> {
         self.graph(usize::try_from(most.min(MOST_STATES)).unwrap_or(usize::MAX), how)
     }
 
-    /// A state: its values, none for parameters that mean nothing there, and its steps, told as those of evidence.
+    /// A state: its values, none for parameters that mean nothing there, and its steps, told as
+    /// those of evidence.
     fn state(&mut self, state: usize) -> Result<Value, Diagnostic> {
         let steps = self.expand(state)?.to_vec();
         let here = self.vectors[state].clone();
@@ -131,16 +151,19 @@ impl<'m> States<'m> {
         Ok(json!({ "state": state, "values": values(self.model, &here), "steps": list }))
     }
 
-    /// States in breadth-first order, with their levels, steps and values; `complete` if these are all.
+    /// States in breadth-first order, with their levels, steps and values; `complete` if these are
+    /// all.
     fn graph(&mut self, most: usize, how: Option<Equivalence>) -> Result<Value, Diagnostic> {
         let mut order = vec![0];
         let mut place = HashMap::from([(0, 0)]);
         let (mut levels, mut edges, mut cut) = (vec![0], Vec::new(), Vec::new());
-        let (mut labels, mut texts): (HashMap<String, usize>, Vec<String>) = (HashMap::from([("tau".into(), 0)]), vec!["tau".into()]);
+        let (mut labels, mut texts): (HashMap<String, usize>, Vec<String>) =
+            (HashMap::from([("tau".into(), 0)]), vec!["tau".into()]);
         let mut next = 0;
         while let Some(&state) = order.get(next) {
             self.budget.check_memory().map_err(Diagnostic::stopped)?;
-            let steps: Vec<(LabelId, usize)> = self.expand(state)?.iter().map(|(m, to)| (m.label, *to)).collect();
+            let steps: Vec<(LabelId, usize)> =
+                self.expand(state)?.iter().map(|(m, to)| (m.label, *to)).collect();
             for (label, to) in steps {
                 let at = match place.get(&to) {
                     Some(at) => *at,
@@ -168,7 +191,8 @@ impl<'m> States<'m> {
         }
         if let Some(how) = how {
             if !cut.is_empty() {
-                let message = format!("more than {most} states: an incomplete system has no quotient");
+                let message =
+                    format!("more than {most} states: an incomplete system has no quotient");
                 return Err(Diagnostic::new(Stage::Usage, message));
             }
             return Ok(quotient(order.len(), &edges, &texts, how, self.threads));
@@ -179,10 +203,12 @@ impl<'m> States<'m> {
         }))
     }
 
-    /// Of each parameter the texts of its values, and for each state which it has; -1: it means nothing there.
+    /// Of each parameter the texts of its values, and for each state which it has; -1: it means
+    /// nothing there.
     fn columns(&self, order: &[usize]) -> Value {
         let column = |(slot, info): (usize, &SlotInfo)| {
-            let (mut known, mut texts): (HashMap<u32, i64>, Vec<String>) = (HashMap::new(), Vec::new());
+            let (mut known, mut texts): (HashMap<u32, i64>, Vec<String>) =
+                (HashMap::new(), Vec::new());
             let of = |state: &usize| {
                 let vector = &self.vectors[*state];
                 if !self.model.is_live(slot as u32, vector) {
@@ -201,9 +227,22 @@ impl<'m> States<'m> {
 }
 
 /// The quotient of a graph, with its levels.
-fn quotient(states: usize, edges: &[(usize, usize, usize)], texts: &[String], how: Equivalence, threads: usize) -> Value {
-    let edges: Vec<_> = edges.iter().map(|(from, label, to)| (StateId::new(*from), LabelId::new(*label), StateId::new(*to))).collect();
-    let lts = reduce(&Lts::from_edges(StateId::new(0), states, &edges, Labels { texts: texts.to_vec() }), how, threads);
+fn quotient(
+    states: usize,
+    edges: &[(usize, usize, usize)],
+    texts: &[String],
+    how: Equivalence,
+    threads: usize,
+) -> Value {
+    let edges: Vec<_> = edges
+        .iter()
+        .map(|(from, label, to)| (StateId::new(*from), LabelId::new(*label), StateId::new(*to)))
+        .collect();
+    let lts = reduce(
+        &Lts::from_edges(StateId::new(0), states, &edges, Labels { texts: texts.to_vec() }),
+        how,
+        threads,
+    );
     let mut levels = vec![None; lts.state_count()];
     let mut order = vec![lts.initial];
     levels[lts.initial.index()] = Some(0);
@@ -222,5 +261,6 @@ fn quotient(states: usize, edges: &[(usize, usize, usize)], texts: &[String], ho
 }
 
 fn index(state: usize) -> Result<u32, Diagnostic> {
-    u32::try_from(state).map_err(|_| Diagnostic::new(Stage::Limit, "more states than can be numbered"))
+    u32::try_from(state)
+        .map_err(|_| Diagnostic::new(Stage::Limit, "more states than can be numbered"))
 }

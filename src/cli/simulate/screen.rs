@@ -1,6 +1,9 @@
-//! The terminal face of the simulator: keys in, a picture out. Every key that does something to the walk is a command of the interpreter.
+//! The terminal face of the simulator: keys in, a picture out. Every key that does something to the
+//! walk is a command of the interpreter.
 //!
-//! Parameters that the last step changed come first; lines that are too long go on in the next, set in. Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the line being typed only; it draws on any backend.
+//! Parameters that the last step changed come first; lines that are too long go on in the next, set
+//! in. Invariant: what is drawn depends on the interpreter, the selection, the scrolling and the
+//! line being typed only; it draws on any backend.
 
 use super::command::{self, Command};
 use super::interpreter::{Interpreter, Reply, lines};
@@ -43,7 +46,16 @@ impl<'m> Screen<'m> {
     /// Starts where the interpreter is.
     pub fn new(interpreter: Interpreter<'m>, colour: bool) -> Self {
         let message = (format!("seed {}", interpreter.walk.seed()), false);
-        Self { interpreter, chosen: 0, scroll: 0, filter: String::new(), typed: None, message, help: false, colour }
+        Self {
+            interpreter,
+            chosen: 0,
+            scroll: 0,
+            filter: String::new(),
+            typed: None,
+            message,
+            help: false,
+            colour,
+        }
     }
 
     /// Shows a sentence.
@@ -73,7 +85,9 @@ impl<'m> Screen<'m> {
         let moves = self.interpreter.walk.moves().len();
         let command = match key.code {
             KeyCode::Up | KeyCode::Char('k') => return self.choose(self.chosen.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => return self.choose((self.chosen + 1).min(moves.saturating_sub(1))),
+            KeyCode::Down | KeyCode::Char('j') => {
+                return self.choose((self.chosen + 1).min(moves.saturating_sub(1)));
+            }
             KeyCode::PageDown => return self.scrolled(self.scroll + 10),
             KeyCode::PageUp => return self.scrolled(self.scroll.saturating_sub(10)),
             KeyCode::Char(':') => return self.typing(""),
@@ -119,8 +133,12 @@ impl<'m> Screen<'m> {
 
     fn fail(&mut self, error: &Diagnostic, sources: &SourceMap) -> bool {
         // The message and what is to be done; the rest of an excerpt would not fit.
-        let text: Vec<String> =
-            error.render(sources).lines().filter(|l| !l.starts_with(' ') || l.starts_with("  note")).map(str::to_string).collect();
+        let text: Vec<String> = error
+            .render(sources)
+            .lines()
+            .filter(|l| !l.starts_with(' ') || l.starts_with("  note"))
+            .map(str::to_string)
+            .collect();
         self.message = (text.join(" "), true);
         false
     }
@@ -162,25 +180,40 @@ impl<'m> Screen<'m> {
             Constraint::Length(1),
         ])
         .areas(frame.area());
-        let [left, right] = Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(top);
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(top);
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        frame.render_widget(Paragraph::new(format!(" {}", self.interpreter.title())).style(bold), head);
+        frame.render_widget(
+            Paragraph::new(format!(" {}", self.interpreter.title())).style(bold),
+            head,
+        );
         self.draw_moves(frame, left)?;
         self.draw_state(frame, right)?;
         self.draw_path(frame, below)?;
         let (text, wrong) = &self.message;
         match &self.typed {
             Some(typed) => frame.render_widget(Paragraph::new(format!(":{typed}█")), message),
-            None => frame
-                .render_widget(Paragraph::new(format!(" {text}")).style(if *wrong { self.coloured(Color::Red) } else { bold }), message),
+            None => frame.render_widget(
+                Paragraph::new(format!(" {text}")).style(if *wrong {
+                    self.coloured(Color::Red)
+                } else {
+                    bold
+                }),
+                message,
+            ),
         }
-        frame.render_widget(Paragraph::new(format!(" {KEYS}")).style(Style::new().add_modifier(Modifier::DIM)), keys);
+        frame.render_widget(
+            Paragraph::new(format!(" {KEYS}")).style(Style::new().add_modifier(Modifier::DIM)),
+            keys,
+        );
         if self.help {
             let area = frame.area();
             let text = format!("{HELP}{}", command::help());
             frame.render_widget(Clear, area);
             frame.render_widget(
-                Paragraph::new(text).wrap(Wrap { trim: false }).block(Block::bordered().title(" Help: any key goes back ")),
+                Paragraph::new(text)
+                    .wrap(Wrap { trim: false })
+                    .block(Block::bordered().title(" Help: any key goes back ")),
                 area,
             );
         }
@@ -189,7 +222,11 @@ impl<'m> Screen<'m> {
 
     fn draw_moves(&self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
         let moves = self.interpreter.moves()?;
-        let title = if moves.is_empty() { " A deadlock ".into() } else { format!(" Steps ({}) ", moves.len()) };
+        let title = if moves.is_empty() {
+            " A deadlock ".into()
+        } else {
+            format!(" Steps ({}) ", moves.len())
+        };
         let (width, height) = inside(area);
         let mut lines: Vec<Line> = Vec::new();
         let mut wanted = 0..0;
@@ -209,14 +246,17 @@ impl<'m> Screen<'m> {
     }
 
     fn draw_state(&mut self, frame: &mut Frame, area: Rect) -> Result<(), Diagnostic> {
-        let (changed, same): (Vec<_>, Vec<_>) = self.interpreter.rows(&self.filter)?.into_iter().partition(|r| r.before.is_some());
+        let (changed, same): (Vec<_>, Vec<_>) =
+            self.interpreter.rows(&self.filter)?.into_iter().partition(|r| r.before.is_some());
         let mut rows = lines(&changed);
         if !changed.is_empty() && !same.is_empty() {
             rows.push(("as before:".into(), None));
         }
         rows.extend(lines(&same));
         let (width, height) = inside(area);
-        let fold = |(text, changed): (String, Option<bool>)| folded(&text, width, 6).into_iter().map(move |line| (line, changed));
+        let fold = |(text, changed): (String, Option<bool>)| {
+            folded(&text, width, 6).into_iter().map(move |line| (line, changed))
+        };
         let rows: Vec<(String, Option<bool>)> = rows.into_iter().flat_map(fold).collect();
         self.scroll = self.scroll.min(rows.len().saturating_sub(height));
         let line = |(text, changed): &(String, Option<bool>)| {
@@ -228,13 +268,17 @@ impl<'m> Screen<'m> {
             Line::styled(text.clone(), style)
         };
         let shown: Vec<Line> = rows.iter().skip(self.scroll).take(height).map(line).collect();
-        let filter = if self.filter.is_empty() { String::new() } else { format!("with `{}` ", self.filter) };
+        let filter =
+            if self.filter.is_empty() { String::new() } else { format!("with `{}` ", self.filter) };
         let of = if rows.len() > height {
             format!("{}-{} of {} ", self.scroll + 1, self.scroll + shown.len(), rows.len())
         } else {
             String::new()
         };
-        frame.render_widget(Paragraph::new(shown).block(Block::bordered().title(format!(" State {filter}{of}"))), area);
+        frame.render_widget(
+            Paragraph::new(shown).block(Block::bordered().title(format!(" State {filter}{of}"))),
+            area,
+        );
         Ok(())
     }
 
@@ -247,7 +291,8 @@ impl<'m> Screen<'m> {
         // Only what may show is told: paths can be long.
         for i in first..length.min(first + height) {
             let mark = if i + 1 == at { '>' } else { ' ' };
-            let style = if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+            let style =
+                if i + 1 > at { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
             let start = lines.len();
             let text = format!("{mark}{:4} {}", i + 1, self.short(&self.interpreter.step(i)?));
             lines.extend(folded(&text, width, 7).into_iter().map(|text| Line::styled(text, style)));
@@ -269,7 +314,10 @@ impl<'m> Screen<'m> {
     }
 
     fn selectable(&self, text: String, selected: bool) -> Line<'static> {
-        Line::styled(text, if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() })
+        Line::styled(
+            text,
+            if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() },
+        )
     }
 
     fn coloured(&self, colour: Color) -> Style {
@@ -282,21 +330,28 @@ fn inside(area: Rect) -> (usize, usize) {
     (area.width.saturating_sub(2) as usize, area.height.saturating_sub(2) as usize)
 }
 
-/// The first of so many lines that show, such that the wanted ones are among them, as far as there is room.
+/// The first of so many lines that show, such that the wanted ones are among them, as far as there
+/// is room.
 fn window(wanted: std::ops::Range<usize>, height: usize, lines: usize) -> usize {
     let rest = height.saturating_sub(wanted.len());
     wanted.start.saturating_sub(rest / 2).min(lines.saturating_sub(height))
 }
 
-/// A text in lines of a width, those after the first set in; cut after a comma or a space where there is one in the last half.
+/// A text in lines of a width, those after the first set in; cut after a comma or a space where
+/// there is one in the last half.
 fn folded(text: &str, width: usize, indent: usize) -> Vec<String> {
     let indent = indent.min(width / 2);
     let mut rest: Vec<char> = text.chars().collect();
     let mut lines = Vec::new();
     while rest.len() > width && width > 1 {
-        let at = (width / 2..width).rev().find(|i| [',', ' ', '|'].contains(&rest[*i])).map_or(width, |i| i + 1);
+        let at = (width / 2..width)
+            .rev()
+            .find(|i| [',', ' ', '|'].contains(&rest[*i]))
+            .map_or(width, |i| i + 1);
         lines.push(rest[..at].iter().collect::<String>().trim_end().to_string());
-        rest = std::iter::repeat_n(' ', indent).chain(rest[at..].iter().copied().skip_while(|c| *c == ' ')).collect();
+        rest = std::iter::repeat_n(' ', indent)
+            .chain(rest[at..].iter().copied().skip_while(|c| *c == ' '))
+            .collect();
     }
     lines.push(rest.iter().collect());
     lines
@@ -309,7 +364,10 @@ mod tests {
     #[test]
     fn long_lines_are_folded() {
         assert_eq!(folded("short", 10, 2), ["short"]);
-        assert_eq!(folded("  1 put(c_core_0, c_addr_1, [])", 20, 4), ["  1 put(c_core_0,", "    c_addr_1, [])"]);
+        assert_eq!(
+            folded("  1 put(c_core_0, c_addr_1, [])", 20, 4),
+            ["  1 put(c_core_0,", "    c_addr_1, [])"]
+        );
         assert_eq!(folded("abcdefghijkl", 5, 2), ["abcde", "  fgh", "  ijk", "  l"]);
         assert_eq!(folded("äöü äöü äöü", 8, 0), ["äöü äöü", "äöü"]);
         assert_eq!(folded("abc", 0, 4), ["abc"]);

@@ -8,16 +8,24 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::time::Duration;
 
 /// Draws, waits for keys, until the user ends it or a limit does.
-pub(super) fn in_terminal(session: &mut Session, interpreter: Interpreter, first: Option<&Reply>) -> Result<u8, Diagnostic> {
-    let failed = |e: std::io::Error| Diagnostic::new(Stage::File, format!("the terminal cannot be used: {e}"));
-    let mut screen = Screen::new(interpreter, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()));
+pub(super) fn in_terminal(
+    session: &mut Session,
+    interpreter: Interpreter,
+    first: Option<&Reply>,
+) -> Result<u8, Diagnostic> {
+    let failed = |e: std::io::Error| {
+        Diagnostic::new(Stage::File, format!("the terminal cannot be used: {e}"))
+    };
+    let mut screen =
+        Screen::new(interpreter, std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()));
     if let Some(Reply::Note(text)) = first {
         screen.say(text);
     }
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let mut turn = || -> Result<u8, Diagnostic> {
         loop {
-            if let Err(stop) = session.budget.check(0).and_then(|()| session.budget.check_memory()) {
+            if let Err(stop) = session.budget.check(0).and_then(|()| session.budget.check_memory())
+            {
                 return Err(Diagnostic::stopped(stop));
             }
             let mut drawn = Ok(());
@@ -28,7 +36,9 @@ pub(super) fn in_terminal(session: &mut Session, interpreter: Interpreter, first
                 session.budget.check(0).map_err(Diagnostic::stopped)?;
             }
             match event::read().map_err(failed)? {
-                Event::Key(key) if key.kind != KeyEventKind::Release && screen.key(key) => return Ok(0),
+                Event::Key(key) if key.kind != KeyEventKind::Release && screen.key(key) => {
+                    return Ok(0);
+                }
                 _ => {}
             }
         }

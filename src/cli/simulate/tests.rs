@@ -20,12 +20,16 @@ init hide({mid}, allow({enter, leave, mid}, comm({give|take -> mid}, First(0) ||
 fn model() -> Compiled {
     let mut sources = mu_base::SourceMap::new();
     let source = sources.add("m.mcrl2", MODEL);
-    let spec = check_specification(&mu_syntax::parse_specification(source, MODEL).unwrap()).unwrap();
+    let spec =
+        check_specification(&mu_syntax::parse_specification(source, MODEL).unwrap()).unwrap();
     Compiled::new(linearise(&spec, &Options::default()).unwrap(), &Confluence::None).unwrap()
 }
 
 fn screen(model: &Compiled, colour: bool) -> Screen<'_> {
-    Screen::new(Interpreter::new(model, "buffer.mcrl2".as_ref(), 3, &Budget::default()).unwrap(), colour)
+    Screen::new(
+        Interpreter::new(model, "buffer.mcrl2".as_ref(), 3, &Budget::default()).unwrap(),
+        colour,
+    )
 }
 
 fn draw(screen: &mut Screen, width: u16, height: u16) -> Terminal<TestBackend> {
@@ -43,7 +47,9 @@ fn picture(screen: &mut Screen) -> Vec<String> {
 
 /// Types keys; characters of the text, with `\n` for Enter.
 fn keys(screen: &mut Screen, text: &str) -> bool {
-    let key = |c: char| KeyEvent::new(if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) }, KeyModifiers::NONE);
+    let key = |c: char| {
+        KeyEvent::new(if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) }, KeyModifiers::NONE)
+    };
     text.chars().any(|c| screen.key(key(c)))
 }
 
@@ -124,7 +130,13 @@ fn no_colours_if_not_wanted() {
         let mut screen = screen(&model, colour);
         keys(&mut screen, "\n:wrong\n");
         let terminal = draw(&mut screen, 100, 20);
-        terminal.backend().buffer().content().iter().filter(|c| c.fg != Color::Reset || c.bg != Color::Reset).count()
+        terminal
+            .backend()
+            .buffer()
+            .content()
+            .iter()
+            .filter(|c| c.fg != Color::Reset || c.bg != Color::Reset)
+            .count()
     };
     assert_eq!(colours(false), 0);
     assert!(colours(true) > 10);

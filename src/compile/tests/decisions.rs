@@ -2,8 +2,14 @@
 
 use mu_compile::decisions::{Decisions, Found, JUDGED};
 
-/// Asks a tree about numbers, where the answer is that of a function which looks at one after the other up to one of which `ends` holds: whether that is odd.
-fn asked(tree: &mut Decisions, numbers: &[u32], ends: fn(u32) -> bool, evaluations: &mut u32) -> Option<bool> {
+/// Asks a tree about numbers, where the answer is that of a function which looks at one after the
+/// other up to one of which `ends` holds: whether that is odd.
+fn asked(
+    tree: &mut Decisions,
+    numbers: &[u32],
+    ends: fn(u32) -> bool,
+    evaluations: &mut u32,
+) -> Option<bool> {
     let mut seen = Vec::new();
     let mut at = match tree.find(|i| numbers[i], |i| seen.push(i)) {
         Found::Answer(answer) => return Some(answer),
@@ -34,7 +40,11 @@ fn answers_depend_on_what_was_looked_at() {
         random = random.wrapping_mul(1664525).wrapping_add(1013904223);
         let numbers: Vec<u32> = (0..6).map(|i| (random >> (8 + 2 * i)) % 3).collect();
         let expected = numbers.iter().find(|n| **n != 0).is_some_and(|n| *n == 1);
-        assert_eq!(asked(&mut tree, &numbers, |n| n != 0, &mut evaluations), Some(expected), "{numbers:?}");
+        assert_eq!(
+            asked(&mut tree, &numbers, |n| n != 0, &mut evaluations),
+            Some(expected),
+            "{numbers:?}"
+        );
     }
     // Six places to stop at, two ways each, and the end.
     assert_eq!(evaluations, 13);

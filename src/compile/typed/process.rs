@@ -1,7 +1,9 @@
-//! A linear process -> the typed terms of a file that holds it; and the same for whatever else has open expressions, as equation systems have.
+//! A linear process -> the typed terms of a file that holds it; and the same for whatever else has
+//! open expressions, as equation systems have.
 //!
-//! A variable gets a name when its scope opens, another one than all that are seen there. Cost: linear in the shared terms of each scope.
-//! Invariant: names of variables are different wherever one could be meant for another.
+//! A variable gets a name when its scope opens, another one than all that are seen there. Cost:
+//! linear in the shared terms of each scope. Invariant: names of variables are different wherever
+//! one could be meant for another.
 
 use super::Converter;
 use ahash::AHashSet;
@@ -92,18 +94,19 @@ impl Terms {
 /// A linear process as typed terms.
 ///
 /// # Errors
-/// An expression has no typed form; chance decides, or actions have times, which this form of a process does not say.
+/// An expression has no typed form; chance decides, or actions have times, which this form of a
+/// process does not say.
 pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
     if linear.is_probabilistic() {
         let message = "chance decides in this process (`dist`), and `.lps` files are written without probabilities";
-        return Err(
-            Diagnostic::new(Stage::Unsupported, message).note("a name that does not end in .lps gives the process as text, with them")
-        );
+        return Err(Diagnostic::new(Stage::Unsupported, message)
+            .note("a name that does not end in .lps gives the process as text, with them"));
     }
     if linear.is_timed() {
         let message = "actions of this process have times, and `.lps` files are written without";
-        return Err(Diagnostic::new(Stage::Unsupported, message)
-            .note("`--untime` takes them away; another name gives the process as text, with them"));
+        return Err(Diagnostic::new(Stage::Unsupported, message).note(
+            "`--untime` takes them away; another name gives the process as text, with them",
+        ));
     }
     let mut terms = Terms::new(&linear.data)?;
     let actions = terms.actions(&linear.actions);
@@ -120,7 +123,8 @@ pub fn process(linear: &LinearProcess) -> Result<Process, Diagnostic> {
         let condition = terms.term(&s.guard)?;
         let mut parts = Vec::new();
         for a in &s.actions {
-            parts.push(Part { action: actions[a.action.index()], arguments: terms.terms(&a.args)? });
+            parts
+                .push(Part { action: actions[a.action.index()], arguments: terms.terms(&a.args)? });
         }
         let mut assignments = Vec::new();
         for (i, value) in &s.updates {

@@ -6,31 +6,41 @@ use mu_conform::operations::Run;
 
 const INTERFACE: &str = "initial v0; load bl(p, a, n) -> el(p, a, v, n); store st(p, a, v, n); update up(p, a, v, w, n); fence f(p, n); observe ob(p, a, v, n, q);";
 
-/// The run of labels: its operations as `processor value`, and its arrows; `!` where they are in a circle.
+/// The run of labels: its operations as `processor value`, and its arrows; `!` where they are in a
+/// circle.
 fn of(interface: &str, labels: &[&str]) -> (Vec<String>, Vec<String>) {
     let interface = Interface::parse(SourceId(0), interface).unwrap();
     let step = |label: &&'static str| -> Vec<(&str, Vec<&str>)> {
         let (name, arguments) = label.trim_end_matches(')').split_once('(').unwrap();
         vec![(name, arguments.split(',').collect())]
     };
-    let labels: Vec<&'static str> = labels.iter().map(|l| &*Box::leak(l.to_string().into_boxed_str())).collect();
+    let labels: Vec<&'static str> =
+        labels.iter().map(|l| &*Box::leak(l.to_string().into_boxed_str())).collect();
     let run = Run::of(&interface, &labels.iter().map(step).collect::<Vec<_>>());
     let name = |i: usize| char::from(b'a' + i as u8);
-    let operations = run.operations.iter().map(|o| format!("{} {}", o.processor, o.value.as_deref().unwrap_or("?"))).collect();
-    let arrows =
-        run.arrows.iter().map(|(a, r, b, red)| format!("{}{r} {}{}", format_args!("{} ", name(*a)), name(*b), if *red { "!" } else { "" }));
+    let operations = run
+        .operations
+        .iter()
+        .map(|o| format!("{} {}", o.processor, o.value.as_deref().unwrap_or("?")))
+        .collect();
+    let arrows = run.arrows.iter().map(|(a, r, b, red)| {
+        format!("{}{r} {}{}", format_args!("{} ", name(*a)), name(*b), if *red { "!" } else { "" })
+    });
     (operations, arrows.collect())
 }
 
 #[test]
 fn a_run_that_fits() {
     // A message is passed: both values are read.
-    let run = ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v1,1)"];
+    let run =
+        ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v1,1)"];
     let (operations, arrows) = of(INTERFACE, &run);
     assert_eq!(operations, ["p v1", "p v1", "q v1", "q v1"]);
     assert_eq!(arrows, ["a po b", "a rf d", "b rf c", "c po d"]);
-    // The second load is older: allowed or not is for a memory model to say, not a matter of one address.
-    let run = ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v0,1)"];
+    // The second load is older: allowed or not is for a memory model to say, not a matter of one
+    // address.
+    let run =
+        ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v0,1)"];
     assert_eq!(of(INTERFACE, &run).1, ["a po b", "b rf c", "c po d", "d fr a"]);
     // An update reads and writes; a fence has its place in program order.
     let run = ["st(p,x,v1,0)", "up(q,x,v1,v2,0)", "f(q,1)", "bl(q,x,2)", "el(q,x,v2,2)"];
@@ -56,7 +66,15 @@ fn circles_are_marked() {
     assert_eq!(of(INTERFACE, &run).1, ["a co b!", "b co a!"]);
     assert_eq!(of(INTERFACE, &run[..4]).1, ["a co b"]);
     // A third processor reads old after new.
-    let run = ["st(p,x,v1,0)", "bl(q,x,0)", "el(q,x,v1,0)", "bl(q,y,1)", "el(q,y,v0,1)", "bl(q,x,2)", "el(q,x,v0,2)"];
+    let run = [
+        "st(p,x,v1,0)",
+        "bl(q,x,0)",
+        "el(q,x,v1,0)",
+        "bl(q,y,1)",
+        "el(q,y,v0,1)",
+        "bl(q,x,2)",
+        "el(q,x,v0,2)",
+    ];
     assert_eq!(of(INTERFACE, &run).1, ["a rf b!", "b po c", "b po-loc d!", "c po d", "d fr a!"]);
 }
 
@@ -77,5 +95,8 @@ fn ends_without_numbers_go_to_the_first_that_fits() {
     let interface = "initial v0; load bl(p, a) -> el(p, a, v); store st(p, a, v);";
     let run = ["st(p,x,v1)", "bl(q,x)", "bl(q,y)", "el(q,y,v0)", "el(q,x,v1)"];
     let (operations, arrows) = of(interface, &run);
-    assert_eq!((operations, arrows), (vec!["p v1".into(), "q v1".into(), "q v0".into()], vec!["a rf b".into(), "b po c".into()]));
+    assert_eq!(
+        (operations, arrows),
+        (vec!["p v1".into(), "q v1".into(), "q v0".into()], vec!["a rf b".into(), "b po c".into()])
+    );
 }

@@ -1,4 +1,5 @@
-//! The search against a twin that keeps every pair of state and history; parsers; tests in all languages against the judges.
+//! The search against a twin that keeps every pair of state and history; parsers; tests in all
+//! languages against the judges.
 
 use mu_axioms::Kind;
 use mu_axioms::history::{History, Operation};
@@ -23,20 +24,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const WHOLE: &str = "initial v0; load ld(p, a, v); store st(p, a, v);";
-const SPLIT: &str = "initial v0; load bl(p, a, n) -> el(p, v, n); store bs(p, a, v) -> es(p, a, v);";
+const SPLIT: &str =
+    "initial v0; load bl(p, a, n) -> el(p, v, n); store bs(p, a, v) -> es(p, a, v);";
 
 fn interface(text: &str) -> Interface {
     Interface::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{text}: {}", d.message))
 }
 
-/// A random system of processors and one shared number, which says what they may do and read. Whole operations, or such that begin and end.
+/// A random system of processors and one shared number, which says what they may do and read. Whole
+/// operations, or such that begin and end.
 fn random_lts(random: &mut Random, split: bool) -> Lts {
     let (shared, ops) = (3, 4);
     let mut table = Labels::default();
     let mut edges: Vec<(StateId, LabelId, StateId)> = Vec::new();
-    // A processor's place: 0 is idle, 1 + op is at work. A number tells its operations apart, as there is one at a time.
-    let place = |pc: [usize; 2], s: usize| StateId(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
-    let label = |table: &mut Labels, text: String| match table.texts.iter().position(|t| *t == text) {
+    // A processor's place: 0 is idle, 1 + op is at work. A number tells its operations apart, as
+    // there is one at a time.
+    let place =
+        |pc: [usize; 2], s: usize| StateId(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
+    let label = |table: &mut Labels, text: String| match table.texts.iter().position(|t| *t == text)
+    {
         Some(i) => LabelId::new(i),
         None => {
             table.texts.push(text);
@@ -55,13 +61,25 @@ fn random_lts(random: &mut Random, split: bool) -> Lts {
                         if pc != [0, 0] || random.chance(1, 3) {
                             continue;
                         }
-                        if kind == 0 { format!("ld(p{p}, a{address}, v{value})") } else { format!("st(p{p}, a{address}, v1)") }
+                        if kind == 0 {
+                            format!("ld(p{p}, a{address}, v{value})")
+                        } else {
+                            format!("st(p{p}, a{address}, v1)")
+                        }
                     } else if pc[p] == 0 && random.chance(1, 2) {
                         moved[p] = 1 + op;
-                        if kind == 0 { format!("bl(p{p}, a{address}, 7)") } else { format!("bs(p{p}, a{address}, v1)") }
+                        if kind == 0 {
+                            format!("bl(p{p}, a{address}, 7)")
+                        } else {
+                            format!("bs(p{p}, a{address}, v1)")
+                        }
                     } else if pc[p] == 1 + op && random.chance(2, 3) {
                         moved[p] = 0;
-                        if kind == 0 { format!("el(p{p}, v{value}, 7)") } else { format!("es(p{p}, a{address}, v1)") }
+                        if kind == 0 {
+                            format!("el(p{p}, v{value}, 7)")
+                        } else {
+                            format!("es(p{p}, a{address}, v1)")
+                        }
                     } else {
                         continue;
                     };
@@ -70,7 +88,11 @@ fn random_lts(random: &mut Random, split: bool) -> Lts {
                 }
             }
             if random.chance(1, 3) {
-                let l = if random.chance(1, 2) { LabelId::TAU } else { label(&mut table, "noise".into()) };
+                let l = if random.chance(1, 2) {
+                    LabelId::TAU
+                } else {
+                    label(&mut table, "noise".into())
+                };
                 edges.push((place(pc, s), l, place(pc, random.below(shared))));
             }
         }
@@ -78,7 +100,8 @@ fn random_lts(random: &mut Random, split: bool) -> Lts {
     Lts::from_edges(place([0, 0], 0), (ops + 1) * (ops + 1) * shared, &edges, table)
 }
 
-/// The system that first chooses one of the images under swaps of processors and of addresses: symmetric in both.
+/// The system that first chooses one of the images under swaps of processors and of addresses:
+/// symmetric in both.
 fn symmetric(lts: &Lts) -> Lts {
     let n = lts.state_count();
     let mut table = lts.table.clone();
@@ -91,7 +114,9 @@ fn symmetric(lts: &Lts) -> Lts {
                 let mut text = lts.table.texts[l.index()].clone();
                 for (bit, letter) in ["p", "a"].into_iter().enumerate() {
                     if image >> bit & 1 == 1 {
-                        text = text.replace(&format!("{letter}0"), "#").replace(&format!("{letter}1"), &format!("{letter}0"));
+                        text = text
+                            .replace(&format!("{letter}0"), "#")
+                            .replace(&format!("{letter}1"), &format!("{letter}0"));
                         text = text.replace('#', &format!("{letter}1"));
                     }
                 }
@@ -106,18 +131,26 @@ fn symmetric(lts: &Lts) -> Lts {
     Lts::from_edges(StateId(0), 4 * n + 1, &edges, table)
 }
 
-/// All histories of at most `most` operations of each processor, by keeping every pair of state and history.
+/// All histories of at most `most` operations of each processor, by keeping every pair of state and
+/// history.
 fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
-    let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str)).unwrap();
+    let alphabet =
+        Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str)).unwrap();
     let mut met: BTreeSet<(u32, String)> = BTreeSet::new();
-    let mut open: Vec<(StateId, Vec<Vec<Entry>>)> = vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
+    let mut open: Vec<(StateId, Vec<Vec<Entry>>)> =
+        vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
     let mut out = BTreeSet::new();
     while let Some((state, lists)) = open.pop() {
         if !met.insert((state.0, format!("{lists:?}"))) {
             continue;
         }
-        if lists.iter().flatten().all(|e| e.state == State::Done) && lists.iter().any(|l| !l.is_empty()) {
-            out.insert(history(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>()).canonical());
+        if lists.iter().flatten().all(|e| e.state == State::Done)
+            && lists.iter().any(|l| !l.is_empty())
+        {
+            out.insert(
+                history(interface, &lists.iter().map(Vec::as_slice).collect::<Vec<_>>())
+                    .canonical(),
+            );
         }
         for (l, t) in lts.successors(state) {
             let mut next = lists.clone();
@@ -128,7 +161,8 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
                     let e = list.last_mut().unwrap();
                     (e.state, e.number, e.value) = (State::Done, None, e.value.or(event.value));
                 } else {
-                    let state = if event.phase == Phase::Begin { State::Begun } else { State::Done };
+                    let state =
+                        if event.phase == Phase::Begin { State::Begun } else { State::Done };
                     list.push(Entry {
                         state,
                         operation: event.operation,
@@ -149,11 +183,22 @@ fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
     out
 }
 
-fn searched(interface: &Interface, lts: &Lts, symmetry: bool, models: &[Against], most: usize) -> (Answer, usize, Machine) {
+fn searched(
+    interface: &Interface,
+    lts: &Lts,
+    symmetry: bool,
+    models: &[Against],
+    most: usize,
+) -> (Answer, usize, Machine) {
     let model = LtsModel::new(Arc::new(lts.clone()));
     let options = Options { threads: 1, ..Options::default() };
-    let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
-    let group = if symmetry { Group::find(&machine.alphabet, &machine.lts, 1) } else { Group::trivial(&machine.alphabet, &machine.lts) };
+    let machine =
+        Machine::explore(&model, interface, &options, &Budget::default(), &Silent).unwrap();
+    let group = if symmetry {
+        Group::find(&machine.alphabet, &machine.lts, 1)
+    } else {
+        Group::trivial(&machine.alphabet, &machine.lts)
+    };
     let bound = Bound { keep: true, ..Bound::of(most, 2) };
     let models: Vec<&Against> = models.iter().collect();
     let answer = search(interface, &machine, &group, &models, bound, &Budget::default()).unwrap();
@@ -193,7 +238,13 @@ fn what_is_found_is_smallest_and_has_a_run() {
         .into_iter()
         .map(|name| {
             let known = mu_axioms::models::by_name(name).unwrap();
-            Against { name: name.into(), form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect } }
+            Against {
+                name: name.into(),
+                form: Form::Cat {
+                    model: known.compile(&mut sources).unwrap(),
+                    dialect: known.dialect,
+                },
+            }
         })
         .collect();
     let mut shown = 0;
@@ -207,26 +258,51 @@ fn what_is_found_is_smallest_and_has_a_run() {
             let mut worker = against.worker();
             let mut forbidden = answer.kept.iter().filter(|h| !worker.allows(h).unwrap());
             let expected = forbidden.by_ref().min_by_key(|h| (h.len(), (*h).clone()));
-            assert_eq!(found.as_ref().map(|f| &f.history), expected, "seed {seed}, {}", against.name);
+            assert_eq!(
+                found.as_ref().map(|f| &f.history),
+                expected,
+                "seed {seed}, {}",
+                against.name
+            );
             let Some(found) = found else { continue };
             let model = LtsModel::new(Arc::new(lts.clone()));
             let options = Options { threads: 1, ..Options::default() };
-            let steps = witness::run(&model, &interface, &machine.alphabet, &found.concrete, &options, &Budget::default());
+            let steps = witness::run(
+                &model,
+                &interface,
+                &machine.alphabet,
+                &found.concrete,
+                &options,
+                &Budget::default(),
+            );
             let steps = steps.unwrap().unwrap_or_else(|| panic!("seed {seed}: no run"));
-            let (walk, replayed) = witness::replay(&model, &interface, &machine.alphabet.names, &steps).unwrap();
-            assert_eq!((walk.position(), replayed), (steps.len(), found.concrete.clone()), "seed {seed}");
+            let (walk, replayed) =
+                witness::replay(&model, &interface, &machine.alphabet.names, &steps).unwrap();
+            assert_eq!(
+                (walk.position(), replayed),
+                (steps.len(), found.concrete.clone()),
+                "seed {seed}"
+            );
             shown += 1;
         }
     }
     assert!(shown >= 12, "{shown} found");
 }
 
-/// A random history: two or three threads, two locations, values that need not be written once, or at all.
+/// A random history: two or three threads, two locations, values that need not be written once, or
+/// at all.
 fn random_history(random: &mut Random, marks: bool) -> History {
     let mut history = History { threads: vec![Vec::new(); 2 + random.below(2)], last: Vec::new() };
     for t in 0..history.threads.len() {
         for _ in 0..1 + random.below(2) {
-            let kind = *random.choose(&[Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::Update, Kind::Fence]);
+            let kind = *random.choose(&[
+                Kind::Read,
+                Kind::Read,
+                Kind::Write,
+                Kind::Write,
+                Kind::Update,
+                Kind::Fence,
+            ]);
             let mark = match kind {
                 Kind::Read if marks && random.chance(1, 2) => Mark::Acquire,
                 Kind::Write if marks && random.chance(1, 2) => Mark::Release,
@@ -235,7 +311,9 @@ fn random_history(random: &mut Random, marks: bool) -> History {
             let [value, read] = [random.below(3) as u64, random.below(3) as u64];
             history.threads[t].push(match kind {
                 Kind::Fence => Operation { kind, location: 0, value: 0, read: 0, mark },
-                Kind::Update => Operation { kind, location: random.below(2) as u32, value, read, mark },
+                Kind::Update => {
+                    Operation { kind, location: random.below(2) as u32, value, read, mark }
+                }
                 _ => Operation { kind, location: random.below(2) as u32, value, read: 0, mark },
             });
         }
@@ -243,14 +321,16 @@ fn random_history(random: &mut Random, marks: bool) -> History {
     history
 }
 
-/// The litmus test that is written of a history asks what the history asks: two front ends and one model agree.
+/// The litmus test that is written of a history asks what the history asks: two front ends and one
+/// model agree.
 #[test]
 fn written_tests_ask_the_same() {
     let (mut allowed, mut forbidden) = ([0; 4], [0; 4]);
     for known in KNOWN {
         let mut sources = SourceMap::new();
         let model = known.compile(&mut sources).unwrap();
-        let against = Against { name: known.name.into(), form: Form::Cat { model, dialect: known.dialect } };
+        let against =
+            Against { name: known.name.into(), form: Form::Cat { model, dialect: known.dialect } };
         let mut worker = against.worker();
         let mut judges: [Option<mu_litmus::Judge>; 4] = [const { None }; 4];
         for seed in 0..60 {
@@ -264,13 +344,36 @@ fn written_tests_ask_the_same() {
                 let arch = mu_litmus::file::architecture(source, &text).unwrap();
                 let place = &mut judges[language as usize];
                 if place.is_none() {
-                    *place = mu_litmus::Judge::compile(&mut sources, arch, known.name, known.text, &file).ok();
+                    *place = mu_litmus::Judge::compile(
+                        &mut sources,
+                        arch,
+                        known.name,
+                        known.text,
+                        &file,
+                    )
+                    .ok();
                 }
                 let Some(judge) = place else { continue };
-                let test = mu_litmus::parse(source, &text, mu_litmus::file::Options { pairs: judge.pairs });
+                let test = mu_litmus::parse(
+                    source,
+                    &text,
+                    mu_litmus::file::Options { pairs: judge.pairs },
+                );
                 let test = test.unwrap_or_else(|d| panic!("{}{text}", d.render(&sources)));
-                let report = mu_litmus::run(test, judge, mu_litmus::paths::Bounds { loops: 1 }, &Budget::default()).unwrap();
-                assert_eq!(report.answer.positive > 0, allows, "seed {seed}, {}: {}\n{text}", known.name, history.text());
+                let report = mu_litmus::run(
+                    test,
+                    judge,
+                    mu_litmus::paths::Bounds { loops: 1 },
+                    &Budget::default(),
+                )
+                .unwrap();
+                assert_eq!(
+                    report.answer.positive > 0,
+                    allows,
+                    "seed {seed}, {}: {}\n{text}",
+                    known.name,
+                    history.text()
+                );
                 let count = if allows { &mut allowed } else { &mut forbidden };
                 count[language as usize] += 1;
                 asked += 1;
@@ -281,14 +384,18 @@ fn written_tests_ask_the_same() {
     assert!(allowed.iter().chain(&forbidden).all(|n| *n > 3), "{allowed:?} {forbidden:?}");
 }
 
-/// Models that are written in both forms judge alike, also where values do not say which write is read.
+/// Models that are written in both forms judge alike, also where values do not say which write is
+/// read.
 #[test]
 fn axioms_and_serial_views_judge_alike() {
     let mut counts = [0, 0];
     for name in ["sc", "pc", "pram", "causal", "cache", "slow", "local"] {
         let mut sources = SourceMap::new();
         let known = mu_axioms::models::by_name(name).unwrap();
-        let cat = Against { name: name.into(), form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect } };
+        let cat = Against {
+            name: name.into(),
+            form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect },
+        };
         let path = format!("{}/../../specs/memory/{name}.views", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         let views = mu_axioms::views::Views::compile(&mut sources, name, &text).unwrap();
@@ -297,11 +404,22 @@ fn axioms_and_serial_views_judge_alike() {
         for seed in 0..80 {
             let mut random = Random::new(seed);
             let mut history = random_history(&mut random, false);
-            history.threads.iter_mut().for_each(|t| t.retain(|o| matches!(o.kind, Kind::Read | Kind::Write)));
+            history
+                .threads
+                .iter_mut()
+                .for_each(|t| t.retain(|o| matches!(o.kind, Kind::Read | Kind::Write)));
             let allows = cat.allows(&history).unwrap();
-            assert_eq!(views.allows(&history).unwrap(), allows, "seed {seed}, {name}: {}", history.text());
+            assert_eq!(
+                views.allows(&history).unwrap(),
+                allows,
+                "seed {seed}, {name}: {}",
+                history.text()
+            );
             if !allows {
-                assert!(!views.reason(&history).unwrap().axiom.is_empty() && !cat.reason(&history).unwrap().axiom.is_empty());
+                assert!(
+                    !views.reason(&history).unwrap().axiom.is_empty()
+                        && !cat.reason(&history).unwrap().axiom.is_empty()
+                );
             }
             counts[usize::from(allows)] += 1;
         }
@@ -311,7 +429,9 @@ fn axioms_and_serial_views_judge_alike() {
 
 #[test]
 fn canonical_histories_stand_for_their_class() {
-    let interface = interface("initial v0; load ld(p, a, v); store st(p, a, v); fence f(p); update u(p, a, v, w);");
+    let interface = interface(
+        "initial v0; load ld(p, a, v); store st(p, a, v); fence f(p); update u(p, a, v, w);",
+    );
     for seed in 0..200 {
         let mut random = Random::new(seed);
         let processors: Vec<Vec<Entry>> = (0..3)
@@ -321,26 +441,48 @@ fn canonical_histories_stand_for_their_class() {
                     let some = |n: usize| Some(n as u32).filter(|_| operation != 2);
                     let (a, v, w) = (random.below(3), random.below(3), random.below(3));
                     let written = some(w).filter(|_| operation == 3);
-                    Entry { state: State::Done, operation, class: operation, address: some(a), value: some(v), written, number: None }
+                    Entry {
+                        state: State::Done,
+                        operation,
+                        class: operation,
+                        address: some(a),
+                        value: some(v),
+                        written,
+                        number: None,
+                    }
                 };
                 (0..random.below(4)).map(|_| entry(&mut random)).collect()
             })
             .collect();
-        let named = |l: &[Vec<Entry>]| history(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let named = |l: &[Vec<Entry>]| {
+            history(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
         let first = named(&processors).canonical();
-        // Other names: processors turned, addresses turned, the values that are not initial swapped at one address.
+        // Other names: processors turned, addresses turned, the values that are not initial swapped
+        // at one address.
         let at = random.below(3) as u32;
         let turned = |e: &Entry| {
-            let swap = |v: Option<u32>| if e.address == Some(at) { v.map(|v| [0, 2, 1][v as usize]) } else { v };
-            Entry { address: e.address.map(|a| (a + 1) % 3), value: swap(e.value), written: swap(e.written), ..*e }
+            let swap = |v: Option<u32>| {
+                if e.address == Some(at) { v.map(|v| [0, 2, 1][v as usize]) } else { v }
+            };
+            Entry {
+                address: e.address.map(|a| (a + 1) % 3),
+                value: swap(e.value),
+                written: swap(e.written),
+                ..*e
+            }
         };
-        let mut others: Vec<Vec<Entry>> = processors.iter().map(|p| p.iter().map(turned).collect()).collect();
+        let mut others: Vec<Vec<Entry>> =
+            processors.iter().map(|p| p.iter().map(turned).collect()).collect();
         others.rotate_left(random.below(3));
         assert_eq!(first, named(&others).canonical(), "seed {seed}");
         let run = named(&others).program();
         assert_eq!(run, first.program(), "seed {seed}");
         assert_eq!(run.len(), first.len(), "seed {seed}");
-        assert!(run.threads.iter().flatten().all(|o| o.kind != Kind::Read || o.value == 0), "seed {seed}");
+        assert!(
+            run.threads.iter().flatten().all(|o| o.kind != Kind::Read || o.value == 0),
+            "seed {seed}"
+        );
     }
 }
 
@@ -379,13 +521,20 @@ fn interfaces_are_read_and_errors_have_places() {
         "initial 0; load b(p, a, n) -> e(p, a, v, n); load b2(p, a) -> e2(p, v); store s(p, a, v, n); program load go(p, \"ld(a)\") -> took(p, v);\
          processors 1, 2; values \"f(1)\";",
     );
-    assert_eq!((i.ends(), i.program.len(), i.program[0].takes.is_some()), (vec!["e".to_string()], 1, true));
+    assert_eq!(
+        (i.ends(), i.program.len(), i.program[0].takes.is_some()),
+        (vec!["e".to_string()], 1, true)
+    );
     let used = i.used.each_ref().map(|all| all.iter().map(|w| w.text.as_str()).collect::<Vec<_>>());
     assert_eq!(used, [vec!["1", "2"], vec![], vec!["f(1)"]]);
     let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
-    let actions = |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
+    let actions =
+        |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
     i.check(&actions(&[("ld", 3), ("st", 3), ("x", 0)])).unwrap();
-    for (list, message) in [(&[("ld", 3)][..], "the model has no action `st`"), (&[("ld", 2), ("st", 3)], "`ld` has 2 arguments")] {
+    for (list, message) in [
+        (&[("ld", 3)][..], "the model has no action `st`"),
+        (&[("ld", 2), ("st", 3)], "`ld` has 2 arguments"),
+    ] {
         assert!(i.check(&actions(list)).unwrap_err().message.contains(message));
     }
 }
@@ -397,19 +546,33 @@ fn labels_that_make_no_sense_are_refused() {
         let interface = interface(interface_text);
         let mut table = Labels::default();
         table.texts.extend(labels.iter().map(ToString::to_string));
-        let edges: Vec<_> = (0..labels.len()).map(|i| (StateId(i as u32), LabelId::new(i + 1), StateId(i as u32 + 1))).collect();
-        let model = LtsModel::new(Arc::new(Lts::from_edges(StateId(0), labels.len() + 1, &edges, table)));
+        let edges: Vec<_> = (0..labels.len())
+            .map(|i| (StateId(i as u32), LabelId::new(i + 1), StateId(i as u32 + 1)))
+            .collect();
+        let model =
+            LtsModel::new(Arc::new(Lts::from_edges(StateId(0), labels.len() + 1, &edges, table)));
         let options = Options { threads: 1, ..Options::default() };
         let machine = Machine::explore(&model, &interface, &options, &Budget::default(), &Silent)?;
         let group = Group::find(&machine.alphabet, &machine.lts, 1);
-        search(&interface, &machine, &group, &[], Bound { keep: true, ..Bound::of(3, 1) }, &Budget::default())
+        search(
+            &interface,
+            &machine,
+            &group,
+            &[],
+            Bound { keep: true, ..Bound::of(3, 1) },
+            &Budget::default(),
+        )
     };
     let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
     for (interface, labels, message) in [
         (SPLIT, &["el(p0, v0, 7)"][..], "ends that has not begun"),
         (SPLIT, &["bl(p0, a0, 1)", "el(p0, v0, 2)"], "ends that has not begun"),
         (numbered, &["ld(p0, a0, v0, x)"], "is no number"),
-        (numbered, &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"], "two operations at the place of the number 1"),
+        (
+            numbered,
+            &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"],
+            "two operations at the place of the number 1",
+        ),
         (WHOLE, &["other(p0)"], "no label of the machine is a memory operation"),
         (WHOLE, &["ld(p0, a0, v0)|st(p0, a0, v1)"], "holds two operations of one processor"),
     ] {
@@ -417,7 +580,8 @@ fn labels_that_make_no_sense_are_refused() {
         assert!(error.message.contains(message), "{labels:?}: {}", error.message);
     }
     // Numbers give the program order; a history waits until those before are known.
-    let answer = run(numbered, &["ld(p0, a0, v1, 1)", "st(p1, a0, v1, 0)", "st(p0, a0, v0, 0)"]).unwrap();
+    let answer =
+        run(numbered, &["ld(p0, a0, v1, 1)", "st(p1, a0, v1, 0)", "st(p0, a0, v0, 0)"]).unwrap();
     let texts: Vec<String> = answer.kept.iter().map(History::text).collect();
     assert_eq!(texts, ["W x 0; R x 1 || W x 1"]);
     // A number that never comes: what follows it has no place, so "conforms" is not said.
@@ -425,7 +589,10 @@ fn labels_that_make_no_sense_are_refused() {
         (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 2)", "ld(p0, a0, v0, 3)"][..], Some(1)),
         (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 9)"], Some(1)),
         (&["st(p0, a0, v1, 1)"], Some(0)),
-        (&["ld(p0, a0, v0, 0)", "ld(p0, a0, v0, 2)", "st(p0, a0, v1, 1)", "ld(p0, a0, v1, 3)"], None),
+        (
+            &["ld(p0, a0, v0, 0)", "ld(p0, a0, v0, 2)", "st(p0, a0, v1, 1)", "ld(p0, a0, v1, 3)"],
+            None,
+        ),
     ] {
         assert_eq!(run(numbered, labels).unwrap().gap, number, "{labels:?}");
     }
@@ -440,12 +607,20 @@ fn covers_are_least() {
     let mut random = Random::new(25);
     for round in 0..300 {
         let (elements, sets) = (1 + random.below(6), 1 + random.below(9));
-        let candidates: Vec<(Vec<usize>, usize)> =
-            (0..sets).map(|_| ((0..elements).filter(|_| random.below(3) == 0).collect(), 1 + random.below(5))).collect();
-        let covered = |chosen: &[usize]| chosen.iter().flat_map(|&c| candidates[c].0.clone()).collect::<BTreeSet<usize>>();
-        let cost = |chosen: &[usize]| (chosen.len(), chosen.iter().map(|&c| candidates[c].1).sum::<usize>());
+        let candidates: Vec<(Vec<usize>, usize)> = (0..sets)
+            .map(|_| {
+                ((0..elements).filter(|_| random.below(3) == 0).collect(), 1 + random.below(5))
+            })
+            .collect();
+        let covered = |chosen: &[usize]| {
+            chosen.iter().flat_map(|&c| candidates[c].0.clone()).collect::<BTreeSet<usize>>()
+        };
+        let cost = |chosen: &[usize]| {
+            (chosen.len(), chosen.iter().map(|&c| candidates[c].1).sum::<usize>())
+        };
         let all = covered(&(0..sets).collect::<Vec<_>>());
-        let subsets = (0..1usize << sets).map(|bits| (0..sets).filter(|i| bits >> i & 1 == 1).collect::<Vec<usize>>());
+        let subsets = (0..1usize << sets)
+            .map(|bits| (0..sets).filter(|i| bits >> i & 1 == 1).collect::<Vec<usize>>());
         let least = subsets.filter(|s| covered(s) == all).map(|s| cost(&s)).min().unwrap();
         let cover = Cover::least(elements, &candidates);
         assert!(cover.is_least && covered(&cover.taken) == all, "round {round}: {candidates:?}");

@@ -1,5 +1,5 @@
-//! The systems of `specs/cubicle`: read, printed and read again, and what the machines of two and three processes say of them. And what is refused,
-//! with its place.
+//! The systems of `specs/cubicle`: read, printed and read again, and what the machines of two and
+//! three processes say of them. And what is refused, with its place.
 
 use mu_base::{Budget, SourceId, SourceMap};
 use mu_cubicle::machine::{Machine, Memory, Setup};
@@ -12,7 +12,8 @@ fn folder() -> std::path::PathBuf {
 }
 
 fn read(name: &str) -> System {
-    let text = std::fs::read_to_string(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let text =
+        std::fs::read_to_string(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
     let system = check(&tree).unwrap_or_else(|d| panic!("{name}: {}", d));
     let again = parse(SourceId(0), &tree.to_string()).unwrap_or_else(|d| panic!("{name}: {}", d));
@@ -25,7 +26,8 @@ fn read(name: &str) -> System {
 fn is_unsafe(system: &System, n: u32, memory: Memory) -> bool {
     let setup = Setup { buffer: Some(2), ..Setup::default() };
     let machine = Machine::new(system, n, memory, setup).unwrap_or_else(|d| panic!("{}", d));
-    let reach = machine.reach(1_000_000, true, &Budget::default()).unwrap_or_else(|d| panic!("{}", d));
+    let reach =
+        machine.reach(1_000_000, true, &Budget::default()).unwrap_or_else(|d| panic!("{}", d));
     assert!(reach.states.len() < 1_000_000);
     reach.violation.is_some()
 }
@@ -49,8 +51,16 @@ fn systems_of_the_repository_have_their_verdicts() {
         let system = read(name);
         let numbers: &[u32] = if name == "lamport_full.cub" { &[2] } else { &[2, 3] };
         for n in numbers {
-            assert_eq!(is_unsafe(&system, *n, Memory::Sc), sc, "{name}, {n} processes, sequential consistency");
-            assert_eq!(is_unsafe(&system, *n, Memory::Tso), tso, "{name}, {n} processes, total store order");
+            assert_eq!(
+                is_unsafe(&system, *n, Memory::Sc),
+                sc,
+                "{name}, {n} processes, sequential consistency"
+            );
+            assert_eq!(
+                is_unsafe(&system, *n, Memory::Tso),
+                tso,
+                "{name}, {n} processes, total store order"
+            );
         }
     }
     let files = std::fs::read_dir(folder()).unwrap_or_else(|e| panic!("{e}")).count();
@@ -67,7 +77,8 @@ init (p) { X = A && P[p] = A && W = 0 }
 
 #[test]
 fn faults_are_told_with_their_places() {
-    // What follows the head, the line and column of the fault (the head has six lines), and words of the message.
+    // What follows the head, the line and column of the fault (the head has six lines), and words
+    // of the message.
     let faults = [
         ("unsafe (p) { P[p] = 3 }", 7, 21, "`3` is of type `int`, expected `t`"),
         ("unsafe (p) { P[q] = A }", 7, 16, "`q` is no process"),
@@ -87,7 +98,12 @@ fn faults_are_told_with_their_places() {
         ("transition t (p q) requires { p @ W = 1 } { q @ W := 2 }", 7, 45, "by one process"),
         ("transition t (p) { P[p] := A; P[p] := B }", 7, 31, "updated twice"),
         ("transition t (p) { P[p] := case | _ : A }", 7, 22, "`p` is a process already"),
-        ("transition t (p) requires { exists q <> r. P[q] = A } { }", 7, 36, "one quantified process"),
+        (
+            "transition t (p) requires { exists q <> r. P[q] = A } { }",
+            7,
+            36,
+            "one quantified process",
+        ),
         ("transition t (p) { X := A Y := B }", 7, 27, "found `Y`, expected `;`"),
         ("transition t ([p]) requires { not fence() } { }", 7, 35, "cannot be negated"),
         ("type t = C", 7, 6, "there is a type `t` already"),
@@ -95,22 +111,36 @@ fn faults_are_told_with_their_places() {
         ("var X : int", 7, 5, "`X` is declared twice"),
         ("var Z : nat", 7, 9, "`nat` is no type"),
         ("array Z[int] : t", 7, 9, "cannot be an index"),
-        ("predicate p (x) { q(x) } predicate q (x) { p(x) } unsafe (x) { p(x) }", 7, 44, "uses itself"),
+        (
+            "predicate p (x) { q(x) } predicate q (x) { p(x) } unsafe (x) { p(x) }",
+            7,
+            44,
+            "uses itself",
+        ),
         ("unsafe (p) { P[p] = A } (* no end", 7, 25, "this comment is not closed"),
         ("unsafe (p) { P[p] = A $ }", 7, 23, "begins nothing"),
         ("number_procs 2 unsafe () { P[#3] = A }", 7, 1, "the file speaks of process #3"),
         ("init () { X = B }", 7, 1, "`init` stands twice"),
-        ("transition t (p) requires { forall_other q. exists_other r. P[r] = A } { }", 7, 58, "no quantifier may stand here"),
+        (
+            "transition t (p) requires { forall_other q. exists_other r. P[r] = A } { }",
+            7,
+            58,
+            "no quantifier may stand here",
+        ),
     ];
     let mut wrong = Vec::new();
     for (text, line, column, message) in faults {
         let text = format!("{HEAD}{text}");
         let mut sources = SourceMap::new();
         let source = sources.add("x.cub", text.clone());
-        let fault = parse(source, &text).and_then(|tree| check(&tree)).map(|_| ()).expect_err(&text);
+        let fault =
+            parse(source, &text).and_then(|tree| check(&tree)).map(|_| ()).expect_err(&text);
         let at = fault.span.map(|s| sources.line_column(s));
         if !fault.message.contains(message) || at != Some((line, column)) {
-            wrong.push(format!("{text}\n{at:?} {}, expected {line}:{column} {message}", fault.message));
+            wrong.push(format!(
+                "{text}\n{at:?} {}, expected {line}:{column} {message}",
+                fault.message
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
@@ -122,9 +152,11 @@ fn deep_formulas_are_refused_and_long_ones_are_read() {
     let fault = parse(SourceId(0), &deep).map(|_| ()).expect_err("deep");
     assert!(fault.message.contains("nest 500 levels"), "{}", fault.message);
     let long = format!("{HEAD}unsafe () {{ X = A{} }}", " && X <> B".repeat(50_000));
-    let system = parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));
+    let system =
+        parse(SourceId(0), &long).and_then(|t| check(&t)).unwrap_or_else(|d| panic!("{}", d));
     assert_eq!(system.unsafes[0].cube.len(), 2);
-    let wide = format!("{HEAD}unsafe () {{ (X = A || X = B){} }}", " && (X = A || P[#1] = B)".repeat(40));
+    let wide =
+        format!("{HEAD}unsafe () {{ (X = A || X = B){} }}", " && (X = A || P[#1] = B)".repeat(40));
     let fault = parse(SourceId(0), &wide).and_then(|t| check(&t)).map(|_| ()).expect_err("wide");
     assert!(fault.message.contains("disjunctive normal form"), "{}", fault.message);
 }
@@ -136,7 +168,10 @@ fn older_spellings_are_one_tree() {
         "transition t (p) requires { [p]W = 1 } { [p]W := 2 }",
         "transition t (p) requires { read(p, W) = 1 } { write(p, W, 2) }",
     ];
-    let trees: Vec<_> = guards.iter().map(|g| parse(SourceId(0), &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d))).collect();
+    let trees: Vec<_> = guards
+        .iter()
+        .map(|g| parse(SourceId(0), &format!("{HEAD}{g}")).unwrap_or_else(|d| panic!("{g}: {}", d)))
+        .collect();
     assert!(trees.windows(2).all(|t| t[0] == t[1]));
     let system = check(&trees[0]).unwrap_or_else(|d| panic!("{}", d));
     assert!(system.transitions[0].locked);

@@ -25,7 +25,15 @@ fn seeds() -> std::ops::Range<u64> {
 fn shape(random: &mut Random) -> Shape {
     let mut flag = || random.chance(1, 2);
     let (weak, arithmetic, quantifiers, open) = (flag(), flag(), flag(), flag());
-    Shape { weak, arithmetic, quantifiers, open, private: false, assumptions: flag(), transitions: 4 }
+    Shape {
+        weak,
+        arithmetic,
+        quantifiers,
+        open,
+        private: false,
+        assumptions: flag(),
+        transitions: 4,
+    }
 }
 
 fn system(seed: u64) -> (String, System) {
@@ -44,7 +52,8 @@ fn printed_systems_parse_to_themselves() {
         let shape = shape(&mut random);
         let tree = file(&mut random, shape);
         let text = tree.to_string();
-        let again = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+        let again =
+            parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
     }
 }
@@ -59,15 +68,27 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
     for (i, s) in system.symbols.iter().enumerate() {
         let mut tuples = vec![Vec::new()];
         for _ in 0..s.arity {
-            tuples = tuples.iter().flat_map(|t: &Vec<u32>| (0..n).map(|p| [&t[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+            tuples = tuples
+                .iter()
+                .flat_map(|t: &Vec<u32>| {
+                    (0..n).map(|p| [&t[..], &[p]].concat()).collect::<Vec<_>>()
+                })
+                .collect();
         }
         for args in tuples {
             let values = match machine.value(state, SymbolId(i as u32), &args) {
                 Val::Any if s.sort == TypeId::PROC => (0..n).map(Val::Proc).collect(),
-                Val::Any => system.type_of(s.sort).constructors.iter().map(|c| Val::Cons(*c)).collect(),
+                Val::Any => {
+                    system.type_of(s.sort).constructors.iter().map(|c| Val::Cons(*c)).collect()
+                }
                 v => vec![v],
             };
-            let longer = |o: &Vec<Val>| values.iter().map(|v| [&o[..], std::slice::from_ref(v)].concat()).collect::<Vec<_>>();
+            let longer = |o: &Vec<Val>| {
+                values
+                    .iter()
+                    .map(|v| [&o[..], std::slice::from_ref(v)].concat())
+                    .collect::<Vec<_>>()
+            };
             out = out.iter().flat_map(longer).collect();
         }
     }
@@ -78,12 +99,19 @@ fn closed(machine: &Machine<'_>, state: &[u32]) -> Vec<(Vec<Val>, Entries)> {
 /// The same of a state of the oracle.
 fn told(state: &mu_cubicle::naive::State) -> (Vec<Val>, Entries) {
     #[allow(clippy::type_complexity)]
-    let entry = |e: &std::collections::BTreeMap<(SymbolId, Vec<u32>), Val>| e.iter().map(|(c, v)| (c.0, c.1.clone(), v.clone())).collect();
-    (state.cells.values().cloned().collect(), state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect())
+    let entry = |e: &std::collections::BTreeMap<(SymbolId, Vec<u32>), Val>| {
+        e.iter().map(|(c, v)| (c.0, c.1.clone(), v.clone())).collect()
+    };
+    (
+        state.cells.values().cloned().collect(),
+        state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect(),
+    )
 }
 
 /// All states of a model and their steps; the choice of the initial state left out.
-fn explored(model: &SystemModel<'_>) -> Result<BTreeMap<(Vec<Val>, Entries), BTreeSet<(String, (Vec<Val>, Entries))>>, Diagnostic> {
+fn explored(
+    model: &SystemModel<'_>,
+) -> Result<BTreeMap<(Vec<Val>, Entries), BTreeSet<(String, (Vec<Val>, Entries))>>, Diagnostic> {
     let (mut seen, mut todo, mut out) = (BTreeSet::new(), vec![model.initial()], BTreeMap::new());
     let mut worker = model.worker();
     while let Some(v) = todo.pop() {
@@ -102,8 +130,14 @@ fn explored(model: &SystemModel<'_>) -> Result<BTreeMap<(Vec<Val>, Entries), BTr
             choice |= model.movement(at) == Move::Init;
             for (i, label) in steps.labels.iter().enumerate() {
                 let mut next = v.clone();
-                g.writes.iter().enumerate().for_each(|(j, s)| next[*s as usize] = steps.values[i * g.writes.len() + j]);
-                own.insert((model.label_text(*label).replace(", ", ","), closed(&model.machine, &model.state(&next)).remove(0)));
+                g.writes
+                    .iter()
+                    .enumerate()
+                    .for_each(|(j, s)| next[*s as usize] = steps.values[i * g.writes.len() + j]);
+                own.insert((
+                    model.label_text(*label).replace(", ", ","),
+                    closed(&model.machine, &model.state(&next)).remove(0),
+                ));
                 todo.push(next);
             }
         }
@@ -121,7 +155,10 @@ fn machine_and_oracle_reach_the_same() {
         let (text, system) = system(seed);
         compared += compare(seed, &text, &system);
     }
-    assert!(seeds().end - seeds().start < 100 || compared as u64 > (seeds().end - seeds().start), "only {compared} compared");
+    assert!(
+        seeds().end - seeds().start < 100 || compared as u64 > (seeds().end - seeds().start),
+        "only {compared} compared"
+    );
 }
 
 #[test]
@@ -131,8 +168,10 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
         let mut random = Random::new(seed);
         let private = random.chance(1, 2);
         let text = generate(&mut random, grammar::Shape { private, transitions: 3 }).text;
-        let tree = parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let again = parse(SourceId(0), &tree.to_string()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{tree}", d));
+        let tree =
+            parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+        let again = parse(SourceId(0), &tree.to_string())
+            .unwrap_or_else(|d| panic!("seed {seed}: {}\n{tree}", d));
         assert_eq!(again, tree, "seed {seed}\n{text}");
         let Ok(system) = check(&tree) else { continue };
         // The oracle enumerates values, and abstract types have no end of them.
@@ -141,36 +180,68 @@ fn machine_and_oracle_reach_the_same_of_systems_of_the_grammar() {
             compared += compare(seed, &text, &system);
         }
     }
-    assert!(seeds().end - seeds().start < 100 || compared as u64 > (seeds().end - seeds().start) / 3, "only {compared} compared");
+    assert!(
+        seeds().end - seeds().start < 100 || compared as u64 > (seeds().end - seeds().start) / 3,
+        "only {compared} compared"
+    );
 }
 
 /// Compares the machine with the oracle for two and three processes; how often.
 fn compare(seed: u64, text: &str, system: &System) -> usize {
     let mut compared = 0;
     // The numbers that `init` gives.
-    let numbers = grammar::BOUNDARIES.iter().chain(&["0", "1/2", "5/4"]).map(|n| n.parse().unwrap_or_else(|_| panic!("{n}")));
+    let numbers = grammar::BOUNDARIES
+        .iter()
+        .chain(&["0", "1/2", "5/4"])
+        .map(|n| n.parse().unwrap_or_else(|_| panic!("{n}")));
     let candidates: Vec<num_rational::BigRational> = numbers.collect();
     for (memory, n) in [(Memory::Sc, 2), (Memory::Tso, 2), (Memory::Sc, 3)] {
-        let naive = Naive { system, n, tso: memory == Memory::Tso, most: 2, candidates: candidates.clone() };
+        let naive = Naive {
+            system,
+            n,
+            tso: memory == Memory::Tso,
+            most: 2,
+            candidates: candidates.clone(),
+        };
         let open = system.symbols.iter().filter(|s| s.arity == 2).count() > 0 && n > 2;
         if open {
             continue;
         }
         let Some(expected) = naive.reach(1500) else { continue };
         let setup = Setup { buffer: Some(2), ..Setup::default() };
-        let machine = Machine::new(system, n, memory, setup).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-        let reach = machine.reach(1 << 20, false, &Budget::default()).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+        let machine = Machine::new(system, n, memory, setup)
+            .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+        let reach = machine
+            .reach(1 << 20, false, &Budget::default())
+            .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         let ours: BTreeSet<_> = reach.states.iter().flat_map(|s| closed(&machine, s)).collect();
         let theirs: BTreeSet<_> = expected.keys().map(told).collect();
-        assert!(ours == theirs, "seed {seed}, {memory:?}, {n} processes: {} and {} states\n{text}", ours.len(), theirs.len());
+        assert!(
+            ours == theirs,
+            "seed {seed}, {memory:?}, {n} processes: {} and {} states\n{text}",
+            ours.len(),
+            theirs.len()
+        );
         let bad = expected.keys().any(|s| system.unsafes.iter().any(|c| naive.claim(s, c)));
-        assert_eq!(reach.violation.is_some(), bad, "seed {seed}, {memory:?}, {n} processes\n{text}");
+        assert_eq!(
+            reach.violation.is_some(),
+            bad,
+            "seed {seed}, {memory:?}, {n} processes\n{text}"
+        );
         if let Some((state, claim, procs)) = &reach.violation {
             let run = reach.run(*state);
             let acts: Vec<_> = run.steps.iter().map(|s| s.0.clone()).collect();
-            let fires: Vec<_> = acts.iter().filter(|a| matches!(a, mu_cubicle::machine::Act::Fire(..))).cloned().collect();
-            machine.replay(&acts, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
-            machine.replay(&fires, &system.unsafes[*claim], procs).unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+            let fires: Vec<_> = acts
+                .iter()
+                .filter(|a| matches!(a, mu_cubicle::machine::Act::Fire(..)))
+                .cloned()
+                .collect();
+            machine
+                .replay(&acts, &system.unsafes[*claim], procs)
+                .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
+            machine
+                .replay(&fires, &system.unsafes[*claim], procs)
+                .unwrap_or_else(|d| panic!("seed {seed}: {}\n{text}", d));
         }
         let setup = Setup { buffer: Some(2), ..Setup::default() };
         let eager = Machine::new(system, n, memory, setup).and_then(SystemModel::new);
@@ -178,14 +249,18 @@ fn compare(seed: u64, text: &str, system: &System) -> usize {
             Err(d) => assert!(expected.is_empty(), "seed {seed}: {}\n{text}", d),
             Ok(ours) => {
                 let steps = |(s, steps): (&State, &BTreeSet<(String, State)>)| {
-                    let mut all: BTreeSet<_> = steps.iter().map(|(l, s)| (l.clone(), told(s))).collect();
+                    let mut all: BTreeSet<_> =
+                        steps.iter().map(|(l, s)| (l.clone(), told(s))).collect();
                     if system.unsafes.iter().any(|c| naive.claim(s, c)) {
                         all.insert((UNSAFE.to_string(), told(s)));
                     }
                     (told(s), all)
                 };
                 let theirs: BTreeMap<_, _> = expected.iter().map(steps).collect();
-                assert!(ours == theirs, "seed {seed}, {memory:?}, {n} processes: steps of the model\n{text}");
+                assert!(
+                    ours == theirs,
+                    "seed {seed}, {memory:?}, {n} processes: steps of the model\n{text}"
+                );
             }
         }
         compared += 1;

@@ -1,8 +1,11 @@
-//! Random x86 programs with words at their bounds: the system for any number of threads, with two and three of them, against the machine with 32 bits.
+//! Random x86 programs with words at their bounds: the system for any number of threads, with two
+//! and three of them, against the machine with 32 bits.
 //!
-//! A program → whether a claim holds of some state, by the machine of programs (`program::machine`) and by that of systems. In the translation in
-//! which every word wraps both agree; in the one that assumes a bound they agree unless the system reaches a place that has no counterpart. Instructions
-//! come from the instruction table, so that a new one is generated at once. `MU_CHECK_SEED=n` replays a program, `MU_CHECK_RUNS=n` makes more.
+//! A program → whether a claim holds of some state, by the machine of programs (`program::machine`)
+//! and by that of systems. In the translation in which every word wraps both agree; in the one that
+//! assumes a bound they agree unless the system reaches a place that has no counterpart.
+//! Instructions come from the instruction table, so that a new one is generated at once.
+//! `MU_CHECK_SEED=n` replays a program, `MU_CHECK_RUNS=n` makes more.
 
 mod machine;
 
@@ -17,10 +20,23 @@ use mu_program::x86::table::{Kind, Operands, TABLE};
 use std::collections::{BTreeSet, HashSet};
 
 /// Words at the bounds, and a few small ones.
-const LITERALS: [&str; 12] =
-    ["0", "1", "2", "-1", "3", "2147483647", "2147483648", "4294967295", "-2147483648", "0xfffffffe", "1073741824", "259"];
+const LITERALS: [&str; 12] = [
+    "0",
+    "1",
+    "2",
+    "-1",
+    "3",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "-2147483648",
+    "0xfffffffe",
+    "1073741824",
+    "259",
+];
 /// The conditions, by one suffix each.
-const CONDITIONS: [&str; 16] = ["e", "ne", "s", "ns", "b", "ae", "o", "no", "be", "a", "l", "ge", "le", "g", "p", "np"];
+const CONDITIONS: [&str; 16] =
+    ["e", "ne", "s", "ns", "b", "ae", "o", "no", "be", "a", "l", "ge", "le", "g", "p", "np"];
 const REGISTERS: [&str; 3] = ["eax", "ebx", "ecx"];
 /// States of an instance; larger ones are left out.
 const MOST: usize = 4_000;
@@ -44,36 +60,56 @@ fn program(random: &mut Random) -> Program {
         // Jumps are what makes values seen. What has no counterpart as a system is seldom.
         let jump = TABLE[TABLE.len() - 3];
         let any = TABLE[random.below(TABLE.len())];
-        let refused = matches!(any.kind, Kind::Lock | Kind::Lea | Kind::Extend { .. } | Kind::Set(_)) && !random.chance(1, 8);
+        let refused =
+            matches!(any.kind, Kind::Lock | Kind::Lea | Kind::Extend { .. } | Kind::Set(_))
+                && !random.chance(1, 8);
         let entry = if refused || random.chance(1, 4) { jump } else { any };
         let conditional = matches!(entry.kind, Kind::JumpIf(_) | Kind::Set(_) | Kind::MoveIf(_));
-        let word = if conditional { format!("{}{}", entry.name, pick(random, &CONDITIONS)) } else { entry.name.to_string() };
+        let word = if conditional {
+            format!("{}{}", entry.name, pick(random, &CONDITIONS))
+        } else {
+            entry.name.to_string()
+        };
         let register = pick(random, &REGISTERS);
         let wide = |r: &mut Random| if r.chance(1, 2) { memory(r) } else { pick(r, &REGISTERS) };
         let line = match entry.operands {
             Operands::None | Operands::Any => word.clone(),
-            Operands::Label => format!("{word} {}", if random.chance(2, 3) { "bad".to_string() } else { format!("over{}", at + 1) }),
+            Operands::Label => format!(
+                "{word} {}",
+                if random.chance(2, 3) { "bad".to_string() } else { format!("over{}", at + 1) }
+            ),
             Operands::One => {
                 let target = wide(random);
-                let sized = if target.starts_with('[') { format!("dword {target}") } else { target };
+                let sized =
+                    if target.starts_with('[') { format!("dword {target}") } else { target };
                 format!("{word} {sized}")
             }
-            Operands::Count => format!("{word} {register}, {}", pick(random, &["1", "31", "0", "4", "cl"])),
+            Operands::Count => {
+                format!("{word} {register}, {}", pick(random, &["1", "31", "0", "4", "cl"]))
+            }
             Operands::Two => {
                 let source = match random.below(4) {
                     0 | 1 => pick(random, &LITERALS),
                     2 => memory(random),
                     _ => pick(random, &REGISTERS),
                 };
-                let target = if source.starts_with('[') || random.chance(1, 2) { register.clone() } else { memory(random) };
-                let sized = if target.starts_with('[') { format!("dword {target}") } else { target };
+                let target = if source.starts_with('[') || random.chance(1, 2) {
+                    register.clone()
+                } else {
+                    memory(random)
+                };
+                let sized =
+                    if target.starts_with('[') { format!("dword {target}") } else { target };
                 match entry.kind {
-                    Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange => format!("{word} {}, {register}", wide(random)),
+                    Kind::Exchange | Kind::ExchangeAdd | Kind::CompareExchange => {
+                        format!("{word} {}, {register}", wide(random))
+                    }
                     _ => format!("{word} {sized}, {source}"),
                 }
             }
         };
-        let locked = entry.lockable && line.contains('[') && !line.contains(", [") && random.chance(1, 2);
+        let locked =
+            entry.lockable && line.contains('[') && !line.contains(", [") && random.chance(1, 2);
         used.insert(entry.name.to_string());
         if conditional {
             used.insert(word);
@@ -93,7 +129,11 @@ fn program(random: &mut Random) -> Program {
         "eax[$t] <= ebx[$u]",
     ];
     let claim = pick(random, &claims);
-    let (x, y, own) = (pick(random, &LITERALS), pick(random, &LITERALS), pick(random, &["0", "1", "-1", "2147483647"]));
+    let (x, y, own) = (
+        pick(random, &LITERALS),
+        pick(random, &LITERALS),
+        pick(random, &["0", "1", "-1", "2147483647"]),
+    );
     let text = format!(
         "begin shared_data\nx dd {x}\ny dd {y}\nend shared_data\nbegin thread_data\nown dd {own}\nend thread_data\n\
          begin unsafe_prop\n{claim}\nend unsafe_prop\nbegin thread_code\n{code}over{count}: nop\n\
@@ -103,21 +143,30 @@ fn program(random: &mut Random) -> Program {
     Program { text, used }
 }
 
-/// Whether some threads reach what is unsafe, by the machine of programs with words of 32 bits; none if that has too many states.
+/// Whether some threads reach what is unsafe, by the machine of programs with words of 32 bits;
+/// none if that has too many states.
 fn by_words(program: &nasm::X86Program) -> Option<bool> {
     let threads = program.program.threads.len();
     let mut watched = vec![Vec::new(); threads];
     for p in &program.unsafe_states {
         watched.iter_mut().zip(p.registers(threads)).for_each(|(w, r)| w.extend(r));
     }
-    let machine = mu_program::machine::Machine::watched(program.program.clone(), mu_program::memory::TSO, None, &watched);
+    let machine = mu_program::machine::Machine::watched(
+        program.program.clone(),
+        mu_program::memory::TSO,
+        None,
+        &watched,
+    );
     machine::reaches_unsafe(program, &machine, MOST)
 }
 
-/// Which claim of the system some processes reach: one of the program's, one of places without counterpart, none; or nothing if there are too many states.
+/// Which claim of the system some processes reach: one of the program's, one of places without
+/// counterpart, none; or nothing if there are too many states.
 fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> {
-    let system = mu_cubicle::check(&translation.file).unwrap_or_else(|d| panic!("{}\n{}", d, translation.file));
-    let machine = Machine::new(&system, processes, Memory::Tso, Setup::default()).unwrap_or_else(|d| panic!("{}", d));
+    let system = mu_cubicle::check(&translation.file)
+        .unwrap_or_else(|d| panic!("{}\n{}", d, translation.file));
+    let machine = Machine::new(&system, processes, Memory::Tso, Setup::default())
+        .unwrap_or_else(|d| panic!("{}", d));
     let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
     let mut seen: HashSet<Vec<u32>> = HashSet::new();
     let mut todo: Vec<Vec<u32>> = machine.initial_states().unwrap_or_else(|d| panic!("{}", d));
@@ -137,7 +186,9 @@ fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> 
                 reached = Some(false);
             }
         }
-        machine.successors(&state, &mut |_, next| todo.push(next)).unwrap_or_else(|d| panic!("{}", d));
+        machine
+            .successors(&state, &mut |_, next| todo.push(next))
+            .unwrap_or_else(|d| panic!("{}", d));
     }
     Some(reached)
 }
@@ -145,7 +196,8 @@ fn by_system(translation: &Translation, processes: u32) -> Option<Option<bool>> 
 #[test]
 fn programs_with_words_at_their_bounds() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(700), |s| s..s + 1);
+    let seeds =
+        number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(700), |s| s..s + 1);
     let (mut compared, mut bad, mut refused, mut bounded, mut large) = (0, 0, 0, 0, 0);
     let mut used = BTreeSet::new();
     for seed in seeds.clone() {
@@ -154,7 +206,12 @@ fn programs_with_words_at_their_bounds() {
         let threads = if text.contains("$u") { 2 } else { 1 + (seed % 2) as usize };
         let Ok(machine) = nasm::parse(SourceId(0), &text, threads) else {
             // What the machine does not take, no proof takes.
-            assert!(parametric::parse(SourceId(0), &text).and_then(|p| translate(&p, Options::default())).is_err(), "seed {seed}\n{text}");
+            assert!(
+                parametric::parse(SourceId(0), &text)
+                    .and_then(|p| translate(&p, Options::default()))
+                    .is_err(),
+                "seed {seed}\n{text}"
+            );
             refused += 1;
             continue;
         };
@@ -164,14 +221,18 @@ fn programs_with_words_at_their_bounds() {
         };
         for wrapping in [true, false] {
             let options = Options { wrapping, ..Options::default() };
-            let translation = match parametric::parse(SourceId(0), &text).and_then(|p| translate(&p, options)) {
-                Ok(translation) => translation,
-                Err(d) => {
-                    assert!(d.stage == Stage::Unsupported && d.span.is_some(), "seed {seed}: {d}\n{text}");
-                    refused += usize::from(wrapping);
-                    continue;
-                }
-            };
+            let translation =
+                match parametric::parse(SourceId(0), &text).and_then(|p| translate(&p, options)) {
+                    Ok(translation) => translation,
+                    Err(d) => {
+                        assert!(
+                            d.stage == Stage::Unsupported && d.span.is_some(),
+                            "seed {seed}: {d}\n{text}"
+                        );
+                        refused += usize::from(wrapping);
+                        continue;
+                    }
+                };
             // A claim on memory is of one more thread.
             let extra = u32::from(translation.file.to_string().contains("Watch"));
             let Some(found) = by_system(&translation, threads as u32 + extra) else {
@@ -180,26 +241,40 @@ fn programs_with_words_at_their_bounds() {
             };
             bounded += usize::from(translation.bounded);
             if found != Some(false) || wrapping {
-                assert_eq!(found == Some(true), wanted, "seed {seed}, wrapping {wrapping}\n{text}\n{}", translation.file);
+                assert_eq!(
+                    found == Some(true),
+                    wanted,
+                    "seed {seed}, wrapping {wrapping}\n{text}\n{}",
+                    translation.file
+                );
             }
             compared += usize::from(wrapping);
             bad += usize::from(wrapping && wanted);
         }
     }
-    println!("{compared} compared, of which {bad} reach it; {bounded} with a bound; {refused} refused, {large} too large");
+    println!(
+        "{compared} compared, of which {bad} reach it; {bounded} with a bound; {refused} refused, {large} too large"
+    );
     if seeds.end - seeds.start >= 400 {
-        assert!(compared > 150 && bad > 40 && compared - bad > 40 && bounded > 4, "{compared}, {bad}, {bounded}, {refused}, {large}");
+        assert!(
+            compared > 150 && bad > 40 && compared - bad > 40 && bounded > 4,
+            "{compared}, {bad}, {bounded}, {refused}, {large}"
+        );
         for e in TABLE.iter().filter(|e| !matches!(e.kind, Kind::Lock | Kind::Extend { .. })) {
             assert!(used.contains(e.name), "`{}` is never generated", e.name);
         }
         for c in CONDITIONS {
-            assert!(Test::of_suffix(c).is_some() && used.contains(&format!("j{c}")), "`j{c}` is never generated");
+            assert!(
+                Test::of_suffix(c).is_some() && used.contains(&format!("j{c}")),
+                "`j{c}` is never generated"
+            );
         }
     }
 }
 
-/// A counter beyond the number of threads, and a thread that counts twice without a reset, are places without counterpart; a lock that is set in
-/// between has none, whose proof is of as many threads as keep it in a word.
+/// A counter beyond the number of threads, and a thread that counts twice without a reset, are
+/// places without counterpart; a lock that is set in between has none, whose proof is of as many
+/// threads as keep it in a word.
 #[test]
 fn what_the_number_of_threads_does_not_bound() {
     let text = |data: &str, code: &str| {
@@ -209,13 +284,18 @@ fn what_the_number_of_threads_does_not_bound() {
         )
     };
     let reached = |text: &str| {
-        let translation =
-            parametric::parse(SourceId(0), text).and_then(|p| translate(&p, Options::default())).unwrap_or_else(|d| panic!("{d}"));
+        let translation = parametric::parse(SourceId(0), text)
+            .and_then(|p| translate(&p, Options::default()))
+            .unwrap_or_else(|d| panic!("{d}"));
         (by_system(&translation, 2).flatten(), translation.most_threads, translation.bounded)
     };
-    let counter = text("c dd N ! as counter", "lock dec dword [c]\nlock dec dword [c]\nlock inc dword [c]\nend: jmp end");
+    let counter = text(
+        "c dd N ! as counter",
+        "lock dec dword [c]\nlock dec dword [c]\nlock inc dword [c]\nend: jmp end",
+    );
     assert_eq!(reached(&counter), (Some(false), Some(2_147_483_647), false));
-    let counter = text("c dd 0 ! as counter", "lock inc dword [c]\nlock dec dword [c]\nend: jmp end");
+    let counter =
+        text("c dd 0 ! as counter", "lock inc dword [c]\nlock dec dword [c]\nend: jmp end");
     assert_eq!(reached(&counter).0, None);
     let twice = text("x dd 0", "again: lock inc dword [x]\njmp again");
     assert_eq!(reached(&twice), (Some(false), Some(2_147_483_647), true));

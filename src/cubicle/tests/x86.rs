@@ -1,4 +1,5 @@
-//! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the machine of two and three processes says.
+//! x86 programs for any number of threads: the columns of x86-tso-programs' table, and what the
+//! machine of two and three processes says.
 
 mod machine;
 
@@ -15,7 +16,10 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn translated(text: &str, options: Options) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
+fn translated(
+    text: &str,
+    options: Options,
+) -> Result<(mu_cubicle::ast::File, System), mu_base::Diagnostic> {
     let file = translate(&parametric::parse(SourceId(0), text)?, options)?.file;
     let again = mu_cubicle::parse(SourceId(0), &file.to_string())?;
     assert_eq!(again, file);
@@ -23,14 +27,17 @@ fn translated(text: &str, options: Options) -> Result<(mu_cubicle::ast::File, Sy
     Ok((file, system))
 }
 
-/// The least number of transitions, flushes not counted, to an unsafe state; none if there is no way.
+/// The least number of transitions, flushes not counted, to an unsafe state; none if there is no
+/// way.
 fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
     let setup = Setup { buffer: Some(3), ..Setup::default() };
     let machine = Machine::new(system, n, Memory::Tso, setup).unwrap_or_else(|d| panic!("{}", d));
     let claims: Vec<_> = system.unsafes.iter().map(|c| machine.ask(c)).collect();
     let mut best: HashMap<Vec<u32>, u32> = HashMap::new();
     let mut todo: VecDeque<(Vec<u32>, u32)> = VecDeque::new();
-    todo.extend(machine.initial_states().unwrap_or_else(|d| panic!("{}", d)).into_iter().map(|s| (s, 0)));
+    todo.extend(
+        machine.initial_states().unwrap_or_else(|d| panic!("{}", d)).into_iter().map(|s| (s, 0)),
+    );
     while let Some((state, steps)) = todo.pop_front() {
         if best.get(&state).is_some_and(|b| *b <= steps) {
             continue;
@@ -52,8 +59,9 @@ fn steps_to_unsafe(system: &System, n: u32) -> Option<u32> {
 fn the_table_of_the_paper() {
     let split = Options { split_xchg: true, ..Options::default() };
     let plain = Options::default();
-    // More than the article has: a transition for each way to wrap, ghosts and places of what is assumed. A failed `cmpxchg` without `lock` stores nothing.
-    // Program (`unlocked`: without the prefix), registers, weak variables, transitions, length of the counterexample.
+    // More than the article has: a transition for each way to wrap, ghosts and places of what is
+    // assumed. A failed `cmpxchg` without `lock` stores nothing. Program (`unlocked`: without
+    // the prefix), registers, weak variables, transitions, length of the counterexample.
     let rows = [
         ("naive_mutex_count_lock.asm", plain, 3, 2, 15, Some(12)),
         ("naive_mutex_count.asm", plain, 3, 2, 18, Some(12)),
@@ -73,9 +81,14 @@ fn the_table_of_the_paper() {
         };
         // The article's listings have no instruction for the critical section.
         let program = program.replace("cs: nop", "cs:");
-        let (file, system) = translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d));
+        let (file, system) =
+            translated(&program, options).unwrap_or_else(|d| panic!("{name}: {}", d));
         let found = columns(&file);
-        assert_eq!((found.registers, found.weak, found.transitions), (registers, weak, transitions), "{name}\n{file}");
+        assert_eq!(
+            (found.registers, found.weak, found.transitions),
+            (registers, weak, transitions),
+            "{name}\n{file}"
+        );
         assert_eq!(steps_to_unsafe(&system, 2), length, "{name}\n{file}");
         if length.is_none() {
             assert_eq!(steps_to_unsafe(&system, 3), None, "{name}\n{file}");
@@ -96,8 +109,12 @@ fn registers_may_hold_anything_at_the_start() {
     let start = |options| {
         let (_, system) = translated(&code, options).unwrap_or_else(|d| panic!("{}", d));
         let candidates = [0, 1].map(|n| num_rational::BigRational::from_integer(n.into())).into();
-        let machine = Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() }).unwrap_or_else(|d| panic!("{}", d));
-        let reach = machine.reach(1000, true, &mu_base::Budget::default()).unwrap_or_else(|d| panic!("{}", d));
+        let machine =
+            Machine::new(&system, 1, Memory::Tso, Setup { candidates, ..Setup::default() })
+                .unwrap_or_else(|d| panic!("{}", d));
+        let reach = machine
+            .reach(1000, true, &mu_base::Budget::default())
+            .unwrap_or_else(|d| panic!("{}", d));
         reach.violation.is_some()
     };
     assert!(!start(Options::default()));
@@ -106,7 +123,8 @@ fn registers_may_hold_anything_at_the_start() {
 
 /// Whether two threads reach what is unsafe, by the machine of programs with numbers of 32 bits.
 fn reached_with_bits(text: &str) -> bool {
-    let program = mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
+    let program =
+        mu_program::nasm::parse(SourceId(0), text, 2).unwrap_or_else(|d| panic!("{}\n{text}", d));
     let memory = mu_program::memory::TSO;
     let machine = mu_program::machine::Machine::new(program.program.clone(), memory, None, &[]);
     machine::reaches_unsafe(&program, &machine, usize::MAX).expect("no limit")
@@ -115,16 +133,28 @@ fn reached_with_bits(text: &str) -> bool {
 #[test]
 fn parity_is_that_of_the_lowest_byte() {
     // The lowest bytes have two ones and three, the numbers three and four.
-    for (n, jump, taken) in
-        [(259, "jp", true), (259, "jnp", false), (263, "jp", false), (263, "jpo", true), (-1, "jpe", true), (-2, "jpe", false)]
-    {
-        let text = program("x dd 0", &format!("mov eax, {n}\ncmp eax, 0\n{jump} bad\nend: jmp end"));
-        let (_, system) = translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
-        assert_eq!((steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)), (taken, taken), "{text}");
+    for (n, jump, taken) in [
+        (259, "jp", true),
+        (259, "jnp", false),
+        (263, "jp", false),
+        (263, "jpo", true),
+        (-1, "jpe", true),
+        (-2, "jpe", false),
+    ] {
+        let text =
+            program("x dd 0", &format!("mov eax, {n}\ncmp eax, 0\n{jump} bad\nend: jmp end"));
+        let (_, system) =
+            translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
+        assert_eq!(
+            (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
+            (taken, taken),
+            "{text}"
+        );
     }
 }
 
-/// A counter sets the flags that its word sets, for each condition, after a comparison and after a step.
+/// A counter sets the flags that its word sets, for each condition, after a comparison and after a
+/// step.
 #[test]
 fn flags_of_counters() {
     let conditions = ["o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "l", "ge", "le", "g"];
@@ -141,12 +171,20 @@ fn flags_of_counters() {
     for (before, code) in carry.iter().flat_map(|b| code.iter().map(move |c| (b, c))) {
         for condition in conditions {
             for claim in ["eip[$t] = bad", "eip[$t] = bad && eip[$u] = bad"] {
-                let text = program("x dd N ! as counter", &format!("{before}{code}\nj{condition} bad\nend: jmp end"));
+                let text = program(
+                    "x dd N ! as counter",
+                    &format!("{before}{code}\nj{condition} bad\nend: jmp end"),
+                );
                 let text = text.replace("eip[$t] = bad", claim);
-                let (_, mut system) = translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
+                let (_, mut system) = translated(&text, Options::default())
+                    .unwrap_or_else(|d| panic!("{}\n{text}", d));
                 // The other claims are of places where the counter leaves its range.
                 system.unsafes.truncate(1);
-                assert_eq!(steps_to_unsafe(&system, 2).is_some(), reached_with_bits(&text), "{text}");
+                assert_eq!(
+                    steps_to_unsafe(&system, 2).is_some(),
+                    reached_with_bits(&text),
+                    "{text}"
+                );
             }
         }
     }
@@ -155,13 +193,28 @@ fn flags_of_counters() {
 /// The flags before a shift by 0 modulo 32 are those after it.
 #[test]
 fn shifts_that_keep_the_flags() {
-    for (shift, kept) in [("shr edx, 32", true), ("shl edx, 0", true), ("sar edx, 64", true), ("shr edx, 33", false), ("shl edx, 1", false)]
-    {
-        for (before, odd) in [("mov eax, 1\ntest eax, eax", true), ("mov eax, 3\ntest eax, eax", false), ("nop", true)] {
+    for (shift, kept) in [
+        ("shr edx, 32", true),
+        ("shl edx, 0", true),
+        ("sar edx, 64", true),
+        ("shr edx, 33", false),
+        ("shl edx, 1", false),
+    ] {
+        for (before, odd) in [
+            ("mov eax, 1\ntest eax, eax", true),
+            ("mov eax, 3\ntest eax, eax", false),
+            ("nop", true),
+        ] {
             for (jump, taken) in [("jpo", if kept { odd } else { false }), ("jz", !kept)] {
-                let text = program("x dd 0", &format!("{before}\n{shift}\n{jump} bad\nend: jmp end"));
-                let (_, system) = translated(&text, Options::default()).unwrap_or_else(|d| panic!("{}\n{text}", d));
-                assert_eq!((steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)), (taken, taken), "{text}");
+                let text =
+                    program("x dd 0", &format!("{before}\n{shift}\n{jump} bad\nend: jmp end"));
+                let (_, system) = translated(&text, Options::default())
+                    .unwrap_or_else(|d| panic!("{}\n{text}", d));
+                assert_eq!(
+                    (steps_to_unsafe(&system, 1).is_some(), reached_with_bits(&text)),
+                    (taken, taken),
+                    "{text}"
+                );
             }
         }
     }
@@ -183,7 +236,11 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dd 0", "lock add eax, [X]", "whose destination is not in memory"),
         ("X dd 0", "l: inc eax\njp bad\njmp l", "`jp` tests the parity of the lowest byte"),
         ("X dd ?", "cmp dword [X], 1\njnp bad", "the result before it has few values"),
-        ("X dd 0 ! as counter", "lock dec dword [X]\njp bad", "the result before it has few values"),
+        (
+            "X dd 0 ! as counter",
+            "lock dec dword [X]\njp bad",
+            "the result before it has few values",
+        ),
         ("X dd 0", "cmp eax, 1\njoy bad", "unknown instruction `joy`"),
         ("X dd 0", "mov [X], N", "`N` has no value here"),
         ("X dd N", "mov eax, 1", "starts at `N`"),
@@ -198,7 +255,8 @@ fn what_has_no_counterpart_is_refused_by_name() {
         ("X dw 0", "mov word [X], 1", "`X` has not 32 bits"),
     ];
     for (data, code, message) in faults {
-        let fault = translated(&program(data, code), Options::default()).map(|_| ()).expect_err(code);
+        let fault =
+            translated(&program(data, code), Options::default()).map(|_| ()).expect_err(code);
         assert!(fault.message.contains(message), "{code}: {}", fault.message);
         assert!(fault.span.is_some(), "{code}");
     }

@@ -1,10 +1,13 @@
-//! Variables that the number of threads bounds: counted up and down by locked instructions, set by others.
+//! Variables that the number of threads bounds: counted up and down by locked instructions, set by
+//! others.
 //!
-//! A spinlock counts the threads that wait: each takes one away, and whoever leaves sets it again. No wrap happens there with fewer than 2^31 threads,
-//! but that is no property of the values alone. So a ghost, a weak array of truth values, is set for a thread that counts and cleared for all when the
-//! variable is set, in the same transition: both reach memory at once. A thread that counts while its ghost is set goes to a place that is unsafe.
-//! If no thread ever gets there, each has counted at most once since the variable was set, so that it is at most the number of threads times the
-//! greatest step away from the values that it is set to.
+//! A spinlock counts the threads that wait: each takes one away, and whoever leaves sets it again.
+//! No wrap happens there with fewer than 2^31 threads, but that is no property of the values alone.
+//! So a ghost, a weak array of truth values, is set for a thread that counts and cleared for all
+//! when the variable is set, in the same transition: both reach memory at once. A thread that
+//! counts while its ghost is set goes to a place that is unsafe. If no thread ever gets there, each
+//! has counted at most once since the variable was set, so that it is at most the number of threads
+//! times the greatest step away from the values that it is set to.
 
 use super::values::{GREATEST, LEAST};
 use super::{SELF, Translator, capital, compare, constant, name};
@@ -47,19 +50,27 @@ impl Translator<'_> {
             let Some(Number::Is(initial)) = v.initial else { continue };
             if let Some(most) = self.most_threads(&v.name, initial).filter(|most| *most >= FEWEST) {
                 let mut array = format!("{}_counted", capital(&v.name));
-                while self.source.variables.iter().any(|w| capital(&w.name) == array) || self.points.contains(&array) {
+                while self.source.variables.iter().any(|w| capital(&w.name) == array)
+                    || self.points.contains(&array)
+                {
                     array.push('_');
                 }
-                found.insert(v.name.clone(), Ghost { array, variable: v.name.clone(), most_threads: most as u64 });
+                found.insert(
+                    v.name.clone(),
+                    Ghost { array, variable: v.name.clone(), most_threads: most as u64 },
+                );
             }
         }
         found
     }
-    /// The most threads with which a variable stays in a word, if it may leave it and each thread counts at most once.
+    /// The most threads with which a variable stays in a word, if it may leave it and each thread
+    /// counts at most once.
     fn most_threads(&self, variable: &str, initial: i64) -> Option<i64> {
         let (mut least, mut greatest) = (initial, initial);
         let (mut down, mut up) = (0, 0);
-        for (at, i) in self.source.code.iter().enumerate().filter(|(at, _)| self.analysis.at[*at].is_some()) {
+        for (at, i) in
+            self.source.code.iter().enumerate().filter(|(at, _)| self.analysis.at[*at].is_some())
+        {
             for change in self.changes(at, i, variable) {
                 match change {
                     Change::Step(a, b) => (down, up) = (down.max(-a), up.max(b)),
@@ -71,7 +82,8 @@ impl Translator<'_> {
         let (low, high) = self.analysis.memory.get(variable)?.ends();
         let inside = low - down >= LEAST && high + up <= GREATEST;
         let of = |room: i64, step: i64| if step > 0 { room / step } else { i64::MAX };
-        (!inside && (down > 0 || up > 0)).then(|| of(least - LEAST, down).min(of(GREATEST - greatest, up)))
+        (!inside && (down > 0 || up > 0))
+            .then(|| of(least - LEAST, down).min(of(GREATEST - greatest, up)))
     }
     /// What an instruction does to a variable.
     fn changes(&self, at: usize, i: &Instruction, variable: &str) -> Vec<Change> {
@@ -85,8 +97,12 @@ impl Translator<'_> {
             (Kind::Exchange, [a, b]) if is(a) || is(b) => vec![set(if is(a) { b } else { a })],
             (Kind::CompareExchange, [target, source]) if is(target) => vec![set(source)],
             (Kind::Unary(Unary::Inc), [target]) if is(target) && i.lock => vec![Change::Step(0, 1)],
-            (Kind::Unary(Unary::Dec), [target]) if is(target) && i.lock => vec![Change::Step(-1, 0)],
-            (Kind::Arithmetic(BinOp::Add) | Kind::ExchangeAdd, [target, source]) if is(target) && i.lock => {
+            (Kind::Unary(Unary::Dec), [target]) if is(target) && i.lock => {
+                vec![Change::Step(-1, 0)]
+            }
+            (Kind::Arithmetic(BinOp::Add) | Kind::ExchangeAdd, [target, source])
+                if is(target) && i.lock =>
+            {
                 vec![Change::Step(ends(source).0, ends(source).1)]
             }
             (Kind::Arithmetic(BinOp::Sub), [target, source]) if is(target) && i.lock => {
@@ -109,7 +125,11 @@ impl Translator<'_> {
     }
     /// The condition that the acting thread has counted, or not.
     pub(super) fn is_marked(&self, ghost: &Ghost, marked: bool) -> Expr {
-        compare(Term::Cell(name(&ghost.array), vec![name(SELF)]), Cmp::Eq, constant(if marked { "True" } else { "False" }))
+        compare(
+            Term::Cell(name(&ghost.array), vec![name(SELF)]),
+            Cmp::Eq,
+            constant(if marked { "True" } else { "False" }),
+        )
     }
     /// The update by which the acting thread counts.
     pub(super) fn mark(&self, ghost: &Ghost) -> Update {
@@ -134,8 +154,12 @@ impl Translator<'_> {
                     let (op, a, b) = op.operation(values(a), one);
                     super::values::Values::exact(op, &a, &b)
                 }
-                (Some(Kind::Compare(op) | Kind::Arithmetic(op)), [a, b]) => super::values::Values::exact(op, &values(a), &values(b)),
-                (Some(Kind::ExchangeAdd), [a, b]) => super::values::Values::exact(BinOp::Add, &values(a), &values(b)),
+                (Some(Kind::Compare(op) | Kind::Arithmetic(op)), [a, b]) => {
+                    super::values::Values::exact(op, &values(a), &values(b))
+                }
+                (Some(Kind::ExchangeAdd), [a, b]) => {
+                    super::values::Values::exact(BinOp::Add, &values(a), &values(b))
+                }
                 (Some(Kind::CompareExchange), [a, _]) => {
                     let eax = values(&Operand::Register("eax".into(), i.span));
                     super::values::Values::exact(BinOp::Sub, &eax, &values(a))

@@ -1,4 +1,5 @@
-//! Instructions on counters of threads as transitions: one cell for each thread, `True` in as many as the counter counts. See the head of [`super`].
+//! Instructions on counters of threads as transitions: one cell for each thread, `True` in as many
+//! as the counter counts. See the head of [`super`].
 
 use super::flags::Flags;
 use super::{OTHER, SELF, Translator, capital, compare, constant, name, own, unsupported};
@@ -36,7 +37,12 @@ fn write(counter: &str, thread: &str, value: &str) -> Update {
 
 impl Translator<'_> {
     /// An instruction whose first operand is a counter.
-    pub(super) fn on_counter(&mut self, at: usize, i: &Instruction, counter: &Declaration) -> Result<(), Diagnostic> {
+    pub(super) fn on_counter(
+        &mut self,
+        at: usize,
+        i: &Instruction,
+        counter: &Declaration,
+    ) -> Result<(), Diagnostic> {
         let (own_name, declared) = (capital(&counter.name), counter.name.as_str());
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let counter = own_name.as_str();
@@ -45,38 +51,78 @@ impl Translator<'_> {
             (Some(Kind::Mov), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
                 let value = if *n == Number::Threads { "True" } else { "False" };
                 let all = Right::Cases(vec![(None, Value::Term(constant(value)))]);
-                let update = Update { by: None, name: name(counter), args: vec![name("k")], right: all };
+                let update =
+                    Update { by: None, name: name(counter), args: vec![name("k")], right: all };
                 let updates = vec![update, self.goes(&to)];
                 self.add(format!("mov{at}"), &from, Vec::new(), updates, false);
                 Ok(())
             }
-            (Some(Kind::Compare(BinOp::Sub)), [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)]) => {
-                // All cells alike: the counter is 0 or N; else it is above or below that. Both are words without the sign bit, so the
-                // sign of the difference is that of the word, it is the carry, and nothing overflows.
-                let (all, one, sign) = if *n == Number::Threads { ("True", "False", -1) } else { ("False", "True", 1) };
-                let flags = |sign, s: &Self| [s.flag_updates(&Flags::compared(sign)), vec![s.goes(&to)]].concat();
+            (
+                Some(Kind::Compare(BinOp::Sub)),
+                [Operand::Immediate(n @ (Number::Is(0) | Number::Threads), _)],
+            ) => {
+                // All cells alike: the counter is 0 or N; else it is above or below that. Both are
+                // words without the sign bit, so the sign of the difference is that
+                // of the word, it is the carry, and nothing overflows.
+                let (all, one, sign) = if *n == Number::Threads {
+                    ("True", "False", -1)
+                } else {
+                    ("False", "True", 1)
+                };
+                let flags = |sign, s: &Self| {
+                    [s.flag_updates(&Flags::compared(sign)), vec![s.goes(&to)]].concat()
+                };
                 let (equal, differs) = (flags(0, self), flags(sign, self));
-                self.add(format!("cmp{at}_equal"), &from, vec![mine(counter, all), all_others(counter, all)], equal, false);
-                self.add(format!("cmp{at}_own"), &from, vec![mine(counter, one)], differs.clone(), false);
-                self.add(format!("cmp{at}_other"), &from, vec![others(counter, OTHER, one)], differs, true);
+                self.add(
+                    format!("cmp{at}_equal"),
+                    &from,
+                    vec![mine(counter, all), all_others(counter, all)],
+                    equal,
+                    false,
+                );
+                self.add(
+                    format!("cmp{at}_own"),
+                    &from,
+                    vec![mine(counter, one)],
+                    differs.clone(),
+                    false,
+                );
+                self.add(
+                    format!("cmp{at}_other"),
+                    &from,
+                    vec![others(counter, OTHER, one)],
+                    differs,
+                    true,
+                );
                 Ok(())
             }
             (Some(Kind::Unary(Unary::Inc)), []) => {
                 let other = vec![mine(counter, "True"), others(counter, OTHER, "False")];
-                self.count(at, i, (declared, counter), "True", vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)])
+                self.count(
+                    at,
+                    i,
+                    (declared, counter),
+                    "True",
+                    vec![(vec![mine(counter, "False")], 1, false), (other, 1, true)],
+                )
             }
             (Some(Kind::Unary(Unary::Dec)), []) => {
                 let told = self.needs.zero || self.needs.sign || self.needs.less;
-                let down = if told { decrements(counter) } else { decrements_without_flags(counter) };
+                let down =
+                    if told { decrements(counter) } else { decrements_without_flags(counter) };
                 self.count(at, i, (declared, counter), "False", down)
             }
             _ => unsupported(
                 i.span,
-                format!("`{}` on a counter, which may be moved to 0 or N, incremented, decremented, and compared with 0 or N", i.word),
+                format!(
+                    "`{}` on a counter, which may be moved to 0 or N, incremented, decremented, and compared with 0 or N",
+                    i.word
+                ),
             ),
         }
     }
-    /// A locked step of a counter: each way has a guard, the flags' value, and whether the cell is another thread's.
+    /// A locked step of a counter: each way has a guard, the flags' value, and whether the cell is
+    /// another thread's.
     fn count(
         &mut self,
         at: usize,
@@ -86,35 +132,64 @@ impl Translator<'_> {
         ways: Vec<(Vec<Expr>, i64, bool)>,
     ) -> Result<(), Diagnostic> {
         if !i.lock {
-            let message = format!("`{}` on a counter without `lock`: between its read and its write others may change the counter", i.word);
+            let message = format!(
+                "`{}` on a counter without `lock`: between its read and its write others may change the counter",
+                i.word
+            );
             let error = Diagnostic::at(Stage::Unsupported, i.span, message);
             return Err(error.note("x86 writes what it read plus or minus one then, which truth values of threads cannot tell"));
         }
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         for (n, (guard, flag, other)) in ways.into_iter().enumerate() {
             let stored = vec![write(counter, if other { OTHER } else { SELF }, value)];
-            let updates = [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();
+            let updates =
+                [stored, self.flag_updates(&Flags::counted(flag)), vec![self.goes(&to)]].concat();
             self.add(format!("lock_{}{at}_{n}", i.word), &from, guard, updates, other);
         }
         // A count of more threads than there are, or of less than none, has no cells.
-        let out = self.out(format!("the counter `{}` may leave the range from 0 to N", declared), i.span);
-        let guard = vec![mine(counter, value), all_others(counter, value), Expr::Fence(None, Place::default())];
+        let out =
+            self.out(format!("the counter `{}` may leave the range from 0 to N", declared), i.span);
+        let guard = vec![
+            mine(counter, value),
+            all_others(counter, value),
+            Expr::Fence(None, Place::default()),
+        ];
         self.add(format!("lock_{}{at}_out", i.word), &from, guard, vec![self.goes(&out)], false);
         Ok(())
     }
 }
 
 fn decrements_without_flags(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
-    vec![(vec![mine(counter, "True")], 1, false), (vec![mine(counter, "False"), others(counter, OTHER, "True")], 1, true)]
+    vec![
+        (vec![mine(counter, "True")], 1, false),
+        (vec![mine(counter, "False"), others(counter, OTHER, "True")], 1, true),
+    ]
 }
 
-/// Whose cell is cleared, and whether all are clear then. The own one if it is set: which cells are set means nothing, so that the choice is free, and
-/// this one lets a proof say that a thread that has not counted down yet is still counted.
+/// Whose cell is cleared, and whether all are clear then. The own one if it is set: which cells are
+/// set means nothing, so that the choice is free, and this one lets a proof say that a thread that
+/// has not counted down yet is still counted.
 fn decrements(counter: &str) -> Vec<(Vec<Expr>, i64, bool)> {
     vec![
         (vec![mine(counter, "True"), all_others(counter, "False")], 0, false),
         (vec![mine(counter, "True"), some_other(counter, "True")], 1, false),
-        (vec![mine(counter, "False"), others(counter, OTHER, "True"), all_others(counter, "False")], 0, true),
-        (vec![mine(counter, "False"), others(counter, OTHER, "True"), some_other(counter, "True")], 1, true),
+        (
+            vec![
+                mine(counter, "False"),
+                others(counter, OTHER, "True"),
+                all_others(counter, "False"),
+            ],
+            0,
+            true,
+        ),
+        (
+            vec![
+                mine(counter, "False"),
+                others(counter, OTHER, "True"),
+                some_other(counter, "True"),
+            ],
+            1,
+            true,
+        ),
     ]
 }

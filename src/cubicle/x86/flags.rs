@@ -1,9 +1,10 @@
 //! Flags of instructions: which ones jumps read, how an operator sets them, when a jump is taken.
 //!
-//! `ZF` holds a result, which is 0 where the zero flag is set. `SF` is negative where the sign flag is set; `LF` where sign and overflow differ, as
-//! the sum without a bound is: both are one array unless some result may overflow and jumps read both. `CF` is negative where the carry is set, `OF`
-//! is not 0 where the overflow is. Only flags that some jump reads are kept. Words have 32 bits: an operator whose result may leave them has a case
-//! for each way to wrap.
+//! `ZF` holds a result, which is 0 where the zero flag is set. `SF` is negative where the sign flag
+//! is set; `LF` where sign and overflow differ, as the sum without a bound is: both are one array
+//! unless some result may overflow and jumps read both. `CF` is negative where the carry is set,
+//! `OF` is not 0 where the overflow is. Only flags that some jump reads are kept. Words have 32
+//! bits: an operator whose result may leave them has a case for each way to wrap.
 
 use super::values::{GREATEST, LEAST, Values, apply};
 use super::{Translator, compare, minus, number, own, plus, unsupported};
@@ -35,7 +36,9 @@ impl Needs {
     pub(super) fn of(source: &Source) -> Self {
         let mut needs = Needs::default();
         for i in &source.code {
-            let Some(Kind::JumpIf(test) | Kind::MoveIf(test)) = i.entry.map(|e| e.kind) else { continue };
+            let Some(Kind::JumpIf(test) | Kind::MoveIf(test)) = i.entry.map(|e| e.kind) else {
+                continue;
+            };
             match test.kind {
                 TestKind::Equal => needs.zero = true,
                 TestKind::Sign => needs.sign = true,
@@ -96,7 +99,12 @@ impl Flags {
     }
     /// Those of a difference of two words without the sign bit, of which the sign is known.
     pub(super) fn compared(sign: i64) -> Self {
-        Flags { result: number(sign), less: number(sign), carry: Some(number(sign.min(0))), overflow: false }
+        Flags {
+            result: number(sign),
+            less: number(sign),
+            carry: Some(number(sign.min(0))),
+            overflow: false,
+        }
     }
 }
 
@@ -136,26 +144,53 @@ impl Translator<'_> {
         out
     }
 
-    /// The cases of an operator. `stores`: its result is stored, not only its flags. `bounded`: the number of threads keeps it in a word.
-    pub(super) fn cases(&mut self, op: BinOp, pair: &Pair, stores: bool, bounded: bool, span: Span) -> Result<Vec<Case>, Diagnostic> {
-        let of = |result: Term| vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }];
+    /// The cases of an operator. `stores`: its result is stored, not only its flags. `bounded`: the
+    /// number of threads keeps it in a word.
+    pub(super) fn cases(
+        &mut self,
+        op: BinOp,
+        pair: &Pair,
+        stores: bool,
+        bounded: bool,
+        span: Span,
+    ) -> Result<Vec<Case>, Diagnostic> {
+        let of = |result: Term| {
+            vec![Case { guard: Vec::new(), flags: Some(Flags::logical(result.clone())), result }]
+        };
         match op {
             BinOp::Xor | BinOp::Sub if pair.same => Ok(of(number(0))),
             BinOp::And | BinOp::Or if pair.same => Ok(of(pair.a.clone())),
             BinOp::Xor if pair.bv == Values::one(-1) => Ok(of(minus(number(-1), pair.a.clone()))),
-            BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => Ok(self.sums(op, pair, stores, bounded, span)),
+            BinOp::Add | BinOp::Sub | BinOp::Inc | BinOp::Dec => {
+                Ok(self.sums(op, pair, stores, bounded, span))
+            }
             _ => self.listed(op, pair, span),
         }
     }
 
     /// The cases of a sum or a difference.
-    fn sums(&mut self, op: BinOp, pair: &Pair, stores: bool, bounded: bool, span: Span) -> Vec<Case> {
+    fn sums(
+        &mut self,
+        op: BinOp,
+        pair: &Pair,
+        stores: bool,
+        bounded: bool,
+        span: Span,
+    ) -> Vec<Case> {
         let Pair { a, b, av, bv, .. } = pair;
         let needs = self.needs;
-        let exact = if matches!(op, BinOp::Add | BinOp::Inc) { plus(a.clone(), b.clone()) } else { minus(a.clone(), b.clone()) };
+        let exact = if matches!(op, BinOp::Add | BinOp::Inc) {
+            plus(a.clone(), b.clone())
+        } else {
+            minus(a.clone(), b.clone())
+        };
         let (low, high) = Values::exact(op, av, bv).unwrap_or((LEAST, GREATEST));
         let (over, under) = (high > GREATEST && !bounded, low < LEAST && !bounded);
-        let told = stores || needs.sign || needs.overflow || needs.parity || needs.zero && op == BinOp::Add;
+        let told = stores
+            || needs.sign
+            || needs.overflow
+            || needs.parity
+            || needs.zero && op == BinOp::Add;
         let mut ways: Vec<(Vec<Expr>, Term, bool)> = Vec::new();
         if (over || under) && told {
             if stores {
@@ -167,19 +202,33 @@ impl Translator<'_> {
                 ways.push((least.into_iter().chain(greatest).collect(), exact.clone(), false));
             }
             if over {
-                ways.push((vec![compare(exact.clone(), Cmp::Gt, number(GREATEST))], minus(exact.clone(), number(WORDS)), true));
+                ways.push((
+                    vec![compare(exact.clone(), Cmp::Gt, number(GREATEST))],
+                    minus(exact.clone(), number(WORDS)),
+                    true,
+                ));
             }
             if under {
-                ways.push((vec![compare(exact.clone(), Cmp::Lt, number(LEAST))], plus(exact.clone(), number(WORDS)), true));
+                ways.push((
+                    vec![compare(exact.clone(), Cmp::Lt, number(LEAST))],
+                    plus(exact.clone(), number(WORDS)),
+                    true,
+                ));
             }
         } else {
             ways.push((Vec::new(), exact.clone(), false));
         }
-        let carries = if needs.carry { carries(op, pair, &exact) } else { vec![(Vec::new(), None)] };
+        let carries =
+            if needs.carry { carries(op, pair, &exact) } else { vec![(Vec::new(), None)] };
         let mut out = Vec::new();
         for (guard, result, overflow) in &ways {
             for (signs, carry) in &carries {
-                let flags = Flags { result: result.clone(), less: exact.clone(), carry: carry.clone(), overflow: *overflow };
+                let flags = Flags {
+                    result: result.clone(),
+                    less: exact.clone(),
+                    carry: carry.clone(),
+                    overflow: *overflow,
+                };
                 let guard = guard.iter().chain(signs).cloned().collect();
                 out.push(Case { guard, result: result.clone(), flags: Some(flags) });
             }
@@ -191,15 +240,22 @@ impl Translator<'_> {
     fn listed(&self, op: BinOp, pair: &Pair, span: Span) -> Result<Vec<Case>, Diagnostic> {
         let few = pair.av.few().zip(pair.bv.few()).filter(|(x, y)| x.len() * y.len() <= MOST_PAIRS);
         let Some((x, y)) = few else {
-            let error =
-                Diagnostic::at(Stage::Unsupported, span, "a bit operation on words of which it is not known that they have few values");
+            let error = Diagnostic::at(
+                Stage::Unsupported,
+                span,
+                "a bit operation on words of which it is not known that they have few values",
+            );
             return Err(error
                 .note(format!("for any number of threads it is supported where its operands have at most {MOST_PAIRS} pairs of values")));
         };
         let mut out = Vec::new();
         for (v, w) in x.iter().flat_map(|v| y.iter().map(move |w| (*v, *w))) {
             let guard = [(&pair.a, x.len(), v), (&pair.b, y.len(), w)];
-            let guard = guard.into_iter().filter(|g| g.1 > 1).map(|(term, _, n)| compare(term.clone(), Cmp::Eq, number(n))).collect();
+            let guard = guard
+                .into_iter()
+                .filter(|g| g.1 > 1)
+                .map(|(term, _, n)| compare(term.clone(), Cmp::Eq, number(n)))
+                .collect();
             let bits = |n: i64| n as u64 & Width::W32.mask();
             // A count of zero keeps all flags.
             let kept = op.flags(Width::W32, bits(v), bits(w), flags::CF) == flags::CF
@@ -210,14 +266,24 @@ impl Translator<'_> {
             let result = apply(op, v, w);
             let less = if on(flags::SF) == on(flags::OF) { 0 } else { -1 };
             let carry = Some(number(if on(flags::CF) { -1 } else { 0 }));
-            let flags = Flags { result: number(result), less: number(less), carry, overflow: on(flags::OF) };
+            let flags = Flags {
+                result: number(result),
+                less: number(less),
+                carry,
+                overflow: on(flags::OF),
+            };
             out.push(Case { guard, result: number(result), flags: (!kept).then_some(flags) });
         }
         Ok(out)
     }
 
     /// When a test of the flags passes, and when not; none: never.
-    pub(super) fn condition(&self, at: usize, test: Test, span: Span) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
+    pub(super) fn condition(
+        &self,
+        at: usize,
+        test: Test,
+        span: Span,
+    ) -> Result<(Option<Expr>, Option<Expr>), Diagnostic> {
         let flag = |array: &str, cmp| compare(own(array), cmp, number(0));
         let less = if self.needs.apart { "LF" } else { "SF" };
         let either = |array: &str| {
@@ -254,15 +320,18 @@ impl Translator<'_> {
             );
         };
         let among = |wanted: bool| {
-            let fits = results.iter().filter(|v| (**v as u8).count_ones().is_multiple_of(2) == wanted);
-            let mut equal: Vec<Expr> = fits.map(|v| compare(own("ZF"), Cmp::Eq, number(*v))).collect();
+            let fits =
+                results.iter().filter(|v| (**v as u8).count_ones().is_multiple_of(2) == wanted);
+            let mut equal: Vec<Expr> =
+                fits.map(|v| compare(own("ZF"), Cmp::Eq, number(*v))).collect();
             if equal.len() < 2 { equal.pop() } else { Some(Expr::Or(equal)) }
         };
         Ok((among(true), among(false)))
     }
 }
 
-/// The carry of a sum or a difference, by the signs of the operands: what is negative where it is set; none if it stays as it was.
+/// The carry of a sum or a difference, by the signs of the operands: what is negative where it is
+/// set; none if it stays as it was.
 fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>)> {
     if matches!(op, BinOp::Inc | BinOp::Dec) {
         return vec![(Vec::new(), None)];
@@ -273,7 +342,8 @@ fn carries(op: BinOp, pair: &Pair, exact: &Term) -> Vec<(Vec<Expr>, Option<Term>
     };
     let (sa, sb) = (signs(&pair.av), signs(&pair.bv));
     let guard = |term: &Term, all: &[bool], negative: bool| {
-        (all.len() > 1).then(|| compare(term.clone(), if negative { Cmp::Lt } else { Cmp::Ge }, number(0)))
+        (all.len() > 1)
+            .then(|| compare(term.clone(), if negative { Cmp::Lt } else { Cmp::Ge }, number(0)))
     };
     let mut out = Vec::new();
     for (x, y) in sa.iter().flat_map(|x| sb.iter().map(move |y| (*x, *y))) {

@@ -1,4 +1,5 @@
-//! Instructions on registers, shared data and thread data as transitions. See the head of [`super`].
+//! Instructions on registers, shared data and thread data as transitions. See the head of
+//! [`super`].
 
 use super::flags::{Case, Flags, Pair};
 use super::values::same;
@@ -52,7 +53,13 @@ impl Translator<'_> {
                 let (old, held) = (self.value(target)?, self.analysis.operand(at, target));
                 let (op, a, b) = unary.operation(old, number);
                 let (_, av, bv) = unary.operation(held, super::values::Values::one);
-                let cases = self.cases(op, &Pair { a, b, av, bv, same: false }, true, self.is_bounded(i), i.span)?;
+                let cases = self.cases(
+                    op,
+                    &Pair { a, b, av, bv, same: false },
+                    true,
+                    self.is_bounded(i),
+                    i.span,
+                )?;
                 let quiet = |c: Case| Case { flags: c.flags.filter(|_| unary.sets_flags()), ..c };
                 self.modify(at, i, target, cases.into_iter().map(quiet).collect(), None)
             }
@@ -71,10 +78,18 @@ impl Translator<'_> {
                 let old = pair.a.clone();
                 // Of one register the sum is what stays.
                 let back = (!pair.same).then(|| Self::set(&self.register(r), old));
-                let cases = self.cases(BinOp::Add, &Pair { same: false, ..pair }, true, self.is_bounded(i), i.span)?;
+                let cases = self.cases(
+                    BinOp::Add,
+                    &Pair { same: false, ..pair },
+                    true,
+                    self.is_bounded(i),
+                    i.span,
+                )?;
                 self.modify(at, i, target, cases, back)
             }
-            (Kind::CompareExchange, [target, Operand::Register(r, _)]) => self.compare_exchange(at, i, target, r),
+            (Kind::CompareExchange, [target, Operand::Register(r, _)]) => {
+                self.compare_exchange(at, i, target, r)
+            }
             (Kind::Jump, [Operand::Label(l, span)]) => {
                 let target = self.label(l, *span)?;
                 self.add(format!("jmp{at}"), &from, Vec::new(), vec![self.goes(&target)], false);
@@ -84,14 +99,30 @@ impl Translator<'_> {
                 let target = self.label(l, *span)?;
                 self.either(at, test, i, vec![self.goes(&target)], ["taken", "not_taken"])
             }
-            _ => unsupported(i.span, format!("`{}` with these operands has no counterpart in a system of any number of threads", i.word)),
+            _ => unsupported(
+                i.span,
+                format!(
+                    "`{}` with these operands has no counterpart in a system of any number of threads",
+                    i.word
+                ),
+            ),
         }
     }
-    /// Two transitions: one with the updates where the flags pass a test, one that goes on where they do not.
-    fn either(&mut self, at: usize, test: Test, i: &Instruction, updates: Vec<Update>, called: [&str; 2]) -> Result<(), Diagnostic> {
+    /// Two transitions: one with the updates where the flags pass a test, one that goes on where
+    /// they do not.
+    fn either(
+        &mut self,
+        at: usize,
+        test: Test,
+        i: &Instruction,
+        updates: Vec<Update>,
+        called: [&str; 2],
+    ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let (yes, no) = self.condition(at, test, i.span)?;
-        for (when, updates, called) in [(yes, updates, called[0]), (no, vec![self.goes(&to)], called[1])] {
+        for (when, updates, called) in
+            [(yes, updates, called[0]), (no, vec![self.goes(&to)], called[1])]
+        {
             if let Some(when) = when {
                 self.add(format!("{}{at}_{called}", i.word), &from, vec![when], updates, false);
             }
@@ -108,18 +139,34 @@ impl Translator<'_> {
     }
     fn both_memory(&self, i: &Instruction, a: &Operand, b: &Operand) -> Result<(), Diagnostic> {
         if self.memory(a).is_some() && self.memory(b).is_some() {
-            return unsupported(i.span, format!("`{}` has two operands in memory, expected one at most", i.word));
+            return unsupported(
+                i.span,
+                format!("`{}` has two operands in memory, expected one at most", i.word),
+            );
         }
         Ok(())
     }
     /// Stores the results of the cases of an instruction; `more` happens when the operand is read.
-    fn modify(&mut self, at: usize, i: &Instruction, target: &Operand, cases: Vec<Case>, more: Option<Update>) -> Result<(), Diagnostic> {
+    fn modify(
+        &mut self,
+        at: usize,
+        i: &Instruction,
+        target: &Operand,
+        cases: Vec<Case>,
+        more: Option<Update>,
+    ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let word = &i.word;
         if self.memory(target).is_none() {
             for (n, case) in cases.iter().enumerate() {
                 let stored = self.stores(target, case.result.clone())?;
-                let updates = [stored, more.clone().into_iter().collect(), self.all_flags(case), vec![self.goes(&to)]].concat();
+                let updates = [
+                    stored,
+                    more.clone().into_iter().collect(),
+                    self.all_flags(case),
+                    vec![self.goes(&to)],
+                ]
+                .concat();
                 self.add(numbered(word, at, n), &from, case.guard.clone(), updates, false);
             }
             return Ok(());
@@ -133,22 +180,44 @@ impl Translator<'_> {
                     None => self.stores(target, case.result.clone())?,
                 };
                 stored.push(Self::set("T", case.result.clone()));
-                let updates = [stored, more.clone().into_iter().collect(), self.all_flags(case), vec![self.goes(&to)]].concat();
+                let updates = [
+                    stored,
+                    more.clone().into_iter().collect(),
+                    self.all_flags(case),
+                    vec![self.goes(&to)],
+                ]
+                .concat();
                 let unmarked = bounded.iter().map(|ghost| self.is_marked(ghost, false));
                 let guard = unmarked.chain(case.guard.iter().cloned()).collect();
                 self.add(numbered(&format!("lock_{word}"), at, n), &from, guard, updates, false);
             }
             if let Some(ghost) = bounded {
-                let out =
-                    self.out(format!("`{}` may be changed more than once by a thread before it is set again", ghost.variable), i.span);
+                let out = self.out(
+                    format!(
+                        "`{}` may be changed more than once by a thread before it is set again",
+                        ghost.variable
+                    ),
+                    i.span,
+                );
                 let guard = vec![self.is_marked(&ghost, true), Expr::Fence(None, Place::default())];
-                self.add(format!("lock_{word}{at}_again"), &from, guard, vec![self.goes(&out)], false);
+                self.add(
+                    format!("lock_{word}{at}_again"),
+                    &from,
+                    guard,
+                    vec![self.goes(&out)],
+                    false,
+                );
             }
             return Ok(());
         }
         let inside = self.inside(at, 'x');
         for (n, case) in cases.iter().enumerate() {
-            let read = [vec![Self::set("T", case.result.clone())], more.clone().into_iter().collect(), self.all_flags(case)].concat();
+            let read = [
+                vec![Self::set("T", case.result.clone())],
+                more.clone().into_iter().collect(),
+                self.all_flags(case),
+            ]
+            .concat();
             self.add(
                 format!("{}_read", numbered(word, at, n)),
                 &from,
@@ -161,7 +230,13 @@ impl Translator<'_> {
         self.add(format!("{word}{at}_write"), &inside, Vec::new(), second, false);
         Ok(())
     }
-    fn exchange(&mut self, at: usize, i: &Instruction, a: &Operand, b: &Operand) -> Result<(), Diagnostic> {
+    fn exchange(
+        &mut self,
+        at: usize,
+        i: &Instruction,
+        a: &Operand,
+        b: &Operand,
+    ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let (memory, other) = if self.memory(a).is_some() { (a, b) } else { (b, a) };
         self.both_memory(i, a, b)?;
@@ -172,18 +247,32 @@ impl Translator<'_> {
             return Ok(());
         }
         if atomic {
-            let updates = [self.stores(memory, r)?, self.stores(other, x)?, vec![self.goes(&to)]].concat();
+            let updates =
+                [self.stores(memory, r)?, self.stores(other, x)?, vec![self.goes(&to)]].concat();
             self.add(format!("xchg{at}"), &from, Vec::new(), updates, false);
             return Ok(());
         }
         self.carries = true;
         let inside = self.inside(at, 'x');
-        self.add(format!("xchg{at}_read"), &from, Vec::new(), vec![Self::set("T", x), self.goes(&inside)], false);
-        let second = [self.stores(memory, r)?, self.stores(other, own("T"))?, vec![self.goes(&to)]].concat();
+        self.add(
+            format!("xchg{at}_read"),
+            &from,
+            Vec::new(),
+            vec![Self::set("T", x), self.goes(&inside)],
+            false,
+        );
+        let second =
+            [self.stores(memory, r)?, self.stores(other, own("T"))?, vec![self.goes(&to)]].concat();
         self.add(format!("xchg{at}_write"), &inside, Vec::new(), second, false);
         Ok(())
     }
-    fn compare_exchange(&mut self, at: usize, i: &Instruction, target: &Operand, r: &str) -> Result<(), Diagnostic> {
+    fn compare_exchange(
+        &mut self,
+        at: usize,
+        i: &Instruction,
+        target: &Operand,
+        r: &str,
+    ) -> Result<(), Diagnostic> {
         let (from, to) = (self.points[at].clone(), self.points[at + 1].clone());
         let eax = Operand::Register("eax".into(), i.span);
         let pair = self.pair(at, &eax, target)?;
@@ -192,23 +281,47 @@ impl Translator<'_> {
         let differs = compare(x.clone(), Cmp::Neq, pair.a.clone());
         let equal = self.flag_updates(&Flags::logical(number(0)));
         // Nothing is stored where they differ.
-        let unequal = if pair.same { Vec::new() } else { self.cases(BinOp::Sub, &pair, false, false, i.span)? };
+        let unequal = if pair.same {
+            Vec::new()
+        } else {
+            self.cases(BinOp::Sub, &pair, false, false, i.span)?
+        };
         let locked = i.lock || self.memory(target).is_none();
-        let fence: Vec<Expr> = if i.lock { vec![Expr::Fence(None, Place::default())] } else { Vec::new() };
+        let fence: Vec<Expr> =
+            if i.lock { vec![Expr::Fence(None, Place::default())] } else { Vec::new() };
         for (n, case) in unequal.iter().enumerate() {
-            let updates = [self.all_flags(case), vec![Self::set("EAX", x.clone()), self.goes(&to)]].concat();
+            let updates =
+                [self.all_flags(case), vec![Self::set("EAX", x.clone()), self.goes(&to)]].concat();
             let guard = [vec![differs.clone()], case.guard.clone(), fence.clone()].concat();
             let which = if n == 0 { String::new() } else { format!("_{n}") };
             self.add(format!("cmpxchg{at}_unequal{which}"), &from, guard, updates, false);
         }
         let stored = self.stores(target, own(&register))?;
         if locked {
-            self.add(format!("cmpxchg{at}_equal"), &from, vec![same], [stored, equal, vec![self.goes(&to)]].concat(), false);
+            self.add(
+                format!("cmpxchg{at}_equal"),
+                &from,
+                vec![same],
+                [stored, equal, vec![self.goes(&to)]].concat(),
+                false,
+            );
             return Ok(());
         }
         let inside = self.inside(at, 'x');
-        self.add(format!("cmpxchg{at}_equal"), &from, vec![same], [equal, vec![self.goes(&inside)]].concat(), false);
-        self.add(format!("cmpxchg{at}_write"), &inside, Vec::new(), [stored, vec![self.goes(&to)]].concat(), false);
+        self.add(
+            format!("cmpxchg{at}_equal"),
+            &from,
+            vec![same],
+            [equal, vec![self.goes(&inside)]].concat(),
+            false,
+        );
+        self.add(
+            format!("cmpxchg{at}_write"),
+            &inside,
+            Vec::new(),
+            [stored, vec![self.goes(&to)]].concat(),
+            false,
+        );
         Ok(())
     }
 }

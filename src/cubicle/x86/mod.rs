@@ -1,20 +1,28 @@
-//! x86 programs for any number of threads as systems: x86-tso-programs (Conchon, Declerck, Zaïdi 2017), section 4.
+//! x86 programs for any number of threads as systems: x86-tso-programs (Conchon, Declerck, Zaïdi
+//! 2017), section 4.
 //!
-//! [`Source`] → syntax tree of a system. Places in the code are an enumeration, `PC` is where a thread is; a register is an array of numbers; shared data is a
-//! weak variable, thread data a weak array, a counter a weak array of truth values of which as many are `True` as it counts. An instruction is one
-//! transition; one that reads and writes memory without `lock` is two, with the value between them in `T`; a conditional jump is two.
+//! [`Source`] → syntax tree of a system. Places in the code are an enumeration, `PC` is where a
+//! thread is; a register is an array of numbers; shared data is a weak variable, thread data a weak
+//! array, a counter a weak array of truth values of which as many are `True` as it counts. An
+//! instruction is one transition; one that reads and writes memory without `lock` is two, with the
+//! value between them in `T`; a conditional jump is two.
 //!
-//! Words have 32 bits. A number of the system is the number with a sign that has the bits of a word; where a result may leave the words ([`values`]), an
-//! instruction has a transition for each way to wrap ([`flags`]). A variable that locked instructions count up and down is followed by a ghost that marks
-//! which threads have done so since it was set ([`bounds`]): if none does so twice, the number of threads bounds it, and it does not wrap for as many
-//! threads as [`Translation::most_threads`] says. A counter that leaves the range from 0 to the number of threads, and a thread that counts twice, lead to
-//! places that are unsafe; what is found there is no answer about the program.
+//! Words have 32 bits. A number of the system is the number with a sign that has the bits of a
+//! word; where a result may leave the words ([`values`]), an instruction has a transition for each
+//! way to wrap ([`flags`]). A variable that locked instructions count up and down is followed by a
+//! ghost that marks which threads have done so since it was set ([`bounds`]): if none does so
+//! twice, the number of threads bounds it, and it does not wrap for as many threads as
+//! [`Translation::most_threads`] says. A counter that leaves the range from 0 to the number of
+//! threads, and a thread that counts twice, lead to places that are unsafe; what is found there is
+//! no answer about the program.
 //!
-//! What is in memory is what a thread sees that never does anything: a claim on memory is of one more thread.
+//! What is in memory is what a thread sees that never does anything: a claim on memory is of one
+//! more thread.
 //!
-//! Where this departs from the paper: all that; a locked compare-and-exchange that fails waits for the empty buffer as well, as x86 does; a counter's
-//! decrement sets the flags. What has no counterpart is refused by name: parts of registers, computed addresses, bit operations on words that may
-//! have many values, steps of counters without `lock`.
+//! Where this departs from the paper: all that; a locked compare-and-exchange that fails waits for
+//! the empty buffer as well, as x86 does; a counter's decrement sets the flags. What has no
+//! counterpart is refused by name: parts of registers, computed addresses, bit operations on words
+//! that may have many values, steps of counters without `lock`.
 
 mod bounds;
 mod counters;
@@ -47,7 +55,8 @@ pub struct Options {
 pub struct Translation {
     /// The system.
     pub file: File,
-    /// How many of its claims are the program's. The others are of places where the system has no counterpart of what the program does.
+    /// How many of its claims are the program's. The others are of places where the system has no
+    /// counterpart of what the program does.
     pub claims: usize,
     /// The reasons of the other claims, in order, with the instruction.
     pub limits: Vec<(String, Span)>,
@@ -89,15 +98,24 @@ pub fn translate(source: &Source, options: Options) -> Result<Translation, Diagn
     for at in 0..source.code.len() {
         translator.instruction(at)?;
     }
-    let mut claims = source.unsafe_states.iter().map(|u| translator.claim(u)).collect::<Result<Vec<_>, _>>()?;
+    let mut claims =
+        source.unsafe_states.iter().map(|u| translator.claim(u)).collect::<Result<Vec<_>, _>>()?;
     let count = claims.len();
     claims.extend(translator.limits.iter().map(|(place, ..)| at_place(place)));
     let limits = translator.limits.iter().map(|(_, why, span)| (why.clone(), *span)).collect();
     let counted = source.variables.iter().any(|v| v.counter).then_some(values::GREATEST as u64);
     let most_threads = translator.bounds.values().map(|g| g.most_threads).chain(counted).min();
-    let (bounded, mut wraps) = (!translator.bounds.is_empty(), std::mem::take(&mut translator.wraps));
+    let (bounded, mut wraps) =
+        (!translator.bounds.is_empty(), std::mem::take(&mut translator.wraps));
     wraps.dedup();
-    Ok(Translation { file: translator.finish(claims), claims: count, limits, most_threads, bounded, wraps })
+    Ok(Translation {
+        file: translator.finish(claims),
+        claims: count,
+        limits,
+        most_threads,
+        bounded,
+        wraps,
+    })
 }
 
 /// The claim that some thread is at a place.
@@ -131,7 +149,8 @@ struct Translator<'a> {
     analysis: values::Analysis<'a>,
     /// Variables that the number of threads bounds, by name.
     bounds: BTreeMap<String, bounds::Ghost>,
-    /// Places where the system has no counterpart of what the program does: their names, the reasons, the instructions.
+    /// Places where the system has no counterpart of what the program does: their names, the
+    /// reasons, the instructions.
     limits: Vec<(String, String, Span)>,
     /// Instructions whose results may wrap.
     wraps: Vec<Span>,
@@ -144,7 +163,8 @@ fn name(text: impl Into<String>) -> Name {
 }
 
 fn number(n: i64) -> Term {
-    let digits = Term::Number(BigRational::from_integer(n.unsigned_abs().into()), false, Place::default());
+    let digits =
+        Term::Number(BigRational::from_integer(n.unsigned_abs().into()), false, Place::default());
     if n < 0 { Term::Neg(Box::new(digits)) } else { digits }
 }
 
@@ -183,11 +203,14 @@ fn unsupported<T>(span: Span, message: impl Into<String>) -> Result<T, Diagnosti
 
 /// A name with a capital first letter and no signs.
 fn capital(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let clean: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let clean = clean.trim_start_matches('_');
     let mut letters = clean.chars();
     match letters.next() {
-        Some(c) if c.is_ascii_alphabetic() => format!("{}{}", c.to_ascii_uppercase(), letters.as_str()),
+        Some(c) if c.is_ascii_alphabetic() => {
+            format!("{}{}", c.to_ascii_uppercase(), letters.as_str())
+        }
         _ => format!("X{clean}"),
     }
 }
@@ -198,7 +221,8 @@ impl<'a> Translator<'a> {
         taken.extend(source.variables.iter().map(|v| v.name.clone()));
         let mut points: Vec<String> = Vec::new();
         for (i, instruction) in source.code.iter().enumerate() {
-            let mut own = instruction.labels.first().map_or_else(|| format!("L{i}"), |l| capital(l));
+            let mut own =
+                instruction.labels.first().map_or_else(|| format!("L{i}"), |l| capital(l));
             while taken.contains(&own) {
                 own.push('_');
             }
@@ -207,10 +231,12 @@ impl<'a> Translator<'a> {
         }
         let end = if taken.iter().any(|t| t == "End") { "End_" } else { "End" };
         points.push(end.into());
-        // A place without an instruction is that of the next one, under the name of the first that has a label.
+        // A place without an instruction is that of the next one, under the name of the first that
+        // has a label.
         for i in (0..source.code.len()).rev() {
             if source.code[i].word.is_empty() {
-                let labelled = !source.code[i].labels.is_empty() && source.code.get(i + 1).is_none_or(|next| next.labels.is_empty());
+                let labelled = !source.code[i].labels.is_empty()
+                    && source.code.get(i + 1).is_none_or(|next| next.labels.is_empty());
                 if labelled {
                     points[i + 1] = points[i].clone();
                 }
@@ -242,7 +268,8 @@ impl<'a> Translator<'a> {
         if !options.wrapping {
             translator.bounds = translator.bounded();
         }
-        translator.needs.apart = translator.needs.sign && translator.needs.less && translator.overflows();
+        translator.needs.apart =
+            translator.needs.sign && translator.needs.less && translator.overflows();
         translator.name_clash()?;
         Ok(translator)
     }
@@ -252,9 +279,15 @@ impl<'a> Translator<'a> {
         for (i, v) in self.source.variables.iter().enumerate() {
             let own = capital(&v.name);
             let twice = self.source.variables[..i].iter().any(|w| capital(&w.name) == own);
-            if twice || RESERVED.contains(&own.as_str()) || registers.contains(&own.as_str()) || self.points.contains(&own) {
-                let message =
-                    format!("the variable `{}` would be `{own}`, which is another name of the system, expected another one", v.name);
+            if twice
+                || RESERVED.contains(&own.as_str())
+                || registers.contains(&own.as_str())
+                || self.points.contains(&own)
+            {
+                let message = format!(
+                    "the variable `{}` would be `{own}`, which is another name of the system, expected another one",
+                    v.name
+                );
                 return unsupported(v.span, message);
             }
         }
@@ -279,9 +312,13 @@ impl<'a> Translator<'a> {
     /// The cell of memory of an operand: its name and indices.
     fn memory(&self, operand: &Operand) -> Option<(Name, Vec<Name>)> {
         match operand {
-            Operand::Memory(v, _) if self.variable(v).is_some_and(|v| v.per_thread) => Some((name(capital(v)), vec![name(SELF)])),
+            Operand::Memory(v, _) if self.variable(v).is_some_and(|v| v.per_thread) => {
+                Some((name(capital(v)), vec![name(SELF)]))
+            }
             Operand::Memory(v, _) => Some((name(capital(v)), Vec::new())),
-            Operand::Element(v, n, _) => Some((name(capital(v)), vec![name(format!("#{}", n + 1))])),
+            Operand::Element(v, n, _) => {
+                Some((name(capital(v)), vec![name(format!("#{}", n + 1))]))
+            }
             _ => None,
         }
     }
@@ -297,11 +334,16 @@ impl<'a> Translator<'a> {
         match operand {
             Operand::Register(r, _) => Ok(own(&self.register(r))),
             Operand::Immediate(Number::Is(n), _) => Ok(number(*n)),
-            Operand::Immediate(Number::Threads, span) => {
-                unsupported(*span, "`N` has no value here: only a counter can be compared with it or set to it")
+            Operand::Immediate(Number::Threads, span) => unsupported(
+                *span,
+                "`N` has no value here: only a counter can be compared with it or set to it",
+            ),
+            Operand::Label(l, span) => {
+                unsupported(*span, format!("`{l}` is a place in the code, expected a value"))
             }
-            Operand::Label(l, span) => unsupported(*span, format!("`{l}` is a place in the code, expected a value")),
-            Operand::Memory(..) | Operand::Element(..) => unsupported(operand.span(), "memory without a name"),
+            Operand::Memory(..) | Operand::Element(..) => {
+                unsupported(operand.span(), "memory without a name")
+            }
         }
     }
     /// An update of an operand.
@@ -309,7 +351,12 @@ impl<'a> Translator<'a> {
         let (target, args) = match (self.memory(operand), operand) {
             (Some(cell), _) => cell,
             (None, Operand::Register(r, _)) => (name(self.register(r)), vec![name(SELF)]),
-            (None, other) => return unsupported(other.span(), "this cannot be written, expected a register or memory"),
+            (None, other) => {
+                return unsupported(
+                    other.span(),
+                    "this cannot be written, expected a register or memory",
+                );
+            }
         };
         Ok(Update { by: None, name: target, args, right: Right::Value(Value::Term(value)) })
     }
@@ -324,7 +371,12 @@ impl<'a> Translator<'a> {
         Ok(out)
     }
     fn set(array: &str, value: Term) -> Update {
-        Update { by: None, name: name(array), args: vec![name(SELF)], right: Right::Value(Value::Term(value)) }
+        Update {
+            by: None,
+            name: name(array),
+            args: vec![name(SELF)],
+            right: Right::Value(Value::Term(value)),
+        }
     }
     fn goes(&self, to: &str) -> Update {
         Self::set("PC", constant(to))
@@ -349,14 +401,24 @@ impl<'a> Translator<'a> {
     /// A place with a name that nothing has.
     fn fresh(&mut self, text: &str) -> String {
         let mut own = text.to_string();
-        while self.points.contains(&own) || self.inner.contains(&own) || self.source.variables.iter().any(|v| capital(&v.name) == own) {
+        while self.points.contains(&own)
+            || self.inner.contains(&own)
+            || self.source.variables.iter().any(|v| capital(&v.name) == own)
+        {
             own.push('_');
         }
         self.inner.push(own.clone());
         own
     }
     /// Adds a transition from a place; `other` if it speaks of another thread.
-    fn add(&mut self, called: String, from: &str, guard: Vec<Expr>, updates: Vec<Update>, other: bool) {
+    fn add(
+        &mut self,
+        called: String,
+        from: &str,
+        guard: Vec<Expr>,
+        updates: Vec<Update>,
+        other: bool,
+    ) {
         let mut requires = vec![compare(own("PC"), Cmp::Eq, constant(from))];
         requires.extend(guard);
         let requires = if requires.len() == 1 { requires.remove(0) } else { Expr::And(requires) };
@@ -364,7 +426,12 @@ impl<'a> Translator<'a> {
         if other {
             params.push((name(OTHER), false));
         }
-        self.transitions.push(Item::Transition { name: name(called), params, requires: Some(requires), updates });
+        self.transitions.push(Item::Transition {
+            name: name(called),
+            params,
+            requires: Some(requires),
+            updates,
+        });
     }
     fn label(&self, label: &str, span: Span) -> Result<String, Diagnostic> {
         match self.source.code.iter().position(|i| i.labels.iter().any(|l| l == label)) {
@@ -390,18 +457,27 @@ impl<'a> Translator<'a> {
                 Comparison::Greater => Cmp::Gt,
                 Comparison::AtLeast => Cmp::Ge,
             };
-            let (a, b) = (self.side(a, &threads, &watcher, *span)?, self.side(b, &threads, &watcher, *span)?);
+            let (a, b) = (
+                self.side(a, &threads, &watcher, *span)?,
+                self.side(b, &threads, &watcher, *span)?,
+            );
             atoms.push(compare(a, cmp, b));
         }
         if reads_memory {
             if let Some(counter) = self.source.variables.iter().find(|v| v.counter) {
-                let message =
-                    format!("a claim on memory beside the counter `{}`: it is of one more thread, which would count", counter.name);
+                let message = format!(
+                    "a claim on memory beside the counter `{}`: it is of one more thread, which would count",
+                    counter.name
+                );
                 return unsupported(u.atoms[0].3, message);
             }
             let place = self.watch();
             let watcher = name(watcher);
-            atoms.push(compare(Term::Cell(name("PC"), vec![watcher.clone()]), Cmp::Eq, constant(&place)));
+            atoms.push(compare(
+                Term::Cell(name("PC"), vec![watcher.clone()]),
+                Cmp::Eq,
+                constant(&place),
+            ));
             threads.push(watcher);
         }
         let body = if atoms.len() == 1 { atoms.remove(0) } else { Expr::And(atoms) };
@@ -419,9 +495,18 @@ impl<'a> Translator<'a> {
         self.add("watch".into(), &first, guard, vec![self.goes(&place)], false);
         place
     }
-    fn side(&mut self, side: &Side, threads: &[Name], watcher: &str, span: Span) -> Result<Term, Diagnostic> {
+    fn side(
+        &mut self,
+        side: &Side,
+        threads: &[Name],
+        watcher: &str,
+        span: Span,
+    ) -> Result<Term, Diagnostic> {
         let memory = |text: &String| match self.variable(text) {
-            Some(v) if v.counter => unsupported(span, format!("`{text}` is a counter, whose value cannot be compared here")),
+            Some(v) if v.counter => unsupported(
+                span,
+                format!("`{text}` is a counter, whose value cannot be compared here"),
+            ),
             _ => Ok(name(capital(text))),
         };
         Ok(match side {
@@ -429,8 +514,13 @@ impl<'a> Translator<'a> {
             Side::Register(t, r) => Term::Cell(name(self.register(r)), vec![threads[*t].clone()]),
             Side::Place(t) => Term::Cell(name("PC"), vec![threads[*t].clone()]),
             Side::Label(l) => constant(&self.label(l, span)?),
-            Side::Seen(t, v, None) => Term::By(threads[*t].clone(), Box::new(Term::Name(memory(v)?))),
-            Side::Seen(t, v, Some(u)) => Term::By(threads[*t].clone(), Box::new(Term::Cell(memory(v)?, vec![threads[*u].clone()]))),
+            Side::Seen(t, v, None) => {
+                Term::By(threads[*t].clone(), Box::new(Term::Name(memory(v)?)))
+            }
+            Side::Seen(t, v, Some(u)) => Term::By(
+                threads[*t].clone(),
+                Box::new(Term::Cell(memory(v)?, vec![threads[*u].clone()])),
+            ),
             Side::Memory(v) => Term::By(name(watcher), Box::new(Term::Name(memory(v)?))),
         })
     }
@@ -449,8 +539,17 @@ impl<'a> Translator<'a> {
             sort: name(sort),
         };
         items.push(plain("PC", "loc"));
-        let mut start = vec![compare(Term::Cell(name("PC"), vec![name("p")]), Cmp::Eq, constant(&self.points[0]))];
-        let word = |term: Term| [compare(term.clone(), Cmp::Ge, number(values::LEAST)), compare(term, Cmp::Le, number(values::GREATEST))];
+        let mut start = vec![compare(
+            Term::Cell(name("PC"), vec![name("p")]),
+            Cmp::Eq,
+            constant(&self.points[0]),
+        )];
+        let word = |term: Term| {
+            [
+                compare(term.clone(), Cmp::Ge, number(values::LEAST)),
+                compare(term, Cmp::Le, number(values::GREATEST)),
+            ]
+        };
         let mut zero = |array: &str, value: i64| {
             let term = Term::Cell(name(array), vec![name("p")]);
             match self.options.any_registers {
@@ -458,7 +557,9 @@ impl<'a> Translator<'a> {
                 false => start.push(compare(term, Cmp::Eq, number(value))),
             }
         };
-        for (array, value) in self.needs.arrays().into_iter().chain(self.carries.then_some(("T", 0))) {
+        for (array, value) in
+            self.needs.arrays().into_iter().chain(self.carries.then_some(("T", 0)))
+        {
             items.push(plain(array, "int"));
             zero(array, value);
         }
@@ -473,12 +574,20 @@ impl<'a> Translator<'a> {
                 indices: vec![name("proc")],
                 sort: name("bool"),
             });
-            start.push(compare(Term::Cell(name(&ghost.array), vec![name("p")]), Cmp::Eq, constant("False")));
+            start.push(compare(
+                Term::Cell(name(&ghost.array), vec![name("p")]),
+                Cmp::Eq,
+                constant("False"),
+            ));
         }
         for v in &self.source.variables {
             let indices = if v.per_thread || v.counter { vec![name("proc")] } else { Vec::new() };
             let array = name(capital(&v.name));
-            let cell = if indices.is_empty() { Term::Name(array.clone()) } else { Term::Cell(array.clone(), vec![name("p")]) };
+            let cell = if indices.is_empty() {
+                Term::Name(array.clone())
+            } else {
+                Term::Cell(array.clone(), vec![name("p")])
+            };
             let sort = name(if v.counter { "bool" } else { "int" });
             items.push(Item::Symbol { declared: Declared::Weak, name: array, indices, sort });
             let value = match (v.counter, v.initial) {
@@ -504,8 +613,12 @@ impl<'a> Translator<'a> {
 
 /// The name of a thread of unsafe states as a process variable.
 fn thread_name(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
-    let fits = clean.starts_with(|c: char| c.is_ascii_lowercase()) && !crate::parse::is_keyword(&clean);
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .collect();
+    let fits =
+        clean.starts_with(|c: char| c.is_ascii_lowercase()) && !crate::parse::is_keyword(&clean);
     if fits { clean } else { format!("t_{clean}") }
 }
 
@@ -513,12 +626,23 @@ fn thread_name(text: &str) -> String {
 fn initial_values(source: &Source) -> Result<(), Diagnostic> {
     for v in &source.variables {
         match (v.counter, v.per_thread, v.initial) {
-            (true, true, _) => return unsupported(v.span, format!("the counter `{}` counts threads and cannot be thread data", v.name)),
+            (true, true, _) => {
+                return unsupported(
+                    v.span,
+                    format!("the counter `{}` counts threads and cannot be thread data", v.name),
+                );
+            }
             (true, _, Some(Number::Is(n))) if n != 0 => {
-                return unsupported(v.span, format!("the counter `{}` starts at {n}, expected 0 or `N`", v.name));
+                return unsupported(
+                    v.span,
+                    format!("the counter `{}` starts at {n}, expected 0 or `N`", v.name),
+                );
             }
             (false, _, Some(Number::Threads)) => {
-                return unsupported(v.span, format!("`{}` starts at `N`, expected a counter (`! as counter`)", v.name));
+                return unsupported(
+                    v.span,
+                    format!("`{}` starts at `N`, expected a counter (`! as counter`)", v.name),
+                );
             }
             _ => {}
         }
@@ -542,9 +666,14 @@ impl Translator<'_> {
     fn check_lock(&self, instruction: &Instruction) -> Result<(), Diagnostic> {
         let either = instruction.entry.is_some_and(|e| e.kind == Kind::Exchange);
         let targets = instruction.operands.iter().take(if either { 2 } else { 1 });
-        let memory = targets.filter(|o| matches!(o, Operand::Memory(..) | Operand::Element(..))).count() > 0;
+        let memory =
+            targets.filter(|o| matches!(o, Operand::Memory(..) | Operand::Element(..))).count() > 0;
         if instruction.lock && !memory {
-            return Err(Diagnostic::at(Stage::Type, instruction.span, mu_program::x86::unlockable(&instruction.word)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                instruction.span,
+                mu_program::x86::unlockable(&instruction.word),
+            ));
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! Which values words may have: sets of a few, else ranges.
 //!
-//! A program for any number of threads → for each instruction what its registers and flags may hold, for each variable what is ever stored. Words
-//! have 32 bits and wrap; a word is the number with a sign that has its bits. All threads run one code, so memory has one set of values a variable,
-//! whoever writes and whenever; registers have one at each instruction. A set of more than [`MOST`] values becomes a range, and a range that grows
-//! ends at the bounds of a word, so that the fixed point is there after few rounds. Cost: rounds times instructions times pairs of values of two
-//! operands.
+//! A program for any number of threads → for each instruction what its registers and flags may
+//! hold, for each variable what is ever stored. Words have 32 bits and wrap; a word is the number
+//! with a sign that has its bits. All threads run one code, so memory has one set of values a
+//! variable, whoever writes and whenever; registers have one at each instruction. A set of more
+//! than [`MOST`] values becomes a range, and a range that grows ends at the bounds of a word, so
+//! that the fixed point is there after few rounds. Cost: rounds times instructions times pairs of
+//! values of two operands.
 
 use super::Options;
 use mu_program::expr::{BinOp, Width};
@@ -74,12 +76,16 @@ impl Values {
         if let (Some(x), Some(y)) = (a.few(), b.few())
             && x.len() * y.len() <= MOST * MOST
         {
-            return Values::of(x.iter().flat_map(|x| y.iter().map(|y| apply(op, *x, *y))).collect());
+            return Values::of(
+                x.iter().flat_map(|x| y.iter().map(|y| apply(op, *x, *y))).collect(),
+            );
         }
         match Values::exact(op, a, b) {
             Some((low, high)) if LEAST <= low && high <= GREATEST => Values::Range(low, high),
             // The complement turns the range round.
-            None if op == BinOp::Xor && *b == Values::one(-1) => Values::Range(-1 - a.ends().1, -1 - a.ends().0),
+            None if op == BinOp::Xor && *b == Values::one(-1) => {
+                Values::Range(-1 - a.ends().1, -1 - a.ends().0)
+            }
             _ => Values::ALL,
         }
     }
@@ -87,7 +93,11 @@ impl Values {
 
 /// The result of an operator on words.
 pub(super) fn apply(op: BinOp, a: i64, b: i64) -> i64 {
-    Width::W32.signed(op.apply(Width::W32, a as u64 & Width::W32.mask(), b as u64 & Width::W32.mask()))
+    Width::W32.signed(op.apply(
+        Width::W32,
+        a as u64 & Width::W32.mask(),
+        b as u64 & Width::W32.mask(),
+    ))
 }
 
 /// What is known before an instruction.
@@ -111,7 +121,12 @@ pub(super) struct Analysis<'a> {
 impl<'a> Analysis<'a> {
     /// Analyses a program. Variables in `given` hold what is given, whatever is stored.
     pub(super) fn new(source: &'a Source, options: Options) -> Self {
-        let mut analysis = Analysis { source, options, memory: BTreeMap::new(), at: vec![None; source.code.len() + 1] };
+        let mut analysis = Analysis {
+            source,
+            options,
+            memory: BTreeMap::new(),
+            at: vec![None; source.code.len() + 1],
+        };
         for v in &source.variables {
             let initial = match v.initial {
                 Some(Number::Is(n)) if !v.counter => Values::one(n),
@@ -132,7 +147,9 @@ impl<'a> Analysis<'a> {
             let i = &self.source.code[at];
             let after = self.step(i, facts);
             let target = match i.operands.as_slice() {
-                [Operand::Label(l, _)] => self.source.code.iter().position(|i| i.labels.iter().any(|own| own == l)),
+                [Operand::Label(l, _)] => {
+                    self.source.code.iter().position(|i| i.labels.iter().any(|own| own == l))
+                }
                 _ => None,
             };
             if let Some(target) = target {
@@ -152,7 +169,9 @@ impl<'a> Analysis<'a> {
             return;
         };
         let names = old.registers.keys().chain(more.registers.keys());
-        let registers = names.map(|r| (r.clone(), self.register(old, r).join(&self.register(more, r)))).collect();
+        let registers = names
+            .map(|r| (r.clone(), self.register(old, r).join(&self.register(more, r))))
+            .collect();
         self.at[at] = Some(Facts { registers, results: old.results.join(&more.results) });
     }
     fn register(&self, facts: &Facts, name: &str) -> Values {
@@ -162,7 +181,9 @@ impl<'a> Analysis<'a> {
     fn value(&self, facts: &Facts, operand: &Operand) -> Values {
         match operand {
             Operand::Register(r, _) => self.register(facts, r),
-            Operand::Memory(v, _) | Operand::Element(v, _, _) => self.memory.get(v).cloned().unwrap_or(Values::ALL),
+            Operand::Memory(v, _) | Operand::Element(v, _, _) => {
+                self.memory.get(v).cloned().unwrap_or(Values::ALL)
+            }
             Operand::Immediate(Number::Is(n), _) => Values::one(*n),
             Operand::Immediate(Number::Threads, _) | Operand::Label(..) => Values::ALL,
         }
@@ -211,8 +232,8 @@ impl<'a> Analysis<'a> {
                 };
                 let result = results(op, &a, &b, target == source || same(target, source));
                 // A shift whose count is 0 modulo 32 keeps the flags.
-                let keeps =
-                    matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar) && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
+                let keeps = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar)
+                    && b.few().is_none_or(|counts| counts.iter().any(|n| n & 31 == 0));
                 facts.results = if keeps { facts.results.join(&result) } else { result.clone() };
                 if kind == Kind::ExchangeAdd {
                     self.store(&mut facts, source, a);
@@ -235,7 +256,11 @@ impl<'a> Analysis<'a> {
                 self.store(&mut facts, b, x);
             }
             (Kind::CompareExchange, [target, source]) => {
-                let (x, new, eax) = (self.value(&facts, target), self.value(&facts, source), self.register(&facts, "eax"));
+                let (x, new, eax) = (
+                    self.value(&facts, target),
+                    self.value(&facts, source),
+                    self.register(&facts, "eax"),
+                );
                 facts.results = Values::apply(BinOp::Sub, &eax, &x);
                 let stored = x.join(&new);
                 facts.registers.insert("eax".into(), eax.join(&x));

@@ -1,7 +1,8 @@
 //! Connectives, `if`, equality and order.
 //!
-//! On data everything is decided structurally. Otherwise an equality is taken apart along constructors and list cells into a
-//! conjunction, oriented (an unknown to the left), and solved if it is linear; negations move inside.
+//! On data everything is decided structurally. Otherwise an equality is taken apart along
+//! constructors and list cells into a conjunction, oriented (an unknown to the left), and solved if
+//! it is linear; negations move inside.
 
 use super::linear::{self, Relation, occurs};
 use super::stuck2;
@@ -31,7 +32,8 @@ fn is_negation(p: &Program, a: &Value, b: &Value) -> bool {
 /// Most connectives that a negation is moved inside of.
 const MOST_NEGATED: usize = 4096;
 
-/// Whether there are few connectives at the top of an undecided term; shared ones count as often as they are met.
+/// Whether there are few connectives at the top of an undecided term; shared ones count as often as
+/// they are met.
 fn few_connectives(p: &Program, a: &Value) -> bool {
     let Some((Builtin::And | Builtin::Or, _)) = builtin_of(p, a) else { return true };
     let mut open = vec![a];
@@ -69,7 +71,8 @@ impl Machine {
         }
     }
 
-    /// Negation; moves inside `&&`, `||` and numeric comparisons, unless these are many: what negations make of shared parts is not shared.
+    /// Negation; moves inside `&&`, `||` and numeric comparisons, unless these are many: what
+    /// negations make of shared parts is not shared.
     pub(crate) fn not(&mut self, p: &Program, a: Value) -> Value {
         if few_connectives(p, &a) { self.not_inside(p, a) } else { Value::app1(p.not, IMPURE, a) }
     }
@@ -90,7 +93,9 @@ impl Machine {
                         if builtin == Builtin::And { self.or(p, x, y) } else { self.and(p, x, y) }
                     });
                 }
-                (Builtin::Less | Builtin::LessEqual, [x, y]) if p.op(op).first.0 <= basic::REAL.0 => {
+                (Builtin::Less | Builtin::LessEqual, [x, y])
+                    if p.op(op).first.0 <= basic::REAL.0 =>
+                {
                     let info = p.sort(p.op(op).first);
                     let op = if builtin == Builtin::Less { info.less_equal } else { info.less };
                     // Through the comparison again, for its normal form.
@@ -108,7 +113,14 @@ impl Machine {
     }
 
     /// `if` on values; the user's equations for it are tried if it is undecided.
-    pub(crate) fn if_value(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn if_value(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        c: Value,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         match c {
             Value::Bool(true) => Ok(a),
             Value::Bool(false) => Ok(b),
@@ -118,7 +130,14 @@ impl Machine {
     }
 
     /// `if` on values by itself.
-    pub(crate) fn if_plain(&mut self, p: &Program, op: OpId, c: Value, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn if_plain(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        c: Value,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         match c {
             Value::Bool(true) => return Ok(a),
             Value::Bool(false) => return Ok(b),
@@ -143,7 +162,13 @@ impl Machine {
 
     /// Equality at a sort, the user's equations for it first.
     #[inline]
-    pub(crate) fn equal(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(crate) fn equal(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Value> {
         if a.is_data() && b.is_data() {
             return Ok(Value::Bool(a == b));
         }
@@ -154,7 +179,13 @@ impl Machine {
     }
 
     /// The built-in equality.
-    pub(crate) fn equal_default(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(crate) fn equal_default(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Value> {
         if a.is_data() && b.is_data() {
             return Ok(Value::Bool(a == b));
         }
@@ -164,20 +195,30 @@ impl Machine {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.equal_undecided(p, sort, a, b))
     }
 
-    fn equal_undecided(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    fn equal_undecided(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Value> {
         let open = a.is_open() || b.is_open();
         match p.signature.sorts.kind(sort) {
             SortKind::Bool => match (a, b) {
                 (Value::Bool(true), x) | (x, Value::Bool(true)) => return Ok(x.clone()),
-                (Value::Bool(false), x) | (x, Value::Bool(false)) => return Ok(self.not(p, x.clone())),
+                (Value::Bool(false), x) | (x, Value::Bool(false)) => {
+                    return Ok(self.not(p, x.clone()));
+                }
                 _ if is_negation(p, a, b) => return Ok(Value::Bool(false)),
                 _ => {}
             },
-            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => match self.compare_linear(p, Relation::Equal, sort, a, b) {
-                Some(v) if open => return self.equal_extremum(p, v),
-                Some(v @ Value::Bool(_)) => return Ok(v),
-                _ => {}
-            },
+            SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {
+                match self.compare_linear(p, Relation::Equal, sort, a, b) {
+                    Some(v) if open => return self.equal_extremum(p, v),
+                    Some(v @ Value::Bool(_)) => return Ok(v),
+                    _ => {}
+                }
+            }
             SortKind::List(element) => return self.equal_lists(p, sort, *element, a, b),
             SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => {
                 if let Some(v) = self.equal_sets(p, sort, a, b)? {
@@ -194,13 +235,19 @@ impl Machine {
                     && is_constructed(p, a)
                     && is_constructed(p, b)
                 {
-                    return if f == g { self.equal_all(p, f, xs, ys) } else { Ok(Value::Bool(false)) };
+                    return if f == g {
+                        self.equal_all(p, f, xs, ys)
+                    } else {
+                        Ok(Value::Bool(false))
+                    };
                 }
             }
         }
         for (x, y) in [(a, b), (b, a)] {
-            // A term is not equal to what it is a proper part of; only below constructors is that so.
-            if matches!(x, Value::Unknown(_)) && is_constructed(p, y) && below_constructors(p, y, x) {
+            // A term is not equal to what it is a proper part of; only below constructors is that
+            // so.
+            if matches!(x, Value::Unknown(_)) && is_constructed(p, y) && below_constructors(p, y, x)
+            {
                 return Ok(Value::Bool(false));
             }
             // `if(c, s, t) == y`
@@ -225,7 +272,13 @@ impl Machine {
         stuck2(p.sort(sort).equal, a.clone(), b.clone())
     }
 
-    fn equal_all(&mut self, p: &Program, constructor: OpId, xs: &[Value], ys: &[Value]) -> Outcome<Value> {
+    fn equal_all(
+        &mut self,
+        p: &Program,
+        constructor: OpId,
+        xs: &[Value],
+        ys: &[Value],
+    ) -> Outcome<Value> {
         let (domain, _) = p.signature.domain_range(p.signature.op(constructor).sort);
         let mut all = Value::Bool(true);
         for ((x, y), sort) in xs.iter().zip(ys).zip(domain) {
@@ -238,7 +291,14 @@ impl Machine {
         Ok(all)
     }
 
-    fn equal_lists(&mut self, p: &Program, sort: SortId, element: SortId, a: &Value, b: &Value) -> Outcome<Value> {
+    fn equal_lists(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        element: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Value> {
         let mut all = Value::Bool(true);
         let (mut x, mut y) = (a, b);
         loop {
@@ -252,13 +312,18 @@ impl Machine {
                     (x, y) = (&c.tail, &d.tail);
                 }
                 (Value::Nil(_), Value::Nil(_)) => return Ok(all),
-                (Value::Nil(_), Value::Cons(_)) | (Value::Cons(_), Value::Nil(_)) => return Ok(Value::Bool(false)),
+                (Value::Nil(_), Value::Cons(_)) | (Value::Cons(_), Value::Nil(_)) => {
+                    return Ok(Value::Bool(false));
+                }
                 _ => {
                     if x == y {
                         return Ok(all);
                     }
                     for (u, v) in [(x, y), (y, x)] {
-                        if matches!(u, Value::Unknown(_)) && is_constructed(p, v) && below_constructors(p, v, u) {
+                        if matches!(u, Value::Unknown(_))
+                            && is_constructed(p, v)
+                            && below_constructors(p, v, u)
+                        {
                             return Ok(Value::Bool(false));
                         }
                     }
@@ -274,13 +339,28 @@ impl Machine {
         linear::numeric_sort(p, &|u| self.unknowns.sort(u), v)
     }
 
-    pub(crate) fn compare_linear(&self, p: &Program, relation: Relation, sort: SortId, a: &Value, b: &Value) -> Option<Value> {
+    pub(crate) fn compare_linear(
+        &self,
+        p: &Program,
+        relation: Relation,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Option<Value> {
         linear::compare(p, &|u| self.unknowns.sort(u), relation, sort, a, b)
     }
 
     /// `a < b`, or `a <= b` if `or_equal`.
-    pub(crate) fn less(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
-        let verdict = |o: Ordering| Value::Bool(o == Ordering::Less || or_equal && o == Ordering::Equal);
+    pub(crate) fn less(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+        or_equal: bool,
+    ) -> Outcome<Value> {
+        let verdict =
+            |o: Ordering| Value::Bool(o == Ordering::Less || or_equal && o == Ordering::Equal);
         if let (Value::Int(x), Value::Int(y)) = (a, b) {
             return Ok(verdict(x.cmp(y)));
         }
@@ -304,20 +384,30 @@ impl Machine {
                             }
                             return self.spread(p, v);
                         }
-                        // A term without a value keeps its form, unless the comparison is true or false for every number.
+                        // A term without a value keeps its form, unless the comparison is true or
+                        // false for every number.
                         Some(v @ Value::Bool(_)) => return Ok(v),
                         _ => {}
                     }
                 }
                 SortKind::Bool => {
                     let not_a = self.not(p, a.clone());
-                    return Ok(if or_equal { self.or(p, not_a, b.clone()) } else { self.and(p, not_a, b.clone()) });
+                    return Ok(if or_equal {
+                        self.or(p, not_a, b.clone())
+                    } else {
+                        self.and(p, not_a, b.clone())
+                    });
                 }
-                SortKind::List(element) => return self.less_lists(p, sort, *element, a, b, or_equal),
-                SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => return self.subset(p, op, a, b, !or_equal),
+                SortKind::List(element) => {
+                    return self.less_lists(p, sort, *element, a, b, or_equal);
+                }
+                SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => {
+                    return self.subset(p, op, a, b, !or_equal);
+                }
                 SortKind::Named(i) if p.signature.sorts.named[*i as usize].structured => {
                     if let (Some((f, xs)), Some((g, ys))) = (a.as_app(), b.as_app())
-                        && let (OpKind::Constructor(i), OpKind::Constructor(j)) = (&p.signature.op(f).kind, &p.signature.op(g).kind)
+                        && let (OpKind::Constructor(i), OpKind::Constructor(j)) =
+                            (&p.signature.op(f).kind, &p.signature.op(g).kind)
                         && is_constructed(p, a)
                         && is_constructed(p, b)
                     {
@@ -336,7 +426,9 @@ impl Machine {
 
     /// A comparison in which one side is `if(c, s, t)` with an open condition, as a disjunction.
     fn less_by_cases(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Option<Value>> {
-        let Some((which @ (Builtin::Less | Builtin::LessEqual), [a, b])) = builtin_of(p, v) else { return Ok(None) };
+        let Some((which @ (Builtin::Less | Builtin::LessEqual), [a, b])) = builtin_of(p, v) else {
+            return Ok(None);
+        };
         let or_equal = which == Builtin::LessEqual;
         for (side, left) in [(a, true), (b, false)] {
             let Some((Builtin::If, [c, s, t])) = builtin_of(p, side) else { continue };
@@ -389,13 +481,24 @@ impl Machine {
                 } else {
                     (self.less(p, sort, a, s, true)?, self.less(p, sort, a, t, true)?)
                 };
-                return Ok(if (m == Builtin::Max) == left { self.and(p, one, other) } else { self.or(p, one, other) });
+                return Ok(if (m == Builtin::Max) == left {
+                    self.and(p, one, other)
+                } else {
+                    self.or(p, one, other)
+                });
             }
         }
         Ok(v)
     }
 
-    fn less_all(&mut self, p: &Program, domain: &[SortId], xs: &[Value], ys: &[Value], or_equal: bool) -> Outcome<Value> {
+    fn less_all(
+        &mut self,
+        p: &Program,
+        domain: &[SortId],
+        xs: &[Value],
+        ys: &[Value],
+        or_equal: bool,
+    ) -> Outcome<Value> {
         let Some(sort) = domain.first() else { return Ok(Value::Bool(or_equal)) };
         let equal = self.equal(p, *sort, &xs[0], &ys[0])?;
         match equal {
@@ -410,11 +513,21 @@ impl Machine {
         }
     }
 
-    fn less_lists(&mut self, p: &Program, sort: SortId, element: SortId, a: &Value, b: &Value, or_equal: bool) -> Outcome<Value> {
+    fn less_lists(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        element: SortId,
+        a: &Value,
+        b: &Value,
+        or_equal: bool,
+    ) -> Outcome<Value> {
         let (mut x, mut y) = (a, b);
         loop {
             match (x, y) {
-                (Value::Cons(c), Value::Cons(d)) => match self.equal(p, element, &c.head, &d.head)? {
+                (Value::Cons(c), Value::Cons(d)) => match self
+                    .equal(p, element, &c.head, &d.head)?
+                {
                     Value::Bool(true) => (x, y) = (&c.tail, &d.tail),
                     Value::Bool(false) => return self.less(p, element, &c.head, &d.head, false),
                     equal => {
@@ -429,7 +542,11 @@ impl Machine {
                 (Value::Cons(_), Value::Nil(_)) => return Ok(Value::Bool(false)),
                 _ => {
                     let info = p.sort(sort);
-                    return Ok(stuck2(if or_equal { info.less_equal } else { info.less }, x.clone(), y.clone()));
+                    return Ok(stuck2(
+                        if or_equal { info.less_equal } else { info.less },
+                        x.clone(),
+                        y.clone(),
+                    ));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Function values: update in canonical form, application of tables, equality.
 //!
-//! A table is sorted by key, holds no key twice and no entry that its base function gives anyway, so functions that arise from
-//! one base by updates are equal as values exactly if they are equal.
+//! A table is sorted by key, holds no key twice and no entry that its base function gives anyway,
+//! so functions that arise from one base by updates are equal as values exactly if they are equal.
 
 use crate::engine::compile::Program;
 use crate::engine::machine::{Machine, Outcome};
@@ -16,12 +16,26 @@ const MAX_DOMAIN: usize = 4096;
 
 impl Machine {
     /// `f[key -> value]`.
-    pub(crate) fn update(&mut self, p: &Program, op: OpId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+    pub(crate) fn update(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        f: Value,
+        key: Value,
+        value: Value,
+    ) -> Outcome<Value> {
         self.update_at(p, p.op(op).range, f, key, value)
     }
 
     /// `f[key -> value]` for a function sort.
-    pub(crate) fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+    pub(crate) fn update_at(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        f: Value,
+        key: Value,
+        value: Value,
+    ) -> Outcome<Value> {
         let (domain, range) = p.signature.domain_range(sort);
         let key_sort = domain[0];
         let (base, entries) = match f.as_rich() {
@@ -35,7 +49,10 @@ impl Machine {
                 Value::Bool(true) => place = Ok(i),
                 Value::Bool(false) => {}
                 _ => {
-                    let update = p.sort(sort).insert.expect("a sort of functions of one argument has an update");
+                    let update = p
+                        .sort(sort)
+                        .insert
+                        .expect("a sort of functions of one argument has an update");
                     return Ok(Value::app3(update, IMPURE, f, key, value));
                 }
             }
@@ -55,7 +72,14 @@ impl Machine {
     }
 
     /// The value of a table at a key.
-    pub(crate) fn lookup(&mut self, p: &Program, table: Value, base: Value, entries: &[(Value, Value)], key: &Value) -> Outcome<Value> {
+    pub(crate) fn lookup(
+        &mut self,
+        p: &Program,
+        table: Value,
+        base: Value,
+        entries: &[(Value, Value)],
+        key: &Value,
+    ) -> Outcome<Value> {
         if key.is_data() && entries.iter().all(|e| e.0.is_data()) {
             return match entries.binary_search_by(|e| e.0.cmp(key)) {
                 Ok(i) => Ok(entries[i].1.clone()),
@@ -77,13 +101,22 @@ impl Machine {
         self.apply_value(p, base, vec![key.clone()])
     }
 
-    /// Equality of functions that are not the same term: a point where they differ, the same base and entries, a small finite
-    /// domain, or bodies that agree for any argument. `None` if none of these decides.
-    pub(crate) fn equal_functions(&mut self, p: &Program, sort: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
+    /// Equality of functions that are not the same term: a point where they differ, the same base
+    /// and entries, a small finite domain, or bodies that agree for any argument. `None` if
+    /// none of these decides.
+    pub(crate) fn equal_functions(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        f: &Value,
+        g: &Value,
+    ) -> Outcome<Option<Value>> {
         if f.is_open() || g.is_open() {
             return Ok(None);
         }
-        let SortKind::Function(domain, range) = p.signature.sorts.kind(sort) else { return Ok(None) };
+        let SortKind::Function(domain, range) = p.signature.sorts.kind(sort) else {
+            return Ok(None);
+        };
         let parts = |v: &Value| match v.as_rich() {
             Some(Rich::Table(_, base, entries)) => (base.clone(), entries.clone()),
             _ => (v.clone(), Rc::new([]) as Rc<[(Value, Value)]>),
@@ -102,11 +135,18 @@ impl Machine {
         }
         let mut tuples: Vec<Vec<Value>> = vec![vec![]];
         for sort in domain.iter() {
-            let Some(values) = enumerate::values_of(self, p, *sort, MAX_DOMAIN)? else { return self.equal_bodies(p, domain, *range, f, g) };
+            let Some(values) = enumerate::values_of(self, p, *sort, MAX_DOMAIN)? else {
+                return self.equal_bodies(p, domain, *range, f, g);
+            };
             if values.len().saturating_mul(tuples.len()) > MAX_DOMAIN {
                 return self.equal_bodies(p, domain, *range, f, g);
             }
-            tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+            tuples = tuples
+                .iter()
+                .flat_map(|t| {
+                    values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())
+                })
+                .collect();
         }
         let mut all = true;
         for tuple in tuples {
@@ -119,13 +159,27 @@ impl Machine {
         Ok(all.then_some(Value::Bool(true)))
     }
 
-    fn equal_at(&mut self, p: &Program, range: SortId, f: &Value, g: &Value, args: Vec<Value>) -> Outcome<Value> {
+    fn equal_at(
+        &mut self,
+        p: &Program,
+        range: SortId,
+        f: &Value,
+        g: &Value,
+        args: Vec<Value>,
+    ) -> Outcome<Value> {
         let x = self.apply_value(p, f.clone(), args.clone())?;
         let y = self.apply_value(p, g.clone(), args)?;
         self.equal(p, range, &x, &y)
     }
 
-    fn equal_bodies(&mut self, p: &Program, domain: &[SortId], range: SortId, f: &Value, g: &Value) -> Outcome<Option<Value>> {
+    fn equal_bodies(
+        &mut self,
+        p: &Program,
+        domain: &[SortId],
+        range: SortId,
+        f: &Value,
+        g: &Value,
+    ) -> Outcome<Option<Value>> {
         let mark = self.unknowns.mark();
         let args: Vec<Value> = domain.iter().map(|&sort| self.unknowns.fresh(sort, None)).collect();
         let wanted = self.unknowns.since(mark).collect();

@@ -1,6 +1,8 @@
-//! Linear arithmetic over undecided terms: brings a comparison into the form `atom <= k`, `k <= atom` or `atom == e`.
+//! Linear arithmetic over undecided terms: brings a comparison into the form `atom <= k`, `k <=
+//! atom` or `atom == e`.
 //!
-//! Works on machine integers; what overflows or is not linear stays as it is, so every rewriting here is an equivalence.
+//! Works on machine integers; what overflows or is not linear stays as it is, so every rewriting
+//! here is an equivalence.
 
 use super::compare::builtin_of;
 use super::stuck2;
@@ -50,14 +52,18 @@ impl Linear {
         {
             match (b, args) {
                 (Add, [x, y]) => return self.add(p, x, k).and_then(|()| self.add(p, y, k)),
-                (Subtract, [x, y]) => return self.add(p, x, k).and_then(|()| self.add(p, y, k.checked_neg()?)),
+                (Subtract, [x, y]) => {
+                    return self.add(p, x, k).and_then(|()| self.add(p, y, k.checked_neg()?));
+                }
                 (Negate, [x]) => return self.add(p, x, k.checked_neg()?),
                 (Succ | Pred, [x]) => {
                     let by = if b == Succ { k } else { k.checked_neg()? };
                     self.constant = self.constant.checked_add(by)?;
                     return self.add(p, x, k);
                 }
-                (Multiply, [Value::Int(n), x] | [x, Value::Int(n)]) => return self.add(p, x, k.checked_mul(*n)?),
+                (Multiply, [Value::Int(n), x] | [x, Value::Int(n)]) => {
+                    return self.add(p, x, k.checked_mul(*n)?);
+                }
                 _ => {}
             }
         }
@@ -91,7 +97,8 @@ impl Linear {
                 continue;
             }
             let k = k.checked_mul(factor)?;
-            let term = if k == 1 { atom.clone() } else { stuck2(p.multiply, Value::Int(k), atom.clone()) };
+            let term =
+                if k == 1 { atom.clone() } else { stuck2(p.multiply, Value::Int(k), atom.clone()) };
             sum = Some(match sum {
                 None => term,
                 Some(s) => stuck2(p.add, s, term),
@@ -132,7 +139,8 @@ pub fn least(sort: SortId) -> Option<i64> {
     }
 }
 
-/// The greatest number that a term can be whatever its operands are: a remainder is below its divisor.
+/// The greatest number that a term can be whatever its operands are: a remainder is below its
+/// divisor.
 fn greatest(p: &Program, v: &Value) -> Option<i64> {
     match builtin_of(p, v) {
         Some((Builtin::Mod, [_, Value::Int(n)])) if *n > 0 => Some(n - 1),
@@ -141,7 +149,14 @@ fn greatest(p: &Program, v: &Value) -> Option<i64> {
 }
 
 /// Simplifies `a relation b` where an operand is undecided; `None` if nothing is gained.
-pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation, at: SortId, a: &Value, b: &Value) -> Option<Value> {
+pub fn compare(
+    p: &Program,
+    sort_of: &dyn Fn(u32) -> SortId,
+    relation: Relation,
+    at: SortId,
+    a: &Value,
+    b: &Value,
+) -> Option<Value> {
     let d = Linear::difference(p, a, b)?;
     let c = d.constant;
     if d.terms.is_empty() {
@@ -151,7 +166,8 @@ pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation,
             Relation::LessEqual => c <= 0,
         }));
     }
-    let integral = |v: &Value| matches!(numeric_sort(p, sort_of, v), basic::POS | basic::NAT | basic::INT);
+    let integral =
+        |v: &Value| matches!(numeric_sort(p, sort_of, v), basic::POS | basic::NAT | basic::INT);
     if !d.terms.iter().all(|t| integral(&t.0)) {
         return None;
     }
@@ -178,7 +194,9 @@ pub fn compare(p: &Program, sort_of: &dyn Fn(u32) -> SortId, relation: Relation,
             return match low {
                 _ if high.is_some_and(|h| h <= most) => Some(Value::Bool(true)),
                 Some(l) if most < l => Some(Value::Bool(false)),
-                Some(l) if most == l && matches!(atom, Value::Unknown(_)) => relation_value(info.equal, atom.clone(), Value::Int(most)),
+                Some(l) if most == l && matches!(atom, Value::Unknown(_)) => {
+                    relation_value(info.equal, atom.clone(), Value::Int(most))
+                }
                 _ => relation_value(info.less_equal, atom.clone(), Value::Int(most)),
             };
         }
@@ -258,7 +276,10 @@ pub fn occurs(v: &Value, unknown: &Value) -> bool {
                 Rich::Set(_, s) => s.iter().any(|e| occurs(e, unknown)),
                 Rich::Bag(_, s) => s.iter().any(|(e, c)| occurs(e, unknown) || occurs(c, unknown)),
                 Rich::Closure(c) => c.captures.iter().any(|e| occurs(e, unknown)),
-                Rich::Table(_, f, s) => occurs(f, unknown) || s.iter().any(|(k, e)| occurs(k, unknown) || occurs(e, unknown)),
+                Rich::Table(_, f, s) => {
+                    occurs(f, unknown)
+                        || s.iter().any(|(k, e)| occurs(k, unknown) || occurs(e, unknown))
+                }
                 Rich::Apply(f, s) => occurs(f, unknown) || s.iter().any(|e| occurs(e, unknown)),
                 Rich::Integer(_) | Rich::Rational(_) => false,
             },

@@ -1,4 +1,5 @@
-//! Lists of shared cells: constant-time cons, head and tail; everything else walks the cells in a loop.
+//! Lists of shared cells: constant-time cons, head and tail; everything else walks the cells in a
+//! loop.
 
 use super::compare::builtin_of;
 use super::stuck2;
@@ -84,7 +85,8 @@ impl Machine {
                 let (x, y) = stacker::maybe_grow(64 << 10, 1 << 20, || {
                     Ok::<_, Box<_>>((self.size(p, op, x.clone())?, self.size(p, op, y.clone())?))
                 })?;
-                return Ok(super::number::binary(Builtin::Add, &x, &y).unwrap_or_else(|| stuck2(p.add, x, y)));
+                return Ok(super::number::binary(Builtin::Add, &x, &y)
+                    .unwrap_or_else(|| stuck2(p.add, x, y)));
             }
             Some((Builtin::Snoc, [x, _])) => {
                 let x = stacker::maybe_grow(64 << 10, 1 << 20, || self.size(p, op, x.clone()))?;
@@ -114,7 +116,9 @@ impl Machine {
         Ok(match at {
             Value::Nil(_) => Value::Int(n),
             // Some cells in front of an unknown end count at once.
-            tail if n > 0 && matches!(p.signature.sorts.kind(p.op(op).first), SortKind::List(_)) => {
+            tail if n > 0
+                && matches!(p.signature.sorts.kind(p.op(op).first), SortKind::List(_)) =>
+            {
                 let tail = self.size(p, op, tail.clone())?;
                 stuck2(p.add, tail, Value::Int(n))
             }

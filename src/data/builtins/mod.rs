@@ -1,7 +1,8 @@
 //! The built-in operations on values.
 //!
-//! Each is total on normal forms: where an operation is not defined, or an operand is undecided, the result is the operation's
-//! own term. Cost: as the data structure suggests (lists linear where they must be, sets and bags by binary search and merge).
+//! Each is total on normal forms: where an operation is not defined, or an operand is undecided,
+//! the result is the operation's own term. Cost: as the data structure suggests (lists linear where
+//! they must be, sets and bags by binary search and merge).
 
 pub mod compare;
 pub mod function;
@@ -29,11 +30,19 @@ pub(crate) fn stuck2(op: OpId, a: Value, b: Value) -> Value {
 
 impl Machine {
     /// A built-in on one argument.
-    pub(crate) fn prim1(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn prim1(
+        &mut self,
+        p: &Program,
+        builtin: Builtin,
+        op: OpId,
+        a: Value,
+    ) -> Outcome<Value> {
         use Builtin::*;
         match (builtin, &a) {
             (Not, Value::Bool(b)) => return Ok(Value::Bool(!b)),
-            (NatToPos | IntToPos | RealToPos, Value::Int(1..)) | (IntToNat | RealToNat, Value::Int(0..)) | (RealToInt, Value::Int(_)) => {
+            (NatToPos | IntToPos | RealToPos, Value::Int(1..))
+            | (IntToNat | RealToNat, Value::Int(0..))
+            | (RealToInt, Value::Int(_)) => {
                 return Ok(a);
             }
             _ => {}
@@ -41,15 +50,17 @@ impl Machine {
         Ok(match builtin {
             Not => self.not(p, a),
             PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal => a,
-            NatToPos | IntToPos | IntToNat | RealToPos | RealToNat | RealToInt | Abs | Negate | Succ | Pred | Floor | Ceil | Round
-            | Sqrt => number::unary(builtin, &a)
+            NatToPos | IntToPos | IntToNat | RealToPos | RealToNat | RealToInt | Abs | Negate
+            | Succ | Pred | Floor | Ceil | Round | Sqrt => number::unary(builtin, &a)
                 .or_else(|| number::simplify_unary(p, builtin, self.sort_of_number(p, &a), &a))
                 .unwrap_or_else(|| stuck1(op, a)),
             Head | Tail | RHead | RTail => list::part(builtin, &a).unwrap_or_else(|| stuck1(op, a)),
             Pick => set::pick(&a).unwrap_or_else(|| stuck1(op, a)),
             Size => return self.size(p, op, a),
             FSetToSet | FBagToBag => set::retag(p, op, a),
-            SetToBag | BagToSet | FSetToFBag | FBagToFSet => return self.convert(p, builtin, op, a),
+            SetToBag | BagToSet | FSetToFBag | FBagToFSet => {
+                return self.convert(p, builtin, op, a);
+            }
             Complement => return self.complement(p, op, a),
             _ => stuck1(op, a),
         })
@@ -57,7 +68,14 @@ impl Machine {
 
     /// A built-in on two arguments.
     #[inline]
-    pub(crate) fn prim2(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn prim2(
+        &mut self,
+        p: &Program,
+        builtin: Builtin,
+        op: OpId,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         use Builtin::*;
         if let (Value::Int(x), Value::Int(y)) = (&a, &b) {
             let (x, y) = (*x, *y);
@@ -88,12 +106,21 @@ impl Machine {
         self.prim2_general(p, builtin, op, a, b)
     }
 
-    fn prim2_general(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    fn prim2_general(
+        &mut self,
+        p: &Program,
+        builtin: Builtin,
+        op: OpId,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         use Builtin::*;
         let first = p.op(op).first;
         let collection = |b: Builtin| {
-            matches!(p.signature.sorts.kind(first), SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_))
-                && matches!(b, Add | Subtract | Multiply | Less | LessEqual | Greater | GreaterEqual)
+            matches!(
+                p.signature.sorts.kind(first),
+                SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_)
+            ) && matches!(b, Add | Subtract | Multiply | Less | LessEqual | Greater | GreaterEqual)
         };
         match builtin {
             Equal => self.equal_default(p, first, &a, &b),
@@ -116,7 +143,9 @@ impl Machine {
             Subtract if collection(Subtract) => self.difference(p, op, a, b),
             Multiply if collection(Multiply) => self.intersection(p, op, a, b),
             Less | LessEqual if collection(builtin) => self.subset(p, op, &a, &b, builtin == Less),
-            Greater | GreaterEqual if collection(builtin) => self.subset(p, op, &b, &a, builtin == Greater),
+            Greater | GreaterEqual if collection(builtin) => {
+                self.subset(p, op, &b, &a, builtin == Greater)
+            }
             Less => self.less(p, first, &a, &b, false),
             LessEqual => self.less(p, first, &a, &b, true),
             Greater => self.less(p, first, &b, &a, false),
@@ -135,7 +164,8 @@ impl Machine {
                 })
             }
             Add | Subtract | Multiply | Divide | Div | Mod | Exp => {
-                Ok(number::binary(builtin, &a, &b).unwrap_or_else(|| number::simplify(p, builtin, op, a, b)))
+                Ok(number::binary(builtin, &a, &b)
+                    .unwrap_or_else(|| number::simplify(p, builtin, op, a, b)))
             }
             Cons => Ok(Value::cons(a, b)),
             Snoc => Ok(list::snoc(op, &a, b)),

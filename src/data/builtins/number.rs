@@ -56,7 +56,9 @@ pub fn unary(builtin: Builtin, a: &Value) -> Option<Value> {
         Sqrt => a.to_integer().filter(|n| !n.is_negative()).map(|n| Value::integer(n.sqrt())),
         Floor => Some(Value::rational(a.to_rational()?.floor())),
         Ceil => Some(Value::rational(a.to_rational()?.ceil())),
-        Round => Some(Value::rational((a.to_rational()? + BigRational::new(1.into(), 2.into())).floor())),
+        Round => {
+            Some(Value::rational((a.to_rational()? + BigRational::new(1.into(), 2.into())).floor()))
+        }
         _ => None,
     }
 }
@@ -167,7 +169,13 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
         Div | Mod if zero(&a) => Value::Int(0),
         Exp if zero(&b) || one(&a) => Value::Int(1),
         Exp if one(&b) => a,
-        Add if a.is_number() && !b.is_number() && b.is_open() && p.op(op).first == last_sort(p, op) => simplify(p, Add, op, b, a),
+        Add if a.is_number()
+            && !b.is_number()
+            && b.is_open()
+            && p.op(op).first == last_sort(p, op) =>
+        {
+            simplify(p, Add, op, b, a)
+        }
         Add if b.is_number() && a.is_open() => {
             if let Some((inner, [x, c])) = a.as_app()
                 && (inner == op || adds_too(p, inner, op))
@@ -183,11 +191,15 @@ pub fn simplify(p: &Program, builtin: Builtin, op: OpId, a: Value, b: Value) -> 
     }
 }
 
-/// Whether both are additions of numbers that give the same sort: `(n + 1) + 2` of a Nat and two Pos is `n + 3`.
+/// Whether both are additions of numbers that give the same sort: `(n + 1) + 2` of a Nat and two
+/// Pos is `n + 3`.
 fn adds_too(p: &Program, inner: OpId, op: OpId) -> bool {
     let add = |op: OpId| matches!(p.signature.op(op).kind, OpKind::Builtin(Builtin::Add));
     let number = |op: OpId| p.op(op).first.0 >= basic::POS.0 && p.op(op).first.0 <= basic::REAL.0;
-    add(inner) && number(inner) && p.op(inner).range == p.op(op).range && p.op(inner).funcs.iter().all(Option::is_none)
+    add(inner)
+        && number(inner)
+        && p.op(inner).range == p.op(op).range
+        && p.op(inner).funcs.iter().all(Option::is_none)
 }
 
 fn last_sort(p: &Program, op: OpId) -> SortId {

@@ -1,7 +1,8 @@
 //! Sets and bags: sorted arrays where they are finite, complements and comprehensions otherwise.
 //!
-//! An element whose equality with another is undecided cannot be put in its place; the insertion then stays as it is. Sets that
-//! are not finite answer membership point by point; finite parts of an operation are computed.
+//! An element whose equality with another is undecided cannot be put in its place; the insertion
+//! then stays as it is. Sets that are not finite answer membership point by point; finite parts of
+//! an operation are computed.
 
 use super::number;
 use super::{stuck1, stuck2};
@@ -53,7 +54,11 @@ fn empty(p: &Program, sort: SortId) -> Value {
 
 fn element_sort(p: &Program, sort: SortId) -> SortId {
     match p.signature.sorts.kind(sort) {
-        SortKind::Set(e) | SortKind::FSet(e) | SortKind::Bag(e) | SortKind::FBag(e) | SortKind::List(e) => *e,
+        SortKind::Set(e)
+        | SortKind::FSet(e)
+        | SortKind::Bag(e)
+        | SortKind::FBag(e)
+        | SortKind::List(e) => *e,
         _ => sort,
     }
 }
@@ -68,7 +73,13 @@ fn parts<'v>(p: &Program, v: &'v Value) -> Option<(Builtin, &'v [Value])> {
 
 impl Machine {
     /// `element in container`.
-    pub(crate) fn contains(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value> {
+    pub(crate) fn contains(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: &Value,
+        container: &Value,
+    ) -> Outcome<Value> {
         let sort = p.op(op).first;
         let mut open: Vec<(usize, Value)> = Vec::new();
         let mut test = |m: &mut Machine, i: usize, e: &Value| -> Outcome<bool> {
@@ -95,7 +106,12 @@ impl Machine {
                 if !matches!(end, Value::Nil(_)) {
                     return Ok(stuck2(op, element.clone(), container.clone()));
                 }
-                Box::new(move |keep| super::list::rebuild(keep.iter().map(|&i| heads[i].clone()).collect(), end.clone()))
+                Box::new(move |keep| {
+                    super::list::rebuild(
+                        keep.iter().map(|&i| heads[i].clone()).collect(),
+                        end.clone(),
+                    )
+                })
             }
             _ => match container.as_rich() {
                 Some(Rich::Set(s, elements)) => {
@@ -108,11 +124,18 @@ impl Machine {
                         }
                     }
                     let (s, elements) = (*s, elements.clone());
-                    Box::new(move |keep| Value::rich(Rich::Set(s, keep.iter().map(|&i| elements[i].clone()).collect())))
+                    Box::new(move |keep| {
+                        Value::rich(Rich::Set(
+                            s,
+                            keep.iter().map(|&i| elements[i].clone()).collect(),
+                        ))
+                    })
                 }
                 Some(Rich::Bag(s, entries)) => {
                     if element.is_data() && container.is_data() {
-                        return Ok(Value::Bool(entries.binary_search_by(|e| e.0.cmp(element)).is_ok()));
+                        return Ok(Value::Bool(
+                            entries.binary_search_by(|e| e.0.cmp(element)).is_ok(),
+                        ));
                     }
                     for (i, (e, _)) in entries.iter().enumerate() {
                         if test(self, i, e)? {
@@ -120,7 +143,12 @@ impl Machine {
                         }
                     }
                     let (s, entries) = (*s, entries.clone());
-                    Box::new(move |keep| Value::rich(Rich::Bag(s, keep.iter().map(|&i| entries[i].clone()).collect())))
+                    Box::new(move |keep| {
+                        Value::rich(Rich::Bag(
+                            s,
+                            keep.iter().map(|&i| entries[i].clone()).collect(),
+                        ))
+                    })
                 }
                 _ => return self.contains_other(p, op, element, container),
             },
@@ -135,17 +163,28 @@ impl Machine {
         }
     }
 
-    fn contains_other(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value> {
+    fn contains_other(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: &Value,
+        container: &Value,
+    ) -> Outcome<Value> {
         if let Some(closure) = container.as_closure() {
             let body = self.apply_comprehension(p, container, element)?;
             return match closure.lambda.binder {
-                Binder::BagComprehension => self.less(p, crate::sort::basic::NAT, &Value::Int(0), &body, false),
+                Binder::BagComprehension => {
+                    self.less(p, crate::sort::basic::NAT, &Value::Int(0), &body, false)
+                }
                 _ => Ok(body),
             };
         }
         // A set that no equation simplifies may hold another one many times over.
         self.tick("in a set that is made of others")?;
-        let bag = matches!(p.signature.sorts.kind(self.last_sort(p, op)), SortKind::Bag(_) | SortKind::FBag(_));
+        let bag = matches!(
+            p.signature.sorts.kind(self.last_sort(p, op)),
+            SortKind::Bag(_) | SortKind::FBag(_)
+        );
         match parts(p, container) {
             Some((Builtin::FSetToSet, [s])) => self.contains(p, op, element, s),
             Some((Builtin::Complement, [s])) => {
@@ -172,10 +211,12 @@ impl Machine {
                     None => stuck2(op, element.clone(), container.clone()),
                 })
             }
-            Some((Builtin::BagToSet | Builtin::SetToBag, [inner])) => match self.member_of_argument(p, container) {
-                Some(member) => self.contains(p, member, element, inner),
-                None => Ok(stuck2(op, element.clone(), container.clone())),
-            },
+            Some((Builtin::BagToSet | Builtin::SetToBag, [inner])) => {
+                match self.member_of_argument(p, container) {
+                    Some(member) => self.contains(p, member, element, inner),
+                    None => Ok(stuck2(op, element.clone(), container.clone())),
+                }
+            }
             Some((Builtin::SetInsert, [e, s])) => {
                 let same = self.equal(p, p.op(op).first, element, e)?;
                 let inside = self.contains(p, op, element, s)?;
@@ -197,7 +238,12 @@ impl Machine {
     }
 
     /// The body of a comprehension for an element.
-    fn apply_comprehension(&mut self, p: &Program, comprehension: &Value, element: &Value) -> Outcome<Value> {
+    fn apply_comprehension(
+        &mut self,
+        p: &Program,
+        comprehension: &Value,
+        element: &Value,
+    ) -> Outcome<Value> {
         let Some(closure) = comprehension.as_closure() else { return Ok(comprehension.clone()) };
         let frame = self.stack.len();
         self.stack.push(element.clone());
@@ -206,7 +252,13 @@ impl Machine {
     }
 
     /// `count(element, bag)`.
-    pub(crate) fn count(&mut self, p: &Program, op: OpId, element: &Value, bag: &Value) -> Outcome<Value> {
+    pub(crate) fn count(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: &Value,
+        bag: &Value,
+    ) -> Outcome<Value> {
         if let Some(entries) = bag.as_bag() {
             for (e, n) in entries.clone().iter() {
                 match self.equal(p, p.op(op).first, element, e)? {
@@ -227,7 +279,10 @@ impl Machine {
             return Ok(Value::Int(i64::from(inside)));
         }
         let pair = match parts(p, bag) {
-            Some((b @ (Builtin::Union | Builtin::Add | Builtin::Difference | Builtin::Subtract), [s, t])) => Some((b, s, t)),
+            Some((
+                b @ (Builtin::Union | Builtin::Add | Builtin::Difference | Builtin::Subtract),
+                [s, t],
+            )) => Some((b, s, t)),
             Some((b @ (Builtin::Intersection | Builtin::Multiply), [s, t])) => Some((b, s, t)),
             _ => None,
         };
@@ -242,8 +297,16 @@ impl Machine {
     }
 
     /// Puts an element into a set.
-    pub(crate) fn set_insert(&mut self, p: &Program, op: OpId, element: Value, set: Value) -> Outcome<Value> {
-        let Some(Rich::Set(sort, elements)) = set.as_rich() else { return Ok(stuck2(op, element, set)) };
+    pub(crate) fn set_insert(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: Value,
+        set: Value,
+    ) -> Outcome<Value> {
+        let Some(Rich::Set(sort, elements)) = set.as_rich() else {
+            return Ok(stuck2(op, element, set));
+        };
         if element.is_data() && set.is_data() {
             return Ok(match elements.binary_search(&element) {
                 Ok(_) => set,
@@ -269,7 +332,12 @@ impl Machine {
     }
 
     /// The set of some elements.
-    pub(crate) fn set_of(&mut self, p: &Program, sort: SortId, mut elements: Vec<Value>) -> Outcome<Value> {
+    pub(crate) fn set_of(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        mut elements: Vec<Value>,
+    ) -> Outcome<Value> {
         if elements.iter().all(Value::is_data) {
             elements.sort_unstable();
             elements.dedup();
@@ -284,13 +352,28 @@ impl Machine {
         Ok(set)
     }
 
-    /// `@bag_insert(element, count, bag)`; element and count are told apart by the operation's sort.
-    pub(crate) fn bag_insert(&mut self, p: &Program, op: OpId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
+    /// `@bag_insert(element, count, bag)`; element and count are told apart by the operation's
+    /// sort.
+    pub(crate) fn bag_insert(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: Value,
+        count: Value,
+        bag: Value,
+    ) -> Outcome<Value> {
         self.bag_add(p, p.op(op).range, element, count, bag)
     }
 
     /// Adds copies of an element to a bag.
-    pub(crate) fn bag_add(&mut self, p: &Program, sort: SortId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
+    pub(crate) fn bag_add(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        element: Value,
+        count: Value,
+        bag: Value,
+    ) -> Outcome<Value> {
         let stuck = |element, count, bag: Value| match p.sort(sort).insert {
             Some(op) => Value::app3(op, IMPURE, element, count, bag),
             None => bag,
@@ -298,7 +381,9 @@ impl Machine {
         if matches!(count, Value::Int(0)) {
             return Ok(bag);
         }
-        let Some(Rich::Bag(_, entries)) = bag.as_rich() else { return Ok(stuck(element, count, bag)) };
+        let Some(Rich::Bag(_, entries)) = bag.as_rich() else {
+            return Ok(stuck(element, count, bag));
+        };
         if !count.is_number() {
             return Ok(stuck(element, count, bag));
         }
@@ -321,7 +406,14 @@ impl Machine {
         Ok(Value::rich(Rich::Bag(sort, new.into())))
     }
 
-    fn keep_if(&mut self, p: &Program, sort: SortId, elements: &[Value], other: &Value, inside: bool) -> Outcome<Option<Value>> {
+    fn keep_if(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        elements: &[Value],
+        other: &Value,
+        inside: bool,
+    ) -> Outcome<Option<Value>> {
         let Some(op) = p.sort(sort).member else { return Ok(None) };
         let mut kept = Vec::new();
         for e in elements {
@@ -377,7 +469,13 @@ impl Machine {
     }
 
     /// `a - b` on sets or bags.
-    pub(crate) fn difference(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn difference(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
             return self.zip_bags(p, op, Builtin::Difference, &x.clone(), a.clone(), b);
         }
@@ -405,7 +503,13 @@ impl Machine {
     }
 
     /// `a * b` on sets or bags.
-    pub(crate) fn intersection(&mut self, p: &Program, op: OpId, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn intersection(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         if let (Some(x), Some(_)) = (a.as_bag(), b.as_bag()) {
             return self.zip_bags(p, op, Builtin::Intersection, &x.clone(), a.clone(), b);
         }
@@ -424,7 +528,8 @@ impl Machine {
             return Ok(a);
         }
         // !s * !t = !(s + t)
-        if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) = (parts(p, &a), parts(p, &b))
+        if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) =
+            (parts(p, &a), parts(p, &b))
             && let (Some(x), Some(y)) = (s.as_set(), t.as_set())
             && let Some((complement, _)) = a.as_app()
         {
@@ -434,7 +539,15 @@ impl Machine {
         Ok(stuck2(op, a, b))
     }
 
-    fn zip_bags(&mut self, p: &Program, op: OpId, how: Builtin, x: &[(Value, Value)], a: Value, b: Value) -> Outcome<Value> {
+    fn zip_bags(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        how: Builtin,
+        x: &[(Value, Value)],
+        a: Value,
+        b: Value,
+    ) -> Outcome<Value> {
         let sort = p.op(op).range;
         let Some(y) = b.as_bag().cloned() else { return Ok(stuck2(op, a, b)) };
         let mut out = Vec::new();
@@ -474,12 +587,18 @@ impl Machine {
     }
 
     /// Conversions between sets and bags.
-    pub(crate) fn convert(&mut self, p: &Program, builtin: Builtin, op: OpId, a: Value) -> Outcome<Value> {
+    pub(crate) fn convert(
+        &mut self,
+        p: &Program,
+        builtin: Builtin,
+        op: OpId,
+        a: Value,
+    ) -> Outcome<Value> {
         let sort = p.op(op).range;
         Ok(match (builtin, a.as_rich()) {
-            (Builtin::SetToBag | Builtin::FSetToFBag, Some(Rich::Set(_, elements))) => {
-                Value::rich(Rich::Bag(sort, elements.iter().map(|e| (e.clone(), Value::Int(1))).collect()))
-            }
+            (Builtin::SetToBag | Builtin::FSetToFBag, Some(Rich::Set(_, elements))) => Value::rich(
+                Rich::Bag(sort, elements.iter().map(|e| (e.clone(), Value::Int(1))).collect()),
+            ),
             (Builtin::BagToSet | Builtin::FBagToFSet, Some(Rich::Bag(_, entries))) => {
                 Value::rich(Rich::Set(sort, entries.iter().map(|e| e.0.clone()).collect()))
             }
@@ -488,7 +607,14 @@ impl Machine {
     }
 
     /// `a <= b`, or `a < b` if `proper`, on sets or bags.
-    pub(crate) fn subset(&mut self, p: &Program, op: OpId, a: &Value, b: &Value, proper: bool) -> Outcome<Value> {
+    pub(crate) fn subset(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        a: &Value,
+        b: &Value,
+        proper: bool,
+    ) -> Outcome<Value> {
         if a == b {
             return Ok(Value::Bool(!proper));
         }
@@ -526,7 +652,9 @@ impl Machine {
             all
         } else if is_empty(a) {
             Some(Value::Bool(true))
-        } else if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) = (parts(p, a), parts(p, b)) {
+        } else if let (Some((Builtin::Complement, [s])), Some((Builtin::Complement, [t]))) =
+            (parts(p, a), parts(p, b))
+        {
             let (s, t) = (s.clone(), t.clone());
             return self.subset(p, op, &t, &s, proper);
         } else {
@@ -543,11 +671,18 @@ impl Machine {
     }
 
     /// Equality of sets or bags of which one is no data; `None` if undecided.
-    pub(crate) fn equal_sets(&mut self, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+    pub(crate) fn equal_sets(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        a: &Value,
+        b: &Value,
+    ) -> Outcome<Option<Value>> {
         let finite = |v: &Value| v.as_set().is_some() || v.as_bag().is_some();
         let info = *p.sort(sort);
         if finite(a) && finite(b) {
-            if a.as_set().is_some_and(|s| s.is_empty()) || b.as_set().is_some_and(|s| s.is_empty()) {
+            if a.as_set().is_some_and(|s| s.is_empty()) || b.as_set().is_some_and(|s| s.is_empty())
+            {
                 return Ok(Some(Value::Bool(false)));
             }
             if let (Some([x]), Some([y])) = (a.as_set().map(|s| &**s), b.as_set().map(|s| &**s)) {
@@ -568,9 +703,14 @@ impl Machine {
                 let (s, t) = (s.clone(), t.clone());
                 self.equal(p, sort, &s, &t).map(Some)
             }
-            // A set over an infinite sort and a complement of a finite one: complements of full finite sorts are finite sets.
-            (Some((Builtin::Complement, [s])), None) if finite(s) && finite(b) => Ok(Some(Value::Bool(false))),
-            (None, Some((Builtin::Complement, [s]))) if finite(s) && finite(a) => Ok(Some(Value::Bool(false))),
+            // A set over an infinite sort and a complement of a finite one: complements of full
+            // finite sorts are finite sets.
+            (Some((Builtin::Complement, [s])), None) if finite(s) && finite(b) => {
+                Ok(Some(Value::Bool(false)))
+            }
+            (None, Some((Builtin::Complement, [s]))) if finite(s) && finite(a) => {
+                Ok(Some(Value::Bool(false)))
+            }
             _ => enumerate::equal_comprehensions(self, p, sort, a, b),
         }
     }

@@ -1,8 +1,11 @@
-//! Cases of a call that an unknown keeps undecided: what its equations say, and under which conditions.
+//! Cases of a call that an unknown keeps undecided: what its equations say, and under which
+//! conditions.
 //!
-//! The tree of the function is walked as when a rule is selected, but goes on below every switch and condition that stays open, and collects what
-//! stands at the leaves. The cases exclude each other, as equations are tried in order; what no equation covers is a case in which the call
-//! stays. Constructors are not branched on: the search does that with unknowns of their sorts. Cost: one evaluation of each condition and right-hand side.
+//! The tree of the function is walked as when a rule is selected, but goes on below every switch
+//! and condition that stays open, and collects what stands at the leaves. The cases exclude each
+//! other, as equations are tried in order; what no equation covers is a case in which the call
+//! stays. Constructors are not branched on: the search does that with unknowns of their sorts.
+//! Cost: one evaluation of each condition and right-hand side.
 
 use super::code::{Check, Key, Leaf, Switch, Tree};
 use super::compile::Program;
@@ -22,7 +25,10 @@ impl Machine {
         let mut cases = Vec::new();
         if let Some((Builtin::If, [condition, then, other])) = builtin_of(p, call) {
             let not = self.not(p, condition.clone());
-            return Ok(Some(vec![(condition.clone(), Some(then.clone())), (not, Some(other.clone()))]));
+            return Ok(Some(vec![
+                (condition.clone(), Some(then.clone())),
+                (not, Some(other.clone())),
+            ]));
         }
         let Some(func) = user_function(p, call) else { return Ok(None) };
         let frame = self.stack.len();
@@ -30,7 +36,8 @@ impl Machine {
             self.stack.extend_from_slice(args);
         }
         self.suspended += 1;
-        let rest = self.tree_cases(p, &p.funcs[func as usize].tree, frame, Value::Bool(true), &mut cases);
+        let rest =
+            self.tree_cases(p, &p.funcs[func as usize].tree, frame, Value::Bool(true), &mut cases);
         self.suspended -= 1;
         self.stack.truncate(frame);
         Ok(match rest? {
@@ -44,8 +51,16 @@ impl Machine {
         })
     }
 
-    /// Adds the cases of a tree under a condition. Returns under which condition none of its equations fits; `None` if that cannot be told.
-    fn tree_cases(&mut self, p: &Program, tree: &Tree, base: usize, given: Value, out: &mut Cases) -> Outcome<Option<Value>> {
+    /// Adds the cases of a tree under a condition. Returns under which condition none of its
+    /// equations fits; `None` if that cannot be told.
+    fn tree_cases(
+        &mut self,
+        p: &Program,
+        tree: &Tree,
+        base: usize,
+        given: Value,
+        out: &mut Cases,
+    ) -> Outcome<Option<Value>> {
         if given.is_false() {
             return Ok(Some(given));
         }
@@ -98,7 +113,8 @@ impl Machine {
         }
     }
 
-    /// The cases of a switch over something open; only literals are gone through, constructors are branched on as such.
+    /// The cases of a switch over something open; only literals are gone through, constructors are
+    /// branched on as such.
     fn literal_cases(
         &mut self,
         p: &Program,
@@ -117,13 +133,17 @@ impl Machine {
                 _ => return Ok(None),
             };
             let here = self.and(p, given.clone(), is.clone());
-            let Some(rest) = self.tree_cases(p, &case.tree, base, here, out)? else { return Ok(None) };
+            let Some(rest) = self.tree_cases(p, &case.tree, base, here, out)? else {
+                return Ok(None);
+            };
             self.stack.truncate(base + switch.height as usize);
             left = self.or(p, left, rest);
             let not = self.not(p, is);
             others = self.and(p, others, not);
         }
-        let Some(rest) = self.tree_cases(p, &switch.default, base, others, out)? else { return Ok(None) };
+        let Some(rest) = self.tree_cases(p, &switch.default, base, others, out)? else {
+            return Ok(None);
+        };
         Ok(Some(self.or(p, left, rest)))
     }
 
@@ -133,12 +153,19 @@ impl Machine {
         for check in &leaf.checks {
             let holds = match check {
                 Check::Equal(a, b, sort) => {
-                    let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
+                    let (a, b) = (
+                        self.stack[base + *a as usize].clone(),
+                        self.stack[base + *b as usize].clone(),
+                    );
                     self.equal(p, *sort, &a, &b)?
                 }
                 Check::Number(slot, sort) => {
                     let v = self.stack[base + *slot as usize].clone();
-                    if v.is_number() { Value::Bool(number::in_sort(&v, *sort)) } else { self.of_sort(p, *sort, &v)? }
+                    if v.is_number() {
+                        Value::Bool(number::in_sort(&v, *sort))
+                    } else {
+                        self.of_sort(p, *sort, &v)?
+                    }
                 }
             };
             all = self.and(p, all, holds);

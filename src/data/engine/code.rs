@@ -1,8 +1,9 @@
 //! Compiled code: expressions over numbered slots, and matching trees for user equations.
 //!
-//! A frame is a stretch of the machine's value stack. Its first slots are the arguments (of a function, or the environment of a
-//! top-level expression), above them lie fields that matching took out of constructor terms, variables of `whr`, and arguments
-//! under evaluation; the compiler knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
+//! A frame is a stretch of the machine's value stack. Its first slots are the arguments (of a
+//! function, or the environment of a top-level expression), above them lie fields that matching
+//! took out of constructor terms, variables of `whr`, and arguments under evaluation; the compiler
+//! knows the height at every point, so a variable is one index. Everything here is `Send + Sync`.
 
 use super::quick::Quick;
 use crate::signature::Builtin;
@@ -37,7 +38,8 @@ pub enum Node {
     Make(OpId, Flags, Box<[Node]>),
     /// Calls a function that has rules, by its index.
     Call(u32, Box<[Node]>),
-    /// The same, with the positions whose arguments wait until the equation is chosen (see [`Func`]).
+    /// The same, with the positions whose arguments wait until the equation is chosen (see
+    /// [`Func`]).
     LazyCall(u32, Box<[Node]>, u64),
     /// `if`, lazy.
     If(OpId, Box<[Node; 3]>),
@@ -75,29 +77,51 @@ impl Node {
     /// Whether it may be worth not to evaluate it: a call occurs in it.
     pub fn is_costly(&self) -> bool {
         match self {
-            Node::Call(..) | Node::LazyCall(..) | Node::Shared(..) | Node::Apply(..) | Node::Bind(..) => true,
+            Node::Call(..)
+            | Node::LazyCall(..)
+            | Node::Shared(..)
+            | Node::Apply(..)
+            | Node::Bind(..) => true,
             Node::Make(_, _, args) => args.iter().any(Node::is_costly),
-            Node::If(_, args) | Node::Update(_, args) | Node::BagInsert(_, args) => args.iter().any(Node::is_costly),
-            Node::And(args) | Node::Or(args) | Node::Implies(args) | Node::Prim2(_, _, args) => args.iter().any(Node::is_costly),
+            Node::If(_, args) | Node::Update(_, args) | Node::BagInsert(_, args) => {
+                args.iter().any(Node::is_costly)
+            }
+            Node::And(args) | Node::Or(args) | Node::Implies(args) | Node::Prim2(_, _, args) => {
+                args.iter().any(Node::is_costly)
+            }
             Node::Prim1(_, _, arg) | Node::Select(_, arg) => arg.is_costly(),
             Node::Quick(quick) => quick.plain.is_costly(),
             Node::List(heads, tail) => heads.iter().any(Node::is_costly) || tail.is_costly(),
             Node::Let(values, body) => values.iter().any(Node::is_costly) || body.is_costly(),
-            Node::Local(_) | Node::Bool(_) | Node::Int(_) | Node::Big(_) | Node::Con(_) | Node::Sym(_) => false,
+            Node::Local(_)
+            | Node::Bool(_)
+            | Node::Int(_)
+            | Node::Big(_)
+            | Node::Con(_)
+            | Node::Sym(_) => false,
             Node::Nil(_) | Node::EmptySet(_) | Node::EmptyBag(_) => false,
         }
     }
     /// Whether evaluating it costs nothing.
     pub fn is_trivial(&self) -> bool {
-        matches!(self, Node::Local(_) | Node::Bool(_) | Node::Int(_) | Node::Con(_) | Node::Sym(_) | Node::Nil(_))
+        matches!(
+            self,
+            Node::Local(_)
+                | Node::Bool(_)
+                | Node::Int(_)
+                | Node::Con(_)
+                | Node::Sym(_)
+                | Node::Nil(_)
+        )
     }
 }
 
 /// Equations of one operation at one number of arguments.
 ///
-/// An argument that no pattern and no condition looks at, and that not all right-hand sides use, is *lazy*: it is evaluated when the
-/// equation is chosen, if that uses it. So `cond(true, x, y) = x; cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does.
-/// Compare the strategies of van de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
+/// An argument that no pattern and no condition looks at, and that not all right-hand sides use, is
+/// *lazy*: it is evaluated when the equation is chosen, if that uses it. So `cond(true, x, y) = x;
+/// cond(false, x, y) = y` evaluates one of `x` and `y`, as `if` does. Compare the strategies of van
+/// de Pol: "JITty: a rewriter with strategy annotations" (RTA 2002).
 #[derive(Debug)]
 pub struct Func {
     /// The operation.

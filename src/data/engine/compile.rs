@@ -1,8 +1,8 @@
 //! Typed expressions and equations -> code.
 //!
-//! Every operation gets its rules, one matching tree for each number of applications that some equation has. Closed
-//! subexpressions are evaluated once and kept. Coercions that widen numbers vanish. Cost: linear in the expressions, but for
-//! the matching trees (see `matching`).
+//! Every operation gets its rules, one matching tree for each number of applications that some
+//! equation has. Closed subexpressions are evaluated once and kept. Coercions that widen numbers
+//! vanish. Cost: linear in the expressions, but for the matching trees (see `matching`).
 
 use super::code::{Func, Node, has};
 use super::inline::{Inline, Inliner};
@@ -116,7 +116,10 @@ impl Scope {
     }
     /// Variables in slots in their order, which are the frame.
     pub fn of(vars: &[VarId]) -> Self {
-        Self { slots: vars.iter().enumerate().map(|(i, v)| (*v, Place::Slot(i as u32))).collect(), height: vars.len() as u32 }
+        Self {
+            slots: vars.iter().enumerate().map(|(i, v)| (*v, Place::Slot(i as u32))).collect(),
+            height: vars.len() as u32,
+        }
     }
     /// The argument that a parameter of a function that is written out stands for, with its scope.
     pub(super) fn argument(&self, v: VarId) -> Option<(&Expr, &Scope)> {
@@ -152,7 +155,9 @@ fn op_sorts(signature: &Signature, op: OpId) -> (Vec<u32>, SortId, SortId) {
 /// Adds the built-in operations that values of any sort may need.
 fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
     use Builtin::*;
-    let function = |s: &mut Signature, domain: Vec<SortId>, range| s.sorts.intern(SortKind::Function(domain.into(), range));
+    let function = |s: &mut Signature, domain: Vec<SortId>, range| {
+        s.sorts.intern(SortKind::Function(domain.into(), range))
+    };
     let mut infos = Vec::new();
     for i in 0..signature.sorts.len() {
         let finite = match signature.sorts.kind(SortId::new(i)) {
@@ -187,7 +192,9 @@ fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
             SortKind::List(e) => (Cons, vec![*e, sort]),
             SortKind::FSet(e) | SortKind::Set(e) => (SetInsert, vec![*e, sort]),
             SortKind::FBag(e) | SortKind::Bag(e) => (BagInsert, vec![*e, basic::NAT, sort]),
-            SortKind::Function(domain, range) if domain.len() == 1 => (Update, vec![sort, domain[0], *range]),
+            SortKind::Function(domain, range) if domain.len() == 1 => {
+                (Update, vec![sort, domain[0], *range])
+            }
             _ => {
                 infos.push(info);
                 continue;
@@ -195,7 +202,12 @@ fn complete_signature(signature: &mut Signature) -> Vec<SortInfo> {
         };
         let at = function(signature, domain, sort);
         info.insert = Some(signature.builtin(inserter, at));
-        if let SortKind::List(e) | SortKind::FSet(e) | SortKind::Set(e) | SortKind::FBag(e) | SortKind::Bag(e) = kind {
+        if let SortKind::List(e)
+        | SortKind::FSet(e)
+        | SortKind::Set(e)
+        | SortKind::FBag(e)
+        | SortKind::Bag(e) = kind
+        {
             let at = function(signature, vec![e, sort], basic::BOOL);
             info.member = Some(signature.builtin(In, at));
         }
@@ -235,7 +247,8 @@ fn conversions(signature: &mut Signature, none: OpId) -> [[OpId; 4]; 4] {
     for (from, row) in all.into_iter().enumerate() {
         for (to, builtin) in row.into_iter().enumerate() {
             if let Some(builtin) = builtin {
-                let sort = signature.sorts.intern(SortKind::Function([sorts[from]].into(), sorts[to]));
+                let sort =
+                    signature.sorts.intern(SortKind::Function([sorts[from]].into(), sorts[to]));
                 out[from][to] = signature.builtin(builtin, sort);
             }
         }
@@ -244,18 +257,34 @@ fn conversions(signature: &mut Signature, none: OpId) -> [[OpId; 4]; 4] {
 }
 
 impl Program {
-    /// Compiles the equations of a data specification. Refuses left-hand sides that are no patterns.
+    /// Compiles the equations of a data specification. Refuses left-hand sides that are no
+    /// patterns.
     pub fn compile(spec: &DataSpec) -> Result<Arc<Program>, Diagnostic> {
         let mut signature = spec.signature.clone();
         let mut sorts = complete_signature(&mut signature);
-        let connective = signature.sorts.intern(SortKind::Function([basic::BOOL, basic::BOOL].into(), basic::BOOL));
-        let negation = signature.sorts.intern(SortKind::Function([basic::BOOL].into(), basic::BOOL));
-        let (and, or) = (signature.builtin(Builtin::And, connective), signature.builtin(Builtin::Or, connective));
+        let connective = signature
+            .sorts
+            .intern(SortKind::Function([basic::BOOL, basic::BOOL].into(), basic::BOOL));
+        let negation =
+            signature.sorts.intern(SortKind::Function([basic::BOOL].into(), basic::BOOL));
+        let (and, or) = (
+            signature.builtin(Builtin::And, connective),
+            signature.builtin(Builtin::Or, connective),
+        );
         let not = signature.builtin(Builtin::Not, negation);
-        let truth = (signature.builtin(Builtin::True, basic::BOOL), signature.builtin(Builtin::False, basic::BOOL));
-        let arithmetic = signature.sorts.intern(SortKind::Function([basic::INT, basic::INT].into(), basic::INT));
-        let (add, multiply) = (signature.builtin(Builtin::Add, arithmetic), signature.builtin(Builtin::Multiply, arithmetic));
-        let quotient = signature.sorts.intern(SortKind::Function([basic::REAL, basic::REAL].into(), basic::REAL));
+        let truth = (
+            signature.builtin(Builtin::True, basic::BOOL),
+            signature.builtin(Builtin::False, basic::BOOL),
+        );
+        let arithmetic =
+            signature.sorts.intern(SortKind::Function([basic::INT, basic::INT].into(), basic::INT));
+        let (add, multiply) = (
+            signature.builtin(Builtin::Add, arithmetic),
+            signature.builtin(Builtin::Multiply, arithmetic),
+        );
+        let quotient = signature
+            .sorts
+            .intern(SortKind::Function([basic::REAL, basic::REAL].into(), basic::REAL));
         let divide = signature.builtin(Builtin::Divide, quotient);
         let conversions = conversions(&mut signature, divide);
 
@@ -274,44 +303,81 @@ impl Program {
             .ops()
             .map(|(id, op)| {
                 let (levels, first, range) = op_sorts(&signature, id);
-                let funcs: Box<[Option<u32>]> = (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
-                let free = matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
-                let lazy = funcs.iter().map(|f| f.map_or(0, |f| matching::lazy_arguments(&groups[f as usize].1))).collect();
-                OpInfo { flags: if free { 0 } else { IMPURE }, levels: levels.into(), funcs, lazy, inline: None, first, range }
+                let funcs: Box<[Option<u32>]> =
+                    (0..levels.len()).map(|l| index.get(&(id, l)).map(|&f| f as u32)).collect();
+                let free =
+                    matches!(op.kind, OpKind::Constructor(_)) && funcs.iter().all(Option::is_none);
+                let lazy = funcs
+                    .iter()
+                    .map(|f| f.map_or(0, |f| matching::lazy_arguments(&groups[f as usize].1)))
+                    .collect();
+                OpInfo {
+                    flags: if free { 0 } else { IMPURE },
+                    levels: levels.into(),
+                    funcs,
+                    lazy,
+                    inline: None,
+                    first,
+                    range,
+                }
             })
             .collect();
         let mut inliner = Inliner::new(&signature, &ops, &groups);
         let inlines: Vec<_> = signature.ops().map(|(id, _)| inliner.inline(id)).collect();
         ops.iter_mut().zip(inlines).for_each(|(info, inline)| info.inline = inline);
-        // Equality that the user defines, and constructors that are not free, make terms of the sort incomparable.
+        // Equality that the user defines, and constructors that are not free, make terms of the
+        // sort incomparable.
         for (i, info) in sorts.iter_mut().enumerate() {
             info.user_equal = ops[info.equal.index()].funcs.get(1).copied().flatten();
             if let Some(named) = signature.sorts.named_of(SortId::new(i)) {
-                // The order of a structured sort says what is equal, whatever else the user says of it.
-                info.free = (info.user_equal.is_none() || named.structured) && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
+                // The order of a structured sort says what is equal, whatever else the user says of
+                // it.
+                info.free = (info.user_equal.is_none() || named.structured)
+                    && named.constructors.iter().all(|c| ops[c.index()].flags == 0);
                 if !info.free {
                     named.constructors.iter().for_each(|c| ops[c.index()].flags = IMPURE);
                 }
             }
         }
-        // Later-interned sorts (functions that the operations above brought) get the operations of Bool: never used.
+        // Later-interned sorts (functions that the operations above brought) get the operations of
+        // Bool: never used.
         sorts.resize(signature.sorts.len(), sorts[0]);
 
         let mut sharing = Sharing { enabled: true, ..Sharing::default() };
         let mut funcs = Vec::new();
         for ((op, level), equations) in &groups {
-            let mut compiler = Compiler { signature: &signature, ops: &ops, sorts: &sorts, sharing: &mut sharing };
+            let mut compiler =
+                Compiler { signature: &signature, ops: &ops, sorts: &sorts, sharing: &mut sharing };
             let tree = matching::compile_tree(&mut compiler, equations)?;
             let args = ops[op.index()].levels.get(*level).copied().ok_or_else(|| {
-                Diagnostic::at(Stage::Internal, equations[0].span, "an equation applies an operation to too many arguments")
+                Diagnostic::at(
+                    Stage::Internal,
+                    equations[0].span,
+                    "an equation applies an operation to too many arguments",
+                )
             })?;
             funcs.push(Func { op: *op, level: *level, args, tree });
         }
         let shared = sharing.next;
-        Ok(Arc::new(Program { signature, ops, sorts, funcs, and, or, not, truth, add, multiply, divide, conversions, shared }))
+        Ok(Arc::new(Program {
+            signature,
+            ops,
+            sorts,
+            funcs,
+            and,
+            or,
+            not,
+            truth,
+            add,
+            multiply,
+            divide,
+            conversions,
+            shared,
+        }))
     }
 
-    /// The program's own signature: that of the specification, with further built-in operations behind it.
+    /// The program's own signature: that of the specification, with further built-in operations
+    /// behind it.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -328,13 +394,18 @@ impl Program {
 impl Program {
     /// Whether the operation is a free constructor that gets all its arguments at once.
     pub(super) fn builds(&self, op: OpId, args: usize) -> bool {
-        self.ops.get(op.index()).is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
+        self.ops
+            .get(op.index())
+            .is_some_and(|info| info.flags == 0 && info.levels[..] == [0, args as u32])
     }
 
-    /// Element and list, if an expression puts the one in front of the other and no equation has a say in that.
+    /// Element and list, if an expression puts the one in front of the other and no equation has a
+    /// say in that.
     pub fn in_front<'e>(&self, e: &'e Expr) -> Option<(&'e Expr, &'e Expr)> {
         let (Builtin::Cons, [head, tail]) = e.as_builtin(&self.signature)? else { return None };
-        let plain = |op: OpId| self.ops.get(op.index()).is_some_and(|info| info.funcs.iter().all(Option::is_none));
+        let plain = |op: OpId| {
+            self.ops.get(op.index()).is_some_and(|info| info.funcs.iter().all(Option::is_none))
+        };
         e.head().is_some_and(plain).then_some((head, tail))
     }
 }
@@ -350,7 +421,8 @@ impl<'a> Compiler<'a> {
         Ok(quicken(self.share(node, closed), self.signature))
     }
     fn share(&mut self, node: Node, closed: bool) -> Node {
-        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, Node::Shared(..)) {
+        if !closed || !self.sharing.enabled || node.is_trivial() || matches!(node, Node::Shared(..))
+        {
             return node;
         }
         let id = self.sharing.next;
@@ -358,20 +430,37 @@ impl<'a> Compiler<'a> {
         Node::Shared(id, Box::new(node))
     }
     /// Several expressions, the i-th at `height + i * step`; closed ones are shared unless all are.
-    fn nodes(&mut self, es: &[Expr], scope: &Scope, height: u32, step: u32) -> Result<(Vec<Node>, bool), Diagnostic> {
+    fn nodes(
+        &mut self,
+        es: &[Expr],
+        scope: &Scope,
+        height: u32,
+        step: u32,
+    ) -> Result<(Vec<Node>, bool), Diagnostic> {
         let mut nodes = Vec::with_capacity(es.len());
         for (i, e) in es.iter().enumerate() {
             nodes.push(self.node(e, scope, height + i as u32 * step)?);
         }
         let closed = nodes.iter().all(|n| n.1);
-        let nodes = nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
+        let nodes =
+            nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
         Ok((nodes, closed))
     }
-    fn array<const N: usize>(&mut self, es: &[Expr], scope: &Scope, height: u32, span: Span) -> Result<(Box<[Node; N]>, bool), Diagnostic> {
+    fn array<const N: usize>(
+        &mut self,
+        es: &[Expr],
+        scope: &Scope,
+        height: u32,
+        span: Span,
+    ) -> Result<(Box<[Node; N]>, bool), Diagnostic> {
         let (nodes, closed) = self.nodes(es, scope, height, 0)?;
         match nodes.try_into() {
             Ok(nodes) => Ok((Box::new(nodes), closed)),
-            Err(_) => Err(Diagnostic::at(Stage::Internal, span, "a built-in operation has a wrong number of arguments")),
+            Err(_) => Err(Diagnostic::at(
+                Stage::Internal,
+                span,
+                "a built-in operation has a wrong number of arguments",
+            )),
         }
     }
 
@@ -381,17 +470,27 @@ impl<'a> Compiler<'a> {
                 Some(Place::Slot(slot)) => Ok((Node::Local(*slot), false)),
                 Some(Place::Argument(argument)) => self.node(&argument.0, &argument.1, height),
                 None => {
-                    let name =
-                        if v.index() < self.signature.var_count() { self.signature.var(*v).name.clone() } else { format!("#{}", v.0) };
-                    Err(Diagnostic::at(Stage::Internal, e.span, format!("variable `{name}` is not in scope")))
+                    let name = if v.index() < self.signature.var_count() {
+                        self.signature.var(*v).name.clone()
+                    } else {
+                        format!("#{}", v.0)
+                    };
+                    Err(Diagnostic::at(
+                        Stage::Internal,
+                        e.span,
+                        format!("variable `{name}` is not in scope"),
+                    ))
                 }
             },
-            ExprKind::Number(n) => Ok((n.to_i64().map_or_else(|| Node::Big(Box::new(n.clone())), Node::Int), true)),
+            ExprKind::Number(n) => {
+                Ok((n.to_i64().map_or_else(|| Node::Big(Box::new(n.clone())), Node::Int), true))
+            }
             ExprKind::Op(op) => Ok((self.constant(*op, e)?, true)),
             ExprKind::Apply(head, args) => self.apply(e, head, args, scope, height),
             ExprKind::Bind(binder, vars, body) => {
                 if let (Binder::Lambda, [var]) = (binder, &vars[..])
-                    && let Some(update) = as_update(self.signature, self.ops, self.sorts, e.sort, *var, body)
+                    && let Some(update) =
+                        as_update(self.signature, self.ops, self.sorts, e.sort, *var, body)
                 {
                     return self.node(&update, scope, height);
                 }
@@ -413,7 +512,11 @@ impl<'a> Compiler<'a> {
 
     fn known(&self, op: OpId, e: &Expr) -> Result<&'a OpInfo, Diagnostic> {
         self.ops.get(op.index()).ok_or_else(|| {
-            Diagnostic::at(Stage::Internal, e.span, format!("operation #{} was added after the data specification was compiled", op.0))
+            Diagnostic::at(
+                Stage::Internal,
+                e.span,
+                format!("operation #{} was added after the data specification was compiled", op.0),
+            )
         })
     }
 
@@ -433,8 +536,16 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn apply(&mut self, e: &Expr, head: &Expr, args: &[Expr], scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
-        // An operation with rules for just this number of applications is called with all arguments at once.
+    fn apply(
+        &mut self,
+        e: &Expr,
+        head: &Expr,
+        args: &[Expr],
+        scope: &Scope,
+        height: u32,
+    ) -> Result<(Node, bool), Diagnostic> {
+        // An operation with rules for just this number of applications is called with all arguments
+        // at once.
         let mut groups: Vec<&[Expr]> = vec![args];
         let mut at = head;
         while let ExprKind::Apply(inner, args) = &at.kind {
@@ -444,12 +555,25 @@ impl<'a> Compiler<'a> {
         let level = groups.len();
         if let ExprKind::Op(op) = at.kind {
             let info = self.known(op, e)?;
-            if info.levels.get(level).is_none_or(|&n| n as usize != groups.iter().map(|g| g.len()).sum::<usize>()) {
-                return Err(Diagnostic::at(Stage::Internal, e.span, "an operation is applied to a wrong number of arguments"));
+            if info
+                .levels
+                .get(level)
+                .is_none_or(|&n| n as usize != groups.iter().map(|g| g.len()).sum::<usize>())
+            {
+                return Err(Diagnostic::at(
+                    Stage::Internal,
+                    e.span,
+                    "an operation is applied to a wrong number of arguments",
+                ));
             }
-            let plain = matches!(self.signature.op(op).kind, OpKind::Mapping | OpKind::Constructor(_));
-            // The lazy operations stay lazy: rules for `if` are tried where it is undecided, others only say what is so anyway.
-            let lazy = matches!(self.signature.op(op).kind, OpKind::Builtin(Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies));
+            let plain =
+                matches!(self.signature.op(op).kind, OpKind::Mapping | OpKind::Constructor(_));
+            // The lazy operations stay lazy: rules for `if` are tried where it is undecided, others
+            // only say what is so anyway.
+            let lazy = matches!(
+                self.signature.op(op).kind,
+                OpKind::Builtin(Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies)
+            );
             let only_here = plain && info.funcs[..level].iter().all(Option::is_none);
             if let (1, Some(inline)) = (level, &info.inline) {
                 let waiting = inline.waiting(self.ops, args, scope);
@@ -459,14 +583,17 @@ impl<'a> Compiler<'a> {
             }
             match info.funcs[level] {
                 Some(func) if (level == 1 && !lazy) || only_here => {
-                    let all: Vec<Expr> = groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
+                    let all: Vec<Expr> =
+                        groups.iter().rev().flat_map(|g| g.iter().cloned()).collect();
                     if info.lazy[level] != 0 {
                         return self.lazy_call(func, &all, info.lazy[level], scope, height);
                     }
                     let (nodes, closed) = self.nodes(&all, scope, height, 1)?;
                     return Ok((Node::Call(func, nodes.into()), closed));
                 }
-                _ if level == 1 && info.funcs[0].is_none() => return self.operation(e, op, args, scope, height),
+                _ if level == 1 && info.funcs[0].is_none() => {
+                    return self.operation(e, op, args, scope, height);
+                }
                 _ => {}
             }
         }
@@ -476,8 +603,16 @@ impl<'a> Compiler<'a> {
         Ok((Node::Apply(Box::new(function), nodes.into()), c1 && c2))
     }
 
-    /// A function in place of its call, where some arguments wait until they are needed; the others are evaluated.
-    fn written_out(&mut self, f: &Inline, args: &[Expr], waiting: u64, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+    /// A function in place of its call, where some arguments wait until they are needed; the others
+    /// are evaluated.
+    fn written_out(
+        &mut self,
+        f: &Inline,
+        args: &[Expr],
+        waiting: u64,
+        scope: &Scope,
+        height: u32,
+    ) -> Result<(Node, bool), Diagnostic> {
         let mut inner = Scope { slots: AHashMap::new(), height: scope.height };
         let mut rights: Vec<Expr> = Vec::new();
         for (i, (v, arg)) in f.params.iter().zip(args).enumerate() {
@@ -494,8 +629,16 @@ impl<'a> Compiler<'a> {
         Ok((Node::Let(nodes.into(), Box::new(body)), false))
     }
 
-    /// A call of a function with lazy arguments. Those that are costly are evaluated above the frame of the function.
-    fn lazy_call(&mut self, func: u32, args: &[Expr], lazy: u64, scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+    /// A call of a function with lazy arguments. Those that are costly are evaluated above the
+    /// frame of the function.
+    fn lazy_call(
+        &mut self,
+        func: u32,
+        args: &[Expr],
+        lazy: u64,
+        scope: &Scope,
+        height: u32,
+    ) -> Result<(Node, bool), Diagnostic> {
         let (mut nodes, mut waiting) = (Vec::with_capacity(args.len()), 0);
         for (i, arg) in args.iter().enumerate() {
             if has(lazy, i) {
@@ -509,12 +652,27 @@ impl<'a> Compiler<'a> {
             nodes.push(self.node(arg, scope, height + i as u32)?);
         }
         let closed = nodes.iter().all(|n| n.1);
-        let nodes: Box<[Node]> = nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
-        Ok((if waiting == 0 { Node::Call(func, nodes) } else { Node::LazyCall(func, nodes, waiting) }, closed))
+        let nodes: Box<[Node]> =
+            nodes.into_iter().map(|(n, c)| if closed { n } else { self.share(n, c) }).collect();
+        Ok((
+            if waiting == 0 {
+                Node::Call(func, nodes)
+            } else {
+                Node::LazyCall(func, nodes, waiting)
+            },
+            closed,
+        ))
     }
 
     /// One application of an operation that has no rules.
-    fn operation(&mut self, e: &Expr, op: OpId, args: &[Expr], scope: &Scope, height: u32) -> Result<(Node, bool), Diagnostic> {
+    fn operation(
+        &mut self,
+        e: &Expr,
+        op: OpId,
+        args: &[Expr],
+        scope: &Scope,
+        height: u32,
+    ) -> Result<(Node, bool), Diagnostic> {
         use Builtin::*;
         let info = self.known(op, e)?;
         let builtin = match &self.signature.op(op).kind {
@@ -529,7 +687,9 @@ impl<'a> Compiler<'a> {
             }
         };
         match (builtin, args.len()) {
-            (PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal, 1) => self.node(&args[0], scope, height),
+            (PosToNat | PosToInt | PosToReal | NatToInt | NatToReal | IntToReal, 1) => {
+                self.node(&args[0], scope, height)
+            }
             (Cons, 2) => {
                 let mut heads = vec![args[0].clone()];
                 let mut tail = &args[1];
@@ -545,10 +705,18 @@ impl<'a> Compiler<'a> {
             (If, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::If(op, n), c)),
             (And, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::And(n), c)),
             (Or, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Or(n), c)),
-            (Implies, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Implies(n), c)),
-            (Update, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Update(op, n), c)),
-            (BagInsert, 3) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::BagInsert(op, n), c)),
-            (_, 2) => self.array(args, scope, height, e.span).map(|(n, c)| (Node::Prim2(builtin, op, n), c)),
+            (Implies, 2) => {
+                self.array(args, scope, height, e.span).map(|(n, c)| (Node::Implies(n), c))
+            }
+            (Update, 3) => {
+                self.array(args, scope, height, e.span).map(|(n, c)| (Node::Update(op, n), c))
+            }
+            (BagInsert, 3) => {
+                self.array(args, scope, height, e.span).map(|(n, c)| (Node::BagInsert(op, n), c))
+            }
+            (_, 2) => self
+                .array(args, scope, height, e.span)
+                .map(|(n, c)| (Node::Prim2(builtin, op, n), c)),
             (_, 1) => {
                 let (arg, closed) = self.node(&args[0], scope, height)?;
                 Ok((Node::Prim1(builtin, op, Box::new(arg)), closed))
@@ -561,23 +729,43 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn bind(&mut self, e: &Expr, binder: Binder, vars: &[VarId], body: &Expr, scope: &Scope) -> Result<(Node, bool), Diagnostic> {
+    fn bind(
+        &mut self,
+        e: &Expr,
+        binder: Binder,
+        vars: &[VarId],
+        body: &Expr,
+        scope: &Scope,
+    ) -> Result<(Node, bool), Diagnostic> {
         let lambda = match self.sharing.lambdas.get(e) {
             Some(lambda) => lambda.clone(),
             None => {
                 let mut free = Vec::new();
                 e.free_vars(&mut free);
-                let mut inner = Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
+                let mut inner =
+                    Scope { slots: AHashMap::new(), height: (free.len() + vars.len()) as u32 };
                 for (i, v) in vars.iter().chain(&free).enumerate() {
                     inner.slots.insert(*v, Place::Slot(i as u32));
                 }
                 let code = self.root(body, &inner)?;
                 let sorts = match self.signature.sorts.kind(e.sort) {
                     SortKind::Function(domain, _) if binder == Binder::Lambda => domain.to_vec(),
-                    _ => vars.iter().map(|v| sort_of_var(self.signature, *v, body)).collect::<Result<Vec<_>, _>>()?,
+                    _ => vars
+                        .iter()
+                        .map(|v| sort_of_var(self.signature, *v, body))
+                        .collect::<Result<Vec<_>, _>>()?,
                 };
                 let key = DIGESTS.hash_one(e);
-                let lambda = Arc::new(Lambda { binder, vars: vars.to_vec(), sorts, sort: e.sort, free, body: code, expr: e.clone(), key });
+                let lambda = Arc::new(Lambda {
+                    binder,
+                    vars: vars.to_vec(),
+                    sorts,
+                    sort: e.sort,
+                    free,
+                    body: code,
+                    expr: e.clone(),
+                    key,
+                });
                 self.sharing.lambdas.insert(e.clone(), lambda.clone());
                 lambda
             }
@@ -586,7 +774,13 @@ impl<'a> Compiler<'a> {
         for v in &lambda.free {
             match self.node(&Expr::new(ExprKind::Var(*v), basic::BOOL, e.span), scope, 0)?.0 {
                 Node::Local(slot) => slots.push(slot),
-                _ => return Err(Diagnostic::at(Stage::Internal, e.span, "a free variable has no slot")),
+                _ => {
+                    return Err(Diagnostic::at(
+                        Stage::Internal,
+                        e.span,
+                        "a free variable has no slot",
+                    ));
+                }
             }
         }
         let closed = slots.is_empty();
@@ -603,12 +797,20 @@ pub fn sort_of_var(signature: &Signature, var: VarId, inside: &Expr) -> Result<S
         stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
             ExprKind::Var(v) => (*v == var).then_some(e.sort),
             ExprKind::Op(_) | ExprKind::Number(_) => None,
-            ExprKind::Apply(head, args) => find(head, var).or_else(|| args.iter().find_map(|a| find(a, var))),
+            ExprKind::Apply(head, args) => {
+                find(head, var).or_else(|| args.iter().find_map(|a| find(a, var)))
+            }
             ExprKind::Bind(_, _, body) => find(body, var),
-            ExprKind::Where(body, defs) => find(body, var).or_else(|| defs.iter().find_map(|d| find(&d.1, var))),
+            ExprKind::Where(body, defs) => {
+                find(body, var).or_else(|| defs.iter().find_map(|d| find(&d.1, var)))
+            }
         })
     }
     find(inside, var).ok_or_else(|| {
-        Diagnostic::at(Stage::Internal, inside.span, format!("variable #{} is newer than the signature and does not occur", var.0))
+        Diagnostic::at(
+            Stage::Internal,
+            inside.span,
+            format!("variable #{} is newer than the signature and does not occur", var.0),
+        )
     })
 }

@@ -1,8 +1,9 @@
 //! Images of values under a permutation of constructors.
 //!
-//! In: a normal form, and pairs of constants `(from, to)` of one sort each. Out: the normal form with the constants replaced, in canonical
-//! shape again (elements of sets, bags and tables are put in order). None for what hides constants in code: closures. Cost: linear in the
-//! value, O(n log n) where there are sets. Invariant: images compose as the permutations do.
+//! In: a normal form, and pairs of constants `(from, to)` of one sort each. Out: the normal form
+//! with the constants replaced, in canonical shape again (elements of sets, bags and tables are put
+//! in order). None for what hides constants in code: closures. Cost: linear in the value, O(n log
+//! n) where there are sets. Invariant: images compose as the permutations do.
 
 use super::super::value::{Rich, Value};
 use super::Engine;
@@ -47,15 +48,19 @@ fn image(value: &Value, map: &[(OpId, OpId)]) -> Option<Value> {
             Value::Rich(node) => match &node.kind {
                 Rich::Integer(_) | Rich::Rational(_) => value.clone(),
                 Rich::Set(sort, elements) => {
-                    let mut elements: Vec<Value> = elements.iter().map(|e| image(e, map)).collect::<Option<_>>()?;
+                    let mut elements: Vec<Value> =
+                        elements.iter().map(|e| image(e, map)).collect::<Option<_>>()?;
                     elements.sort();
                     Value::rich(Rich::Set(*sort, elements.into()))
                 }
                 Rich::Bag(sort, elements) => Value::rich(Rich::Bag(*sort, pairs(elements, map)?)),
-                Rich::Table(sort, base, entries) => Value::rich(Rich::Table(*sort, image(base, map)?, pairs(entries, map)?)),
+                Rich::Table(sort, base, entries) => {
+                    Value::rich(Rich::Table(*sort, image(base, map)?, pairs(entries, map)?))
+                }
                 Rich::Closure(_) => return None,
                 Rich::Apply(head, args) => {
-                    let args: Vec<Value> = args.iter().map(|a| image(a, map)).collect::<Option<_>>()?;
+                    let args: Vec<Value> =
+                        args.iter().map(|a| image(a, map)).collect::<Option<_>>()?;
                     Value::rich(Rich::Apply(image(head, map)?, args.into()))
                 }
             },

@@ -1,10 +1,12 @@
-//! Functions that may not need an argument, written out where they are called: in `ite(b, x, y) = if(b, x, y)` the call evaluates one of `x`
-//! and `y`, as `if` does. So laziness goes through functions of one equation, as it does in mCRL2, whose strategies substitute arguments
+//! Functions that may not need an argument, written out where they are called: in `ite(b, x, y) =
+//! if(b, x, y)` the call evaluates one of `x` and `y`, as `if` does. So laziness goes through
+//! functions of one equation, as it does in mCRL2, whose strategies substitute arguments
 //! before they are rewritten (van de Pol: "JITty: a rewriter with strategy annotations", RTA 2002).
 //!
-//! In: the equations, grouped by operation. Out: for each operation that may be written out, its right-hand side and which parameters are
-//! lazy: needed on some paths through it, at most once on each, and never under a binder, so that no work is done twice. The other
-//! arguments are evaluated before, as in a call. Cost: linear in the equations; what is written out has a limited size.
+//! In: the equations, grouped by operation. Out: for each operation that may be written out, its
+//! right-hand side and which parameters are lazy: needed on some paths through it, at most once on
+//! each, and never under a binder, so that no work is done twice. The other arguments are evaluated
+//! before, as in a call. Cost: linear in the equations; what is written out has a limited size.
 //!
 //! Invariant: writing out ends, since no function is written out inside itself.
 
@@ -38,11 +40,16 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// The arguments that are worth not to be evaluated before the call; the call is written out if there are any.
+    /// The arguments that are worth not to be evaluated before the call; the call is written out if
+    /// there are any.
     pub fn waiting(&self, ops: &[OpInfo], args: &[Expr], scope: &Scope) -> u64 {
         let small = |a: &Expr| nodes(a, Some(scope), MOST_COPIED) <= MOST_COPIED;
-        let waits =
-            |i: &usize| has(self.lazy, *i) && args.get(*i).is_some_and(|a| calls(ops, a, scope) && (!has(self.copied, *i) || small(a)));
+        let waits = |i: &usize| {
+            has(self.lazy, *i)
+                && args
+                    .get(*i)
+                    .is_some_and(|a| calls(ops, a, scope) && (!has(self.copied, *i) || small(a)))
+        };
         (0..self.params.len()).filter(waits).fold(0, |all, i| all | 1 << i)
     }
 }
@@ -59,11 +66,19 @@ impl Uses {
     const NONE: Uses = Uses { least: 0, most: 0, written: 0 };
     fn and(self, other: Uses) -> Uses {
         let sum = |a: u8, b: u8| a.saturating_add(b);
-        Uses { least: sum(self.least, other.least), most: sum(self.most, other.most), written: sum(self.written, other.written) }
+        Uses {
+            least: sum(self.least, other.least),
+            most: sum(self.most, other.most),
+            written: sum(self.written, other.written),
+        }
     }
     /// One of the two is taken.
     fn or(self, other: Uses) -> Uses {
-        Uses { least: self.least.min(other.least), most: self.most.max(other.most), written: self.written.saturating_add(other.written) }
+        Uses {
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+            written: self.written.saturating_add(other.written),
+        }
     }
     fn maybe(self) -> Uses {
         Uses { least: 0, ..self }
@@ -85,7 +100,11 @@ pub struct Inliner<'a> {
 
 impl<'a> Inliner<'a> {
     /// For operations whose rules are known by the indices of `groups`.
-    pub fn new(signature: &'a Signature, ops: &'a [OpInfo], groups: &'a [((OpId, usize), Vec<&'a Equation>)]) -> Self {
+    pub fn new(
+        signature: &'a Signature,
+        ops: &'a [OpInfo],
+        groups: &'a [((OpId, usize), Vec<&'a Equation>)],
+    ) -> Self {
         Self { signature, ops, groups, found: AHashMap::new() }
     }
 
@@ -106,8 +125,10 @@ impl<'a> Inliner<'a> {
         let info = self.ops.get(op.index())?;
         let [None, Some(group), further @ ..] = &*info.funcs else { return None };
         let [equation] = &self.groups[*group as usize].1[..] else { return None };
-        let plain = matches!(self.signature.op(op).kind, OpKind::Mapping) && further.iter().all(Option::is_none);
-        let conditional = equation.condition.as_ref().is_some_and(|c| c.as_bool(self.signature) != Some(true));
+        let plain = matches!(self.signature.op(op).kind, OpKind::Mapping)
+            && further.iter().all(Option::is_none);
+        let conditional =
+            equation.condition.as_ref().is_some_and(|c| c.as_bool(self.signature) != Some(true));
         if !plain || conditional {
             return None;
         }
@@ -151,9 +172,15 @@ impl<'a> Inliner<'a> {
             ExprKind::Bind(..) => {
                 let mut free = Vec::new();
                 e.free_vars(&mut free);
-                if free.contains(&var) { Uses { least: 1, most: u8::MAX, written: u8::MAX } } else { Uses::NONE }
+                if free.contains(&var) {
+                    Uses { least: 1, most: u8::MAX, written: u8::MAX }
+                } else {
+                    Uses::NONE
+                }
             }
-            ExprKind::Where(body, defs) => defs.iter().fold(self.uses(body, var), |all, d| all.and(self.uses(&d.1, var))),
+            ExprKind::Where(body, defs) => {
+                defs.iter().fold(self.uses(body, var), |all, d| all.and(self.uses(&d.1, var)))
+            }
             ExprKind::Apply(head, args) => {
                 if let Some((builtin, args)) = e.as_builtin(self.signature) {
                     match (builtin, args) {
@@ -161,12 +188,17 @@ impl<'a> Inliner<'a> {
                             let branches = self.uses(a, var).or(self.uses(b, var));
                             return self.uses(c, var).and(branches);
                         }
-                        (Builtin::And | Builtin::Or | Builtin::Implies, [a, b]) => return self.uses(a, var).and(self.uses(b, var).maybe()),
+                        (Builtin::And | Builtin::Or | Builtin::Implies, [a, b]) => {
+                            return self.uses(a, var).and(self.uses(b, var).maybe());
+                        }
                         _ => {}
                     }
                 }
                 let lazy = match head.kind {
-                    ExprKind::Op(op) => self.inline(op).map_or(0, |i| i.lazy) | self.ops[op.index()].lazy.get(1).copied().unwrap_or(0),
+                    ExprKind::Op(op) => {
+                        self.inline(op).map_or(0, |i| i.lazy)
+                            | self.ops[op.index()].lazy.get(1).copied().unwrap_or(0)
+                    }
                     _ => 0,
                 };
                 args.iter().enumerate().fold(self.uses(head, var), |all, (i, a)| {
@@ -178,7 +210,8 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// Nodes of an expression, with those of arguments that its variables stand for; where there are more than `limit`, some number above it.
+/// Nodes of an expression, with those of arguments that its variables stand for; where there are
+/// more than `limit`, some number above it.
 fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
     let mut count = 0;
     let mut waiting = vec![(e, scope)];
@@ -188,11 +221,16 @@ fn nodes(e: &Expr, scope: Option<&Scope>, limit: usize) -> usize {
             break;
         }
         match &e.kind {
-            ExprKind::Var(v) => waiting.extend(scope.and_then(|s| s.argument(*v)).map(|(e, outer)| (e, Some(outer)))),
+            ExprKind::Var(v) => waiting
+                .extend(scope.and_then(|s| s.argument(*v)).map(|(e, outer)| (e, Some(outer)))),
             ExprKind::Op(_) | ExprKind::Number(_) => {}
-            ExprKind::Apply(head, args) => waiting.extend(args.iter().chain([head]).map(|e| (e, scope))),
+            ExprKind::Apply(head, args) => {
+                waiting.extend(args.iter().chain([head]).map(|e| (e, scope)))
+            }
             ExprKind::Bind(_, _, body) => waiting.push((body, scope)),
-            ExprKind::Where(body, defs) => waiting.extend(defs.iter().map(|d| &d.1).chain([body]).map(|e| (e, scope))),
+            ExprKind::Where(body, defs) => {
+                waiting.extend(defs.iter().map(|d| &d.1).chain([body]).map(|e| (e, scope)))
+            }
         }
     }
     count
@@ -205,9 +243,14 @@ fn calls(ops: &[OpInfo], e: &Expr, scope: &Scope) -> bool {
         match &e.kind {
             ExprKind::Var(v) if scope.argument(*v).is_none() => {}
             ExprKind::Number(_) => {}
-            ExprKind::Op(op) if ops.get(op.index()).is_some_and(|info| info.funcs.iter().all(Option::is_none)) => {}
+            ExprKind::Op(op)
+                if ops
+                    .get(op.index())
+                    .is_some_and(|info| info.funcs.iter().all(Option::is_none)) => {}
             ExprKind::Var(_) | ExprKind::Op(_) | ExprKind::Bind(..) => return true,
-            ExprKind::Apply(head, args) if matches!(head.kind, ExprKind::Op(_)) => waiting.extend(args.iter().chain([head])),
+            ExprKind::Apply(head, args) if matches!(head.kind, ExprKind::Op(_)) => {
+                waiting.extend(args.iter().chain([head]))
+            }
             ExprKind::Apply(..) => return true,
             ExprKind::Where(body, defs) => waiting.extend(defs.iter().map(|d| &d.1).chain([body])),
         }

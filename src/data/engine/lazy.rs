@@ -1,10 +1,14 @@
-//! Calls with lazy arguments: an argument that only some equations use is evaluated when one of these is chosen.
+//! Calls with lazy arguments: an argument that only some equations use is evaluated when one of
+//! these is chosen.
 //!
-//! Which arguments are lazy is decided when the equations are compiled ([`super::code::Func`]); only those in which something is called wait.
-//! An argument that is the whole result takes the place of the call, so that recursion through it needs no stack. Compare van de Pol:
-//! "JITty: a rewriter with strategy annotations" (RTA 2002). Cost: that of a call, and a copy of the matched fields where an argument is used.
+//! Which arguments are lazy is decided when the equations are compiled ([`super::code::Func`]);
+//! only those in which something is called wait. An argument that is the whole result takes the
+//! place of the call, so that recursion through it needs no stack. Compare van de Pol:
+//! "JITty: a rewriter with strategy annotations" (RTA 2002). Cost: that of a call, and a copy of
+//! the matched fields where an argument is used.
 //!
-//! Invariant: neither a pattern nor a condition looks at an argument that waits, so its slot may hold anything meanwhile.
+//! Invariant: neither a pattern nor a condition looks at an argument that waits, so its slot may
+//! hold anything meanwhile.
 
 use super::code::{Leaf, Node, has};
 use super::compile::Program;
@@ -47,7 +51,9 @@ impl Machine {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
             self.suspended(undecided, |m| {
-                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.evaluate_at(p, &args[i], base, frame + i))
+                (0..args.len())
+                    .filter(|i| has(lazy, *i))
+                    .try_for_each(|i| m.evaluate_at(p, &args[i], base, frame + i))
             })?;
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Answer::Value(self.no_rule(p, func, args, undecided)?));
@@ -64,7 +70,9 @@ impl Machine {
         }
         if wanted != 0 {
             let fields: Vec<Value> = self.stack.drain(end..).collect();
-            (0..args.len()).filter(|i| has(wanted, *i)).try_for_each(|i| self.evaluate_at(p, &args[i], base, frame + i))?;
+            (0..args.len())
+                .filter(|i| has(wanted, *i))
+                .try_for_each(|i| self.evaluate_at(p, &args[i], base, frame + i))?;
             self.stack.extend(fields);
         }
         self.stack.drain(floor..frame);
@@ -83,15 +91,25 @@ impl Machine {
     }
 
     /// As behind an undecided condition, so that recursion over an unknown ends.
-    fn suspended(&mut self, undecided: bool, what: impl FnOnce(&mut Self) -> Outcome<()>) -> Outcome<()> {
+    fn suspended(
+        &mut self,
+        undecided: bool,
+        what: impl FnOnce(&mut Self) -> Outcome<()>,
+    ) -> Outcome<()> {
         self.suspended += u32::from(undecided);
         let result = what(self);
         self.suspended -= u32::from(undecided);
         result
     }
 
-    /// A call evaluated again with what unknowns have become; `None` if the operation has no lazy arguments at this number of them.
-    pub(super) fn renew_lazy(&mut self, p: &Program, op: OpId, args: &[Value]) -> Outcome<Option<Value>> {
+    /// A call evaluated again with what unknowns have become; `None` if the operation has no lazy
+    /// arguments at this number of them.
+    pub(super) fn renew_lazy(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        args: &[Value],
+    ) -> Outcome<Option<Value>> {
         let info = p.op(op);
         if info.levels.get(1).is_none_or(|n| *n as usize != args.len()) || info.lazy[1] == 0 {
             return Ok(None);
@@ -108,14 +126,18 @@ impl Machine {
         let Selected::Rule(leaf) = selected else {
             self.stack.truncate(end);
             let undecided = matches!(selected, Selected::Undecided);
-            self.suspended(undecided, |m| (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.renew_at(p, frame + i)))?;
+            self.suspended(undecided, |m| {
+                (0..args.len()).filter(|i| has(lazy, *i)).try_for_each(|i| m.renew_at(p, frame + i))
+            })?;
             let args: Vec<Value> = self.stack.drain(frame..).collect();
             return Ok(Some(self.no_rule(p, func, args, undecided)?));
         };
         if self.meter.step() || self.depth > MAX_DEPTH {
             self.pause(p, func, frame, leaf.span, CallState::default())?;
         }
-        (0..args.len()).filter(|i| has(lazy & leaf.uses, *i)).try_for_each(|i| self.renew_at(p, frame + i))?;
+        (0..args.len())
+            .filter(|i| has(lazy & leaf.uses, *i))
+            .try_for_each(|i| self.renew_at(p, frame + i))?;
         let value = self.eval(p, &leaf.rhs, frame)?;
         self.stack.truncate(frame);
         Ok(Some(value))

@@ -1,9 +1,11 @@
-//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and lazy arguments (`lazy`).
+//! The abstract machine: evaluates code on a stack of values, innermost, with lazy connectives and
+//! lazy arguments (`lazy`).
 //!
-//! Calls in tail position reuse their frame; all other recursion grows the machine stack by `stacker`, up to a depth limit. An
-//! equation applied is a *step*; how many may follow each other in one frame is limited. Terms with unknowns are evaluated as far
-//! as they go: a call whose arguments do not yet say which rule applies stays as it is, and so does a call behind an undecided
-//! condition from some depth on, so that recursion over an unknown ends.
+//! Calls in tail position reuse their frame; all other recursion grows the machine stack by
+//! `stacker`, up to a depth limit. An equation applied is a *step*; how many may follow each other
+//! in one frame is limited. Terms with unknowns are evaluated as far as they go: a call whose
+//! arguments do not yet say which rule applies stays as it is, and so does a call behind an
+//! undecided condition from some depth on, so that recursion over an unknown ends.
 
 use super::code::{Check, Func, Leaf, Node, Tree};
 use super::compile::Program;
@@ -41,14 +43,16 @@ pub struct Machine {
     pub(crate) depth: u32,
     /// How many undecided conditions stand before what is being evaluated.
     pub(crate) suspended: u32,
-    /// Calls behind more undecided conditions than this are left alone if an unknown occurs in them.
+    /// Calls behind more undecided conditions than this are left alone if an unknown occurs in
+    /// them.
     pub(crate) patience: u32,
     pub(crate) unknowns: Unknowns,
     /// A call and what it is taken for when an open value is evaluated again.
     pub(super) assumed: Option<(Value, Value)>,
     /// What enumerations remember.
     pub(crate) listings: Listings,
-    /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as they stand here.
+    /// Expressions of shared nodes, by where these keep their arguments; the nodes stay as long as
+    /// they stand here.
     pub(crate) reflected: RefCell<AHashMap<*const Value, (Value, Expr)>>,
     pub(crate) leaves: RefCell<Leaves>,
     /// What is withheld from the evaluation.
@@ -88,10 +92,12 @@ impl Machine {
             Node::Con(op) => Ok(Value::Con(*op)),
             Node::Bool(b) => Ok(Value::Bool(*b)),
             Node::Nil(sort) => Ok(Value::Nil(*sort)),
-            Node::Quick(quick) => match quick.value(Seen { frame: &self.stack[base..], kept: &self.shared }) {
-                Some(value) => Ok(value),
-                None => self.eval(p, &quick.plain, base),
-            },
+            Node::Quick(quick) => {
+                match quick.value(Seen { frame: &self.stack[base..], kept: &self.shared }) {
+                    Some(value) => Ok(value),
+                    None => self.eval(p, &quick.plain, base),
+                }
+            }
             _ => {
                 self.depth += 1;
                 let value = if self.depth & 7 == 0 {
@@ -118,7 +124,13 @@ impl Machine {
                         Selected::Rule(leaf) => {
                             turns += 1;
                             if self.meter.step() || self.depth > MAX_DEPTH {
-                                self.pause(p, func, frame, leaf.span, CallState { turns, lazy: 0 })?;
+                                self.pause(
+                                    p,
+                                    func,
+                                    frame,
+                                    leaf.span,
+                                    CallState { turns, lazy: 0 },
+                                )?;
                             }
                             node = &leaf.rhs;
                             base = frame;
@@ -133,7 +145,14 @@ impl Machine {
                 }
                 Node::LazyCall(index, args, lazy) => {
                     turns += 1;
-                    match self.lazy_call(p, *index, args, CallState { turns, lazy: *lazy }, base, floor)? {
+                    match self.lazy_call(
+                        p,
+                        *index,
+                        args,
+                        CallState { turns, lazy: *lazy },
+                        base,
+                        floor,
+                    )? {
                         Answer::Value(value) => break value,
                         Answer::Argument(i) => node = &args[i],
                         Answer::Rule(leaf) => {
@@ -145,7 +164,9 @@ impl Machine {
                 Node::If(op, parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
                     Value::Bool(false) => node = &parts[2],
-                    condition => break self.undecided_if(p, *op, condition, &parts[1], &parts[2], base)?,
+                    condition => {
+                        break self.undecided_if(p, *op, condition, &parts[1], &parts[2], base)?;
+                    }
                 },
                 Node::And(parts) => match self.eval(p, &parts[0], base)? {
                     Value::Bool(true) => node = &parts[1],
@@ -190,10 +211,17 @@ impl Machine {
                     let a = self.eval(p, arg, base)?;
                     break self.prim1(p, *builtin, *op, a)?;
                 }
-                Node::Select(op, arg) => break self.eval(p, arg, base).map(|a| self.select_part(p, *op, a))?,
+                Node::Select(op, arg) => {
+                    break self.eval(p, arg, base).map(|a| self.select_part(p, *op, a))?;
+                }
                 Node::Make(op, flags, args) => break self.make(p, *op, *flags, args, base)?,
                 Node::List(heads, tail) => break self.list(p, heads, tail, base)?,
-                Node::Local(_) | Node::Int(_) | Node::Con(_) | Node::Bool(_) | Node::Nil(_) | Node::Quick(_) => {
+                Node::Local(_)
+                | Node::Int(_)
+                | Node::Con(_)
+                | Node::Bool(_)
+                | Node::Nil(_)
+                | Node::Quick(_) => {
                     break self.eval(p, node, base)?;
                 }
                 Node::Sym(op) => break Value::Sym(*op),
@@ -204,7 +232,8 @@ impl Machine {
         Ok(value)
     }
 
-    /// Evaluates arguments to the top of the stack, in place of the frame that began at `floor`; where they are.
+    /// Evaluates arguments to the top of the stack, in place of the frame that began at `floor`;
+    /// where they are.
     #[inline]
     fn frame(&mut self, p: &Program, args: &[Node], base: usize, floor: usize) -> Outcome<usize> {
         let frame = self.stack.len();
@@ -235,7 +264,14 @@ impl Machine {
 
     /// An operation without equations on its arguments.
     #[inline]
-    fn make(&mut self, p: &Program, op: OpId, flags: u8, args: &[Node], base: usize) -> Outcome<Value> {
+    fn make(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        flags: u8,
+        args: &[Node],
+        base: usize,
+    ) -> Outcome<Value> {
         Ok(match args {
             [a] => Value::app1(op, flags, self.eval(p, a, base)?),
             [a, b] => {
@@ -313,7 +349,8 @@ impl Machine {
                 self.apply_value(p, function, args)
             }
             Node::Bind(lambda, slots) => {
-                let captures = slots.iter().map(|&s| self.stack[base + s as usize].clone()).collect();
+                let captures =
+                    slots.iter().map(|&s| self.stack[base + s as usize].clone()).collect();
                 self.binder(p, Closure { lambda: lambda.clone(), captures })
             }
             Node::Local(_)
@@ -335,14 +372,19 @@ impl Machine {
             | Node::Prim2(..)
             | Node::Select(..)
             | Node::Make(..)
-            | Node::List(..) => Err(Box::new(Diagnostic::internal("code that `run` evaluates itself came to `rare`"))),
+            | Node::List(..) => Err(Box::new(Diagnostic::internal(
+                "code that `run` evaluates itself came to `rare`",
+            ))),
         }
     }
 
     /// Evaluates a closure's body in the frame on top of the stack, and drops the frame.
     pub(crate) fn enter(&mut self, p: &Program, body: &Node, frame: usize) -> Outcome<Value> {
         if self.depth > MAX_DEPTH {
-            return Err(Box::new(Diagnostic::new(Stage::Data, "rewriting does not end: function applications are nested too deeply")));
+            return Err(Box::new(Diagnostic::new(
+                Stage::Data,
+                "rewriting does not end: function applications are nested too deeply",
+            )));
         }
         self.tick("in a lambda abstraction")?;
         let value = self.eval(p, body, frame)?;
@@ -354,7 +396,10 @@ impl Machine {
     pub(crate) fn tick(&mut self, place: &str) -> Outcome<()> {
         if self.meter.step() {
             if self.meter.is_spent() {
-                let message = format!("rewriting does not end: more than {} steps, the last {place}", self.meter.limit());
+                let message = format!(
+                    "rewriting does not end: more than {} steps, the last {place}",
+                    self.meter.limit()
+                );
                 return Err(Box::new(Diagnostic::new(Stage::Data, message)));
             }
             self.meter.go_on()?;
@@ -362,12 +407,15 @@ impl Machine {
         Ok(())
     }
 
-    /// A binder with the values of its free variables: a function, a set, a bag, or the value of a quantifier.
+    /// A binder with the values of its free variables: a function, a set, a bag, or the value of a
+    /// quantifier.
     pub(crate) fn binder(&mut self, p: &Program, closure: Closure) -> Outcome<Value> {
         match closure.lambda.binder {
             Binder::Lambda => Ok(Value::rich(Rich::Closure(closure))),
             Binder::Forall | Binder::Exists => enumerate::quantify(self, p, closure),
-            Binder::SetComprehension | Binder::BagComprehension => enumerate::comprehend(self, p, closure),
+            Binder::SetComprehension | Binder::BagComprehension => {
+                enumerate::comprehend(self, p, closure)
+            }
         }
     }
 
@@ -376,7 +424,8 @@ impl Machine {
     fn behind(&mut self, p: &Program, first: &Value, second: &Node, base: usize) -> Outcome<Value> {
         self.needs(first)?;
         let open = u32::from(first.is_open());
-        // The first operand stays in the caller; heights are relative to the frame, so nothing is pushed.
+        // The first operand stays in the caller; heights are relative to the frame, so nothing is
+        // pushed.
         self.suspended += open;
         let value = self.eval(p, second, base);
         self.suspended -= open;
@@ -384,22 +433,41 @@ impl Machine {
     }
 
     #[inline(never)]
-    fn undecided_if(&mut self, p: &Program, op: OpId, condition: Value, then: &Node, other: &Node, base: usize) -> Outcome<Value> {
+    fn undecided_if(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        condition: Value,
+        then: &Node,
+        other: &Node,
+        base: usize,
+    ) -> Outcome<Value> {
         let a = self.behind(p, &condition, then, base)?;
         let b = self.behind(p, &condition, other, base)?;
         self.if_value(p, op, condition, a, b)
     }
 
-    /// The equation for the arguments in a frame; none yet for open ones behind too many undecided conditions.
+    /// The equation for the arguments in a frame; none yet for open ones behind too many undecided
+    /// conditions.
     #[inline]
-    pub(super) fn select_rule<'a>(&mut self, p: &Program, func: &'a Func, frame: usize) -> Outcome<Selected<'a>> {
+    pub(super) fn select_rule<'a>(
+        &mut self,
+        p: &Program,
+        func: &'a Func,
+        frame: usize,
+    ) -> Outcome<Selected<'a>> {
         if self.suspended > self.patience && self.stack[frame..].iter().any(Value::is_open) {
             return Ok(Selected::Undecided);
         }
         self.select(p, &func.tree, frame)
     }
 
-    fn select<'a>(&mut self, p: &Program, mut tree: &'a Tree, base: usize) -> Outcome<Selected<'a>> {
+    fn select<'a>(
+        &mut self,
+        p: &Program,
+        mut tree: &'a Tree,
+        base: usize,
+    ) -> Outcome<Selected<'a>> {
         loop {
             match tree {
                 Tree::Fail => return Ok(Selected::None),
@@ -461,7 +529,9 @@ impl Machine {
             return;
         }
         for f in fields {
-            if let Some(field) = self.stack[slot].as_app().and_then(|(_, args)| args.get(*f as usize)) {
+            if let Some(field) =
+                self.stack[slot].as_app().and_then(|(_, args)| args.get(*f as usize))
+            {
                 let field = field.clone();
                 self.stack.push(field);
             }
@@ -469,11 +539,20 @@ impl Machine {
     }
 
     /// Whether checks and condition hold; `None` if an unknown decides.
-    fn leaf_fits(&mut self, p: &Program, checks: &[Check], condition: Option<&Node>, base: usize) -> Outcome<Option<bool>> {
+    fn leaf_fits(
+        &mut self,
+        p: &Program,
+        checks: &[Check],
+        condition: Option<&Node>,
+        base: usize,
+    ) -> Outcome<Option<bool>> {
         for check in checks {
             match check {
                 Check::Equal(a, b, sort) => {
-                    let (a, b) = (self.stack[base + *a as usize].clone(), self.stack[base + *b as usize].clone());
+                    let (a, b) = (
+                        self.stack[base + *a as usize].clone(),
+                        self.stack[base + *b as usize].clone(),
+                    );
                     match self.equal(p, *sort, &a, &b)? {
                         Value::Bool(true) => {}
                         v if v.is_open() => {
@@ -511,8 +590,15 @@ impl Machine {
         Ok(Some(true))
     }
 
-    /// No equation fits (or, `undecided`, it is not known yet which): what the operation does by itself.
-    pub(super) fn no_rule(&mut self, p: &Program, func: &Func, args: Vec<Value>, undecided: bool) -> Outcome<Value> {
+    /// No equation fits (or, `undecided`, it is not known yet which): what the operation does by
+    /// itself.
+    pub(super) fn no_rule(
+        &mut self,
+        p: &Program,
+        func: &Func,
+        args: Vec<Value>,
+        undecided: bool,
+    ) -> Outcome<Value> {
         if undecided {
             return Ok(Value::app(func.op, IMPURE, args));
         }
@@ -526,7 +612,11 @@ impl Machine {
             }
             return self.apply_plain(p, func.op, args);
         }
-        Ok(if args.is_empty() { Value::Sym(func.op) } else { Value::app(func.op, info.flags, args) })
+        Ok(if args.is_empty() {
+            Value::Sym(func.op)
+        } else {
+            Value::app(func.op, info.flags, args)
+        })
     }
 
     /// Calls a function by its index.
@@ -596,11 +686,16 @@ impl Machine {
             };
         }
         if args.len() == first {
-            if self.suspended > self.patience && info.funcs[1].is_some() && args.iter().any(Value::is_open) {
+            if self.suspended > self.patience
+                && info.funcs[1].is_some()
+                && args.iter().any(Value::is_open)
+            {
                 return Ok(Value::app(op, IMPURE, args));
             }
             return match info.funcs[1] {
-                Some(f) if !matches!(args[0], Value::Bool(_)) || op != p.sort(info.range).cond => self.call(p, f, args),
+                Some(f) if !matches!(args[0], Value::Bool(_)) || op != p.sort(info.range).cond => {
+                    self.call(p, f, args)
+                }
                 _ => self.apply_plain(p, op, args),
             };
         }
@@ -633,7 +728,12 @@ impl Machine {
     }
 
     /// Applies a function value once.
-    pub(crate) fn apply_value(&mut self, p: &Program, function: Value, args: Vec<Value>) -> Outcome<Value> {
+    pub(crate) fn apply_value(
+        &mut self,
+        p: &Program,
+        function: Value,
+        args: Vec<Value>,
+    ) -> Outcome<Value> {
         if let Some(closure) = function.as_closure()
             && closure.lambda.binder == Binder::Lambda
         {
@@ -683,7 +783,9 @@ impl Machine {
                 let key_sort = domain[0];
                 Ok(match self.equal(p, key_sort, &all[1], &all[3])? {
                     Value::Bool(true) => Some(all[2].clone()),
-                    Value::Bool(false) => Some(self.apply_value(p, all[0].clone(), all[3..].to_vec())?),
+                    Value::Bool(false) => {
+                        Some(self.apply_value(p, all[0].clone(), all[3..].to_vec())?)
+                    }
                     _ => None,
                 })
             }
@@ -719,7 +821,9 @@ pub(crate) fn is_constructed(p: &Program, v: &Value) -> bool {
     match v {
         Value::Unknown(_) | Value::Sym(_) => false,
         Value::Bool(_) | Value::Int(_) | Value::Con(_) | Value::Nil(_) | Value::Cons(_) => true,
-        Value::Rich(n) => matches!(n.kind, Rich::Integer(_) | Rich::Rational(_) | Rich::Set(..) | Rich::Bag(..)),
+        Value::Rich(n) => {
+            matches!(n.kind, Rich::Integer(_) | Rich::Rational(_) | Rich::Set(..) | Rich::Bag(..))
+        }
         _ => v.as_app().is_some_and(|(op, _)| p.op(op).flags == 0),
     }
 }

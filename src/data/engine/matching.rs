@@ -1,9 +1,11 @@
-//! Equations of one operation -> a matching tree, by the pattern-matrix method (Augustsson 1985; Maranget, "Compiling pattern
-//! matching to good decision trees", 2008): look at a slot where the first row has a constructor, split the rows by it, go on.
+//! Equations of one operation -> a matching tree, by the pattern-matrix method (Augustsson 1985;
+//! Maranget, "Compiling pattern matching to good decision trees", 2008): look at a slot where the
+//! first row has a constructor, split the rows by it, go on.
 //!
-//! Rows keep their order; a row moves in front of an earlier one that is unconditional and more general, since it could never
-//! be used otherwise. Non-linear patterns and narrowing of numbers become checks at the leaves. A tree that would be larger
-//! than a limit is replaced by a sequence of one tree per row, so the size stays linear in the worst case.
+//! Rows keep their order; a row moves in front of an earlier one that is unconditional and more
+//! general, since it could never be used otherwise. Non-linear patterns and narrowing of numbers
+//! become checks at the leaves. A tree that would be larger than a limit is replaced by a sequence
+//! of one tree per row, so the size stays linear in the worst case.
 
 use super::code::{Case, Check, Key, Leaf, Switch, Tree};
 use super::compile::{Compiler, Scope};
@@ -55,10 +57,15 @@ pub fn left_hand_side(equation: &Equation) -> Result<(OpId, usize, Vec<Expr>), D
 
 fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
-        let all = |args: &[Expr]| args.iter().map(|a| pattern(signature, a)).collect::<Result<Vec<_>, _>>();
+        let all = |args: &[Expr]| {
+            args.iter().map(|a| pattern(signature, a)).collect::<Result<Vec<_>, _>>()
+        };
         match &e.kind {
             ExprKind::Var(v) => Ok(Pattern::Var(*v, e.sort)),
-            ExprKind::Number(n) => Ok(Pattern::Head(n.to_i64().map_or_else(|| Key::Number(n.clone()), Key::Int), vec![])),
+            ExprKind::Number(n) => Ok(Pattern::Head(
+                n.to_i64().map_or_else(|| Key::Number(n.clone()), Key::Int),
+                vec![],
+            )),
             ExprKind::Op(_) | ExprKind::Apply(..) => {
                 if let Some((builtin, args)) = e.as_builtin(signature) {
                     use Builtin::*;
@@ -68,12 +75,22 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
                         EmptyList => return Ok(Pattern::Head(Key::Nil, vec![])),
                         EmptySet | EmptyBag => return Ok(Pattern::Head(Key::Empty, vec![])),
                         Cons if args.len() == 2 => return Ok(Pattern::Head(Key::Cons, all(args)?)),
-                        FSetToSet | FBagToBag if args.len() == 1 => return pattern(signature, &args[0]),
-                        PosToNat | PosToInt | PosToReal if args.len() == 1 => return number(signature, basic::POS, &args[0]),
-                        NatToInt | NatToReal if args.len() == 1 => return number(signature, basic::NAT, &args[0]),
-                        IntToReal if args.len() == 1 => return number(signature, basic::INT, &args[0]),
+                        FSetToSet | FBagToBag if args.len() == 1 => {
+                            return pattern(signature, &args[0]);
+                        }
+                        PosToNat | PosToInt | PosToReal if args.len() == 1 => {
+                            return number(signature, basic::POS, &args[0]);
+                        }
+                        NatToInt | NatToReal if args.len() == 1 => {
+                            return number(signature, basic::NAT, &args[0]);
+                        }
+                        IntToReal if args.len() == 1 => {
+                            return number(signature, basic::INT, &args[0]);
+                        }
                         Negate if args.len() == 1 => {
-                            if let Pattern::Head(Key::Int(n), _) = strip(pattern(signature, &args[0])?) {
+                            if let Pattern::Head(Key::Int(n), _) =
+                                strip(pattern(signature, &args[0])?)
+                            {
                                 return Ok(Pattern::Head(Key::Int(-n), vec![]));
                             }
                         }
@@ -87,7 +104,11 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
                     at = head;
                 }
                 let ExprKind::Op(op) = at.kind else {
-                    return Err(Diagnostic::at(Stage::Unsupported, e.span, "a variable is applied in the left-hand side of an equation"));
+                    return Err(Diagnostic::at(
+                        Stage::Unsupported,
+                        e.span,
+                        "a variable is applied in the left-hand side of an equation",
+                    ));
                 };
                 let mut args = Vec::new();
                 for group in groups.iter().rev() {
@@ -95,9 +116,11 @@ fn pattern(signature: &Signature, e: &Expr) -> Result<Pattern, Diagnostic> {
                 }
                 Ok(Pattern::Head(Key::Op(op, args.len() as u32), args))
             }
-            ExprKind::Bind(..) | ExprKind::Where(..) => {
-                Err(Diagnostic::at(Stage::Unsupported, e.span, "a binder occurs in the left-hand side of an equation"))
-            }
+            ExprKind::Bind(..) | ExprKind::Where(..) => Err(Diagnostic::at(
+                Stage::Unsupported,
+                e.span,
+                "a binder occurs in the left-hand side of an equation",
+            )),
         }
     })
 }
@@ -116,7 +139,8 @@ fn number(signature: &Signature, sort: SortId, e: &Expr) -> Result<Pattern, Diag
     })
 }
 
-/// Whether everything that `b` fits also fits `a` (a sufficient test: constructors and different variables).
+/// Whether everything that `b` fits also fits `a` (a sufficient test: constructors and different
+/// variables).
 fn more_general(a: &[Pattern], b: &[Pattern], seen: &mut Vec<VarId>) -> bool {
     a.iter().zip(b).all(|(a, b)| match (a, b) {
         (Pattern::Var(v, _), _) => {
@@ -124,7 +148,9 @@ fn more_general(a: &[Pattern], b: &[Pattern], seen: &mut Vec<VarId>) -> bool {
             seen.push(*v);
             new
         }
-        (Pattern::Head(k, xs), Pattern::Head(l, ys)) => k == l && xs.len() == ys.len() && more_general(xs, ys, seen),
+        (Pattern::Head(k, xs), Pattern::Head(l, ys)) => {
+            k == l && xs.len() == ys.len() && more_general(xs, ys, seen)
+        }
         _ => false,
     })
 }
@@ -134,10 +160,13 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
     let mut rows: Vec<(Vec<Pattern>, &Equation)> = Vec::new();
     for &equation in equations {
         let (_, _, args) = left_hand_side(equation)?;
-        let patterns: Vec<Pattern> = args.iter().map(|a| pattern(compiler.signature, a)).collect::<Result<_, _>>()?;
+        let patterns: Vec<Pattern> =
+            args.iter().map(|a| pattern(compiler.signature, a)).collect::<Result<_, _>>()?;
         // In front of the first row that would hide it.
         let hides = |(general, e): &(Vec<Pattern>, &Equation)| {
-            e.condition.is_none() && more_general(general, &patterns, &mut Vec::new()) && !more_general(&patterns, general, &mut Vec::new())
+            e.condition.is_none()
+                && more_general(general, &patterns, &mut Vec::new())
+                && !more_general(&patterns, general, &mut Vec::new())
         };
         let at = rows.iter().position(hides).unwrap_or(rows.len());
         rows.insert(at, (patterns, equation));
@@ -146,7 +175,8 @@ pub fn compile_tree(compiler: &mut Compiler, equations: &[&Equation]) -> Result<
     let rows: Vec<Row> = rows
         .into_iter()
         .map(|(patterns, equation)| {
-            let mut row = Row { pending: vec![], bound: vec![], checks: vec![], numbers: vec![], equation };
+            let mut row =
+                Row { pending: vec![], bound: vec![], checks: vec![], numbers: vec![], equation };
             for (i, p) in patterns.into_iter().enumerate() {
                 row.add(i as u32, p);
             }
@@ -180,7 +210,13 @@ impl Row<'_> {
     }
 }
 
-fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize, limit: usize) -> Result<Option<Tree>, Diagnostic> {
+fn build(
+    compiler: &mut Compiler,
+    rows: &[Row],
+    height: u32,
+    leaves: &mut usize,
+    limit: usize,
+) -> Result<Option<Tree>, Diagnostic> {
     let Some(first) = rows.first() else { return Ok(Some(Tree::Fail)) };
     if first.pending.is_empty() {
         *leaves += 1;
@@ -189,10 +225,13 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
         }
         let scope = Scope::new(&first.bound, height);
         let equation = first.equation;
-        let mut checks: Vec<Check> = first.numbers.iter().map(|&(slot, sort)| Check::Number(slot, sort)).collect();
+        let mut checks: Vec<Check> =
+            first.numbers.iter().map(|&(slot, sort)| Check::Number(slot, sort)).collect();
         checks.extend(first.checks.iter().map(|&(a, b, sort)| Check::Equal(a, b, sort)));
         let condition = match &equation.condition {
-            Some(c) if c.as_bool(compiler.signature) != Some(true) => Some(compiler.root(c, &scope)?),
+            Some(c) if c.as_bool(compiler.signature) != Some(true) => {
+                Some(compiler.root(c, &scope)?)
+            }
             _ => None,
         };
         let rhs = compiler.root(&equation.rhs, &scope)?;
@@ -204,8 +243,20 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
                 None => return Ok(None),
             }
         };
-        let uses = first.bound.iter().filter(|(v, slot)| *slot < 64 && free_in(&equation.rhs, *v)).fold(0, |all, b| all | 1 << b.1);
-        let leaf = Leaf { height, span: equation.span, checks: checks.into(), condition, rhs, uses, otherwise };
+        let uses = first
+            .bound
+            .iter()
+            .filter(|(v, slot)| *slot < 64 && free_in(&equation.rhs, *v))
+            .fold(0, |all, b| all | 1 << b.1);
+        let leaf = Leaf {
+            height,
+            span: equation.span,
+            checks: checks.into(),
+            condition,
+            rhs,
+            uses,
+            otherwise,
+        };
         return Ok(Some(Tree::Leaf(Box::new(leaf))));
     }
     // The slot of the first row that most rows look at.
@@ -257,7 +308,9 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
                 }
             }
         }
-        let Some(tree) = build(compiler, &sub, height + fields.len() as u32, leaves, limit)? else { return Ok(None) };
+        let Some(tree) = build(compiler, &sub, height + fields.len() as u32, leaves, limit)? else {
+            return Ok(None);
+        };
         cases.push(Case { key, fields: fields.into(), tree });
     }
     let rest: Vec<Row> = rows.iter().filter(|r| head_at(r).is_none()).cloned().collect();
@@ -265,7 +318,8 @@ fn build(compiler: &mut Compiler, rows: &[Row], height: u32, leaves: &mut usize,
     Ok(Some(Tree::Switch(Box::new(Switch { slot, height, cases: cases.into(), default }))))
 }
 
-/// Which of the first 64 arguments are lazy: a variable of its own in each equation, in no condition, and not in all right-hand sides.
+/// Which of the first 64 arguments are lazy: a variable of its own in each equation, in no
+/// condition, and not in all right-hand sides.
 pub fn lazy_arguments(equations: &[&Equation]) -> u64 {
     let mut lazy = u64::MAX;
     let mut always = u64::MAX;
@@ -306,7 +360,9 @@ fn used(equation: &Equation, var: VarId) -> bool {
 fn occurrences(e: &Expr, var: VarId) -> usize {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
         ExprKind::Var(v) => usize::from(*v == var),
-        ExprKind::Apply(head, args) => occurrences(head, var) + args.iter().map(|a| occurrences(a, var)).sum::<usize>(),
+        ExprKind::Apply(head, args) => {
+            occurrences(head, var) + args.iter().map(|a| occurrences(a, var)).sum::<usize>()
+        }
         _ => 0,
     })
 }

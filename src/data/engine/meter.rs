@@ -1,12 +1,14 @@
 //! What an evaluation may use: equations applied, nesting, and the limits of the run.
 //!
-//! The machine compares one count with one number for each equation; all else happens seldom, when that number is passed (`pause`). Invariant:
-//! `pause` is at most the limit of steps, so that no limit is passed unseen.
+//! The machine compares one count with one number for each equation; all else happens seldom, when
+//! that number is passed (`pause`). Invariant: `pause` is at most the limit of steps, so that no
+//! limit is passed unseen.
 
 use mu_base::Budget;
 use mu_base::diagnostic::Diagnostic;
 
-/// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are rarer.
+/// Equations applied between two looks at the limits, a few milliseconds; looks at the memory are
+/// rarer.
 const PATIENCE: u64 = 1 << 16;
 /// Branches of enumerations between two looks at the limits.
 const BRANCHES: u64 = 1 << 10;
@@ -32,7 +34,14 @@ pub(crate) struct Counts {
 impl Meter {
     /// No limits.
     pub fn new() -> Meter {
-        Meter { steps: 0, limit: u64::MAX, pause: 0, polls: 0, branches: 0, budget: Budget::default() }
+        Meter {
+            steps: 0,
+            limit: u64::MAX,
+            pause: 0,
+            polls: 0,
+            branches: 0,
+            budget: Budget::default(),
+        }
     }
 
     /// Counts one equation; whether it is time to look at the limits.
@@ -96,7 +105,8 @@ impl Meter {
     #[inline(never)]
     fn poll(&mut self) -> Result<(), Box<Diagnostic>> {
         self.polls += 1;
-        let memory = if self.polls.is_multiple_of(16) { self.budget.check_memory() } else { Ok(()) };
+        let memory =
+            if self.polls.is_multiple_of(16) { self.budget.check_memory() } else { Ok(()) };
         self.budget.check(0).and(memory).map_err(|stop| Box::new(Diagnostic::stopped(stop)))
     }
 }

@@ -1,11 +1,14 @@
-//! The data engine: compiles a data specification once, evaluates its terms to normal forms, enumerates solutions of conditions.
+//! The data engine: compiles a data specification once, evaluates its terms to normal forms,
+//! enumerates solutions of conditions.
 //!
-//! [`Program`] is the compiled specification, shared by all threads. An [`Engine`] evaluates for one thread; it keeps the values
-//! of closed subexpressions it has met. Expressions are the portable form, [`Value`]s belong to a thread. Expressions given to
-//! an engine must use sorts and operations of [`Program::signature`] (variables may be newer).
+//! [`Program`] is the compiled specification, shared by all threads. An [`Engine`] evaluates for
+//! one thread; it keeps the values of closed subexpressions it has met. Expressions are the
+//! portable form, [`Value`]s belong to a thread. Expressions given to an engine must use sorts and
+//! operations of [`Program::signature`] (variables may be newer).
 //!
-//! Semantics: mCRL2's data language, innermost rewriting with lazy connectives, equations in file order (more specific ones
-//! first). What no equation and no built-in rule reduces is a normal form.
+//! Semantics: mCRL2's data language, innermost rewriting with lazy connectives, equations in file
+//! order (more specific ones first). What no equation and no built-in rule reduces is a normal
+//! form.
 
 pub(crate) mod cases;
 pub mod code;
@@ -75,7 +78,8 @@ impl Problem {
 }
 
 /// What receives solutions: breaks to end the search.
-pub type Receiver<'a> = dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
+pub type Receiver<'a> =
+    dyn FnMut(&mut Engine, &[Value]) -> Result<ControlFlow<()>, Diagnostic> + 'a;
 
 /// Shared parts of values and expressions that are remembered by what they became.
 const MOST_KEPT: usize = 1 << 17;
@@ -101,10 +105,19 @@ impl Engine {
     pub fn new(program: Arc<Program>) -> Engine {
         let machine = Machine::new(&program);
         let sharing = Sharing { next: program.shared, enabled: true, ..Sharing::default() };
-        Engine { program, machine, spare: None, sharing, built: AHashMap::new(), sharer: share::Sharer::default(), total_steps: 0 }
+        Engine {
+            program,
+            machine,
+            spare: None,
+            sharing,
+            built: AHashMap::new(),
+            sharer: share::Sharer::default(),
+            total_steps: 0,
+        }
     }
 
-    /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends with an error of stage `Limit`.
+    /// The same engine under the limits of a run: an evaluation or enumeration that meets one ends
+    /// with an error of stage `Limit`.
     #[must_use]
     pub fn limited(mut self, budget: &Budget) -> Engine {
         self.machine.meter.set_budget(budget);
@@ -116,7 +129,8 @@ impl Engine {
         &self.program
     }
 
-    /// Compiles an expression whose free variables are among `env`; the position in `env` is the slot.
+    /// Compiles an expression whose free variables are among `env`; the position in `env` is the
+    /// slot.
     pub fn code(&mut self, expr: &Expr, env: &[VarId]) -> Result<Code, Diagnostic> {
         let node = Compiler::new(&self.program, &mut self.sharing).root(expr, &Scope::of(env))?;
         Ok(Code(Rc::new((node, env.len(), expr.span))))
@@ -135,7 +149,10 @@ impl Engine {
     }
 
     /// Runs with fresh counters; restores the machine whether it succeeds or not.
-    fn run<T>(&mut self, f: impl FnOnce(&mut Machine) -> machine::Outcome<T>) -> Result<T, Diagnostic> {
+    fn run<T>(
+        &mut self,
+        f: impl FnOnce(&mut Machine) -> machine::Outcome<T>,
+    ) -> Result<T, Diagnostic> {
         let m = &mut self.machine;
         let before = m.interrupt();
         let result = f(m);
@@ -149,12 +166,14 @@ impl Engine {
         self.built(closed, false)
     }
 
-    /// The value that [`Engine::to_expr_at`] told, here or in another engine on the same program, as this expression.
+    /// The value that [`Engine::to_expr_at`] told, here or in another engine on the same program,
+    /// as this expression.
     pub fn from_normal(&mut self, normal: &Expr) -> Result<Value, Diagnostic> {
         self.built(normal, true)
     }
 
-    /// What constructors build is built at once, each shared part once, also where several expressions share it; everything else is evaluated.
+    /// What constructors build is built at once, each shared part once, also where several
+    /// expressions share it; everything else is evaluated.
     fn built(&mut self, closed: &Expr, normal: bool) -> Result<Value, Diagnostic> {
         let ExprKind::Apply(head, args) = &closed.kind else { return self.evaluated(closed) };
         let shared = Arc::strong_count(&closed.0) > 1;
@@ -175,7 +194,8 @@ impl Engine {
                 ExprKind::Op(op) if self.program.builds(op, args.len()) => op,
                 _ => return self.evaluated(closed),
             };
-            let args: Result<Vec<Value>, Diagnostic> = args.iter().map(|a| self.built_part(a, normal)).collect();
+            let args: Result<Vec<Value>, Diagnostic> =
+                args.iter().map(|a| self.built_part(a, normal)).collect();
             Value::app(op, 0, args?)
         } else {
             rebuild(heads, self.built_part(tail, normal)?)
@@ -214,23 +234,29 @@ impl Engine {
         .map_err(|e| e.within(closed.span, STARTED))
     }
 
-    /// An expression evaluated as far as that goes while these variables have no value; they may occur in what it becomes.
+    /// An expression evaluated as far as that goes while these variables have no value; they may
+    /// occur in what it becomes.
     pub fn open(&mut self, expr: &Expr, vars: &[VarId]) -> Result<Expr, Diagnostic> {
-        let sorts = vars.iter().map(|v| compile::sort_of_var(&self.program.signature, *v, expr)).collect::<Result<Vec<_>, _>>()?;
+        let sorts = vars
+            .iter()
+            .map(|v| compile::sort_of_var(&self.program.signature, *v, expr))
+            .collect::<Result<Vec<_>, _>>()?;
         let node = self.code_for_once(expr, &Scope::of(vars))?;
         let (program, mark) = (self.program.clone(), self.machine.unknowns.mark());
         let value = self.run(|m| {
             let frame = m.stack.len();
-            m.stack.extend(vars.iter().zip(sorts).map(|(v, sort)| m.unknowns.fresh(sort, Some(*v))));
+            m.stack
+                .extend(vars.iter().zip(sorts).map(|(v, sort)| m.unknowns.fresh(sort, Some(*v))));
             m.eval(&program, &node, frame)
         });
-        let open = value.map(|v| self.to_expr_at(&v, expr.sort)).map_err(|e| e.within(expr.span, STARTED));
+        let open =
+            value.map(|v| self.to_expr_at(&v, expr.sort)).map_err(|e| e.within(expr.span, STARTED));
         self.machine.unknowns.undo(mark);
         open
     }
 
-    /// The closed normal form as an expression; equal values give equal expressions. A number outside of any other term gets
-    /// the narrowest sort it fits, see [`Engine::to_expr_at`].
+    /// The closed normal form as an expression; equal values give equal expressions. A number
+    /// outside of any other term gets the narrowest sort it fits, see [`Engine::to_expr_at`].
     pub fn to_expr(&mut self, value: &Value) -> Expr {
         let sort = self.machine.sort_of(&self.program, value);
         self.to_expr_at(value, sort)
@@ -247,17 +273,34 @@ impl Engine {
     }
 
     /// Compiles a condition to be solved for `unknowns`, given values for `env`.
-    pub fn problem(&mut self, unknowns: &[VarId], condition: &Expr, env: &[VarId]) -> Result<Problem, Diagnostic> {
+    pub fn problem(
+        &mut self,
+        unknowns: &[VarId],
+        condition: &Expr,
+        env: &[VarId],
+    ) -> Result<Problem, Diagnostic> {
         let all: Vec<VarId> = env.iter().chain(unknowns).copied().collect();
         let sorts: Vec<(VarId, SortId)> = unknowns
             .iter()
             .map(|v| compile::sort_of_var(&self.program.signature, *v, condition).map(|s| (*v, s)))
             .collect::<Result<_, _>>()?;
-        Ok(Problem { condition: self.code(condition, &all)?, text: condition.clone(), env: env.to_vec(), unknowns: sorts, binder: "a sum" })
+        Ok(Problem {
+            condition: self.code(condition, &all)?,
+            text: condition.clone(),
+            env: env.to_vec(),
+            unknowns: sorts,
+            binder: "a sum",
+        })
     }
 
-    /// Calls `each` with every solution of a problem, once, as values of the unknowns in order; stops if it breaks.
-    pub fn solve(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+    /// Calls `each` with every solution of a problem, once, as values of the unknowns in order;
+    /// stops if it breaks.
+    pub fn solve(
+        &mut self,
+        problem: &Problem,
+        env: &[Value],
+        each: &mut Receiver,
+    ) -> Result<(), Diagnostic> {
         let mut inside = false;
         let result = self.solutions(problem, env, &mut |engine, values| {
             inside = true;
@@ -269,7 +312,12 @@ impl Engine {
         result.map_err(|e| if inside { e } else { self.explain(problem, env, e) })
     }
 
-    fn solutions(&mut self, problem: &Problem, env: &[Value], each: &mut Receiver) -> Result<(), Diagnostic> {
+    fn solutions(
+        &mut self,
+        problem: &Problem,
+        env: &[Value],
+        each: &mut Receiver,
+    ) -> Result<(), Diagnostic> {
         let program = self.program.clone();
         let mark = self.machine.unknowns.mark();
         let condition = self.open_value(problem, env);
@@ -282,16 +330,18 @@ impl Engine {
                 return each(self, &[]).map(|_| ());
             }
             let mut search = Search::new(wanted, false, false, problem.binder);
-            // The search runs on the machine, the callback on the whole engine: the machine changes hands.
+            // The search runs on the machine, the callback on the whole engine: the machine changes
+            // hands.
             let spare = self.spare.take().unwrap_or_else(|| Box::new(Machine::new(&program)));
             let mut machine = std::mem::replace(&mut self.machine, *spare);
             let before = machine.interrupt();
-            let flow = search.run(&mut machine, &program, condition, &mut |m: &mut Machine, values| {
-                std::mem::swap(m, &mut self.machine);
-                let flow = each(self, values);
-                std::mem::swap(m, &mut self.machine);
-                flow.map_err(Box::new)
-            });
+            let flow =
+                search.run(&mut machine, &program, condition, &mut |m: &mut Machine, values| {
+                    std::mem::swap(m, &mut self.machine);
+                    let flow = each(self, values);
+                    std::mem::swap(m, &mut self.machine);
+                    flow.map_err(Box::new)
+                });
             machine.resume(before);
             self.spare = Some(Box::new(std::mem::replace(&mut self.machine, machine)));
             flow.map(|_| ()).map_err(|e| *e)
@@ -306,15 +356,19 @@ impl Engine {
         self.run(|m| {
             let frame = m.stack.len();
             m.stack.extend_from_slice(env);
-            m.stack.extend(problem.unknowns.iter().map(|&(var, sort)| m.unknowns.fresh(sort, Some(var))));
+            m.stack.extend(
+                problem.unknowns.iter().map(|&(var, sort)| m.unknowns.fresh(sort, Some(var))),
+            );
             m.eval(&program, &problem.condition.0.0, frame)
         })
     }
 
-    /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or larger than a million.
+    /// All elements of a finite sort, in the order of its constructors; `None` if it is infinite or
+    /// larger than a million.
     pub fn values_of(&mut self, sort: SortId) -> Result<Option<Vec<Value>>, Diagnostic> {
         let program = self.program.clone();
-        self.run(|m| enumerate::values_of(m, &program, sort, 1 << 20)).map(|v| v.map(|v| v.to_vec()))
+        self.run(|m| enumerate::values_of(m, &program, sort, 1 << 20))
+            .map(|v| v.map(|v| v.to_vec()))
     }
 
     /// Most equations applied in one evaluation; any number unless set.
@@ -322,8 +376,9 @@ impl Engine {
         self.machine.meter.set_limit(steps);
     }
 
-    /// How many undecided conditions may stand before a call with unknowns that is evaluated all the same; 4 unless set. Where steps are limited, more
-    /// lets conditions over structures of known shape come to conditions over their parts.
+    /// How many undecided conditions may stand before a call with unknowns that is evaluated all
+    /// the same; 4 unless set. Where steps are limited, more lets conditions over structures of
+    /// known shape come to conditions over their parts.
     pub fn set_patience(&mut self, conditions: u32) {
         self.machine.patience = conditions;
     }

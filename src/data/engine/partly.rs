@@ -1,11 +1,15 @@
-//! Evaluation where not all variables are looked up beforehand: what is needed first is told, so that an answer is known to depend on what was asked for alone.
+//! Evaluation where not all variables are looked up beforehand: what is needed first is told, so
+//! that an answer is known to depend on what was asked for alone.
 //!
-//! In: code, and values of some of its variables. Out: the value, or the variable without which it does not go on. Evaluation is as for closed terms until some
-//! equation or condition looks at a variable that is not given; there it ends. So the answers to a condition on a board form a tree: which field is looked
-//! at first, and what next for each piece there. Cost: that of the evaluation up to there.
+//! In: code, and values of some of its variables. Out: the value, or the variable without which it
+//! does not go on. Evaluation is as for closed terms until some equation or condition looks at a
+//! variable that is not given; there it ends. So the answers to a condition on a board form a tree:
+//! which field is looked at first, and what next for each piece there. Cost: that of the evaluation
+//! up to there.
 //!
-//! Invariant: a value that is told depends on the given variables only. A variable that is told is one on which the evaluation of the closed term depends, in
-//! the order in which it does, unless an unknown of the evaluation itself is in between.
+//! Invariant: a value that is told depends on the given variables only. A variable that is told is
+//! one on which the evaluation of the closed term depends, in the order in which it does, unless an
+//! unknown of the evaluation itself is in between.
 
 use super::machine::{Machine, Outcome};
 use super::{Code, Engine, Value};
@@ -74,8 +78,10 @@ impl Engine {
             m.watch = Watch { withheld: m.unknowns.since(mark), needed: None };
             m.eval(&program, &code.0.0, frame)
         });
-        let Watch { withheld: numbers, needed } = std::mem::replace(&mut self.machine.watch, before);
-        let position = |u: u32| u.checked_sub(numbers.start).and_then(|at| withheld.get(at as usize)).copied();
+        let Watch { withheld: numbers, needed } =
+            std::mem::replace(&mut self.machine.watch, before);
+        let position =
+            |u: u32| u.checked_sub(numbers.start).and_then(|at| withheld.get(at as usize)).copied();
         let partly = match value {
             Ok(v) if !v.is_open() => Partly::Known(v),
             Ok(v) => {

@@ -1,7 +1,9 @@
-//! Errors of evaluations in the user's terms: which part of a condition failed, and the values of its variables.
+//! Errors of evaluations in the user's terms: which part of a condition failed, and the values of
+//! its variables.
 //!
-//! In: an error of the machine, the problem and its environment. Out: the same with a place and notes. Runs when an error is built, never
-//! before: code has no places but that of the whole expression, so the parts of a condition are evaluated again, each for a few steps.
+//! In: an error of the machine, the problem and its environment. Out: the same with a place and
+//! notes. Runs when an error is built, never before: code has no places but that of the whole
+//! expression, so the parts of a condition are evaluated again, each for a few steps.
 
 use super::{Engine, Problem, STARTED, Value};
 use crate::expr::Expr;
@@ -15,15 +17,28 @@ const TRIAL: u64 = 200_000;
 const LONGEST: usize = 200;
 
 impl Engine {
-    /// An error of the enumeration of a problem, with the conjuncts of the condition and the values that it is about.
-    pub(super) fn explain(&mut self, problem: &Problem, env: &[Value], error: Diagnostic) -> Diagnostic {
+    /// An error of the enumeration of a problem, with the conjuncts of the condition and the values
+    /// that it is about.
+    pub(super) fn explain(
+        &mut self,
+        problem: &Problem,
+        env: &[Value],
+        error: Diagnostic,
+    ) -> Diagnostic {
         if error.stage != Stage::Data {
             return error;
         }
         let parts = problem.text.conjuncts(&self.program.signature);
         let unknowns: Vec<VarId> = problem.unknowns.iter().map(|u| u.0).collect();
-        let declared = |v: &VarId| (v.index() < self.program.signature.var_count()).then(|| self.program.signature.var(*v).span);
-        let own: Vec<VarId> = unknowns.iter().copied().filter(|v| error.span.is_some() && declared(v) == error.span).collect();
+        let declared = |v: &VarId| {
+            (v.index() < self.program.signature.var_count())
+                .then(|| self.program.signature.var(*v).span)
+        };
+        let own: Vec<VarId> = unknowns
+            .iter()
+            .copied()
+            .filter(|v| error.span.is_some() && declared(v) == error.span)
+            .collect();
         let mut error = error;
         let about: Vec<Expr> = if own.is_empty() {
             self.culprit(problem, env, &parts).into_iter().collect()
@@ -47,7 +62,9 @@ impl Engine {
         about.iter().for_each(|p| p.free_vars(&mut used));
         let values: Vec<String> = (problem.env.iter().zip(env))
             .filter(|(v, _)| used.contains(v) && v.index() < self.program.signature.var_count())
-            .map(|(v, value)| format!("{} = {}", self.program.signature.var(*v).name, self.text(value, LONGEST)))
+            .map(|(v, value)| {
+                format!("{} = {}", self.program.signature.var(*v).name, self.text(value, LONGEST))
+            })
             .collect();
         if values.is_empty() { error } else { error.note(format!("here {}", values.join(", "))) }
     }
@@ -63,7 +80,9 @@ impl Engine {
             let Ok(alone) = self.problem(&unknowns, part, &problem.env) else { return false };
             let mark = self.machine.unknowns.mark();
             // Or that is neither true nor false, whatever the unknowns are.
-            let failed = self.open_value(&alone, env).map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());
+            let failed = self
+                .open_value(&alone, env)
+                .map_or(true, |v| !v.is_true() && !v.is_false() && !v.is_open());
             self.machine.unknowns.undo(mark);
             failed
         });

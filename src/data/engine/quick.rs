@@ -1,12 +1,16 @@
-//! Conditions, numbers and parts of values that need no value built: typed trees in front of the general code.
+//! Conditions, numbers and parts of values that need no value built: typed trees in front of the
+//! general code.
 //!
-//! A condition such as `x_(position(i)) + 1 < n && lab(t) != d2` reads parts of values in the frame, counts with machine integers and comes to a truth
-//! value. As a [`Truth`] it is evaluated on the frame itself: no value is cloned, none is dropped, nothing goes over the stack. In: code as the compiler made
-//! it. Out: the same code, in which the largest expressions of this kind are [`Quick`].
+//! A condition such as `x_(position(i)) + 1 < n && lab(t) != d2` reads parts of values in the
+//! frame, counts with machine integers and comes to a truth value. As a [`Truth`] it is evaluated
+//! on the frame itself: no value is cloned, none is dropped, nothing goes over the stack. In: code
+//! as the compiler made it. Out: the same code, in which the largest expressions of this kind are
+//! [`Quick`].
 //!
-//! Invariant: where a quick expression has an answer it is that of the general code, which stands beside it; where it has none (an unknown, a number
-//! that does not fit, a user's constructor with equations, a value that is missing) the general code is evaluated. Cost: linear in the code; what is tried in
-//! vain costs no more than the part up to the first thing without an answer.
+//! Invariant: where a quick expression has an answer it is that of the general code, which stands
+//! beside it; where it has none (an unknown, a number that does not fit, a user's constructor with
+//! equations, a value that is missing) the general code is evaluated. Cost: linear in the code;
+//! what is tried in vain costs no more than the part up to the first thing without an answer.
 
 use super::code::Node;
 use crate::signature::{Builtin, OpKind, Signature};
@@ -154,7 +158,8 @@ impl Truth {
                 Value::Con(c) => Some(c == op),
                 v => v.is_data().then_some(false),
             },
-            // What is made by a constructor without equations, so that nothing else can be equal to it.
+            // What is made by a constructor without equations, so that nothing else can be equal to
+            // it.
             Truth::Made(part, ops) => match part.of(seen)? {
                 Value::Con(c) => Some(ops.contains(c)),
                 v if v.is_data() => v.as_app().map(|(op, _)| ops.contains(&op)),
@@ -179,7 +184,9 @@ impl Number {
                     Builtin::Abs => n.checked_abs(),
                     Builtin::Succ => n.checked_add(1),
                     Builtin::Pred => n.checked_sub(1),
-                    Builtin::NatToPos | Builtin::IntToPos | Builtin::RealToPos => (n >= 1).then_some(n),
+                    Builtin::NatToPos | Builtin::IntToPos | Builtin::RealToPos => {
+                        (n >= 1).then_some(n)
+                    }
                     Builtin::IntToNat | Builtin::RealToNat => (n >= 0).then_some(n),
                     Builtin::RealToInt => Some(n),
                     _ => None,
@@ -253,14 +260,17 @@ struct Tried {
     plain: Node,
 }
 
-/// The same code, in which the largest expressions that can be evaluated quickly are [`Node::Quick`].
+/// The same code, in which the largest expressions that can be evaluated quickly are
+/// [`Node::Quick`].
 pub(super) fn quicken(node: Node, signature: &Signature) -> Node {
     tried(node, signature).finished()
 }
 
 fn tried(node: Node, signature: &Signature) -> Tried {
     stacker::maybe_grow(64 << 10, 1 << 20, || match node {
-        Node::Local(slot) => Tried::leaf(What::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node),
+        Node::Local(slot) => {
+            Tried::leaf(What::Part(Part { root: Root::Slot(slot), path: Vec::new() }), node)
+        }
         Node::Bool(b) => Tried::leaf(What::Truth(Truth::Constant(b)), node),
         Node::Int(n) => Tried::leaf(What::Number(Number::Constant(n)), node),
         Node::Con(op) => Tried::leaf(What::Constant(op), node),
@@ -268,24 +278,48 @@ fn tried(node: Node, signature: &Signature) -> Tried {
             let plain = Node::Shared(id, Box::new(quicken(*body, signature)));
             Tried::leaf(What::Part(Part { root: Root::Kept(id), path: Vec::new() }), plain)
         }
-        Node::Select(op, arg) => {
-            combined([tried(*arg, signature)], |[arg]| Node::Select(op, Box::new(arg)), |[arg]| selected(signature, op, arg))
+        Node::Select(op, arg) => combined(
+            [tried(*arg, signature)],
+            |[arg]| Node::Select(op, Box::new(arg)),
+            |[arg]| selected(signature, op, arg),
+        ),
+        Node::Prim1(b, op, arg) => combined(
+            [tried(*arg, signature)],
+            |[arg]| Node::Prim1(b, op, Box::new(arg)),
+            |[arg]| unary(b, arg),
+        ),
+        Node::Prim2(b, op, parts) => combined(
+            parts.map(|n| tried(n, signature)),
+            |p| Node::Prim2(b, op, Box::new(p)),
+            |p| binary(b, p),
+        ),
+        Node::And(parts) => combined(
+            parts.map(|n| tried(n, signature)),
+            |p| Node::And(Box::new(p)),
+            |p| connective(Builtin::And, p),
+        ),
+        Node::Or(parts) => combined(
+            parts.map(|n| tried(n, signature)),
+            |p| Node::Or(Box::new(p)),
+            |p| connective(Builtin::Or, p),
+        ),
+        Node::Implies(parts) => combined(
+            parts.map(|n| tried(n, signature)),
+            |p| Node::Implies(Box::new(p)),
+            |p| connective(Builtin::Implies, p),
+        ),
+        Node::If(op, parts) => {
+            combined(parts.map(|n| tried(n, signature)), |p| Node::If(op, Box::new(p)), conditional)
         }
-        Node::Prim1(b, op, arg) => combined([tried(*arg, signature)], |[arg]| Node::Prim1(b, op, Box::new(arg)), |[arg]| unary(b, arg)),
-        Node::Prim2(b, op, parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::Prim2(b, op, Box::new(p)), |p| binary(b, p)),
-        Node::And(parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::And(Box::new(p)), |p| connective(Builtin::And, p)),
-        Node::Or(parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::Or(Box::new(p)), |p| connective(Builtin::Or, p)),
-        Node::Implies(parts) => {
-            combined(parts.map(|n| tried(n, signature)), |p| Node::Implies(Box::new(p)), |p| connective(Builtin::Implies, p))
-        }
-        Node::If(op, parts) => combined(parts.map(|n| tried(n, signature)), |p| Node::If(op, Box::new(p)), conditional),
         other => Tried { what: None, nested: 0, plain: inside(other, signature) },
     })
 }
 
 /// Code of what is not quick itself, its parts tried.
 fn inside(node: Node, signature: &Signature) -> Node {
-    let each = |nodes: Box<[Node]>| nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[Node]>>();
+    let each = |nodes: Box<[Node]>| {
+        nodes.into_iter().map(|n| quicken(n, signature)).collect::<Box<[Node]>>()
+    };
     let three = |nodes: Box<[Node; 3]>| Box::new(nodes.map(|n| quicken(n, signature)));
     match node {
         Node::Make(op, flags, args) => Node::Make(op, flags, each(args)),
@@ -294,13 +328,16 @@ fn inside(node: Node, signature: &Signature) -> Node {
         Node::Update(op, args) => Node::Update(op, three(args)),
         Node::BagInsert(op, args) => Node::BagInsert(op, three(args)),
         Node::List(heads, tail) => Node::List(each(heads), Box::new(quicken(*tail, signature))),
-        Node::Apply(function, args) => Node::Apply(Box::new(quicken(*function, signature)), each(args)),
+        Node::Apply(function, args) => {
+            Node::Apply(Box::new(quicken(*function, signature)), each(args))
+        }
         Node::Let(values, body) => Node::Let(each(values), Box::new(quicken(*body, signature))),
         other => other,
     }
 }
 
-/// An expression of parts that were tried: quick as a whole if `quick` knows how, otherwise each part by itself. `quick` takes out all or nothing.
+/// An expression of parts that were tried: quick as a whole if `quick` knows how, otherwise each
+/// part by itself. `quick` takes out all or nothing.
 fn combined<const N: usize>(
     mut parts: [Tried; N],
     node: impl FnOnce([Node; N]) -> Node,
@@ -359,7 +396,12 @@ impl Tried {
     fn finished(self) -> Node {
         match self.what {
             // As fast as they are.
-            Some(What::Truth(Truth::Constant(_)) | What::Number(Number::Constant(_)) | What::Constant(_)) | None => self.plain,
+            Some(
+                What::Truth(Truth::Constant(_))
+                | What::Number(Number::Constant(_))
+                | What::Constant(_),
+            )
+            | None => self.plain,
             Some(What::Part(part)) if part.path.is_empty() => self.plain,
             Some(what) => Node::Quick(Box::new(Quick { what, plain: self.plain })),
         }
@@ -374,7 +416,9 @@ fn selected(signature: &Signature, op: OpId, arg: &mut Tried) -> Option<What> {
             part.path.push(Step::Field(constructor, at));
             Some(What::Part(part))
         }
-        OpKind::Recogniser(constructors) if arg.is_part() => Some(What::Truth(Truth::Made(arg.part()?, constructors.clone().into()))),
+        OpKind::Recogniser(constructors) if arg.is_part() => {
+            Some(What::Truth(Truth::Made(arg.part()?, constructors.clone().into())))
+        }
         _ => None,
     }
 }
@@ -388,7 +432,10 @@ fn unary(builtin: Builtin, arg: &mut Tried) -> Option<What> {
             part.path.push(if builtin == Head { Step::Head } else { Step::Tail });
             Some(What::Part(part))
         }
-        Negate | Abs | Succ | Pred | NatToPos | IntToPos | RealToPos | IntToNat | RealToNat | RealToInt if arg.is_number() => {
+        Negate | Abs | Succ | Pred | NatToPos | IntToPos | RealToPos | IntToNat | RealToNat
+        | RealToInt
+            if arg.is_number() =>
+        {
             Some(What::Number(Number::Unary(builtin, Box::new(arg.number()?))))
         }
         _ => None,
@@ -404,7 +451,11 @@ fn binary(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
         Less | LessEqual | Greater | GreaterEqual if numbers => {
             let [a, b] = parts;
             let (a, b) = (a.number()?, b.number()?);
-            let how = if matches!(builtin, Less | Greater) { Comparison::Less } else { Comparison::LessEqual };
+            let how = if matches!(builtin, Less | Greater) {
+                Comparison::Less
+            } else {
+                Comparison::LessEqual
+            };
             let sides = if matches!(builtin, Less | LessEqual) { [a, b] } else { [b, a] };
             Some(What::Truth(Truth::Compare(how, Box::new(sides))))
         }
@@ -423,7 +474,9 @@ fn binary(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
 
 fn equal([a, b]: &mut [Tried; 2]) -> Option<Truth> {
     match (&a.what, &b.what) {
-        (Some(What::Part(_)), Some(What::Part(_))) => Some(Truth::Same(Box::new([a.part()?, b.part()?]))),
+        (Some(What::Part(_)), Some(What::Part(_))) => {
+            Some(Truth::Same(Box::new([a.part()?, b.part()?])))
+        }
         (Some(What::Part(_)), Some(What::Constant(op))) => Some(Truth::Is(a.part()?, *op)),
         (Some(What::Constant(op)), Some(What::Part(_))) => Some(Truth::Is(b.part()?, *op)),
         (Some(What::Part(_) | What::Number(_)), Some(What::Part(_) | What::Number(_))) => {
@@ -440,8 +493,12 @@ fn connective(builtin: Builtin, parts: &mut [Tried; 2]) -> Option<What> {
     let [a, b] = parts;
     let (a, b) = (a.truth()?, b.truth()?);
     Some(What::Truth(match builtin {
-        Builtin::And => Truth::All(joined(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) })),
-        Builtin::Or => Truth::Any(joined(a, b, |t| if let Truth::Any(any) = t { Ok(any) } else { Err(t) })),
+        Builtin::And => {
+            Truth::All(joined(a, b, |t| if let Truth::All(all) = t { Ok(all) } else { Err(t) }))
+        }
+        Builtin::Or => {
+            Truth::Any(joined(a, b, |t| if let Truth::Any(any) = t { Ok(any) } else { Err(t) }))
+        }
         _ => Truth::Implies(Box::new([a, b])),
     }))
 }
@@ -462,7 +519,9 @@ fn conditional(parts: &mut [Tried; 3]) -> Option<What> {
         return None;
     }
     match (&a.what, &b.what) {
-        (Some(What::Number(_)), _) | (_, Some(What::Number(_))) if a.is_number() && b.is_number() => {
+        (Some(What::Number(_)), _) | (_, Some(What::Number(_)))
+            if a.is_number() && b.is_number() =>
+        {
             Some(What::Number(Number::If(Box::new((c.truth()?, a.number()?, b.number()?)))))
         }
         (Some(What::Truth(_)), _) | (_, Some(What::Truth(_))) if a.is_truth() && b.is_truth() => {

@@ -1,4 +1,5 @@
-//! Values -> typed expressions, the form in which threads exchange them. Equal values give equal expressions.
+//! Values -> typed expressions, the form in which threads exchange them. Equal values give equal
+//! expressions.
 //!
 //! Values do not know the sorts of numbers: a conversion such as `Pos2Nat` is the identity on them,
 //! and a comparison may have moved operands of other sorts to its sides. So an expression is built
@@ -29,7 +30,8 @@ pub(crate) struct Leaves {
 }
 
 impl Machine {
-    /// The sort of a value as far as the value itself tells: a number has the narrowest sort it fits.
+    /// The sort of a value as far as the value itself tells: a number has the narrowest sort it
+    /// fits.
     pub(crate) fn sort_of(&self, p: &Program, v: &Value) -> SortId {
         match v {
             Value::Bool(_) => basic::BOOL,
@@ -87,12 +89,17 @@ impl Machine {
     /// Chooses the comparison of a stuck term: at the least sort not below its own that holds both
     /// sides.
     fn comparison(&self, p: &Program, op: OpId, args: &[Value]) -> OpId {
-        let ([a, b], OpKind::Builtin(builtin)) = (args, &p.signature.op(op).kind) else { return op };
+        let ([a, b], OpKind::Builtin(builtin)) = (args, &p.signature.op(op).kind) else {
+            return op;
+        };
         let own = p.op(op).first;
-        if number_index(own).is_none() || !matches!(builtin, Builtin::Equal | Builtin::Less | Builtin::LessEqual) {
+        if number_index(own).is_none()
+            || !matches!(builtin, Builtin::Equal | Builtin::Less | Builtin::LessEqual)
+        {
             return op;
         }
-        let sides = [a, b].map(|v| self.sort_of(p, v)).into_iter().filter(|s| number_index(*s).is_some());
+        let sides =
+            [a, b].map(|v| self.sort_of(p, v)).into_iter().filter(|s| number_index(*s).is_some());
         let wide = sides.fold(own, Ord::max);
         let info = p.sort(wide);
         match builtin {
@@ -128,7 +135,12 @@ impl Machine {
 
     /// An operation by itself; one node for all its occurrences, since values are full of them.
     fn operation(&self, p: &Program, op: OpId) -> Expr {
-        self.leaves.borrow_mut().operations.entry(op).or_insert_with(|| Expr::op(&p.signature, op)).clone()
+        self.leaves
+            .borrow_mut()
+            .operations
+            .entry(op)
+            .or_insert_with(|| Expr::op(&p.signature, op))
+            .clone()
     }
 
     /// A number; one node for all occurrences of a small one.
@@ -136,7 +148,12 @@ impl Machine {
         if n.unsigned_abs() > SMALL {
             return Expr::number(n, sort);
         }
-        self.leaves.borrow_mut().numbers.entry((n, sort)).or_insert_with(|| Expr::number(n, sort)).clone()
+        self.leaves
+            .borrow_mut()
+            .numbers
+            .entry((n, sort))
+            .or_insert_with(|| Expr::number(n, sort))
+            .clone()
     }
 
     /// The expression of a list of a sort; a rest that others hold too is told once.
@@ -161,7 +178,8 @@ impl Machine {
         let insert = self.operation(p, p.sort(sort).insert.expect("a list sort has `|>`"));
         for head in heads.into_iter().rev() {
             let head = self.to_expr(p, head, element);
-            list = Expr::new(ExprKind::Apply(insert.clone(), vec![head, list]), sort, Span::default());
+            list =
+                Expr::new(ExprKind::Apply(insert.clone(), vec![head, list]), sort, Span::default());
         }
         list
     }
@@ -174,7 +192,10 @@ impl Machine {
             Value::Int(n) => self.number(*n, number_sort(sort)),
             Value::Con(op) | Value::Sym(op) => self.operation(p, *op),
             Value::Unknown(u) => {
-                let var = self.unknowns.var(*u).expect("an unknown that a search made stays in the search");
+                let var = self
+                    .unknowns
+                    .var(*u)
+                    .expect("an unknown that a search made stays in the search");
                 node(ExprKind::Var(var), self.unknowns.sort(*u))
             }
             Value::Nil(own) => self.operation(p, p.sort(*own).empty.expect("a list sort has `[]`")),
@@ -187,17 +208,30 @@ impl Machine {
                 }
                 Rich::Set(own, elements) => {
                     let entries = elements.iter().map(|e| (e, None));
-                    self.collection(p, if own != &sort && is_collection(p, sort) { sort } else { *own }, &mut entries.rev())
+                    self.collection(
+                        p,
+                        if own != &sort && is_collection(p, sort) { sort } else { *own },
+                        &mut entries.rev(),
+                    )
                 }
                 Rich::Bag(own, entries) => {
                     let entries = entries.iter().map(|(e, n)| (e, Some(n)));
-                    self.collection(p, if own != &sort && is_collection(p, sort) { sort } else { *own }, &mut entries.rev())
+                    self.collection(
+                        p,
+                        if own != &sort && is_collection(p, sort) { sort } else { *own },
+                        &mut entries.rev(),
+                    )
                 }
                 Rich::Closure(closure) => self.closure_expr(p, closure),
                 Rich::Table(own, base, entries) => {
                     let (domain, range) = s.domain_range(*own);
                     let key_sort = domain[0];
-                    let update = self.operation(p, p.sort(*own).insert.expect("a sort of functions of one argument has an update"));
+                    let update = self.operation(
+                        p,
+                        p.sort(*own)
+                            .insert
+                            .expect("a sort of functions of one argument has an update"),
+                    );
                     let mut f = self.to_expr(p, base, *own);
                     for (k, v) in entries.iter() {
                         let (k, v) = (self.to_expr(p, k, key_sort), self.to_expr(p, v, range));
@@ -208,7 +242,8 @@ impl Machine {
                 Rich::Apply(head, args) => {
                     let own = self.sort_of(p, head);
                     let (domain, range) = s.domain_range(own);
-                    let args = args.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
+                    let args =
+                        args.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
                     node(ExprKind::Apply(self.to_expr(p, head, own), args), range)
                 }
             },
@@ -219,7 +254,8 @@ impl Machine {
                 while !left.is_empty() {
                     let (domain, range) = s.domain_range(e.sort);
                     let (group, rest) = left.split_at(domain.len().clamp(1, left.len()));
-                    let group = group.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
+                    let group =
+                        group.iter().zip(domain).map(|(a, d)| self.to_expr(p, a, *d)).collect();
                     left = rest;
                     e = node(ExprKind::Apply(e, group), range);
                 }
@@ -229,7 +265,12 @@ impl Machine {
     }
 
     /// A finite set or bag from its elements, last first.
-    fn collection(&self, p: &Program, sort: SortId, entries: &mut dyn Iterator<Item = (&Value, Option<&Value>)>) -> Expr {
+    fn collection(
+        &self,
+        p: &Program,
+        sort: SortId,
+        entries: &mut dyn Iterator<Item = (&Value, Option<&Value>)>,
+    ) -> Expr {
         let s = &p.signature;
         let node = |kind, sort| Expr::new(kind, sort, Span::default());
         let info = p.sort(sort);
@@ -256,7 +297,8 @@ impl Machine {
     fn closure_expr(&self, p: &Program, closure: &Closure) -> Expr {
         let mut by = Substitution::new();
         for (var, value) in closure.lambda.free.iter().zip(&closure.captures) {
-            let sort = super::compile::sort_of_var(&p.signature, *var, &closure.lambda.expr).unwrap_or_else(|_| self.sort_of(p, value));
+            let sort = super::compile::sort_of_var(&p.signature, *var, &closure.lambda.expr)
+                .unwrap_or_else(|_| self.sort_of(p, value));
             by.insert(*var, self.to_expr(p, value, sort));
         }
         closure.lambda.expr.substitute(&by)
@@ -264,7 +306,10 @@ impl Machine {
 }
 
 fn is_collection(p: &Program, sort: SortId) -> bool {
-    matches!(p.signature.sorts.kind(sort), SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_))
+    matches!(
+        p.signature.sorts.kind(sort),
+        SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_)
+    )
 }
 
 fn number_sort(sort: SortId) -> SortId {
@@ -281,7 +326,9 @@ fn converted(p: &Program, e: Expr, sort: SortId) -> Expr {
     if e.sort == sort {
         return e;
     }
-    let apply = |op: OpId, e: Expr| Expr::new(ExprKind::Apply(Expr::op(&p.signature, op), vec![e]), sort, Span::default());
+    let apply = |op: OpId, e: Expr| {
+        Expr::new(ExprKind::Apply(Expr::op(&p.signature, op), vec![e]), sort, Span::default())
+    };
     if let (Some(from), Some(to)) = (number_index(e.sort), number_index(sort)) {
         return apply(p.conversions[from][to], e);
     }

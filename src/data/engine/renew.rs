@@ -1,7 +1,8 @@
 //! Open values evaluated again, with what unknowns have become.
 //!
-//! In: a value with unknowns in it. Out: what it is now; parts without unknowns are shared with what was. The connectives and `if` stay lazy, and
-//! so do lazy arguments of functions. Cost: one evaluation of each open node.
+//! In: a value with unknowns in it. Out: what it is now; parts without unknowns are shared with
+//! what was. The connectives and `if` stay lazy, and so do lazy arguments of functions. Cost: one
+//! evaluation of each open node.
 
 use super::compile::Program;
 use super::machine::{Machine, Outcome};
@@ -84,7 +85,12 @@ impl Machine {
                 Rich::Integer(_) | Rich::Rational(_) => Ok(v.clone()),
             },
             Value::Bool(_) | Value::Int(_) | Value::Nil(_) => Ok(v.clone()),
-            Value::Con(_) | Value::Sym(_) | Value::App1(_) | Value::App2(_) | Value::App3(_) | Value::AppN(_) => {
+            Value::Con(_)
+            | Value::Sym(_)
+            | Value::App1(_)
+            | Value::App2(_)
+            | Value::App3(_)
+            | Value::AppN(_) => {
                 let (op, args) = v.application();
                 self.renew_app(p, op, args)
             }
@@ -107,7 +113,11 @@ impl Machine {
                     let second = self.renew(p, second);
                     self.suspended -= open;
                     let second = second?;
-                    return Ok(if decides { self.or(p, a, second) } else { self.and(p, a, second) });
+                    return Ok(if decides {
+                        self.or(p, a, second)
+                    } else {
+                        self.and(p, a, second)
+                    });
                 }
                 (Builtin::If, [then, other]) => {
                     let c = self.renew(p, first)?;

@@ -1,8 +1,9 @@
 //! Values -> numbers of terms that threads share, and back ([`crate::terms`]).
 //!
-//! A value notes its number when it is first asked for, so what it shares with values met before is not looked at again. What has no node of its own, such
-//! as a closure, goes by its expression ([`super::reflect`]). Cost: a lookup for each node that has no number yet; back, one for each that was
-//! forgotten.
+//! A value notes its number when it is first asked for, so what it shares with values met before is
+//! not looked at again. What has no node of its own, such as a closure, goes by its expression
+//! ([`super::reflect`]). Cost: a lookup for each node that has no number yet; back, one for each
+//! that was forgotten.
 //!
 //! Invariant: an engine has one table, so a number noted in one of its values is of that table.
 
@@ -44,7 +45,8 @@ impl Engine {
 
     /// The number of a value of a sort; equal values have equal ones.
     pub fn term_at(&mut self, value: &Value, sort: SortId) -> TermId {
-        Telling { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }.term(value, sort)
+        Telling { p: &self.program, machine: &self.machine, terms: &self.sharer.terms }
+            .term(value, sort)
     }
 
     /// The value of a term's number.
@@ -69,7 +71,9 @@ impl Engine {
     }
 
     fn part(&mut self, word: u32) -> Result<Value, Diagnostic> {
-        let term = TermId::from_word(word).ok_or_else(|| Diagnostic::new(Stage::Internal, "a shared term has a part without a number"))?;
+        let term = TermId::from_word(word).ok_or_else(|| {
+            Diagnostic::new(Stage::Internal, "a shared term has a part without a number")
+        })?;
         if let Some(leaf) = term.as_immediate() {
             return Ok(of_immediate(leaf));
         }
@@ -82,14 +86,20 @@ impl Engine {
 
     fn of_node(&mut self, words: &[u32]) -> Result<Value, Diagnostic> {
         match *words {
-            [kind::INT, low, high] => Ok(Value::Int((u64::from(high) << 32 | u64::from(low)) as i64)),
+            [kind::INT, low, high] => {
+                Ok(Value::Int((u64::from(high) << 32 | u64::from(low)) as i64))
+            }
             [kind::APP, op, ref args @ ..] => {
                 let extra = self.program.op(OpId(op)).flags;
                 Ok(Value::app(OpId(op), extra, self.parts(args)?))
             }
             [kind::CONS, head, tail] => self.of_cells(head, tail),
-            [kind::SET, sort, ref elements @ ..] => Ok(Value::rich(Rich::Set(SortId(sort), self.parts(elements)?.into()))),
-            [kind::BAG, sort, ref entries @ ..] => Ok(Value::rich(Rich::Bag(SortId(sort), self.pairs(entries)?.into()))),
+            [kind::SET, sort, ref elements @ ..] => {
+                Ok(Value::rich(Rich::Set(SortId(sort), self.parts(elements)?.into())))
+            }
+            [kind::BAG, sort, ref entries @ ..] => {
+                Ok(Value::rich(Rich::Bag(SortId(sort), self.pairs(entries)?.into())))
+            }
             [kind::TABLE, sort, base, ref entries @ ..] => {
                 let (base, entries) = (self.part(base)?, self.pairs(entries)?);
                 Ok(Value::rich(Rich::Table(SortId(sort), base, entries.into())))
@@ -113,7 +123,9 @@ impl Engine {
         let mut list = loop {
             let word = cells[cells.len() - 1].1;
             match TermId::from_word(word) {
-                Some(term) if term.as_immediate().is_none() && !self.sharer.values.contains_key(&term) => {
+                Some(term)
+                    if term.as_immediate().is_none() && !self.sharer.values.contains_key(&term) =>
+                {
                     self.sharer.terms.read(term, &mut node);
                     match node[..] {
                         [kind::CONS, head, tail] => cells.push((head, tail)),
@@ -186,7 +198,8 @@ impl Telling<'_> {
         stacker::maybe_grow(128 << 10, 4 << 20, || self.node(v, sort))
     }
 
-    /// A part of a value. Only of collections and functions the sort matters, so it is asked for only then.
+    /// A part of a value. Only of collections and functions the sort matters, so it is asked for
+    /// only then.
     fn part(&self, v: &Value, sort: impl FnOnce() -> SortId) -> u32 {
         let sort = if matches!(v, Value::Rich(_)) { sort() } else { SortId(0) };
         self.term(v, sort).word()
@@ -202,7 +215,9 @@ impl Telling<'_> {
                 if self.p.op(op).flags == 0 || v.flags() & IMPURE != 0 {
                     let mut node = Vec::with_capacity(args.len() + 2);
                     node.extend([kind::APP, op.0]);
-                    node.extend(args.iter().enumerate().map(|(i, a)| self.part(a, || self.argument(op, i))));
+                    node.extend(
+                        args.iter().enumerate().map(|(i, a)| self.part(a, || self.argument(op, i))),
+                    );
                     let term = self.terms.intern(&node);
                     note(v, term);
                     return term;
@@ -220,7 +235,10 @@ impl Telling<'_> {
                     let own = self.collection(*own, sort);
                     let mut node = vec![kind::BAG, own.0];
                     for (e, n) in entries.iter() {
-                        node.extend([self.part(e, || self.element(own)), self.part(n, || SortId(0))]);
+                        node.extend([
+                            self.part(e, || self.element(own)),
+                            self.part(n, || SortId(0)),
+                        ]);
                     }
                     self.terms.intern(&node)
                 }
@@ -232,7 +250,9 @@ impl Telling<'_> {
                     }
                     self.terms.intern(&node)
                 }
-                Rich::Integer(_) | Rich::Rational(_) | Rich::Closure(_) | Rich::Apply(..) => self.other(v, sort),
+                Rich::Integer(_) | Rich::Rational(_) | Rich::Closure(_) | Rich::Apply(..) => {
+                    self.other(v, sort)
+                }
             },
             _ => self.other(v, sort),
         }
@@ -276,7 +296,11 @@ impl Telling<'_> {
 
     fn element(&self, sort: SortId) -> SortId {
         match self.p.signature.sorts.kind(sort) {
-            SortKind::List(e) | SortKind::Set(e) | SortKind::FSet(e) | SortKind::Bag(e) | SortKind::FBag(e) => *e,
+            SortKind::List(e)
+            | SortKind::Set(e)
+            | SortKind::FSet(e)
+            | SortKind::Bag(e)
+            | SortKind::FBag(e) => *e,
             _ => sort,
         }
     }

@@ -1,7 +1,8 @@
 //! What enumeration asks of evaluation: a narrow trait, which the machine fulfils.
 //!
-//! Enumeration makes unknowns, binds them, and has open values evaluated again; it sees neither frames nor code. So a search can be read without the
-//! machine, and the machine can change without it.
+//! Enumeration makes unknowns, binds them, and has open values evaluated again; it sees neither
+//! frames nor code. So a search can be read without the machine, and the machine can change without
+//! it.
 
 use super::compile::{Compiler, Program, Scope, Sharing};
 use super::machine::{Machine, Outcome};
@@ -32,7 +33,8 @@ pub(crate) trait Terms: Sized {
     fn taking<R>(&mut self, call: &Value, value: Value, what: impl FnOnce(&mut Self) -> R) -> R;
     /// The body of a binder for these values of its variables.
     fn body(&mut self, p: &Program, closure: &Closure, values: &[Value]) -> Outcome<Value>;
-    /// What the equations of a function say of an open call, or the condition of an `if`; `None` if there is but one case, or if they cannot be told.
+    /// What the equations of a function say of an open call, or the condition of an `if`; `None` if
+    /// there is but one case, or if they cannot be told.
     fn cases(&mut self, p: &Program, call: &Value) -> Outcome<Option<Cases>>;
     /// Evaluates as if no undecided condition stood before it.
     fn alone<R>(&mut self, what: impl FnOnce(&mut Self) -> R) -> R;
@@ -50,15 +52,35 @@ pub(crate) trait Terms: Sized {
     /// That a value is of a sort: numbers have one representation, so this is a condition.
     fn of_sort(&mut self, p: &Program, sort: SortId, v: &Value) -> Outcome<Value>;
     /// Membership by the operation `op` of the container's sort.
-    fn contains(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value>;
+    fn contains(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: &Value,
+        container: &Value,
+    ) -> Outcome<Value>;
     /// The set of these elements.
     fn set_of(&mut self, p: &Program, sort: SortId, elements: Vec<Value>) -> Outcome<Value>;
     /// A bag with `count` more of an element.
-    fn bag_add(&mut self, p: &Program, sort: SortId, element: Value, count: Value, bag: Value) -> Outcome<Value>;
+    fn bag_add(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        element: Value,
+        count: Value,
+        bag: Value,
+    ) -> Outcome<Value>;
     /// An operation applied to all its arguments.
     fn apply_op(&mut self, p: &Program, op: OpId, args: Vec<Value>) -> Outcome<Value>;
     /// `f[key -> value]` for a function sort.
-    fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value>;
+    fn update_at(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        f: Value,
+        key: Value,
+        value: Value,
+    ) -> Outcome<Value>;
     /// The value of a closed `lambda`.
     fn lambda(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value>;
 
@@ -153,7 +175,13 @@ impl Terms for Machine {
         Machine::of_sort(self, p, sort, v)
     }
 
-    fn contains(&mut self, p: &Program, op: OpId, element: &Value, container: &Value) -> Outcome<Value> {
+    fn contains(
+        &mut self,
+        p: &Program,
+        op: OpId,
+        element: &Value,
+        container: &Value,
+    ) -> Outcome<Value> {
         Machine::contains(self, p, op, element, container)
     }
 
@@ -161,7 +189,14 @@ impl Terms for Machine {
         Machine::set_of(self, p, sort, elements)
     }
 
-    fn bag_add(&mut self, p: &Program, sort: SortId, element: Value, count: Value, bag: Value) -> Outcome<Value> {
+    fn bag_add(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        element: Value,
+        count: Value,
+        bag: Value,
+    ) -> Outcome<Value> {
         Machine::bag_add(self, p, sort, element, count, bag)
     }
 
@@ -169,12 +204,20 @@ impl Terms for Machine {
         Machine::apply_op(self, p, op, args)
     }
 
-    fn update_at(&mut self, p: &Program, sort: SortId, f: Value, key: Value, value: Value) -> Outcome<Value> {
+    fn update_at(
+        &mut self,
+        p: &Program,
+        sort: SortId,
+        f: Value,
+        key: Value,
+        value: Value,
+    ) -> Outcome<Value> {
         Machine::update_at(self, p, sort, f, key, value)
     }
 
     fn lambda(&mut self, p: &Program, sort: SortId, vars: &[VarId], body: Expr) -> Outcome<Value> {
-        let lambda = Expr::new(ExprKind::Bind(Binder::Lambda, vars.to_vec(), body), sort, Span::default());
+        let lambda =
+            Expr::new(ExprKind::Bind(Binder::Lambda, vars.to_vec(), body), sort, Span::default());
         let mut sharing = Sharing::default();
         let node = Compiler::new(p, &mut sharing).root(&lambda, &Scope::default())?;
         let frame = self.stack.len();

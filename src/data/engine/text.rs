@@ -17,12 +17,14 @@ const MAX_PATH: usize = 6;
 type Naming<'a> = &'a dyn Fn(u32) -> String;
 
 impl Machine {
-    /// The text of a value, shortened with `…`; unknowns under the names of the variables that they stand for.
+    /// The text of a value, shortened with `…`; unknowns under the names of the variables that they
+    /// stand for.
     pub(crate) fn shown(&self, p: &Program, v: &Value) -> String {
         named(p, v, MAX_LENGTH, &|u| self.unknown_name(p, u))
     }
 
-    /// The name of an unknown: its variable's; a part of another unknown is called by its projection, as in `head(l)`.
+    /// The name of an unknown: its variable's; a part of another unknown is called by its
+    /// projection, as in `head(l)`.
     pub(crate) fn unknown_name(&self, p: &Program, u: u32) -> String {
         let mut u = u;
         let mut path: Vec<String> = Vec::new();
@@ -39,7 +41,9 @@ impl Machine {
         if path.len() > MAX_PATH {
             return format!("a part of {name}");
         }
-        path.iter().rev().fold(name, |inner, part| if part.starts_with('.') { inner + part } else { format!("{part}({inner})") })
+        path.iter().rev().fold(name, |inner, part| {
+            if part.starts_with('.') { inner + part } else { format!("{part}({inner})") }
+        })
     }
 
     /// The unknown of which another is a part, and the name of the part.
@@ -85,9 +89,10 @@ fn write(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out
         }
         return;
     }
-    let sequence = |out: &mut String, open: &str, items: &mut dyn Iterator<Item = &Value>, close: &str| {
-        write_sequence(p, items, (open, close), limit, depth, naming, out);
-    };
+    let sequence =
+        |out: &mut String, open: &str, items: &mut dyn Iterator<Item = &Value>, close: &str| {
+            write_sequence(p, items, (open, close), limit, depth, naming, out);
+        };
     match v {
         Value::Bool(b) => _ = write!(out, "{b}"),
         Value::Int(n) => _ = write!(out, "{n}"),
@@ -171,35 +176,69 @@ fn write_head(p: &Program, lambda: &Lambda, out: &mut String) {
     };
     out.push_str(open);
     for (i, (var, sort)) in lambda.vars.iter().zip(&lambda.sorts).enumerate() {
-        let name = if var.index() < p.signature.var_count() { p.signature.var(*var).name.as_str() } else { "x" };
-        _ = write!(out, "{}{name}: {}", if i > 0 { ", " } else { "" }, p.signature.sorts.text(*sort));
+        let name = if var.index() < p.signature.var_count() {
+            p.signature.var(*var).name.as_str()
+        } else {
+            "x"
+        };
+        _ = write!(
+            out,
+            "{}{name}: {}",
+            if i > 0 { ", " } else { "" },
+            p.signature.sorts.text(*sort)
+        );
     }
     out.push_str(dot);
     out.push('…');
     out.push_str(close);
 }
 
-fn write_application(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out: &mut String) {
+fn write_application(
+    p: &Program,
+    v: &Value,
+    limit: usize,
+    depth: usize,
+    naming: Naming,
+    out: &mut String,
+) {
     let Some((op, args)) = v.as_app() else { return };
     let name = &p.signature.op(op).name;
     match (&p.signature.op(op).kind, args) {
-        (OpKind::Builtin(Builtin::Not | Builtin::Negate | Builtin::Complement | Builtin::Size), [a]) => {
+        (
+            OpKind::Builtin(Builtin::Not | Builtin::Negate | Builtin::Complement | Builtin::Size),
+            [a],
+        ) => {
             out.push_str(name);
             write_operand(p, a, limit, depth, naming, out);
         }
-        (OpKind::Builtin(b), [x, y]) if !matches!(b, Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert) => {
+        (OpKind::Builtin(b), [x, y])
+            if !matches!(
+                b,
+                Builtin::Max | Builtin::Min | Builtin::Count | Builtin::Exp | Builtin::SetInsert
+            ) =>
+        {
             write_operand(p, x, limit, depth, naming, out);
             _ = write!(out, " {name} ");
             write_operand(p, y, limit, depth, naming, out);
         }
-        (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => write(p, a, limit, depth + 1, naming, out),
+        (OpKind::Builtin(Builtin::FSetToSet | Builtin::FBagToBag), [a]) => {
+            write(p, a, limit, depth + 1, naming, out)
+        }
         _ => {
             out.push_str(name);
             let mut from = 0;
             for &to in &p.op(op).levels[1..] {
                 let to = (to as usize).min(args.len());
                 if from < to {
-                    write_sequence(p, &mut args[from..to].iter(), ("(", ")"), limit, depth, naming, out);
+                    write_sequence(
+                        p,
+                        &mut args[from..to].iter(),
+                        ("(", ")"),
+                        limit,
+                        depth,
+                        naming,
+                        out,
+                    );
                 }
                 from = to;
             }
@@ -207,8 +246,17 @@ fn write_application(p: &Program, v: &Value, limit: usize, depth: usize, naming:
     }
 }
 
-fn write_operand(p: &Program, v: &Value, limit: usize, depth: usize, naming: Naming, out: &mut String) {
-    let infix = v.as_app().is_some_and(|(op, args)| args.len() == 2 && matches!(p.signature.op(op).kind, OpKind::Builtin(_)));
+fn write_operand(
+    p: &Program,
+    v: &Value,
+    limit: usize,
+    depth: usize,
+    naming: Naming,
+    out: &mut String,
+) {
+    let infix = v.as_app().is_some_and(|(op, args)| {
+        args.len() == 2 && matches!(p.signature.op(op).kind, OpKind::Builtin(_))
+    });
     if infix {
         out.push('(');
         write(p, v, limit, depth + 1, naming, out);

@@ -1,7 +1,8 @@
 //! The unknowns of open values, and the trail of what was bound.
 //!
-//! Unknowns are numbered in the order in which they are made. Whoever makes or binds some takes a [`Mark`] first and goes back to it when done: unknowns
-//! that came after it are gone, and what was bound after it is unbound. Marks nest as calls do. Cost: constant for each, as in Prolog's
+//! Unknowns are numbered in the order in which they are made. Whoever makes or binds some takes a
+//! [`Mark`] first and goes back to it when done: unknowns that came after it are gone, and what was
+//! bound after it is unbound. Marks nest as calls do. Cost: constant for each, as in Prolog's
 //! machine (Warren, "An abstract Prolog instruction set", 1983).
 
 use crate::value::{Rich, Value};
@@ -78,7 +79,8 @@ impl Unknowns {
         self.all[u as usize].binding.as_ref()
     }
 
-    /// Adds the unknowns without a value that occur in a value, also through those that have one; each once, in the order of the value.
+    /// Adds the unknowns without a value that occur in a value, also through those that have one;
+    /// each once, in the order of the value.
     pub fn occurring(&self, v: &Value, out: &mut Vec<u32>) {
         if !v.is_open() {
             return;

@@ -1,10 +1,13 @@
 //! Functions that are written as `lambda j. if(i == j, v, f(j))` are updates `f[i -> v]`.
 //!
-//! In: a lambda abstraction of one variable. Out: the same function as an update, if it is one. Functions are equal if they are so at each argument, so
-//! nothing changes but the form: updates have a canonical one (`builtins::function`), so a buffer that was filled and emptied again is the buffer that it was, where
-//! abstractions would nest one in the other without end. Cost: linear in the expression.
+//! In: a lambda abstraction of one variable. Out: the same function as an update, if it is one.
+//! Functions are equal if they are so at each argument, so nothing changes but the form: updates
+//! have a canonical one (`builtins::function`), so a buffer that was filled and emptied again is
+//! the buffer that it was, where abstractions would nest one in the other without end. Cost: linear
+//! in the expression.
 //!
-//! Invariant: what the abstraction evaluates only when it is applied, and an update at once, contains no call, so nothing is evaluated that could have no end.
+//! Invariant: what the abstraction evaluates only when it is applied, and an update at once,
+//! contains no call, so nothing is evaluated that could have no end.
 
 use super::compile::{OpInfo, SortInfo};
 use crate::expr::{Expr, ExprKind};
@@ -12,12 +15,25 @@ use crate::signature::{Builtin, OpKind, Signature};
 use mu_base::ids::{OpId, SortId, VarId};
 
 /// The update that the function `lambda var. body` of this sort is.
-pub(super) fn as_update(signature: &Signature, ops: &[OpInfo], sorts: &[SortInfo], sort: SortId, var: VarId, body: &Expr) -> Option<Expr> {
-    let update = sorts.get(sort.index())?.insert.filter(|&op| is_plain(signature, ops, op, Builtin::Update))?;
+pub(super) fn as_update(
+    signature: &Signature,
+    ops: &[OpInfo],
+    sorts: &[SortInfo],
+    sort: SortId,
+    var: VarId,
+    body: &Expr,
+) -> Option<Expr> {
+    let update = sorts
+        .get(sort.index())?
+        .insert
+        .filter(|&op| is_plain(signature, ops, op, Builtin::Update))?;
     let (Builtin::If, [condition, value, other]) = body.as_builtin(signature)? else { return None };
     let (Builtin::Equal, [a, b]) = condition.as_builtin(signature)? else { return None };
-    if ![body, condition].iter().all(|e| head(e).is_some_and(|op| ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))))
-    {
+    if ![body, condition].iter().all(|e| {
+        head(e).is_some_and(|op| {
+            ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))
+        })
+    }) {
         return None;
     }
     let key = if is_var(a, var) {
@@ -28,7 +44,9 @@ pub(super) fn as_update(signature: &Signature, ops: &[OpInfo], sorts: &[SortInfo
         return None;
     };
     let inner = match &other.kind {
-        ExprKind::Apply(f, args) if args.len() == 1 && is_var(&args[0], var) && f.sort == sort => f.clone(),
+        ExprKind::Apply(f, args) if args.len() == 1 && is_var(&args[0], var) && f.sort == sort => {
+            f.clone()
+        }
         _ => as_update(signature, ops, sorts, sort, var, other)?,
     };
     let at_once = |e: &Expr| !occurs(e, var) && is_built(ops, e);
@@ -69,8 +87,14 @@ fn occurs(e: &Expr, var: VarId) -> bool {
 fn is_built(ops: &[OpInfo], e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Var(_) | ExprKind::Number(_) => true,
-        ExprKind::Op(op) => ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none)),
-        ExprKind::Apply(head, args) => matches!(head.kind, ExprKind::Op(_)) && is_built(ops, head) && args.iter().all(|a| is_built(ops, a)),
+        ExprKind::Op(op) => {
+            ops.get(op.index()).is_some_and(|o| o.funcs.iter().all(Option::is_none))
+        }
+        ExprKind::Apply(head, args) => {
+            matches!(head.kind, ExprKind::Op(_))
+                && is_built(ops, head)
+                && args.iter().all(|a| is_built(ops, a))
+        }
         ExprKind::Bind(..) | ExprKind::Where(..) => false,
     }
 }

@@ -1,9 +1,11 @@
 //! Parts of normal forms that have no value.
 //!
-//! In: a normal form. Out: its innermost part that stands for no value, as `head([])`. A part has none if an operation is left over that was to
-//! be computed: a built-in one, a projection, a mapping with equations none of which applied, or a mapping without any whose sort has
-//! constructors, since none of them is meant. A mapping without equations into a sort without constructors is a value of that sort, and a function
-//! is a value too. Cost: each shared part once; nothing for data.
+//! In: a normal form. Out: its innermost part that stands for no value, as `head([])`. A part has
+//! none if an operation is left over that was to be computed: a built-in one, a projection, a
+//! mapping with equations none of which applied, or a mapping without any whose sort has
+//! constructors, since none of them is meant. A mapping without equations into a sort without
+//! constructors is a value of that sort, and a function is a value too. Cost: each shared part
+//! once; nothing for data.
 
 use super::Engine;
 use super::compile::Program;
@@ -48,11 +50,16 @@ fn parts(v: &Value) -> Vec<Value> {
         Value::Rich(node) => match &node.kind {
             Rich::Integer(_) | Rich::Rational(_) | Rich::Closure(_) => Vec::new(),
             Rich::Set(_, elements) => elements.to_vec(),
-            Rich::Bag(_, entries) => entries.iter().flat_map(|(e, n)| [e.clone(), n.clone()]).collect(),
-            Rich::Table(_, base, entries) => {
-                [base.clone()].into_iter().chain(entries.iter().flat_map(|(k, v)| [k.clone(), v.clone()])).collect()
+            Rich::Bag(_, entries) => {
+                entries.iter().flat_map(|(e, n)| [e.clone(), n.clone()]).collect()
             }
-            Rich::Apply(head, args) => [head.clone()].into_iter().chain(args.iter().cloned()).collect(),
+            Rich::Table(_, base, entries) => [base.clone()]
+                .into_iter()
+                .chain(entries.iter().flat_map(|(k, v)| [k.clone(), v.clone()]))
+                .collect(),
+            Rich::Apply(head, args) => {
+                [head.clone()].into_iter().chain(args.iter().cloned()).collect()
+            }
         },
         _ => v.as_app().map(|(_, args)| args.to_vec()).unwrap_or_default(),
     }

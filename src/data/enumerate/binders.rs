@@ -1,7 +1,9 @@
-//! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements of a small sort or by search.
+//! Quantifiers and comprehensions: a closure of such a binder -> its value, by trying the elements
+//! of a small sort or by search.
 //!
-//! If an unknown of an enclosing search occurs in a quantifier, its variables are eliminated where that needs no search; otherwise the
-//! quantifier waits until the unknown has a value, as a comprehension does. Cost: that of the search.
+//! If an unknown of an enclosing search occurs in a quantifier, its variables are eliminated where
+//! that needs no search; otherwise the quantifier waits until the unknown has a value, as a
+//! comprehension does. Cost: that of the search.
 
 use super::Search;
 use super::eliminate::eliminate;
@@ -26,16 +28,23 @@ const SPANS: [u64; 3] = [16, 128, u64::MAX];
 /// Largest sort over which a quantifier is decided by trying every value.
 const MAX_TRIED: usize = 32;
 
-/// The body of a binder with unknowns for its variables, which the caller takes away again, and their numbers.
-fn body_of_unknowns<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> (Outcome<Value>, Vec<u32>) {
+/// The body of a binder with unknowns for its variables, which the caller takes away again, and
+/// their numbers.
+fn body_of_unknowns<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    closure: &Closure,
+) -> (Outcome<Value>, Vec<u32>) {
     let mark = m.mark();
     let variables = closure.lambda.sorts.iter().zip(&closure.lambda.vars);
-    let unknowns: Vec<Value> = variables.map(|(sort, var)| m.unknowns_mut().fresh(*sort, Some(*var))).collect();
+    let unknowns: Vec<Value> =
+        variables.map(|(sort, var)| m.unknowns_mut().fresh(*sort, Some(*var))).collect();
     let wanted = m.unknowns().since(mark).collect();
     (m.body(p, closure, &unknowns), wanted)
 }
 
-/// What a condition that says that something exists says of it, with unknowns for it, which the caller takes away again.
+/// What a condition that says that something exists says of it, with unknowns for it, which the
+/// caller takes away again.
 pub(super) fn opened<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
     let Some(closure) = existence(p, condition) else { return Ok(condition.clone()) };
     let (body, _) = body_of_unknowns(m, p, closure);
@@ -43,9 +52,15 @@ pub(super) fn opened<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Out
 }
 
 /// What a condition that is [`universal`] says of each element.
-pub(super) fn for_each_element<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
+pub(super) fn for_each_element<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    condition: &Value,
+) -> Outcome<Value> {
     let Some(closure) = universal(p, condition) else { return Ok(condition.clone()) };
-    let Some(values) = values_of(m, p, closure.lambda.sorts[0], MAX_TRIED)? else { return Ok(condition.clone()) };
+    let Some(values) = values_of(m, p, closure.lambda.sorts[0], MAX_TRIED)? else {
+        return Ok(condition.clone());
+    };
     let mut all = Value::Bool(true);
     for v in values.iter() {
         let body = m.body(p, closure, std::slice::from_ref(v))?;
@@ -55,7 +70,8 @@ pub(super) fn for_each_element<T: Terms>(m: &mut T, p: &Program, condition: &Val
     Ok(all)
 }
 
-/// A quantifier in which unknowns of an enclosing search occur: a condition on these, if its own variables can be eliminated.
+/// A quantifier in which unknowns of an enclosing search occur: a condition on these, if its own
+/// variables can be eliminated.
 fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if m.is_deep() {
         return Ok(Value::rich(Rich::Closure(closure)));
@@ -74,7 +90,8 @@ fn quantify_open<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<
     })
 }
 
-/// The value of a quantifier; itself while its condition stays undecided, or while an unknown occurs in it that matters.
+/// The value of a quantifier; itself while its condition stays undecided, or while an unknown
+/// occurs in it that matters.
 pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if closure.captures.iter().any(Value::is_open) {
         return quantify_open(m, p, closure);
@@ -92,8 +109,14 @@ pub(crate) fn quantify<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Ou
     })
 }
 
-/// Whether some values fulfil the body, or refute it (`forall`); `None` if a condition stays undecided.
-fn quantify_by_search<T: Terms>(m: &mut T, p: &Program, closure: &Closure, forall: bool) -> Outcome<Option<bool>> {
+/// Whether some values fulfil the body, or refute it (`forall`); `None` if a condition stays
+/// undecided.
+fn quantify_by_search<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    closure: &Closure,
+    forall: bool,
+) -> Outcome<Option<bool>> {
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let condition = if forall { m.not(p, body?) } else { body? };
     // Variables that do not matter need no values, if their sorts have any.
@@ -101,9 +124,15 @@ fn quantify_by_search<T: Terms>(m: &mut T, p: &Program, closure: &Closure, foral
         return Ok(Some(true));
     }
     let mut stuck = false;
-    // Numbers without a bound are tried up to larger and larger ones, so that one unknown does not keep another from its turn.
+    // Numbers without a bound are tried up to larger and larger ones, so that one unknown does not
+    // keep another from its turn.
     for span in SPANS {
-        let mut search = Search::new(relevant(m, &condition, &wanted), true, true, if forall { "a `forall`" } else { "an `exists`" });
+        let mut search = Search::new(
+            relevant(m, &condition, &wanted),
+            true,
+            true,
+            if forall { "a `forall`" } else { "an `exists`" },
+        );
         search.span = span;
         let mut found = false;
         let mut each = |_: &mut T, _: &[Value]| {
@@ -132,11 +161,17 @@ fn quantify_by_search<T: Terms>(m: &mut T, p: &Program, closure: &Closure, foral
 }
 
 /// A quantifier over one variable of a small finite sort: the body for each value.
-fn quantify_small<T: Terms>(m: &mut T, p: &Program, closure: &Closure, forall: bool) -> Outcome<Option<Value>> {
+fn quantify_small<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    closure: &Closure,
+    forall: bool,
+) -> Outcome<Option<Value>> {
     let [sort] = closure.lambda.sorts[..] else { return Ok(None) };
     let Some(values) = values_of(m, p, sort, MAX_TRIED)? else { return Ok(None) };
     m.alone(|m| {
-        // The conjunction or disjunction of the bodies: a part without a value may be all that is left.
+        // The conjunction or disjunction of the bodies: a part without a value may be all that is
+        // left.
         let mut all = Value::Bool(forall);
         for v in values.iter() {
             let body = m.body(p, closure, std::slice::from_ref(v))?;
@@ -154,7 +189,8 @@ fn quantify_small<T: Terms>(m: &mut T, p: &Program, closure: &Closure, forall: b
     })
 }
 
-/// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated, else itself.
+/// The value of a set or bag comprehension: a finite set or bag if its elements can be enumerated,
+/// else itself.
 pub(crate) fn comprehend<T: Terms>(m: &mut T, p: &Program, closure: Closure) -> Outcome<Value> {
     if closure.captures.iter().any(Value::is_open) {
         return Ok(Value::rich(Rich::Closure(closure)));
@@ -175,13 +211,19 @@ fn set_of_solutions<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outc
     let mut search = Search::new(wanted, false, true, "a set comprehension");
     let mut each = |_: &mut T, values: &[Value]| {
         elements.extend(values.iter().cloned());
-        Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if elements.len() > MAX_COMPREHENSION {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     };
     let flow = search.run(m, p, body?, &mut each);
     m.undo(mark);
     match flow {
         Err(e) if e.stage == Stage::Limit => Err(e),
-        Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => Ok(Some(m.set_of(p, closure.lambda.sort, elements)?)),
+        Ok(ControlFlow::Continue(())) if search.lenient == Some(false) => {
+            Ok(Some(m.set_of(p, closure.lambda.sort, elements)?))
+        }
         _ => Ok(None),
     }
 }
@@ -204,7 +246,11 @@ fn bag_of_counts<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome
 }
 
 /// The elements of an infinite sort that a bag comprehension counts at least once, if they are few.
-fn counted_elements<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outcome<Option<Vec<Value>>> {
+fn counted_elements<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    closure: &Closure,
+) -> Outcome<Option<Vec<Value>>> {
     let mark = m.mark();
     let (body, wanted) = body_of_unknowns(m, p, closure);
     let condition = m.apply_op(p, p.sort(basic::NAT).less, vec![Value::Int(0), body?])?;
@@ -212,7 +258,11 @@ fn counted_elements<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outc
     let mut search = Search::new(wanted, false, true, "a bag comprehension");
     let mut each = |_: &mut T, values: &[Value]| {
         elements.extend(values.iter().cloned());
-        Ok(if elements.len() > MAX_COMPREHENSION { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if elements.len() > MAX_COMPREHENSION {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     };
     let flow = search.run(m, p, condition, &mut each);
     m.undo(mark);
@@ -227,8 +277,8 @@ fn counted_elements<T: Terms>(m: &mut T, p: &Program, closure: &Closure) -> Outc
     }
 }
 
-/// Decides whether two functions or sets are equal: a search for values of the unknowns `wanted` for
-/// which the condition that they differ is true. None if it decides nothing.
+/// Decides whether two functions or sets are equal: a search for values of the unknowns `wanted`
+/// for which the condition that they differ is true. None if it decides nothing.
 pub(crate) fn search_difference<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -253,7 +303,13 @@ pub(crate) fn search_difference<T: Terms>(
 }
 
 /// Equality of sets that are not both finite: a search for an element that makes the difference.
-pub(crate) fn equal_comprehensions<T: Terms>(m: &mut T, p: &Program, sort: SortId, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+pub(crate) fn equal_comprehensions<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    a: &Value,
+    b: &Value,
+) -> Outcome<Option<Value>> {
     let element = match p.signature.sorts.kind(sort) {
         SortKind::Set(e) => *e,
         _ => return Ok(None),
@@ -279,19 +335,24 @@ pub(crate) fn equal_comprehensions<T: Terms>(m: &mut T, p: &Program, sort: SortI
     verdict
 }
 
-/// The quantifier in a condition that says that something exists: an `exists`, or a `forall` that does not hold.
+/// The quantifier in a condition that says that something exists: an `exists`, or a `forall` that
+/// does not hold.
 pub(super) fn existence<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
     quantifier(p, condition, [Binder::Exists, Binder::Forall])
 }
 
-/// The quantifier over one variable in a condition that says something of all its values: a `forall`, or an `exists` that does not hold.
+/// The quantifier over one variable in a condition that says something of all its values: a
+/// `forall`, or an `exists` that does not hold.
 pub(super) fn universal<'v>(p: &Program, condition: &'v Value) -> Option<&'v Closure> {
-    let one = quantifier(p, condition, [Binder::Forall, Binder::Exists]).filter(|c| c.lambda.sorts.len() == 1)?;
+    let one = quantifier(p, condition, [Binder::Forall, Binder::Exists])
+        .filter(|c| c.lambda.sorts.len() == 1)?;
     let few = |sort: SortId| match p.signature.sorts.kind(sort) {
         SortKind::Bool => true,
         SortKind::Named(n) => {
             let constructors = &p.signature.sorts.named[*n as usize].constructors;
-            !constructors.is_empty() && constructors.len() <= MAX_TRIED && constructors.iter().all(|c| p.op(*c).levels.len() == 1)
+            !constructors.is_empty()
+                && constructors.len() <= MAX_TRIED
+                && constructors.iter().all(|c| p.op(*c).levels.len() == 1)
         }
         _ => false,
     };
@@ -299,7 +360,11 @@ pub(super) fn universal<'v>(p: &Program, condition: &'v Value) -> Option<&'v Clo
 }
 
 /// A quantifier by the first binder, or one by the second that does not hold.
-fn quantifier<'v>(p: &Program, condition: &'v Value, [plain, negated]: [Binder; 2]) -> Option<&'v Closure> {
+fn quantifier<'v>(
+    p: &Program,
+    condition: &'v Value,
+    [plain, negated]: [Binder; 2],
+) -> Option<&'v Closure> {
     let of = |v: &'v Value, binder| v.as_closure().filter(|c| c.lambda.binder == binder);
     of(condition, plain).or_else(|| match builtin_of(p, condition) {
         Some((Builtin::Not, [inner])) => of(inner, negated),

@@ -1,7 +1,8 @@
 //! Bounds of numeric unknowns, from the comparisons among the conjuncts of a condition.
 //!
-//! Each comparison is a linear form that is at most 0; a bound of an unknown follows from the bounds of the others in a form. Forms with
-//! `abs`, `max`, `min` and products give one for each argument where they imply it. Cost: forms times their length, a few rounds.
+//! Each comparison is a linear form that is at most 0; a bound of an unknown follows from the
+//! bounds of the others in a form. Forms with `abs`, `max`, `min` and products give one for each
+//! argument where they imply it. Cost: forms times their length, a few rounds.
 
 use crate::builtins::compare::builtin_of;
 use crate::builtins::linear::{Linear, least, numeric_sort};
@@ -18,7 +19,8 @@ pub(super) type Bounds = (Option<i64>, Option<i64>);
 /// Most forms that are looked at.
 const MAX_FORMS: usize = 256;
 
-/// Which unknown an atom is: itself, or a conversion of it to a narrower sort that it is known to be of.
+/// Which unknown an atom is: itself, or a conversion of it to a narrower sort that it is known to
+/// be of.
 fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<usize> {
     let position = |v: &Value| match v {
         Value::Unknown(u) => open.iter().position(|o| o == u),
@@ -36,12 +38,16 @@ fn known(p: &Program, atom: &Value, open: &[u32], bounds: &[Bounds]) -> Option<u
     position(args.first()?).filter(|at| bounds[*at].0.is_some_and(|from| from >= low))
 }
 
-/// Forms that follow from one with an atom that is the absolute value, the greatest or the least of something.
+/// Forms that follow from one with an atom that is the absolute value, the greatest or the least of
+/// something.
 fn loosened(p: &Program, sort_of: &dyn Fn(u32) -> SortId, form: &Linear) -> Option<Vec<Linear>> {
     form.terms.iter().enumerate().find_map(|(i, (atom, k))| match (builtin_of(p, atom)?, *k > 0) {
         ((Builtin::Abs, [x]), true) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, x, -1)?]),
-        ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => Some(vec![form.with(p, i, x, 1)?, form.with(p, i, y, 1)?]),
-        // A product is at least each of its factors, if these are positive; a square at least what it is the square of.
+        ((Builtin::Max, [x, y]), true) | ((Builtin::Min, [x, y]), false) => {
+            Some(vec![form.with(p, i, x, 1)?, form.with(p, i, y, 1)?])
+        }
+        // A product is at least each of its factors, if these are positive; a square at least what
+        // it is the square of.
         ((Builtin::Multiply, [x, y]), true) => {
             let (of_x, of_y) = (numeric_sort(p, sort_of, x), numeric_sort(p, sort_of, y));
             if (of_x, of_y) == (basic::POS, basic::POS) {
@@ -69,13 +75,16 @@ pub(super) fn bounds<T: Terms>(m: &T, p: &Program, open: &[u32], parts: &[&Value
             Some((Builtin::Equal, [a, b])) => (a, b, true, 0),
             _ => continue,
         };
-        let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+        let numeric = part
+            .as_app()
+            .is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
         if !numeric {
             continue;
         }
         for (a, b) in [(a, b), (b, a)].into_iter().take(if both { 2 } else { 1 }) {
             if let Some(mut form) = Linear::difference(p, a, b) {
-                let integral = form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
+                let integral =
+                    form.terms.iter().all(|t| numeric_sort(p, &sort_of, &t.0) != basic::REAL);
                 if strict == 1 && integral {
                     form.constant = form.constant.saturating_add(1);
                 }

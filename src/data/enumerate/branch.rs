@@ -1,7 +1,8 @@
 //! The branches of a search: for each choice, the condition with one more thing known.
 //!
-//! Invariant: branches exclude each other, but for disjunctions and `exists`, after which repeated solutions are dropped (`Search::seen`). Unknowns that a
-//! branch makes are gone after it. Cost: one evaluation of the remaining condition for each branch.
+//! Invariant: branches exclude each other, but for disjunctions and `exists`, after which repeated
+//! solutions are dropped (`Search::seen`). Unknowns that a branch makes are gone after it. Cost:
+//! one evaluation of the remaining condition for each branch.
 
 use super::super::builtins::compare::builtin_of;
 use super::super::engine::compile::Program;
@@ -36,7 +37,9 @@ pub(super) fn branch<T: Terms>(
     each: &mut Each<T>,
 ) -> Outcome<ControlFlow<()>> {
     match choice {
-        Choice::Bool(u) => branch_values(m, p, s, u, &[Value::Bool(true), Value::Bool(false)], rest, each),
+        Choice::Bool(u) => {
+            branch_values(m, p, s, u, &[Value::Bool(true), Value::Bool(false)], rest, each)
+        }
         Choice::Values(u, values) => branch_values(m, p, s, u, &values, rest, each),
         Choice::Interval(u, low, high) => {
             for n in low..=high {
@@ -59,13 +62,16 @@ pub(super) fn branch<T: Terms>(
             s.cut = true;
             Ok(ControlFlow::Continue(()))
         }
-        Choice::Constructors(u, constructors) => branch_constructors(m, p, s, u, &constructors, rest, each),
+        Choice::Constructors(u, constructors) => {
+            branch_constructors(m, p, s, u, &constructors, rest, each)
+        }
         Choice::List(u, element) => branch_list(m, p, s, u, element, rest, each),
         Choice::Member(part, element, sort, candidates) => {
             let others = without(m, p, rest, &|other| *other == part);
             for candidate in candidates {
                 let equal = m.equal(p, sort, &element, &candidate)?;
-                // As it stands the conjunct may stay open where the equation does, and be chosen again for ever.
+                // As it stands the conjunct may stay open where the equation does, and be chosen
+                // again for ever.
                 let decided = with_element(m, p, &part, &element, &candidate)?;
                 let condition = m.and(p, decided, others.clone());
                 let condition = m.and(p, equal, condition);
@@ -88,12 +94,21 @@ pub(super) fn branch<T: Terms>(
 }
 
 /// A conjunct about the occurrence of an element, with a candidate in its place.
-fn with_element<T: Terms>(m: &mut T, p: &Program, part: &Value, element: &Value, candidate: &Value) -> Outcome<Value> {
+fn with_element<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    part: &Value,
+    element: &Value,
+    candidate: &Value,
+) -> Outcome<Value> {
     if part == element {
         return Ok(candidate.clone());
     }
-    let Some((op, args)) = part.as_app().filter(|_| part.is_open()) else { return Ok(part.clone()) };
-    let args: Outcome<Vec<Value>> = args.to_vec().iter().map(|arg| with_element(m, p, arg, element, candidate)).collect();
+    let Some((op, args)) = part.as_app().filter(|_| part.is_open()) else {
+        return Ok(part.clone());
+    };
+    let args: Outcome<Vec<Value>> =
+        args.to_vec().iter().map(|arg| with_element(m, p, arg, element, candidate)).collect();
     m.apply_op(p, op, args?)
 }
 
@@ -134,7 +149,11 @@ fn branch_constructors<T: Terms>(
         if p.op(c).flags != 0 && s.seen.is_none() {
             s.seen = Some(AHashSet::new());
         }
-        let v = if p.op(c).flags == 0 && !args.is_empty() { Value::app(c, 0, args) } else { m.apply_op(p, c, args)? };
+        let v = if p.op(c).flags == 0 && !args.is_empty() {
+            Value::app(c, 0, args)
+        } else {
+            m.apply_op(p, c, args)?
+        };
         s.growing += u32::from(growing);
         let flow = bind(m, p, s, u, v, rest, each);
         s.growing -= u32::from(growing);
@@ -223,7 +242,12 @@ fn branch_either<T: Terms>(
 ) -> Outcome<ControlFlow<()>> {
     s.seen.get_or_insert_default();
     // The disjunction itself becomes true where its chosen side is assumed.
-    let others = without(m, p, rest, &|part| matches!(builtin_of(p, part), Some((Builtin::Or, [x, y])) if x == sides[0] && y == sides[1]));
+    let others = without(
+        m,
+        p,
+        rest,
+        &|part| matches!(builtin_of(p, part), Some((Builtin::Or, [x, y])) if x == sides[0] && y == sides[1]),
+    );
     let first = s.whole.is_none();
     s.whole.get_or_insert_with(|| rest.clone());
     for side in sides {
@@ -240,7 +264,12 @@ fn branch_either<T: Terms>(
 }
 
 /// The conjuncts but those.
-fn without<T: Terms>(m: &mut T, p: &Program, rest: &Value, those: &dyn Fn(&Value) -> bool) -> Value {
+fn without<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    rest: &Value,
+    those: &dyn Fn(&Value) -> bool,
+) -> Value {
     let mut parts = Vec::new();
     conjuncts(p, rest, &mut parts);
     let mut all = Value::Bool(true);
@@ -252,8 +281,13 @@ fn without<T: Terms>(m: &mut T, p: &Program, rest: &Value, those: &dyn Fn(&Value
     all
 }
 
-/// A condition with what unknowns have become: each conjunct is evaluated as if it stood alone, however many before it stay open.
-pub(super) fn renew_condition<T: Terms>(m: &mut T, p: &Program, condition: &Value) -> Outcome<Value> {
+/// A condition with what unknowns have become: each conjunct is evaluated as if it stood alone,
+/// however many before it stay open.
+pub(super) fn renew_condition<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    condition: &Value,
+) -> Outcome<Value> {
     let mut parts = Vec::new();
     conjuncts(p, condition, &mut parts);
     let mut all = Value::Bool(true);
@@ -267,7 +301,15 @@ pub(super) fn renew_condition<T: Terms>(m: &mut T, p: &Program, condition: &Valu
     Ok(all)
 }
 
-fn bind<T: Terms>(m: &mut T, p: &Program, s: &mut Search, u: u32, v: Value, rest: &Value, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+fn bind<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &mut Search,
+    u: u32,
+    v: Value,
+    rest: &Value,
+    each: &mut Each<T>,
+) -> Outcome<ControlFlow<()>> {
     let mark = m.mark();
     m.unknowns_mut().bind(u, v);
     let result = renew_condition(m, p, rest).and_then(|rest| s.run(m, p, rest, each));
@@ -275,7 +317,14 @@ fn bind<T: Terms>(m: &mut T, p: &Program, s: &mut Search, u: u32, v: Value, rest
     result
 }
 
-fn count_growth<T: Terms>(m: &mut T, p: &Program, s: &mut Search, u: u32, rest: &Value, allowance: u64) -> Outcome<()> {
+fn count_growth<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &mut Search,
+    u: u32,
+    rest: &Value,
+    allowance: u64,
+) -> Outcome<()> {
     s.grown += 1;
     if s.grown > m.listings().growth_limit.saturating_mul(allowance) || s.growing > MAX_GROWING {
         let e = unbounded(m, p, s, &[u], rest);

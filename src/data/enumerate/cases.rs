@@ -1,13 +1,15 @@
 //! Cases of a function whose equations have conditions: bounds that only its equations imply.
 //!
-//! `sum n: Nat. at(b, n) == empty -> …` has a bound where the equations of `at` have: `0 <= n && n < N -> at(b, n) = …` and
-//! `n >= N -> at(b, n) = invalid`. A call that cannot be evaluated, since an unknown decides which equation fits, is replaced by what the
-//! equations say, case by case; each case assumes the condition of its equation and that those before it do not fit. What no equation
-//! covers is a case as well, in which the call stays. An undecided `if` is treated alike.
+//! `sum n: Nat. at(b, n) == empty -> …` has a bound where the equations of `at` have: `0 <= n && n
+//! < N -> at(b, n) = …` and `n >= N -> at(b, n) = invalid`. A call that cannot be evaluated, since
+//! an unknown decides which equation fits, is replaced by what the equations say, case by case;
+//! each case assumes the condition of its equation and that those before it do not fit. What no
+//! equation covers is a case as well, in which the call stays. An undecided `if` is treated alike.
 //!
-//! Done only where the search has nothing better to branch on, and to a limited depth, since functions may be recursive. Cost: one
-//! evaluation of each condition and right-hand side, and of the whole condition for each case. The cases exclude each other, so no solution
-//! comes twice by them. Compare narrowing with conditional rules (Hanus, 1994).
+//! Done only where the search has nothing better to branch on, and to a limited depth, since
+//! functions may be recursive. Cost: one evaluation of each condition and right-hand side, and of
+//! the whole condition for each case. The cases exclude each other, so no solution comes twice by
+//! them. Compare narrowing with conditional rules (Hanus, 1994).
 
 use super::bounds::{Bounds, bounds};
 use super::{Search, conjuncts, one_point};
@@ -33,7 +35,8 @@ pub(super) struct Split {
     pub cases: Cases,
 }
 
-/// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet, if there is one.
+/// A call in some conjuncts to split; one whose first case bounds an unknown that has no bound yet,
+/// if there is one.
 pub(super) fn split<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -52,7 +55,8 @@ pub(super) fn split<T: Terms>(
         }
         let cases = match m.cases(p, &call) {
             Err(e) if e.stage == Stage::Limit => return Err(e),
-            // What has no value, or no end, tells no cases; the search goes on as if it were not there.
+            // What has no value, or no end, tells no cases; the search goes on as if it were not
+            // there.
             Err(_) | Ok(None) => continue,
             Ok(Some(cases)) => cases,
         };
@@ -61,7 +65,10 @@ pub(super) fn split<T: Terms>(
             conjuncts(p, condition, &mut given);
         }
         let bounded = one_point(m, p, &given, &|u| open.contains(&u)).is_some()
-            || bounds(m, p, open, &given).iter().zip(known).any(|(new, old)| new.1.is_some() && old.1.is_none());
+            || bounds(m, p, open, &given)
+                .iter()
+                .zip(known)
+                .any(|(new, old)| new.1.is_some() && old.1.is_none());
         if bounded {
             return Ok(Some(Split { call, cases }));
         }
@@ -84,7 +91,8 @@ fn calls(p: &Program, parts: &[&Value]) -> Vec<Value> {
             continue;
         }
         if let Some((_, args)) = v.as_app() {
-            let splits = matches!(builtin_of(p, v), Some((Builtin::If, [_, _, _]))) || user_function(p, v).is_some();
+            let splits = matches!(builtin_of(p, v), Some((Builtin::If, [_, _, _])))
+                || user_function(p, v).is_some();
             if splits && !out.contains(v) {
                 out.push(v.clone());
             }

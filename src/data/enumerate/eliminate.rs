@@ -1,11 +1,13 @@
-//! Elimination of existentially bound unknowns from a condition without enumerating them: condition -> an equivalent one in which they
-//! do not occur.
+//! Elimination of existentially bound unknowns from a condition without enumerating them: condition
+//! -> an equivalent one in which they do not occur.
 //!
-//! Rules, until none fits: an equation `x == e` gives `x` its value (the one-point rule), also where the equation is linear in `x`; a
-//! number that is only bounded by linear comparisons is replaced by each of the least numbers that they allow (as in Cooper, "Theorem
-//! proving in arithmetic without multiplication", 1972, for coefficients of 1); what excludes finitely many elements of an infinite sort
-//! holds for some other; a disjunction is treated side by side. So `forall x: Nat. exists y: Nat. y == x + 1` becomes
-//! `forall x: Nat. 0 <= x + 1`. Cost: linear in the condition for each unknown, times the sides of disjunctions, which are limited.
+//! Rules, until none fits: an equation `x == e` gives `x` its value (the one-point rule), also
+//! where the equation is linear in `x`; a number that is only bounded by linear comparisons is
+//! replaced by each of the least numbers that they allow (as in Cooper, "Theorem proving in
+//! arithmetic without multiplication", 1972, for coefficients of 1); what excludes finitely many
+//! elements of an infinite sort holds for some other; a disjunction is treated side by side. So
+//! `forall x: Nat. exists y: Nat. y == x + 1` becomes `forall x: Nat. 0 <= x + 1`. Cost: linear in
+//! the condition for each unknown, times the sides of disjunctions, which are limited.
 
 use super::branch::renew_condition;
 use super::{conjuncts, one_point};
@@ -30,20 +32,38 @@ struct Bounds {
     above: bool,
 }
 
-/// The condition under which some values of `wanted` fulfil `condition`; `None` if no rule removes them.
-pub(super) fn eliminate<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u32]) -> Outcome<Option<Value>> {
+/// The condition under which some values of `wanted` fulfil `condition`; `None` if no rule removes
+/// them.
+pub(super) fn eliminate<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    condition: Value,
+    wanted: &[u32],
+) -> Outcome<Option<Value>> {
     let mut cases = MAX_CASES;
     without_unknowns(m, p, condition, wanted, &mut cases)
 }
 
-fn without_unknowns<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u32], cases: &mut u32) -> Outcome<Option<Value>> {
+fn without_unknowns<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    condition: Value,
+    wanted: &[u32],
+    cases: &mut u32,
+) -> Outcome<Option<Value>> {
     let mark = m.mark();
     let result = eliminate_all(m, p, condition, wanted, cases);
     m.undo(mark);
     result
 }
 
-fn eliminate_all<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u32], cases: &mut u32) -> Outcome<Option<Value>> {
+fn eliminate_all<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    condition: Value,
+    wanted: &[u32],
+    cases: &mut u32,
+) -> Outcome<Option<Value>> {
     let mut rest = condition;
     loop {
         let mut open = Vec::new();
@@ -59,7 +79,8 @@ fn eliminate_all<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u
             rest = with_value(m, p, u, value, &whole)?;
             continue;
         }
-        if let Some((u, bounds)) = open.iter().find_map(|&u| Some((u, bounds_of(m, p, &parts, u)?))) {
+        if let Some((u, bounds)) = open.iter().find_map(|&u| Some((u, bounds_of(m, p, &parts, u)?)))
+        {
             let low = least(m.unknowns().sort(u));
             if !bounds.above || bounds.from.is_empty() && low.is_none() {
                 // Far enough from all that the conjuncts say, there is a value.
@@ -71,10 +92,20 @@ fn eliminate_all<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u
                 continue;
             }
             let candidates = bounds.from.into_iter().chain(low.map(Value::Int));
-            return any_of(m, p, candidates.map(|v| (whole.clone(), Some((u, v)))).collect(), wanted, cases);
+            return any_of(
+                m,
+                p,
+                candidates.map(|v| (whole.clone(), Some((u, v)))).collect(),
+                wanted,
+                cases,
+            );
         }
         let split = parts.iter().enumerate().find_map(|(i, part)| match builtin_of(p, part) {
-            Some((Builtin::Or, [a, b])) if open.iter().any(|u| occurs(part, &Value::Unknown(*u))) => Some((i, a.clone(), b.clone())),
+            Some((Builtin::Or, [a, b]))
+                if open.iter().any(|u| occurs(part, &Value::Unknown(*u))) =>
+            {
+                Some((i, a.clone(), b.clone()))
+            }
             _ => None,
         });
         let Some((at, a, b)) = split else { return Ok(None) };
@@ -89,7 +120,8 @@ fn eliminate_all<T: Terms>(m: &mut T, p: &Program, condition: Value, wanted: &[u
     }
 }
 
-/// The disjunction of conditions, each for a value of an unknown if one is given, without the wanted unknowns.
+/// The disjunction of conditions, each for a value of an unknown if one is given, without the
+/// wanted unknowns.
 fn any_of<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -108,7 +140,9 @@ fn any_of<T: Terms>(
             Some((u, v)) => with_value(m, p, u, v, &condition),
             None => Ok(condition),
         };
-        let case = case.and_then(|c| stacker::maybe_grow(256 << 10, 4 << 20, || without_unknowns(m, p, c, wanted, cases)));
+        let case = case.and_then(|c| {
+            stacker::maybe_grow(256 << 10, 4 << 20, || without_unknowns(m, p, c, wanted, cases))
+        });
         m.undo(mark);
         let Some(case) = case? else { return Ok(None) };
         sum = m.or(p, sum, case);
@@ -120,7 +154,13 @@ fn any_of<T: Terms>(
 }
 
 /// A condition once an unknown has a value, which must be of its sort.
-pub(super) fn with_value<T: Terms>(m: &mut T, p: &Program, u: u32, value: Value, condition: &Value) -> Outcome<Value> {
+pub(super) fn with_value<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    u: u32,
+    value: Value,
+    condition: &Value,
+) -> Outcome<Value> {
     let fits = m.of_sort(p, m.unknowns().sort(u), &value)?;
     if fits.is_false() {
         return Ok(fits);
@@ -139,12 +179,18 @@ fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Optio
     parts.iter().find_map(|part| {
         let Some((Builtin::Equal, [a, b])) = builtin_of(p, part) else { return None };
         let sort_of = |u: u32| m.unknowns().sort(u);
-        let numeric = part.as_app().is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
+        let numeric = part
+            .as_app()
+            .is_some_and(|(op, _)| (basic::POS.0..=basic::REAL.0).contains(&p.op(op).first.0));
         let form = Linear::difference(p, a, b).filter(|_| numeric)?;
         form.terms.iter().enumerate().find_map(|(i, (atom, k))| {
             let Value::Unknown(u) = atom else { return None };
             let exact = sort_of(*u) == basic::REAL
-                || form.terms.iter().enumerate().all(|(j, t)| i == j || numeric_sort(p, &sort_of, &t.0) != basic::REAL);
+                || form
+                    .terms
+                    .iter()
+                    .enumerate()
+                    .all(|(j, t)| i == j || numeric_sort(p, &sort_of, &t.0) != basic::REAL);
             if !open.contains(u) || !exact || k.abs() != 1 {
                 return None;
             }
@@ -154,7 +200,8 @@ fn solved<T: Terms>(m: &T, p: &Program, parts: &[&Value], open: &[u32]) -> Optio
     })
 }
 
-/// What is said of an unknown, if it only occurs in linear comparisons with coefficient 1 and in what excludes one value of it.
+/// What is said of an unknown, if it only occurs in linear comparisons with coefficient 1 and in
+/// what excludes one value of it.
 fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<Bounds> {
     let unknown = Value::Unknown(u);
     let sort_of = |u: u32| m.unknowns().sort(u);
@@ -166,7 +213,10 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
     for part in parts.iter().filter(|part| occurs(part, &unknown)) {
         let (a, b, strict) = match builtin_of(p, part)? {
             (Builtin::Not, [equation]) => match builtin_of(p, equation)? {
-                (Builtin::Equal, [a, b]) if (*a == unknown && !occurs(b, &unknown)) || (*b == unknown && !occurs(a, &unknown)) => {
+                (Builtin::Equal, [a, b])
+                    if (*a == unknown && !occurs(b, &unknown))
+                        || (*b == unknown && !occurs(a, &unknown)) =>
+                {
                     excluded = true;
                     continue;
                 }
@@ -184,7 +234,9 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
         form.constant = form.constant.checked_add(strict)?;
         let at = form.terms.iter().position(|t| t.0 == unknown)?;
         let k = form.terms[at].1;
-        let apart = |(j, t): (usize, &(Value, i64))| j == at || !occurs(&t.0, &unknown) && numeric_sort(p, &sort_of, &t.0) != basic::REAL;
+        let apart = |(j, t): (usize, &(Value, i64))| {
+            j == at || !occurs(&t.0, &unknown) && numeric_sort(p, &sort_of, &t.0) != basic::REAL
+        };
         if !form.terms.iter().enumerate().all(apart) {
             return None;
         }
@@ -195,7 +247,8 @@ fn bounds_of<T: Terms>(m: &T, p: &Program, parts: &[&Value], u: u32) -> Option<B
             _ => bounds.from.push(unknown.clone()),
         }
     }
-    // Between bounds on both sides, excluded values matter, and a lower bound must be a value itself.
+    // Between bounds on both sides, excluded values matter, and a lower bound must be a value
+    // itself.
     let between = bounds.above && (sort_of(u) != basic::INT || !bounds.from.is_empty());
     if between && (excluded || bounds.from.contains(&unknown)) { None } else { Some(bounds) }
 }
@@ -213,10 +266,13 @@ fn unlimited(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> bool {
             }
             path.push(sort);
             let constructors = &p.signature.sorts.named[*n as usize].constructors;
-            let answer = constructors
-                .iter()
-                .filter(|c| p.op(**c).flags == 0)
-                .any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| unlimited(p, *d, path)));
+            let answer = constructors.iter().filter(|c| p.op(**c).flags == 0).any(|c| {
+                p.signature
+                    .domain_range(p.signature.op(*c).sort)
+                    .0
+                    .iter()
+                    .any(|d| unlimited(p, *d, path))
+            });
             path.pop();
             answer
         }

@@ -1,5 +1,5 @@
-//! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort, functions between finite sorts.
-//! Listed once for each machine.
+//! Elements of finite sorts: constructors applied to elements in all ways, sets over a finite sort,
+//! functions between finite sorts. Listed once for each machine.
 
 use crate::engine::compile::Program;
 use crate::engine::machine::Outcome;
@@ -15,18 +15,32 @@ use std::rc::Rc;
 /// Most functions of one sort that are listed.
 const MAX_FUNCTIONS: usize = 1 << 14;
 
-/// All values of a finite sort, in the order of its constructors; `None` if it is infinite, unknown, or larger than `limit`.
-pub(crate) fn values_of<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Rc<[Value]>>> {
+/// All values of a finite sort, in the order of its constructors; `None` if it is infinite,
+/// unknown, or larger than `limit`.
+pub(crate) fn values_of<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    limit: usize,
+) -> Outcome<Option<Rc<[Value]>>> {
     if let Some(known) = m.listings().values.get(&(sort, limit)) {
         return Ok(known.clone());
     }
-    let values: Option<Rc<[Value]>> =
-        if infinite(p, sort, &mut Vec::new()) { None } else { list_values(m, p, sort, limit)?.map(Into::into) };
+    let values: Option<Rc<[Value]>> = if infinite(p, sort, &mut Vec::new()) {
+        None
+    } else {
+        list_values(m, p, sort, limit)?.map(Into::into)
+    };
     m.listings().values.insert((sort, limit), values.clone());
     Ok(values)
 }
 
-fn list_values<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> Outcome<Option<Vec<Value>>> {
+fn list_values<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    sort: SortId,
+    limit: usize,
+) -> Outcome<Option<Vec<Value>>> {
     let mut out = Vec::new();
     match p.signature.sorts.kind(sort) {
         SortKind::Bool => out = vec![Value::Bool(false), Value::Bool(true)],
@@ -41,8 +55,14 @@ fn list_values<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> 
                     if tuples.len().saturating_mul(values.len()) > limit {
                         return Ok(None);
                     }
-                    tuples =
-                        tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+                    tuples = tuples
+                        .iter()
+                        .flat_map(|t| {
+                            values
+                                .iter()
+                                .map(move |v| t.iter().cloned().chain([v.clone()]).collect())
+                        })
+                        .collect();
                 }
                 for args in tuples {
                     out.push(m.apply_op(p, c, args)?);
@@ -59,7 +79,11 @@ fn list_values<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> 
                 return Ok(None);
             }
             for subset in 0usize..1 << values.len() {
-                let elements = values.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1).map(|(_, v)| v.clone());
+                let elements = values
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| subset >> i & 1 == 1)
+                    .map(|(_, v)| v.clone());
                 out.push(m.set_of(p, sort, elements.collect())?);
             }
         }
@@ -75,8 +99,9 @@ fn list_values<T: Terms>(m: &mut T, p: &Program, sort: SortId, limit: usize) -> 
     Ok((out.len() <= limit).then_some(out))
 }
 
-/// All functions between finite sorts. With one argument each is a table over the constant function to the first value; with more
-/// it is a `lambda` that asks for one tuple of arguments after the other.
+/// All functions between finite sorts. With one argument each is a table over the constant function
+/// to the first value; with more it is a `lambda` that asks for one tuple of arguments after the
+/// other.
 fn list_functions<T: Terms>(
     m: &mut T,
     p: &Program,
@@ -92,12 +117,22 @@ fn list_functions<T: Terms>(
         if tuples.len().saturating_mul(values.len()) > limit {
             return Ok(None);
         }
-        tuples = tuples.iter().flat_map(|t| values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())).collect();
+        tuples = tuples
+            .iter()
+            .flat_map(|t| {
+                values.iter().map(move |v| t.iter().cloned().chain([v.clone()]).collect())
+            })
+            .collect();
     }
-    let count = (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
+    let count =
+        (results.len() as u128).checked_pow(u32::try_from(tuples.len()).unwrap_or(u32::MAX));
     let Some(count) = count.filter(|n| *n <= limit as u128) else { return Ok(None) };
     let vars: Vec<VarId> = (0..domain.len()).map(VarId::local).collect();
-    let formals: Vec<Expr> = vars.iter().zip(domain).map(|(v, d)| Expr::new(ExprKind::Var(*v), *d, Span::default())).collect();
+    let formals: Vec<Expr> = vars
+        .iter()
+        .zip(domain)
+        .map(|(v, d)| Expr::new(ExprKind::Var(*v), *d, Span::default()))
+        .collect();
     let mut out = Vec::with_capacity(count as usize);
     for number in 0..count {
         let mut left = number;
@@ -119,14 +154,20 @@ fn list_functions<T: Terms>(
         for (tuple, value) in graph.into_iter().rev().filter(|(_, v)| **v != results[0]) {
             let mut here: Option<Expr> = None;
             for ((formal, d), v) in formals.iter().zip(domain).zip(tuple) {
-                let equal = Expr::apply(&p.signature, p.sort(*d).equal, vec![formal.clone(), m.to_expr(p, v, *d)]);
+                let equal = Expr::apply(
+                    &p.signature,
+                    p.sort(*d).equal,
+                    vec![formal.clone(), m.to_expr(p, v, *d)],
+                );
                 here = Some(match here {
                     None => equal,
                     Some(before) => Expr::apply(&p.signature, p.and, vec![before, equal]),
                 });
             }
             let value = m.to_expr(p, value, range);
-            let here = here.unwrap_or_else(|| Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default()));
+            let here = here.unwrap_or_else(|| {
+                Expr::new(ExprKind::Op(p.truth.0), basic::BOOL, Span::default())
+            });
             body = Expr::apply(&p.signature, p.sort(range).cond, vec![here, value, body]);
         }
         out.push(m.lambda(p, sort, &vars, body)?);
@@ -144,13 +185,20 @@ pub(super) fn infinite(p: &Program, sort: SortId, path: &mut Vec<SortId>) -> boo
                 return true;
             }
             path.push(sort);
-            let answer =
-                constructors.iter().any(|c| p.signature.domain_range(p.signature.op(*c).sort).0.iter().any(|d| infinite(p, *d, path)));
+            let answer = constructors.iter().any(|c| {
+                p.signature
+                    .domain_range(p.signature.op(*c).sort)
+                    .0
+                    .iter()
+                    .any(|d| infinite(p, *d, path))
+            });
             path.pop();
             answer
         }
         SortKind::FSet(e) | SortKind::Set(e) => infinite(p, *e, path),
-        SortKind::Function(domain, range) => infinite(p, *range, path) || domain.iter().any(|d| infinite(p, *d, path)),
+        SortKind::Function(domain, range) => {
+            infinite(p, *range, path) || domain.iter().any(|d| infinite(p, *d, path))
+        }
         _ => true,
     }
 }

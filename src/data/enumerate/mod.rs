@@ -1,14 +1,19 @@
-//! Enumeration: all solutions of a condition for some unknowns; finite sorts; quantifiers and comprehensions.
+//! Enumeration: all solutions of a condition for some unknowns; finite sorts; quantifiers and
+//! comprehensions.
 //!
-//! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as long as something is open:
-//! an equation of the form `x == e` among its conjuncts binds `x` (the one-point rule); else the search branches on what has
-//! the fewest options: the elements that a pattern may be in a finite list, set or bag; the integers between the bounds that
-//! comparisons give; the constructors of a sort; the sides of a disjunction; the variables of an `exists` together with the unknowns; at last
-//! the equations of a function (`cases`). After each step the condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by constructor, up to a limit.
+//! The condition is evaluated with unknowns in it, which leaves what it still depends on. Then, as
+//! long as something is open: an equation of the form `x == e` among its conjuncts binds `x` (the
+//! one-point rule); else the search branches on what has the fewest options: the elements that a
+//! pattern may be in a finite list, set or bag; the integers between the bounds that comparisons
+//! give; the constructors of a sort; the sides of a disjunction; the variables of an `exists`
+//! together with the unknowns; at last the equations of a function (`cases`). After each step the
+//! condition is evaluated again, which prunes. Terms of infinite sorts grow constructor by
+//! constructor, up to a limit.
 //!
-//! Every solution comes once: branches exclude each other, but for disjunctions and `exists`, where repeated solutions are dropped.
-//! Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote, Mousavi: "Modeling and Analysis of Communicating Systems",
-//! 2014). Cost: the number of branches, each linear in the remaining condition.
+//! Every solution comes once: branches exclude each other, but for disjunctions and `exists`, where
+//! repeated solutions are dropped. Compare narrowing (Hanus, 1994) and mCRL2's enumerator (Groote,
+//! Mousavi: "Modeling and Analysis of Communicating Systems", 2014). Cost: the number of branches,
+//! each linear in the remaining condition.
 
 mod binders;
 mod bounds;
@@ -46,10 +51,11 @@ const MAX_LISTED: usize = 1 << 20;
 /// Most constructors of growing terms on one path of the search.
 const MAX_GROWING: u32 = 1000;
 
-/// As how many options a disjunction counts: its sides overlap, so solutions may be found again, and often a few values of an unknown
-/// decide it.
+/// As how many options a disjunction counts: its sides overlap, so solutions may be found again,
+/// and often a few values of an unknown decide it.
 const EITHER: u64 = 9;
-/// The same for a conjunct that says that something exists: its variables are enumerated with the others, and solutions may be found again.
+/// The same for a conjunct that says that something exists: its variables are enumerated with the
+/// others, and solutions may be found again.
 const WITNESS: u64 = 1 << 16;
 /// Most of these on one path of a search.
 const MAX_WITNESSES: u32 = 32;
@@ -73,7 +79,11 @@ pub(crate) struct Listings {
 
 impl Default for Listings {
     fn default() -> Self {
-        Listings { growth_limit: MAX_CANDIDATES, values: AHashMap::new(), recursive: AHashMap::new() }
+        Listings {
+            growth_limit: MAX_CANDIDATES,
+            values: AHashMap::new(),
+            recursive: AHashMap::new(),
+        }
     }
 }
 
@@ -81,12 +91,15 @@ impl Default for Listings {
 pub(crate) struct Search {
     /// The unknowns asked for.
     wanted: Vec<u32>,
-    /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution ends the search).
+    /// Whether numbers without an upper bound are tried one by one (for quantifiers: a solution
+    /// ends the search).
     unbounded: bool,
-    /// How many numbers without an upper bound are tried for one unknown; `cut` says that there would be more.
+    /// How many numbers without an upper bound are tried for one unknown; `cut` says that there
+    /// would be more.
     span: u64,
     cut: bool,
-    /// Whether a condition that stays undecided is passed over and remembered here, instead of refused.
+    /// Whether a condition that stays undecided is passed over and remembered here, instead of
+    /// refused.
     lenient: Option<bool>,
     /// Solutions so far, once they may repeat.
     seen: Option<AHashSet<Vec<Value>>>,
@@ -138,8 +151,15 @@ impl Search {
         }
     }
 
-    /// Searches on under a condition; ends early if `each` breaks. What is bound on the way is unbound again.
-    pub fn run<T: Terms>(&mut self, m: &mut T, p: &Program, condition: Value, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+    /// Searches on under a condition; ends early if `each` breaks. What is bound on the way is
+    /// unbound again.
+    pub fn run<T: Terms>(
+        &mut self,
+        m: &mut T,
+        p: &Program,
+        condition: Value,
+        each: &mut Each<T>,
+    ) -> Outcome<ControlFlow<()>> {
         stacker::maybe_grow(256 << 10, 4 << 20, || {
             m.count_branch()?;
             let mark = m.mark();
@@ -160,7 +180,8 @@ fn conjuncts<'v>(p: &Program, v: &'v Value, out: &mut Vec<&'v Value>) {
     }
 }
 
-/// If a comparison says that something unknown occurs in a bag: its sort, itself, and the elements of the bag.
+/// If a comparison says that something unknown occurs in a bag: its sort, itself, and the elements
+/// of the bag.
 fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, Value, Vec<Value>)> {
     let (builtin, _) = builtin_of(p, part)?;
     let sides = if builtin == Builtin::Equal { vec![(a, b), (b, a)] } else { vec![(a, b)] };
@@ -170,13 +191,20 @@ fn counted(p: &Program, part: &Value, a: &Value, b: &Value) -> Option<(SortId, V
         let Some((Builtin::Count, [element, bag])) = builtin_of(p, count) else { return None };
         let Some(Rich::Bag(_, entries)) = bag.as_rich() else { return None };
         let occurs = low > 0 || builtin == Builtin::Less && low == 0;
-        (occurs && element.is_open() && !bag.is_open())
-            .then(|| (p.op(op).first, element.clone(), entries.iter().map(|e| e.0.clone()).collect()))
+        (occurs && element.is_open() && !bag.is_open()).then(|| {
+            (p.op(op).first, element.clone(), entries.iter().map(|e| e.0.clone()).collect())
+        })
     })
 }
 
 /// Simplifies a condition until only a branching helps.
-fn step<T: Terms>(m: &mut T, p: &Program, s: &mut Search, condition: Value, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+fn step<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &mut Search,
+    condition: Value,
+    each: &mut Each<T>,
+) -> Outcome<ControlFlow<()>> {
     let mut rest = condition;
     loop {
         if rest.is_false() {
@@ -222,7 +250,12 @@ fn step<T: Terms>(m: &mut T, p: &Program, s: &mut Search, condition: Value, each
 }
 
 /// A conjunct that says what one of some unknowns is.
-fn one_point<T: Terms>(m: &T, p: &Program, parts: &[&Value], of: &dyn Fn(u32) -> bool) -> Option<(u32, Value)> {
+fn one_point<T: Terms>(
+    m: &T,
+    p: &Program,
+    parts: &[&Value],
+    of: &dyn Fn(u32) -> bool,
+) -> Option<(u32, Value)> {
     for part in parts {
         if !part.is_open() {
             continue;
@@ -233,7 +266,9 @@ fn one_point<T: Terms>(m: &T, p: &Program, parts: &[&Value], of: &dyn Fn(u32) ->
             return Some((*u, Value::Bool(true)));
         }
         match builtin_of(p, part) {
-            Some((Builtin::Not, [Value::Unknown(u)])) if of(*u) => return Some((*u, Value::Bool(false))),
+            Some((Builtin::Not, [Value::Unknown(u)])) if of(*u) => {
+                return Some((*u, Value::Bool(false)));
+            }
             Some((Builtin::Equal, [x, y])) => {
                 for (x, y) in [(x, y), (y, x)] {
                     let Value::Unknown(u) = x else { continue };
@@ -253,7 +288,12 @@ fn one_point<T: Terms>(m: &T, p: &Program, parts: &[&Value], of: &dyn Fn(u32) ->
     None
 }
 
-fn solution<T: Terms>(m: &mut T, p: &Program, s: &mut Search, each: &mut Each<T>) -> Outcome<ControlFlow<()>> {
+fn solution<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &mut Search,
+    each: &mut Each<T>,
+) -> Outcome<ControlFlow<()>> {
     let mut values = Vec::with_capacity(s.wanted.len());
     for &w in &s.wanted {
         let v = m.renew(p, &Value::Unknown(w))?;
@@ -271,7 +311,14 @@ fn solution<T: Terms>(m: &mut T, p: &Program, s: &mut Search, each: &mut Each<T>
 }
 
 /// The branching with the fewest options.
-fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts: &[&Value], rest: &Value) -> Outcome<Choice> {
+fn choose<T: Terms>(
+    m: &mut T,
+    p: &Program,
+    s: &mut Search,
+    open: &[u32],
+    parts: &[&Value],
+    rest: &Value,
+) -> Outcome<Choice> {
     let mut best: Option<(u64, Choice)> = None;
     let offer = |options: u64, choice: Choice, best: &mut Option<(u64, Choice)>| {
         if best.as_ref().is_none_or(|b| options < b.0) {
@@ -322,16 +369,21 @@ fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts:
             SortKind::Real | SortKind::Bag(_) | SortKind::FBag(_) => {}
         }
     }
-    let at = if equal.len() > 1 && fewest < GROWING { most_telling(m, p, &equal, parts) } else { 0 };
+    let at =
+        if equal.len() > 1 && fewest < GROWING { most_telling(m, p, &equal, parts) } else { 0 };
     if at < equal.len() {
         best = Some((fewest, equal.swap_remove(at).1));
     }
     for part in parts {
         match builtin_of(p, part) {
-            Some((Builtin::In, [element, container])) if element.is_open() && !container.is_open() => {
+            Some((Builtin::In, [element, container]))
+                if element.is_open() && !container.is_open() =>
+            {
                 let candidates: Option<Vec<Value>> = match container.as_rich() {
                     Some(Rich::Set(_, elements)) => Some(elements.to_vec()),
-                    Some(Rich::Bag(_, entries)) => Some(entries.iter().map(|e| e.0.clone()).collect()),
+                    Some(Rich::Bag(_, entries)) => {
+                        Some(entries.iter().map(|e| e.0.clone()).collect())
+                    }
                     _ => container.list_elements().map(|mut elements| {
                         elements.sort();
                         elements.dedup();
@@ -340,19 +392,31 @@ fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts:
                 };
                 if let (Some(candidates), Some((op, _))) = (candidates, part.as_app()) {
                     let sort = p.op(op).first;
-                    offer(candidates.len() as u64, Choice::Member((*part).clone(), element.clone(), sort, candidates), &mut best);
+                    offer(
+                        candidates.len() as u64,
+                        Choice::Member((*part).clone(), element.clone(), sort, candidates),
+                        &mut best,
+                    );
                 }
             }
             Some((Builtin::Less | Builtin::LessEqual | Builtin::Equal, [a, b])) => {
                 if let Some((sort, element, candidates)) = counted(p, part, a, b) {
-                    offer(candidates.len() as u64, Choice::Member((*part).clone(), element, sort, candidates), &mut best);
+                    offer(
+                        candidates.len() as u64,
+                        Choice::Member((*part).clone(), element, sort, candidates),
+                        &mut best,
+                    );
                 }
             }
-            Some((Builtin::Or, [a, b])) => offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best),
+            Some((Builtin::Or, [a, b])) => {
+                offer(EITHER, Choice::Either(a.clone(), b.clone()), &mut best)
+            }
             _ if s.witnesses < MAX_WITNESSES && binders::existence(p, part).is_some() => {
                 offer(WITNESS, Choice::Witness((*part).clone()), &mut best);
             }
-            _ if binders::universal(p, part).is_some() => offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best),
+            _ if binders::universal(p, part).is_some() => {
+                offer(WITNESS, Choice::Everywhere((*part).clone()), &mut best)
+            }
             _ => {}
         }
     }
@@ -367,13 +431,21 @@ fn choose<T: Terms>(m: &mut T, p: &Program, s: &mut Search, open: &[u32], parts:
     }
 }
 
-/// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a bound: this conjunct is decided first.
-fn most_telling<T: Terms>(m: &T, p: &Program, choices: &[(u32, Choice)], parts: &[&Value]) -> usize {
+/// Of unknowns, the one that occurs next to the fewest others in a conjunct that says more than a
+/// bound: this conjunct is decided first.
+fn most_telling<T: Terms>(
+    m: &T,
+    p: &Program,
+    choices: &[(u32, Choice)],
+    parts: &[&Value],
+) -> usize {
     let mut others: Vec<Option<usize>> = vec![None; choices.len()];
     let mut inside = Vec::new();
     for part in parts {
         if let Some((Builtin::Less | Builtin::LessEqual, [a, b])) = builtin_of(p, part)
-            && [(a, b), (b, a)].into_iter().any(|(u, n)| matches!(u, Value::Unknown(_)) && !n.is_open())
+            && [(a, b), (b, a)]
+                .into_iter()
+                .any(|(u, n)| matches!(u, Value::Unknown(_)) && !n.is_open())
         {
             continue;
         }
@@ -388,7 +460,13 @@ fn most_telling<T: Terms>(m: &T, p: &Program, choices: &[(u32, Choice)], parts: 
     others.iter().enumerate().min_by_key(|(_, o)| (o.is_none(), **o)).map_or(0, |o| o.0)
 }
 
-fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Value) -> Box<Diagnostic> {
+fn unbounded<T: Terms>(
+    m: &T,
+    p: &Program,
+    s: &Search,
+    open: &[u32],
+    rest: &Value,
+) -> Box<Diagnostic> {
     let mut names: Vec<String> = Vec::new();
     let mut example = "n".to_string();
     for (i, &u) in open.iter().enumerate() {
@@ -398,7 +476,8 @@ fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Valu
             example = name;
         }
     }
-    let message = format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
+    let message =
+        format!("cannot enumerate the values in {}: no bound for {}", s.binder, names.join(", "));
     let mut error = Diagnostic::new(Stage::Data, message);
     // A sort without constructors has values that no text names, so there is no list of them.
     let abstract_sort = open.iter().map(|u| m.unknowns().sort(*u)).find(
@@ -410,7 +489,12 @@ fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Valu
             .note(format!("the sort `{sort}` has no constructors, so its values cannot be listed: declare them with `cons` or `struct`"));
     }
     // The variable that is enumerated, or of whose values there are too many.
-    let declared = |u: &u32| m.unknowns().var(*u).filter(|v| v.index() < p.signature.var_count()).map(|v| p.signature.var(v).span);
+    let declared = |u: &u32| {
+        m.unknowns()
+            .var(*u)
+            .filter(|v| v.index() < p.signature.var_count())
+            .map(|v| p.signature.var(v).span)
+    };
     if let Some(span) = open.iter().chain(&s.wanted).find_map(declared) {
         error = error.placed(span);
     }
@@ -419,7 +503,9 @@ fn unbounded<T: Terms>(m: &T, p: &Program, s: &Search, open: &[u32], rest: &Valu
     } else {
         format!("the condition that is left: {}", m.shown(p, rest))
     };
-    let numeric = open.first().is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&m.unknowns().sort(u).0));
+    let numeric = open
+        .first()
+        .is_some_and(|&u| (basic::POS.0..=basic::INT.0).contains(&m.unknowns().sort(u).0));
     let help = if numeric {
         format!(
             "an upper bound such as `{example} < 5`, an equation such as `{example} == 5`, or membership in a finite set would bound it"

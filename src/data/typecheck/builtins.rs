@@ -1,5 +1,5 @@
-//! The built-in operations as users overload them: a name gives a list of schemes, each a function sort over at most two sort
-//! variables. The numeric result sorts are the reference's.
+//! The built-in operations as users overload them: a name gives a list of schemes, each a function
+//! sort over at most two sort variables. The numeric result sorts are the reference's.
 
 use super::super::signature::Builtin;
 use super::types::{Ty, TyKind, Types};
@@ -28,12 +28,17 @@ pub(super) struct Scheme {
 }
 
 impl Pattern {
-    /// The variables in it, and whether each stands below a container or function (then its sort must fit exactly).
+    /// The variables in it, and whether each stands below a container or function (then its sort
+    /// must fit exactly).
     pub(super) fn variables(self) -> impl Iterator<Item = (usize, bool)> {
         let (first, second) = match self {
             Pattern::Sort(_) => (None, None),
             Pattern::Var(v) => (Some((v, false)), None),
-            Pattern::List(v) | Pattern::Set(v) | Pattern::Bag(v) | Pattern::FSet(v) | Pattern::FBag(v) => (Some((v, true)), None),
+            Pattern::List(v)
+            | Pattern::Set(v)
+            | Pattern::Bag(v)
+            | Pattern::FSet(v)
+            | Pattern::FBag(v) => (Some((v, true)), None),
             Pattern::Function(v, w) => (Some((v, true)), Some((w, true))),
         };
         first.into_iter().chain(second)
@@ -128,7 +133,8 @@ macro_rules! schemes {
     };
 }
 
-/// The schemes of a name with that many arguments come from this list; empty if the name is no built-in.
+/// The schemes of a name with that many arguments come from this list; empty if the name is no
+/// built-in.
 pub(super) fn schemes(name: &str) -> &'static [Scheme] {
     use Pattern::{Bag, FBag, FSet, Function, List, Set, Sort, Var};
     const BOOL: Pattern = Sort(Ty::BOOL);
@@ -171,8 +177,12 @@ pub(super) fn schemes(name: &str) -> &'static [Scheme] {
             Min: POS, POS => POS; Min: NAT, NAT => NAT; Min: INT, INT => INT; Min: REAL, REAL => REAL;
         },
         "abs" => schemes! { Abs: INT => NAT; Abs: REAL => REAL; },
-        "succ" => schemes! { Succ: POS => POS; Succ: NAT => POS; Succ: INT => INT; Succ: REAL => REAL; },
-        "pred" => schemes! { Pred: POS => NAT; Pred: NAT => INT; Pred: INT => INT; Pred: REAL => REAL; },
+        "succ" => {
+            schemes! { Succ: POS => POS; Succ: NAT => POS; Succ: INT => INT; Succ: REAL => REAL; }
+        }
+        "pred" => {
+            schemes! { Pred: POS => NAT; Pred: NAT => INT; Pred: INT => INT; Pred: REAL => REAL; }
+        }
         "sqrt" => schemes! { Sqrt: NAT => NAT; },
         "+" => schemes! {
             Add: POS, POS => POS; Add: POS, NAT => POS; Add: NAT, POS => POS; Add: NAT, NAT => NAT;
@@ -196,7 +206,9 @@ pub(super) fn schemes(name: &str) -> &'static [Scheme] {
         },
         "div" => schemes! { Div: NAT, POS => NAT; Div: INT, POS => INT; },
         "mod" => schemes! { Mod: NAT, POS => NAT; Mod: INT, POS => NAT; },
-        "exp" => schemes! { Exp: POS, NAT => POS; Exp: NAT, NAT => NAT; Exp: INT, NAT => INT; Exp: REAL, INT => REAL; },
+        "exp" => {
+            schemes! { Exp: POS, NAT => POS; Exp: NAT, NAT => NAT; Exp: INT, NAT => INT; Exp: REAL, INT => REAL; }
+        }
         "floor" => schemes! { Floor: REAL => INT; },
         "ceil" => schemes! { Ceil: REAL => INT; },
         "round" => schemes! { Round: REAL => INT; },

@@ -1,8 +1,10 @@
-//! Declarations: sorts and aliases, constructors, mappings, structured sorts with projections and recognisers, equations.
+//! Declarations: sorts and aliases, constructors, mappings, structured sorts with projections and
+//! recognisers, equations.
 //!
-//! Aliases are resolved away; an inline `struct` is the same sort as any other with the same constructors, projections and
-//! recognisers. As in the reference, a constant's name stands for one constant only, functions may be overloaded by their sorts, and
-//! names of built-ins cannot be declared anew.
+//! Aliases are resolved away; an inline `struct` is the same sort as any other with the same
+//! constructors, projections and recognisers. As in the reference, a constant's name stands for one
+//! constant only, functions may be overloaded by their sorts, and names of built-ins cannot be
+//! declared anew.
 
 use super::builtins::schemes;
 use super::infer::Inference;
@@ -15,7 +17,8 @@ use mu_base::ids::{OpId, SortId, VarId};
 use mu_base::{Diagnostic, Span};
 use mu_syntax::ast::{self, Section};
 
-/// What tells a structured sort from another: for each constructor its name, arguments with projection names, and recogniser.
+/// What tells a structured sort from another: for each constructor its name, arguments with
+/// projection names, and recogniser.
 pub(super) type StructKey = Vec<(String, Vec<(Option<String>, SortId)>, Option<String>)>;
 
 /// Sorts of one specification while they are declared.
@@ -29,8 +32,8 @@ struct Pending<'a> {
 }
 
 impl Checker {
-    /// Reads all data declarations of some sections; `headers` of other sections (sorts that occur in them) come through
-    /// [`Self::sort`] later.
+    /// Reads all data declarations of some sections; `headers` of other sections (sorts that occur
+    /// in them) come through [`Self::sort`] later.
     pub fn declare(&mut self, sections: &[Section]) -> Result<(), Diagnostic> {
         self.declare_sorts(sections)?;
         for section in sections {
@@ -59,7 +62,10 @@ impl Checker {
             if let Section::Globals(decls) = section {
                 for (decl, var) in decls.iter().zip(self.declare_vars(decls)?) {
                     if self.lookup_var(&decl.name.kind).is_some() {
-                        return Err(error(decl.name.span, format!("global variable `{}` is declared twice", decl.name.kind)));
+                        return Err(error(
+                            decl.name.span,
+                            format!("global variable `{}` is declared twice", decl.name.kind),
+                        ));
                     }
                     self.bind(&decl.name.kind, var);
                     globals.push(var);
@@ -92,14 +98,21 @@ impl Checker {
     /// Names and structures of the sorts that the signature already has.
     pub(super) fn recover_sorts(&mut self) {
         let signature = &self.data.signature;
-        let sort_of =
-            |i: usize| (0..signature.sorts.len()).map(SortId::new).find(|s| *signature.sorts.kind(*s) == SortKind::Named(i as u32));
+        let sort_of = |i: usize| {
+            (0..signature.sorts.len())
+                .map(SortId::new)
+                .find(|s| *signature.sorts.kind(*s) == SortKind::Named(i as u32))
+        };
         let mut projections: AHashMap<(OpId, u32), String> = AHashMap::new();
         let mut recognisers: AHashMap<OpId, String> = AHashMap::new();
         for (_, op) in signature.ops() {
             match &op.kind {
-                OpKind::Projection(places) => places.iter().for_each(|p| drop(projections.insert(*p, op.name.clone()))),
-                OpKind::Recogniser(constructors) => constructors.iter().for_each(|c| drop(recognisers.insert(*c, op.name.clone()))),
+                OpKind::Projection(places) => {
+                    places.iter().for_each(|p| drop(projections.insert(*p, op.name.clone())))
+                }
+                OpKind::Recogniser(constructors) => {
+                    constructors.iter().for_each(|c| drop(recognisers.insert(*c, op.name.clone())))
+                }
                 _ => {}
             }
         }
@@ -109,8 +122,16 @@ impl Checker {
             if named.structured {
                 let key = named.constructors.iter().map(|&c| {
                     let op = signature.op(c);
-                    let (domain, _) = if op.sort == sort { (&[][..], sort) } else { signature.domain_range(op.sort) };
-                    let args = domain.iter().enumerate().map(|(i, s)| (projections.get(&(c, i as u32)).cloned(), *s)).collect();
+                    let (domain, _) = if op.sort == sort {
+                        (&[][..], sort)
+                    } else {
+                        signature.domain_range(op.sort)
+                    };
+                    let args = domain
+                        .iter()
+                        .enumerate()
+                        .map(|(i, s)| (projections.get(&(c, i as u32)).cloned(), *s))
+                        .collect();
                     (op.name.clone(), args, recognisers.get(&c).cloned())
                 });
                 self.structs.insert(key.collect(), sort);
@@ -141,8 +162,18 @@ impl Checker {
                 if let Some(&id) = before.get(&name.kind) {
                     match definition {
                         Some(definition) => repeated.push((name, definition)),
-                        None if self.data.signature.sorts.named_of(id).is_some_and(|n| !n.structured) => {}
-                        None => return Err(error(name.span, format!("sort `{}` is declared twice, differently", name.kind))),
+                        None if self
+                            .data
+                            .signature
+                            .sorts
+                            .named_of(id)
+                            .is_some_and(|n| !n.structured) => {}
+                        None => {
+                            return Err(error(
+                                name.span,
+                                format!("sort `{}` is declared twice, differently", name.kind),
+                            ));
+                        }
                     }
                     continue;
                 }
@@ -151,13 +182,18 @@ impl Checker {
                     if *before == definition {
                         continue;
                     }
-                    return Err(
-                        error(name.span, format!("sort `{}` is declared twice, differently", name.kind)).related(*first, "the other one")
-                    );
+                    return Err(error(
+                        name.span,
+                        format!("sort `{}` is declared twice, differently", name.kind),
+                    )
+                    .related(*first, "the other one"));
                 }
                 seen.insert(&name.kind, (name.span, definition));
                 if self.sorts.contains_key(&name.kind) {
-                    return Err(error(name.span, format!("sort `{}` is declared twice", name.kind)));
+                    return Err(error(
+                        name.span,
+                        format!("sort `{}` is declared twice", name.kind),
+                    ));
                 }
                 match definition {
                     None => {
@@ -189,19 +225,33 @@ impl Checker {
         self.complete_structs(&mut pending)?;
         for (name, definition) in repeated {
             if self.sort(definition)? != before[&name.kind] {
-                return Err(error(name.span, format!("sort `{}` is declared twice, differently", name.kind)));
+                return Err(error(
+                    name.span,
+                    format!("sort `{}` is declared twice, differently", name.kind),
+                ));
             }
         }
         Ok(())
     }
 
-    fn resolve_alias<'a>(&mut self, pending: &mut Pending<'a>, name: &'a str, span: Span) -> Result<SortId, Diagnostic> {
+    fn resolve_alias<'a>(
+        &mut self,
+        pending: &mut Pending<'a>,
+        name: &'a str,
+        span: Span,
+    ) -> Result<SortId, Diagnostic> {
         if let Some(&id) = self.sorts.get(name) {
             return Ok(id);
         }
         let Some(&definition) = pending.aliases.get(name) else {
-            let known = self.sorts.keys().map(String::as_str).chain(pending.aliases.keys().copied());
-            return Err(super::expecting(error(span, format!("sort `{name}` is not declared")), name, known, "sorts"));
+            let known =
+                self.sorts.keys().map(String::as_str).chain(pending.aliases.keys().copied());
+            return Err(super::expecting(
+                error(span, format!("sort `{name}` is not declared")),
+                name,
+                known,
+                "sorts",
+            ));
         };
         if pending.resolving.contains(&name) {
             let cycle = pending.resolving.join(" = ");
@@ -215,7 +265,11 @@ impl Checker {
         Ok(id)
     }
 
-    fn resolve<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<SortId, Diagnostic> {
+    fn resolve<'a>(
+        &mut self,
+        pending: &mut Pending<'a>,
+        sort: &'a ast::Sort,
+    ) -> Result<SortId, Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             let kind = match &sort.kind {
                 ast::SortKind::Bool => return Ok(basic::BOOL),
@@ -231,7 +285,10 @@ impl Checker {
                 ast::SortKind::FSet(e) => SortKind::FSet(self.resolve(pending, e)?),
                 ast::SortKind::FBag(e) => SortKind::FBag(self.resolve(pending, e)?),
                 ast::SortKind::Function(domain, range) => {
-                    let domain = domain.iter().map(|s| self.resolve(pending, s)).collect::<Result<_, _>>()?;
+                    let domain = domain
+                        .iter()
+                        .map(|s| self.resolve(pending, s))
+                        .collect::<Result<_, _>>()?;
                     SortKind::Function(domain, self.resolve(pending, range)?)
                 }
             };
@@ -239,9 +296,14 @@ impl Checker {
         })
     }
 
-    /// An inline `struct`: an equal one if there is any, else a new sort. The sorts of its arguments may be under definition, so
-    /// those that wait for their constructors are compared by their text.
-    fn resolve_struct<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<SortId, Diagnostic> {
+    /// An inline `struct`: an equal one if there is any, else a new sort. The sorts of its
+    /// arguments may be under definition, so those that wait for their constructors are
+    /// compared by their text.
+    fn resolve_struct<'a>(
+        &mut self,
+        pending: &mut Pending<'a>,
+        sort: &'a ast::Sort,
+    ) -> Result<SortId, Diagnostic> {
         if let Some((id, _)) = pending.structs.iter().find(|(_, s)| **s == *sort) {
             return Ok(*id);
         }
@@ -257,20 +319,32 @@ impl Checker {
         Ok(id)
     }
 
-    fn struct_key<'a>(&mut self, pending: &mut Pending<'a>, sort: &'a ast::Sort) -> Result<StructKey, Diagnostic> {
+    fn struct_key<'a>(
+        &mut self,
+        pending: &mut Pending<'a>,
+        sort: &'a ast::Sort,
+    ) -> Result<StructKey, Diagnostic> {
         let ast::SortKind::Struct(constructors) = &sort.kind else { return Ok(Vec::new()) };
         let mut key = StructKey::with_capacity(constructors.len());
         for constructor in constructors {
             let mut args = Vec::with_capacity(constructor.args.len());
             for (projection, sort) in &constructor.args {
-                args.push((projection.as_ref().map(|p| p.kind.clone()), self.resolve(pending, sort)?));
+                args.push((
+                    projection.as_ref().map(|p| p.kind.clone()),
+                    self.resolve(pending, sort)?,
+                ));
             }
-            key.push((constructor.name.kind.clone(), args, constructor.recogniser.as_ref().map(|r| r.kind.clone())));
+            key.push((
+                constructor.name.kind.clone(),
+                args,
+                constructor.recogniser.as_ref().map(|r| r.kind.clone()),
+            ));
         }
         Ok(key)
     }
 
-    /// Reads the constructors of structured sorts that have an id only; more may turn up on the way.
+    /// Reads the constructors of structured sorts that have an id only; more may turn up on the
+    /// way.
     fn complete_structs(&mut self, pending: &mut Pending<'_>) -> Result<(), Diagnostic> {
         let mut next = 0;
         while next < pending.structs.len() {
@@ -286,16 +360,36 @@ impl Checker {
                     let domain = args.iter().map(|a| a.1).collect();
                     self.data.signature.sorts.intern(SortKind::Function(domain, id))
                 };
-                let op = self.add_op(&name.kind, op_sort, OpKind::Constructor(i as u32), name.span, "constructor")?;
+                let op = self.add_op(
+                    &name.kind,
+                    op_sort,
+                    OpKind::Constructor(i as u32),
+                    name.span,
+                    "constructor",
+                )?;
                 self.add_sort_of(id, op);
                 for (j, (projection, _)) in constructor.args.iter().enumerate() {
                     let Some(projection) = projection else { continue };
-                    let sort = self.data.signature.sorts.intern(SortKind::Function([id].into(), args[j].1));
+                    let sort = self
+                        .data
+                        .signature
+                        .sorts
+                        .intern(SortKind::Function([id].into(), args[j].1));
                     self.add_projection(projection, sort, (op, j as u32))?;
                 }
                 if let Some(recogniser) = &constructor.recogniser {
-                    let sort = self.data.signature.sorts.intern(SortKind::Function([id].into(), basic::BOOL));
-                    self.add_op(&recogniser.kind, sort, OpKind::Recogniser(vec![op]), recogniser.span, "recogniser")?;
+                    let sort = self
+                        .data
+                        .signature
+                        .sorts
+                        .intern(SortKind::Function([id].into(), basic::BOOL));
+                    self.add_op(
+                        &recogniser.kind,
+                        sort,
+                        OpKind::Recogniser(vec![op]),
+                        recogniser.span,
+                        "recogniser",
+                    )?;
                 }
             }
             self.structs.entry(key).or_insert(id);
@@ -310,30 +404,59 @@ impl Checker {
     }
 
     /// A projection: one operation for all constructors of the sort that name it.
-    fn add_projection(&mut self, name: &ast::Ident, sort: SortId, place: (OpId, u32)) -> Result<(), Diagnostic> {
-        let same = self.operations(&name.kind).into_iter().find(|op| self.data.signature.op(*op).sort == sort);
+    fn add_projection(
+        &mut self,
+        name: &ast::Ident,
+        sort: SortId,
+        place: (OpId, u32),
+    ) -> Result<(), Diagnostic> {
+        let same = self
+            .operations(&name.kind)
+            .into_iter()
+            .find(|op| self.data.signature.op(*op).sort == sort);
         if let Some(op) = same
             && let OpKind::Projection(places) = &mut self.data.signature.op_mut(op).kind
         {
             if places.iter().any(|p| p.0 == place.0) {
-                return Err(error(name.span, format!("projection `{}` is given to two arguments of one constructor", name.kind)));
+                return Err(error(
+                    name.span,
+                    format!(
+                        "projection `{}` is given to two arguments of one constructor",
+                        name.kind
+                    ),
+                ));
             }
             places.push(place);
             return Ok(());
         }
-        self.add_op(&name.kind, sort, OpKind::Projection(vec![place]), name.span, "projection").map(drop)
+        self.add_op(&name.kind, sort, OpKind::Projection(vec![place]), name.span, "projection")
+            .map(drop)
     }
 
-    fn add_op(&mut self, name: &str, sort: SortId, kind: OpKind, span: Span, what: &str) -> Result<OpId, Diagnostic> {
+    fn add_op(
+        &mut self,
+        name: &str,
+        sort: SortId,
+        kind: OpKind,
+        span: Span,
+        what: &str,
+    ) -> Result<OpId, Diagnostic> {
         if !schemes(name).is_empty() {
-            return Err(error(span, format!("`{name}` is built in and cannot be declared as a {what}")));
+            return Err(error(
+                span,
+                format!("`{name}` is built in and cannot be declared as a {what}"),
+            ));
         }
         let constant = !matches!(self.data.signature.sorts.kind(sort), SortKind::Function(..));
         for op in self.operations(name) {
             let other = self.data.signature.op(op).sort;
-            let other_constant = !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
+            let other_constant =
+                !matches!(self.data.signature.sorts.kind(other), SortKind::Function(..));
             // The same declaration once more adds nothing.
-            let again = matches!((&kind, &self.data.signature.op(op).kind), (OpKind::Mapping, OpKind::Mapping));
+            let again = matches!(
+                (&kind, &self.data.signature.op(op).kind),
+                (OpKind::Mapping, OpKind::Mapping)
+            );
             if other == sort && (self.extending || again) {
                 return Ok(op);
             }
@@ -349,7 +472,11 @@ impl Checker {
         Ok(id)
     }
 
-    fn declare_constructor(&mut self, name: &ast::Ident, sort: &ast::Sort) -> Result<(), Diagnostic> {
+    fn declare_constructor(
+        &mut self,
+        name: &ast::Ident,
+        sort: &ast::Sort,
+    ) -> Result<(), Diagnostic> {
         let op_sort = self.sort(sort)?;
         let (_, range) = self.data.signature.domain_range(op_sort);
         let place = match self.data.signature.sorts.named_of(range) {
@@ -367,16 +494,19 @@ impl Checker {
         if self.operations(&name.kind).iter().any(same) {
             return Ok(());
         }
-        let op = self.add_op(&name.kind, op_sort, OpKind::Constructor(place), name.span, "constructor")?;
+        let op =
+            self.add_op(&name.kind, op_sort, OpKind::Constructor(place), name.span, "constructor")?;
         self.add_sort_of(range, op);
         Ok(())
     }
 
-    /// Refuses sorts that have constructors but no finite term, and sorts recursive through a function, Set or Bag.
+    /// Refuses sorts that have constructors but no finite term, and sorts recursive through a
+    /// function, Set or Bag.
     fn check_inhabited(&self, sections: &[Section]) -> Result<(), Diagnostic> {
         let signature = &self.data.signature;
         let sorts = &signature.sorts;
-        let mut inhabited: Vec<bool> = sorts.named.iter().map(|n| n.constructors.is_empty()).collect();
+        let mut inhabited: Vec<bool> =
+            sorts.named.iter().map(|n| n.constructors.is_empty()).collect();
         let holds = |inhabited: &[bool], sort: SortId| {
             let mut sort = sort;
             loop {
@@ -420,12 +550,22 @@ impl Checker {
         };
         if let Some(i) = inhabited.iter().position(|b| !b) {
             let name = &sorts.named[i].name;
-            return Err(refuse(i, format!("sort `{name}` has no elements: each of its constructors needs an element of it first")));
+            return Err(refuse(
+                i,
+                format!(
+                    "sort `{name}` has no elements: each of its constructors needs an element of it first"
+                ),
+            ));
         }
         for i in 0..sorts.named.len() {
             if self.recursive_through_function(i as u32) {
                 let name = &sorts.named[i].name;
-                return Err(refuse(i, format!("sort `{name}` is defined in terms of itself through a function sort, a Set or a Bag")));
+                return Err(refuse(
+                    i,
+                    format!(
+                        "sort `{name}` is defined in terms of itself through a function sort, a Set or a Bag"
+                    ),
+                ));
             }
         }
         Ok(())
@@ -440,7 +580,9 @@ impl Checker {
             let named = &signature.sorts.named[named as usize];
             if named.structured {
                 for c in &named.constructors {
-                    todo.extend(signature.domain_range(signature.op(*c).sort).0.iter().map(|s| (*s, below)));
+                    todo.extend(
+                        signature.domain_range(signature.op(*c).sort).0.iter().map(|s| (*s, below)),
+                    );
                 }
             }
         };
@@ -464,8 +606,9 @@ impl Checker {
         false
     }
 
-    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it. Of several readings the one counts in which the
-    /// left-hand side by itself needs the fewest coercions, then the right-hand side.
+    /// An equation: the left-hand side at its own sort, the right-hand side lifted to it. Of
+    /// several readings the one counts in which the left-hand side by itself needs the fewest
+    /// coercions, then the right-hand side.
     fn check_equation(&mut self, equation: &ast::Equation) -> Result<Equation, Diagnostic> {
         let condition = match &equation.condition {
             Some(c) => Some(self.check(c, Some(basic::BOOL))?),
@@ -476,13 +619,17 @@ impl Checker {
         let rhs = self.infer(&mut inference, &equation.rhs)?;
         let mut best: Option<((u32, u32), super::types::Ty)> = None;
         let mut tie = None;
-        let right: Vec<super::types::Ty> = inference.node(rhs).candidates.iter().map(|c| c.ty).collect();
+        let right: Vec<super::types::Ty> =
+            inference.node(rhs).candidates.iter().map(|c| c.ty).collect();
         for c in inference.node(lhs).candidates.clone() {
-            // The left-hand side has its own sort; where that is open, as in `head([]) = 0`, the right-hand side fills it in.
+            // The left-hand side has its own sort; where that is open, as in `head([]) = 0`, the
+            // right-hand side fills it in.
             let mut readings = vec![c.ty];
             if self.types.is_open(c.ty) {
                 for r in &right {
-                    readings.extend(self.types.join(c.ty, *r).filter(|ty| self.types.instance(c.ty, *ty)));
+                    readings.extend(
+                        self.types.join(c.ty, *r).filter(|ty| self.types.instance(c.ty, *ty)),
+                    );
                 }
             }
             for ty in readings {
@@ -490,7 +637,9 @@ impl Checker {
                 let cost = (c.cost, step);
                 match best {
                     Some((least, _)) if cost > least => {}
-                    Some((least, found)) if cost == least => tie = (found != ty).then_some(ty).or(tie),
+                    Some((least, found)) if cost == least => {
+                        tie = (found != ty).then_some(ty).or(tie)
+                    }
                     _ => {
                         best = Some((cost, ty));
                         tie = None;
@@ -499,13 +648,22 @@ impl Checker {
             }
         }
         let Some((_, ty)) = best else {
-            let (left, right) = (self.found_text(&inference, lhs), self.found_text(&inference, rhs));
-            return Err(error(equation.rhs.span, format!("the right-hand side has sort {right}, but the left-hand side has sort {left}")));
+            let (left, right) =
+                (self.found_text(&inference, lhs), self.found_text(&inference, rhs));
+            return Err(error(
+                equation.rhs.span,
+                format!(
+                    "the right-hand side has sort {right}, but the left-hand side has sort {left}"
+                ),
+            ));
         };
         let sorts = &self.data.signature.sorts;
         if let Some(other) = tie {
             let (a, b) = (self.types.text(sorts, ty), self.types.text(sorts, other));
-            return Err(error(equation.lhs.span, format!("the equation is ambiguous: its sides may have sort {a} or {b}")));
+            return Err(error(
+                equation.lhs.span,
+                format!("the equation is ambiguous: its sides may have sort {a} or {b}"),
+            ));
         }
         let ty = self.types.close(ty);
         let lhs = self.elaborate(&inference, lhs, ty)?;
@@ -515,7 +673,10 @@ impl Checker {
             head = next;
         }
         if !matches!(head.kind, ExprKind::Op(_)) {
-            return Err(error(equation.lhs.span, "the left-hand side of an equation must be an operation or one applied to arguments"));
+            return Err(error(
+                equation.lhs.span,
+                "the left-hand side of an equation must be an operation or one applied to arguments",
+            ));
         }
         let mut vars: Vec<VarId> = Vec::new();
         lhs.free_vars(&mut vars);
@@ -533,7 +694,10 @@ impl Checker {
             None => Ok(()),
             Some(v) => {
                 let name = &self.data.signature.var(*v).name;
-                Err(error(expr.span, format!("variable `{name}` of the {part} does not occur in the left-hand side")))
+                Err(error(
+                    expr.span,
+                    format!("variable `{name}` of the {part} does not occur in the left-hand side"),
+                ))
             }
         }
     }
@@ -574,9 +738,17 @@ fn sort_text(sort: &ast::Sort) -> String {
         ast::SortKind::Struct(_) => format!("({})", struct_text(sort)),
         ast::SortKind::Function(domain, range) => {
             let part = |s: &ast::Sort| {
-                if matches!(s.kind, ast::SortKind::Function(..)) { format!("({})", sort_text(s)) } else { sort_text(s) }
+                if matches!(s.kind, ast::SortKind::Function(..)) {
+                    format!("({})", sort_text(s))
+                } else {
+                    sort_text(s)
+                }
             };
-            format!("{} -> {}", domain.iter().map(part).collect::<Vec<_>>().join(" # "), sort_text(range))
+            format!(
+                "{} -> {}",
+                domain.iter().map(part).collect::<Vec<_>>().join(" # "),
+                sort_text(range)
+            )
         }
     }
 }

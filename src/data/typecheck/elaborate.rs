@@ -1,4 +1,5 @@
-//! Top-down pass: an annotated tree at an expected type becomes a typed expression with explicit coercions.
+//! Top-down pass: an annotated tree at an expected type becomes a typed expression with explicit
+//! coercions.
 
 use super::builtins::{Pattern, Scheme};
 use super::infer::{Candidate, Choice, Inference, NodeId, NodeKind};
@@ -12,12 +13,19 @@ use mu_base::{Diagnostic, Span};
 
 impl Checker {
     /// The cheapest candidate of a node, for an expected type or for any.
-    pub(super) fn choose(&self, inference: &Inference, id: NodeId, expected: Option<Ty>) -> Result<Candidate, Diagnostic> {
+    pub(super) fn choose(
+        &self,
+        inference: &Inference,
+        id: NodeId,
+        expected: Option<Ty>,
+    ) -> Result<Candidate, Diagnostic> {
         let node = inference.node(id);
         let mut best: Option<(u32, Candidate)> = None;
         let mut tie: Option<Candidate> = None;
         for c in &node.candidates {
-            let Some(step) = expected.map_or(Some(0), |e| self.types.distance(c.ty, e)) else { continue };
+            let Some(step) = expected.map_or(Some(0), |e| self.types.distance(c.ty, e)) else {
+                continue;
+            };
             let cost = c.cost.saturating_add(step);
             match best {
                 Some((least, _)) if cost > least => {}
@@ -32,7 +40,8 @@ impl Checker {
         let Some((_, chosen)) = best else {
             let wanted = expected.map_or_else(String::new, |e| self.types.text(sorts, e));
             let found = self.found_text(inference, id);
-            let refused = error(node.span, format!("expression of sort {found}, where {wanted} is expected"));
+            let refused =
+                error(node.span, format!("expression of sort {found}, where {wanted} is expected"));
             return Err(match expected {
                 Some(expected) => self.with_conversion(refused, inference, id, expected),
                 None => refused,
@@ -44,7 +53,11 @@ impl Checker {
         }
         if chosen.ambiguous {
             let sort = self.types.text(sorts, chosen.ty);
-            return Err(self.ambiguous(inference, id, &format!("several overloads give sort {sort}")));
+            return Err(self.ambiguous(
+                inference,
+                id,
+                &format!("several overloads give sort {sort}"),
+            ));
         }
         Ok(chosen)
     }
@@ -52,21 +65,31 @@ impl Checker {
     fn ambiguous(&self, inference: &Inference, id: NodeId, why: &str) -> Diagnostic {
         let node = inference.node(id);
         let message = match &node.kind {
-            NodeKind::Name(name) | NodeKind::Call(name) => format!("`{name}` is ambiguous here: {why}"),
+            NodeKind::Name(name) | NodeKind::Call(name) => {
+                format!("`{name}` is ambiguous here: {why}")
+            }
             _ => format!("the expression is ambiguous: {why}"),
         };
         let mut diagnostic = error(node.span, message);
         if let NodeKind::Name(name) | NodeKind::Call(name) = &node.kind {
             let signature = &self.data.signature;
             for op in self.operations(name).into_iter().take(12) {
-                diagnostic = diagnostic.note(format!("candidate: {name}: {}", signature.sorts.text(signature.op(op).sort)));
+                diagnostic = diagnostic.note(format!(
+                    "candidate: {name}: {}",
+                    signature.sorts.text(signature.op(op).sort)
+                ));
             }
         }
         diagnostic
     }
 
     /// The expression of a node at a closed type.
-    pub(super) fn elaborate(&mut self, inference: &Inference, id: NodeId, target: Ty) -> Result<Expr, Diagnostic> {
+    pub(super) fn elaborate(
+        &mut self,
+        inference: &Inference,
+        id: NodeId,
+        target: Ty,
+    ) -> Result<Expr, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || {
             let chosen = self.choose(inference, id, Some(target))?;
             let natural = self.types.fill(chosen.ty, target);
@@ -76,18 +99,30 @@ impl Checker {
     }
 
     /// The expression of a node at its own type: `natural` is the chosen candidate's type, closed.
-    fn build(&mut self, inference: &Inference, id: NodeId, chosen: Candidate, natural: Ty) -> Result<Expr, Diagnostic> {
+    fn build(
+        &mut self,
+        inference: &Inference,
+        id: NodeId,
+        chosen: Candidate,
+        natural: Ty,
+    ) -> Result<Expr, Diagnostic> {
         let node = inference.node(id);
         let span = node.span;
         let sort = self.sort_of(natural);
         match (&node.kind, chosen.choice) {
             (NodeKind::Var(var), _) => Ok(Expr::new(ExprKind::Var(*var), sort, span)),
-            (NodeKind::Number(value), _) => Ok(Expr::new(ExprKind::Number(value.clone()), sort, span)),
+            (NodeKind::Number(value), _) => {
+                Ok(Expr::new(ExprKind::Number(value.clone()), sort, span))
+            }
             (NodeKind::Name(_), Choice::Op(op)) => Ok(Expr::new(ExprKind::Op(op), sort, span)),
-            (NodeKind::Name(name), Choice::Builtin(scheme, _)) => self.build_value(scheme, natural, name, span),
+            (NodeKind::Name(name), Choice::Builtin(scheme, _)) => {
+                self.build_value(scheme, natural, name, span)
+            }
             (NodeKind::Call(_), Choice::Op(op)) => {
                 let function = self.data.signature.op(op).sort;
-                let SortKind::Function(domain, _) = self.data.signature.sorts.kind(function).clone() else {
+                let SortKind::Function(domain, _) =
+                    self.data.signature.sorts.kind(function).clone()
+                else {
                     return Err(internal(span));
                 };
                 let mut args = Vec::with_capacity(domain.len());
@@ -107,7 +142,9 @@ impl Checker {
                 Ok(self.build_builtin(scheme, vars, args, sort, span))
             }
             (NodeKind::Apply, Choice::Head(function)) => {
-                let TyKind::Function(domain, _) = self.types.kind(function).clone() else { return Err(internal(span)) };
+                let TyKind::Function(domain, _) = self.types.kind(function).clone() else {
+                    return Err(internal(span));
+                };
                 let domain: Box<[Ty]> = domain.iter().map(|t| self.types.close(*t)).collect();
                 let function = self.types.intern(TyKind::Function(domain.clone(), natural));
                 let head = self.elaborate(inference, node.children[0], function)?;
@@ -118,16 +155,46 @@ impl Checker {
                 Ok(Expr::new(ExprKind::Apply(head, args), sort, span))
             }
             (NodeKind::List, Choice::Elements(_)) => {
-                let TyKind::List(element) = *self.types.kind(natural) else { return Err(internal(span)) };
-                self.build_chain(inference, &node.children, 1, element, sort, (Builtin::EmptyList, Builtin::Cons), span)
+                let TyKind::List(element) = *self.types.kind(natural) else {
+                    return Err(internal(span));
+                };
+                self.build_chain(
+                    inference,
+                    &node.children,
+                    1,
+                    element,
+                    sort,
+                    (Builtin::EmptyList, Builtin::Cons),
+                    span,
+                )
             }
             (NodeKind::Set, Choice::Elements(_)) => {
-                let TyKind::FSet(element) = *self.types.kind(natural) else { return Err(internal(span)) };
-                self.build_chain(inference, &node.children, 1, element, sort, (Builtin::EmptySet, Builtin::SetInsert), span)
+                let TyKind::FSet(element) = *self.types.kind(natural) else {
+                    return Err(internal(span));
+                };
+                self.build_chain(
+                    inference,
+                    &node.children,
+                    1,
+                    element,
+                    sort,
+                    (Builtin::EmptySet, Builtin::SetInsert),
+                    span,
+                )
             }
             (NodeKind::Bag, Choice::Elements(_)) => {
-                let TyKind::FBag(element) = *self.types.kind(natural) else { return Err(internal(span)) };
-                self.build_chain(inference, &node.children, 2, element, sort, (Builtin::EmptyBag, Builtin::BagInsert), span)
+                let TyKind::FBag(element) = *self.types.kind(natural) else {
+                    return Err(internal(span));
+                };
+                self.build_chain(
+                    inference,
+                    &node.children,
+                    2,
+                    element,
+                    sort,
+                    (Builtin::EmptyBag, Builtin::BagInsert),
+                    span,
+                )
             }
             (NodeKind::Bind(binder, vars), Choice::Body(body)) => {
                 let body = match self.types.kind(natural) {
@@ -138,7 +205,11 @@ impl Checker {
                 Ok(Expr::new(ExprKind::Bind(*binder, vars.clone(), body), sort, span))
             }
             (NodeKind::Comprehension(var), Choice::Body(body)) => {
-                let binder = if body == Ty::BOOL { Binder::SetComprehension } else { Binder::BagComprehension };
+                let binder = if body == Ty::BOOL {
+                    Binder::SetComprehension
+                } else {
+                    Binder::BagComprehension
+                };
                 let body = self.elaborate(inference, node.children[0], body)?;
                 Ok(Expr::new(ExprKind::Bind(binder, vec![*var], body), sort, span))
             }
@@ -172,9 +243,20 @@ impl Checker {
         }
     }
 
-    /// A built-in applied to all its arguments. Comparison of sets and bags is inclusion; `>` and `>=` are turned around.
-    fn build_builtin(&mut self, scheme: &Scheme, vars: [Ty; 2], mut args: Vec<Expr>, sort: SortId, span: Span) -> Expr {
-        let inclusion = matches!(self.types.kind(vars[0]), TyKind::Set(_) | TyKind::FSet(_) | TyKind::Bag(_) | TyKind::FBag(_));
+    /// A built-in applied to all its arguments. Comparison of sets and bags is inclusion; `>` and
+    /// `>=` are turned around.
+    fn build_builtin(
+        &mut self,
+        scheme: &Scheme,
+        vars: [Ty; 2],
+        mut args: Vec<Expr>,
+        sort: SortId,
+        span: Span,
+    ) -> Expr {
+        let inclusion = matches!(
+            self.types.kind(vars[0]),
+            TyKind::Set(_) | TyKind::FSet(_) | TyKind::Bag(_) | TyKind::FBag(_)
+        );
         let builtin = match scheme.builtin {
             Builtin::Less if inclusion => Builtin::ProperSubset,
             Builtin::LessEqual if inclusion => Builtin::Subset,
@@ -192,7 +274,13 @@ impl Checker {
     }
 
     /// A built-in as a value.
-    fn build_value(&mut self, scheme: &'static Scheme, natural: Ty, name: &str, span: Span) -> Result<Expr, Diagnostic> {
+    fn build_value(
+        &mut self,
+        scheme: &'static Scheme,
+        natural: Ty,
+        name: &str,
+        span: Span,
+    ) -> Result<Expr, Diagnostic> {
         let sort = self.sort_of(natural);
         let mut vars = [Ty::BOTTOM; 2];
         if let TyKind::Function(domain, range) = self.types.kind(natural).clone()
@@ -202,11 +290,13 @@ impl Checker {
                 self.read_vars(*pattern, *ty, &mut vars);
             }
             self.read_vars(scheme.result, range, &mut vars);
-            let fits = scheme.params.iter().zip(&domain).all(|(p, t)| p.at(&mut self.types, vars) == *t)
-                && scheme.result.at(&mut self.types, vars) == range;
+            let fits =
+                scheme.params.iter().zip(&domain).all(|(p, t)| p.at(&mut self.types, vars) == *t)
+                    && scheme.result.at(&mut self.types, vars) == range;
             if !fits {
                 let text = self.types.text(&self.data.signature.sorts, natural);
-                return Err(error(span, format!("`{name}` cannot have sort {text}")).note(format!("candidate: {name}: {}", scheme.text())));
+                return Err(error(span, format!("`{name}` cannot have sort {text}"))
+                    .note(format!("candidate: {name}: {}", scheme.text())));
             }
         }
         let op = self.data.signature.builtin(scheme.builtin, sort);
@@ -271,7 +361,13 @@ impl Checker {
         self.apply_builtin(builtin, vec![expr], sort, span)
     }
 
-    fn apply_builtin(&mut self, builtin: Builtin, args: Vec<Expr>, sort: SortId, span: Span) -> Expr {
+    fn apply_builtin(
+        &mut self,
+        builtin: Builtin,
+        args: Vec<Expr>,
+        sort: SortId,
+        span: Span,
+    ) -> Expr {
         let function = if args.is_empty() {
             sort
         } else {

@@ -1,11 +1,15 @@
-//! Bottom-up pass: each subterm gets the set of types that it can have, with the cheapest way to each.
+//! Bottom-up pass: each subterm gets the set of types that it can have, with the cheapest way to
+//! each.
 //!
-//! A *candidate* is a type, its cost (implicit coercions below it, one for each step Pos-Nat-Int-Real, FSet-Set, FBag-Bag; one for an
-//! operation used as a function value) and the choice that leads there. Overloads are tried against the candidates of the arguments;
-//! a candidate that a cheaper one reaches by coercion is dropped, so operators over numbers keep one. Literals of lists,
-//! sets and bags may be read at each element sort that fits all elements. Names are resolved here, local variables first.
+//! A *candidate* is a type, its cost (implicit coercions below it, one for each step
+//! Pos-Nat-Int-Real, FSet-Set, FBag-Bag; one for an operation used as a function value) and the
+//! choice that leads there. Overloads are tried against the candidates of the arguments;
+//! a candidate that a cheaper one reaches by coercion is dropped, so operators over numbers keep
+//! one. Literals of lists, sets and bags may be read at each element sort that fits all elements.
+//! Names are resolved here, local variables first.
 //!
-//! Cost: linear in the size of the expression times the number of overloads and candidates; the latter is capped.
+//! Cost: linear in the size of the expression times the number of overloads and candidates; the
+//! latter is capped.
 
 use super::builtins::{Pattern, Scheme, binary_name, schemes, unary_name};
 use super::types::{Ty, TyKind};
@@ -92,7 +96,13 @@ impl Inference {
     pub(super) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
-    fn add(&mut self, span: Span, kind: NodeKind, children: Vec<NodeId>, candidates: Vec<Candidate>) -> NodeId {
+    fn add(
+        &mut self,
+        span: Span,
+        kind: NodeKind,
+        children: Vec<NodeId>,
+        candidates: Vec<Candidate>,
+    ) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("more than 2^32 subterms"));
         self.nodes.push(Node { span, kind, children, candidates });
         id
@@ -110,20 +120,34 @@ struct Bounds {
 
 impl Checker {
     /// Annotates an expression; fails if it has no type at all.
-    pub(crate) fn infer(&mut self, inference: &mut Inference, data: &ast::Data) -> Result<NodeId, Diagnostic> {
+    pub(crate) fn infer(
+        &mut self,
+        inference: &mut Inference,
+        data: &ast::Data,
+    ) -> Result<NodeId, Diagnostic> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.infer_node(inference, data))
     }
 
-    fn infer_all(&mut self, inference: &mut Inference, data: &[ast::Data]) -> Result<Vec<NodeId>, Diagnostic> {
+    fn infer_all(
+        &mut self,
+        inference: &mut Inference,
+        data: &[ast::Data],
+    ) -> Result<Vec<NodeId>, Diagnostic> {
         data.iter().map(|d| self.infer(inference, d)).collect()
     }
 
-    fn infer_node(&mut self, inference: &mut Inference, data: &ast::Data) -> Result<NodeId, Diagnostic> {
+    fn infer_node(
+        &mut self,
+        inference: &mut Inference,
+        data: &ast::Data,
+    ) -> Result<NodeId, Diagnostic> {
         let span = data.span;
         match &data.kind {
             DataKind::Name(name) => self.infer_name(inference, name, span),
             DataKind::Number(digits) => {
-                let value: BigInt = digits.parse().map_err(|_| error(span, format!("`{digits}` is not a number")))?;
+                let value: BigInt = digits
+                    .parse()
+                    .map_err(|_| error(span, format!("`{digits}` is not a number")))?;
                 let ty = if value == BigInt::ZERO { Ty::NAT } else { Ty::POS };
                 Ok(inference.add(span, NodeKind::Number(value), Vec::new(), vec![leaf(ty)]))
             }
@@ -138,7 +162,9 @@ impl Checker {
                 Ok(inference.add(span, NodeKind::Set, children, candidates))
             }
             DataKind::Bag(pairs) => self.infer_bag(inference, pairs, span),
-            DataKind::Comprehension(decl, body) => self.infer_comprehension(inference, decl, body, span),
+            DataKind::Comprehension(decl, body) => {
+                self.infer_comprehension(inference, decl, body, span)
+            }
             DataKind::Apply(head, args) => {
                 if let DataKind::Name(name) = &head.kind
                     && !self.hides_operation(name, args.len())
@@ -152,7 +178,11 @@ impl Checker {
                 self.infer_application(inference, head, args, span)
             }
             DataKind::Update(function, argument, value) => {
-                let children = vec![self.infer(inference, function)?, self.infer(inference, argument)?, self.infer(inference, value)?];
+                let children = vec![
+                    self.infer(inference, function)?,
+                    self.infer(inference, argument)?,
+                    self.infer(inference, value)?,
+                ];
                 self.infer_call(inference, "@func_update", children, span)
             }
             DataKind::Unary(op, operand) => {
@@ -164,21 +194,37 @@ impl Checker {
                 self.infer_call(inference, binary_name(*op), children, span)
             }
             DataKind::Lambda(decls, body) => self.infer_lambda(inference, decls, body, span),
-            DataKind::Forall(decls, body) => self.infer_quantifier(inference, Binder::Forall, "forall", decls, body, span),
-            DataKind::Exists(decls, body) => self.infer_quantifier(inference, Binder::Exists, "exists", decls, body, span),
-            DataKind::Where(body, definitions) => self.infer_where(inference, body, definitions, span),
+            DataKind::Forall(decls, body) => {
+                self.infer_quantifier(inference, Binder::Forall, "forall", decls, body, span)
+            }
+            DataKind::Exists(decls, body) => {
+                self.infer_quantifier(inference, Binder::Exists, "exists", decls, body, span)
+            }
+            DataKind::Where(body, definitions) => {
+                self.infer_where(inference, body, definitions, span)
+            }
         }
     }
 
     /// Elements with their multiplicities.
-    fn infer_bag(&mut self, inference: &mut Inference, pairs: &[(ast::Data, ast::Data)], span: Span) -> Result<NodeId, Diagnostic> {
+    fn infer_bag(
+        &mut self,
+        inference: &mut Inference,
+        pairs: &[(ast::Data, ast::Data)],
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
         let mut elements = Vec::with_capacity(pairs.len());
         let mut children = Vec::with_capacity(2 * pairs.len());
         let mut extra = 0u32;
         for (element, count) in pairs {
             let element = self.infer(inference, element)?;
             let count = self.infer(inference, count)?;
-            extra = extra.saturating_add(self.require(inference, count, Ty::NAT, "the multiplicity in a bag")?);
+            extra = extra.saturating_add(self.require(
+                inference,
+                count,
+                Ty::NAT,
+                "the multiplicity in a bag",
+            )?);
             elements.push(element);
             children.extend([element, count]);
         }
@@ -195,22 +241,32 @@ impl Checker {
         body: &ast::Data,
         span: Span,
     ) -> Result<NodeId, Diagnostic> {
-        let (vars, child) = self.infer_scope(inference, std::slice::from_ref(decl), body, "comprehension", span)?;
+        let (vars, child) =
+            self.infer_scope(inference, std::slice::from_ref(decl), body, "comprehension", span)?;
         let element = self.var_type(vars[0]);
         let mut candidates = Vec::new();
         if let Some(cost) = self.cost_at(inference, child, Ty::BOOL) {
             let ty = self.types.intern(TyKind::Set(element));
-            candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false });
+            candidates.push(Candidate {
+                ty,
+                cost,
+                choice: Choice::Body(Ty::BOOL),
+                ambiguous: false,
+            });
         }
         if let Some(cost) = self.cost_at(inference, child, Ty::NAT) {
             let ty = self.types.intern(TyKind::Bag(element));
-            candidates.push(Candidate { ty, cost, choice: Choice::Body(Ty::NAT), ambiguous: false });
+            candidates.push(Candidate {
+                ty,
+                cost,
+                choice: Choice::Body(Ty::NAT),
+                ambiguous: false,
+            });
         }
         if candidates.is_empty() {
             let found = self.found_text(inference, child);
-            return Err(
-                error(body.span, format!("the body of a comprehension has sort {found}")).note("expected Bool (a set) or Nat (a bag)")
-            );
+            return Err(error(body.span, format!("the body of a comprehension has sort {found}"))
+                .note("expected Bool (a set) or Nat (a bag)"));
         }
         Ok(inference.add(span, NodeKind::Comprehension(vars[0]), vec![child], candidates))
     }
@@ -230,10 +286,19 @@ impl Checker {
             for range in self.types.above(c.ty) {
                 let cost = c.cost + self.types.distance(c.ty, range).unwrap_or(0);
                 let ty = self.types.intern(TyKind::Function(domain.clone(), range));
-                insert(&mut candidates, Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false }, false);
+                insert(
+                    &mut candidates,
+                    Candidate { ty, cost, choice: Choice::Body(range), ambiguous: false },
+                    false,
+                );
             }
         }
-        Ok(inference.add(span, NodeKind::Bind(Binder::Lambda, vars), vec![child], self.prune(candidates)))
+        Ok(inference.add(
+            span,
+            NodeKind::Bind(Binder::Lambda, vars),
+            vec![child],
+            self.prune(candidates),
+        ))
     }
 
     /// `body whr x = e end`: the definitions do not see each other.
@@ -246,8 +311,12 @@ impl Checker {
     ) -> Result<NodeId, Diagnostic> {
         let mut typed = Vec::with_capacity(definitions.len());
         for (name, value) in definitions {
-            if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start) {
-                return Err(error(name.span, format!("`{}` is defined twice in one `whr`", name.kind)));
+            if definitions.iter().any(|d| d.0.kind == name.kind && d.0.span.start < name.span.start)
+            {
+                return Err(error(
+                    name.span,
+                    format!("`{}` is defined twice in one `whr`", name.kind),
+                ));
             }
             let value = self.check(value, None)?;
             let var = self.data.signature.declare_var(name.kind.clone(), value.sort, name.span);
@@ -268,7 +337,12 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Where(typed), vec![child], candidates))
     }
 
-    fn infer_name(&mut self, inference: &mut Inference, name: &str, span: Span) -> Result<NodeId, Diagnostic> {
+    fn infer_name(
+        &mut self,
+        inference: &mut Inference,
+        name: &str,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
         if let Some(var) = self.lookup_var(name) {
             let ty = self.var_type(var);
             return Ok(inference.add(span, NodeKind::Var(var), Vec::new(), vec![leaf(ty)]));
@@ -277,7 +351,11 @@ impl Checker {
         for op in self.operations(name) {
             let ty = self.op_type(op);
             let cost = u32::from(matches!(self.types.kind(ty), TyKind::Function(..)));
-            insert(&mut candidates, Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false }, false);
+            insert(
+                &mut candidates,
+                Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false },
+                false,
+            );
         }
         for scheme in schemes(name) {
             let vars = [Ty::BOTTOM; 2];
@@ -287,7 +365,11 @@ impl Checker {
                 ty = self.types.intern(TyKind::Function(domain, ty));
             }
             let cost = u32::from(!scheme.params.is_empty());
-            insert(&mut candidates, Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false }, true);
+            insert(
+                &mut candidates,
+                Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false },
+                true,
+            );
         }
         if candidates.is_empty() {
             return Err(self.undeclared(name, span));
@@ -295,12 +377,13 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Name(name.into()), Vec::new(), candidates))
     }
 
-    /// Whether a variable stands for the name in an application to so many arguments: one that cannot be applied to so many leaves the
-    /// name to the operations.
+    /// Whether a variable stands for the name in an application to so many arguments: one that
+    /// cannot be applied to so many leaves the name to the operations.
     fn hides_operation(&mut self, name: &str, arguments: usize) -> bool {
         let Some(var) = self.lookup_var(name) else { return false };
         let ty = self.var_type(var);
-        matches!(self.types.kind(ty), TyKind::Function(domain, _) if domain.len() == arguments) || !self.is_operation(name)
+        matches!(self.types.kind(ty), TyKind::Function(domain, _) if domain.len() == arguments)
+            || !self.is_operation(name)
     }
 
     /// An application of something that is no named operation.
@@ -318,7 +401,11 @@ impl Checker {
         for c in inference.node(head_node).candidates.clone() {
             if let Some((range, cost)) = self.function_cost(inference, c.ty, &children[1..]) {
                 let cost = c.cost.saturating_add(cost);
-                insert(&mut candidates, Candidate { ty: range, cost, choice: Choice::Head(c.ty), ambiguous: false }, false);
+                insert(
+                    &mut candidates,
+                    Candidate { ty: range, cost, choice: Choice::Head(c.ty), ambiguous: false },
+                    false,
+                );
             }
         }
         let candidates = self.prune(candidates);
@@ -329,13 +416,21 @@ impl Checker {
                 _ => "expression".into(),
             };
             let arguments = self.arguments_text(inference, &children[1..]);
-            return Err(error(span, format!("the {what} of sort {found} cannot be applied to ({arguments})")));
+            return Err(error(
+                span,
+                format!("the {what} of sort {found} cannot be applied to ({arguments})"),
+            ));
         }
         Ok(inference.add(span, NodeKind::Apply, children, candidates))
     }
 
     /// Range of a function type and the cost to fit the arguments to its domain.
-    fn function_cost(&self, inference: &Inference, function: Ty, args: &[NodeId]) -> Option<(Ty, u32)> {
+    fn function_cost(
+        &self,
+        inference: &Inference,
+        function: Ty,
+        args: &[NodeId],
+    ) -> Option<(Ty, u32)> {
         let TyKind::Function(domain, range) = self.types.kind(function) else { return None };
         if domain.len() != args.len() {
             return None;
@@ -350,23 +445,45 @@ impl Checker {
     /// Least cost to read a node at a type.
     pub(super) fn cost_at(&self, inference: &Inference, node: NodeId, ty: Ty) -> Option<u32> {
         let candidates = &inference.node(node).candidates;
-        candidates.iter().filter_map(|c| Some(c.cost.saturating_add(self.types.distance(c.ty, ty)?))).min()
+        candidates
+            .iter()
+            .filter_map(|c| Some(c.cost.saturating_add(self.types.distance(c.ty, ty)?)))
+            .min()
     }
 
     /// As [`Self::cost_at`], an error that says what stands there if it does not fit.
-    fn require(&self, inference: &Inference, node: NodeId, ty: Ty, what: &str) -> Result<u32, Diagnostic> {
+    fn require(
+        &self,
+        inference: &Inference,
+        node: NodeId,
+        ty: Ty,
+        what: &str,
+    ) -> Result<u32, Diagnostic> {
         self.cost_at(inference, node, ty).ok_or_else(|| {
             let sorts = &self.data.signature.sorts;
             let found = self.found_text(inference, node);
-            let message = format!("{what} has sort {found}, where {} is expected", self.types.text(sorts, ty));
+            let message = format!(
+                "{what} has sort {found}, where {} is expected",
+                self.types.text(sorts, ty)
+            );
             self.with_conversion(error(inference.node(node).span, message), inference, node, ty)
         })
     }
 
-    /// Names the function that makes a number of a wider sort one of the sort expected, if that is what is wrong.
-    pub(super) fn with_conversion(&self, diagnostic: Diagnostic, inference: &Inference, node: NodeId, wanted: Ty) -> Diagnostic {
+    /// Names the function that makes a number of a wider sort one of the sort expected, if that is
+    /// what is wrong.
+    pub(super) fn with_conversion(
+        &self,
+        diagnostic: Diagnostic,
+        inference: &Inference,
+        node: NodeId,
+        wanted: Ty,
+    ) -> Diagnostic {
         let found = inference.node(node).candidates.iter().min_by_key(|c| c.cost).map(|c| c.ty);
-        let Some(found) = found.filter(|f| self.types.distance(wanted, *f).is_some_and(|d| d > 0)) else { return diagnostic };
+        let Some(found) = found.filter(|f| self.types.distance(wanted, *f).is_some_and(|d| d > 0))
+        else {
+            return diagnostic;
+        };
         let which = match self.types.kind(wanted) {
             TyKind::Pos => "one that is above zero",
             TyKind::Nat => "one that is not below zero",
@@ -378,12 +495,22 @@ impl Checker {
         diagnostic.note(format!("`{from}2{to}(…)` makes a {to} of {which}"))
     }
 
-    fn infer_call(&mut self, inference: &mut Inference, name: &str, children: Vec<NodeId>, span: Span) -> Result<NodeId, Diagnostic> {
+    fn infer_call(
+        &mut self,
+        inference: &mut Inference,
+        name: &str,
+        children: Vec<NodeId>,
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
         let mut candidates = Vec::new();
         for op in self.operations(name) {
             let function = self.op_type(op);
             if let Some((ty, cost)) = self.function_cost(inference, function, &children) {
-                insert(&mut candidates, Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false }, false);
+                insert(
+                    &mut candidates,
+                    Candidate { ty, cost, choice: Choice::Op(op), ambiguous: false },
+                    false,
+                );
             }
         }
         for scheme in schemes(name) {
@@ -402,7 +529,13 @@ impl Checker {
         Ok(inference.add(span, NodeKind::Call(name.into()), children, candidates))
     }
 
-    fn fixed_instance(&self, inference: &Inference, scheme: &'static Scheme, args: &[NodeId], out: &mut Vec<Candidate>) {
+    fn fixed_instance(
+        &self,
+        inference: &Inference,
+        scheme: &'static Scheme,
+        args: &[NodeId],
+        out: &mut Vec<Candidate>,
+    ) {
         let mut cost = 0u32;
         for (pattern, arg) in scheme.params.iter().zip(args) {
             let Pattern::Sort(ty) = pattern else { return };
@@ -411,7 +544,8 @@ impl Checker {
         }
         let Pattern::Sort(ty) = scheme.result else { return };
         let choice = Choice::Builtin(scheme, [Ty::BOTTOM; 2]);
-        // Overloads that give one sort at one cost agree in their values; the narrower stands first, and the reference takes it.
+        // Overloads that give one sort at one cost agree in their values; the narrower stands
+        // first, and the reference takes it.
         insert(out, Candidate { ty, cost, choice, ambiguous: false }, true);
     }
 
@@ -420,7 +554,13 @@ impl Checker {
     }
 
     /// All instances of a polymorphic scheme that fit the arguments.
-    fn instances(&mut self, inference: &Inference, scheme: &'static Scheme, args: &[NodeId], out: &mut Vec<Candidate>) {
+    fn instances(
+        &mut self,
+        inference: &Inference,
+        scheme: &'static Scheme,
+        args: &[NodeId],
+        out: &mut Vec<Candidate>,
+    ) {
         let bounds = Bounds { lower: [Ty::BOTTOM; 2], exact: [None; 2] };
         let mut chosen = Vec::with_capacity(args.len());
         self.match_arguments(inference, scheme, args, bounds, &mut chosen, out);
@@ -467,7 +607,9 @@ impl Checker {
             | (Pattern::Bag(v), TyKind::Bag(e) | TyKind::FBag(e))
             | (Pattern::FSet(v), TyKind::FSet(e))
             | (Pattern::FBag(v), TyKind::FBag(e)) => [Some((v, *e)), None],
-            (Pattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => [Some((v, domain[0])), Some((w, *range))],
+            (Pattern::Function(v, w), TyKind::Function(domain, range)) if domain.len() == 1 => {
+                [Some((v, domain[0])), Some((w, *range))]
+            }
             _ => return false,
         };
         for (v, ty) in parts.into_iter().flatten() {
@@ -519,7 +661,16 @@ impl Checker {
                 }
                 if fits {
                     let ty = scheme.result.at(&mut self.types, vars);
-                    insert(out, Candidate { ty, cost, choice: Choice::Builtin(scheme, vars), ambiguous: false }, open);
+                    insert(
+                        out,
+                        Candidate {
+                            ty,
+                            cost,
+                            choice: Choice::Builtin(scheme, vars),
+                            ambiguous: false,
+                        },
+                        open,
+                    );
                 }
             }
         }
@@ -567,7 +718,9 @@ impl Checker {
                         let found = self.found_text(inference, element);
                         return Err(error(
                             inference.node(element).span,
-                            format!("this element of a {what} has sort {found}, but those before it have sort {before}"),
+                            format!(
+                                "this element of a {what} has sort {found}, but those before it have sort {before}"
+                            ),
                         ));
                     }
                     joined
@@ -584,7 +737,12 @@ impl Checker {
                 cost = cost.saturating_add(step);
             }
             let whole = self.types.intern(make(ty));
-            candidates.push(Candidate { ty: whole, cost, choice: Choice::Elements(ty), ambiguous: false });
+            candidates.push(Candidate {
+                ty: whole,
+                cost,
+                choice: Choice::Elements(ty),
+                ambiguous: false,
+            });
         }
         candidates.sort_by_key(|c| c.cost);
         candidates.truncate(MAX_CANDIDATES);
@@ -620,7 +778,8 @@ impl Checker {
     ) -> Result<NodeId, Diagnostic> {
         let (vars, child) = self.infer_scope(inference, decls, body, word, span)?;
         let cost = self.require(inference, child, Ty::BOOL, &format!("the body of `{word}`"))?;
-        let candidate = Candidate { ty: Ty::BOOL, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false };
+        let candidate =
+            Candidate { ty: Ty::BOOL, cost, choice: Choice::Body(Ty::BOOL), ambiguous: false };
         Ok(inference.add(span, NodeKind::Bind(binder, vars), vec![child], vec![candidate]))
     }
 
@@ -631,7 +790,11 @@ impl Checker {
             let all = candidates.clone();
             candidates.retain(|c| {
                 !all.iter().any(|d| {
-                    d.ty != c.ty && self.types.distance(d.ty, c.ty).is_some_and(|step| step > 0 && d.cost.saturating_add(step) <= c.cost)
+                    d.ty != c.ty
+                        && self
+                            .types
+                            .distance(d.ty, c.ty)
+                            .is_some_and(|step| step > 0 && d.cost.saturating_add(step) <= c.cost)
                 })
             });
             candidates.truncate(MAX_CANDIDATES);
@@ -667,13 +830,22 @@ impl Checker {
         nodes.iter().map(|n| self.found_text(inference, *n)).collect::<Vec<_>>().join(", ")
     }
 
-    fn no_overload(&self, inference: &Inference, name: &str, children: &[NodeId], span: Span) -> Diagnostic {
+    fn no_overload(
+        &self,
+        inference: &Inference,
+        name: &str,
+        children: &[NodeId],
+        span: Span,
+    ) -> Diagnostic {
         let sorts = &self.data.signature.sorts;
         let shown = if name == "@func_update" { "[_ -> _]" } else { name };
-        // A single operation with the right number of arguments: name the argument that does not fit.
-        let mut fitting = self.operations(name).into_iter().filter_map(|op| match sorts.kind(self.data.signature.op(op).sort) {
-            SortKind::Function(domain, _) if domain.len() == children.len() => Some(domain),
-            _ => None,
+        // A single operation with the right number of arguments: name the argument that does not
+        // fit.
+        let mut fitting = self.operations(name).into_iter().filter_map(|op| {
+            match sorts.kind(self.data.signature.op(op).sort) {
+                SortKind::Function(domain, _) if domain.len() == children.len() => Some(domain),
+                _ => None,
+            }
         });
         if let (Some(domain), None) = (fitting.next(), fitting.next())
             && schemes(name).is_empty()
@@ -685,7 +857,11 @@ impl Checker {
                 });
                 if !fits {
                     let found = self.found_text(inference, *child);
-                    let message = format!("argument {} of `{name}` has sort {found}, where {} is expected", i + 1, sorts.text(*sort));
+                    let message = format!(
+                        "argument {} of `{name}` has sort {found}, where {} is expected",
+                        i + 1,
+                        sorts.text(*sort)
+                    );
                     let refused = error(inference.node(*child).span, message);
                     let refused = match self.types.known(*sort) {
                         Some(ty) => self.with_conversion(refused, inference, *child, ty),
@@ -696,14 +872,18 @@ impl Checker {
             }
         }
         let arguments = self.arguments_text(inference, children);
-        self.with_candidates(error(span, format!("no overload of `{shown}` fits arguments of sorts ({arguments})")), name)
+        self.with_candidates(
+            error(span, format!("no overload of `{shown}` fits arguments of sorts ({arguments})")),
+            name,
+        )
     }
 
     /// Adds a note for each operation of that name.
     fn with_candidates(&self, mut diagnostic: Diagnostic, name: &str) -> Diagnostic {
         const SHOWN: usize = 12;
         let signature = &self.data.signature;
-        let own = self.operations(name).into_iter().map(|op| signature.sorts.text(signature.op(op).sort));
+        let own =
+            self.operations(name).into_iter().map(|op| signature.sorts.text(signature.op(op).sort));
         let texts: Vec<String> = own.chain(schemes(name).iter().map(Scheme::text)).collect();
         for text in texts.iter().take(SHOWN) {
             diagnostic = diagnostic.note(format!("candidate: {name}: {text}"));
@@ -719,12 +899,15 @@ fn leaf(ty: Ty) -> Candidate {
     Candidate { ty, cost: 0, choice: Choice::Leaf, ambiguous: false }
 }
 
-/// Adds a candidate; of two with the same type the cheaper stays. Equal costs are ambiguous unless `first_wins`.
+/// Adds a candidate; of two with the same type the cheaper stays. Equal costs are ambiguous unless
+/// `first_wins`.
 fn insert(candidates: &mut Vec<Candidate>, new: Candidate, first_wins: bool) {
     match candidates.iter_mut().find(|c| c.ty == new.ty) {
         None => candidates.push(new),
         Some(old) if new.cost < old.cost => *old = new,
-        Some(old) if new.cost == old.cost && new.choice != old.choice && !first_wins => old.ambiguous = true,
+        Some(old) if new.cost == old.cost && new.choice != old.choice && !first_wins => {
+            old.ambiguous = true
+        }
         Some(_) => {}
     }
 }

@@ -1,13 +1,18 @@
-//! Type checking of data: syntax trees -> typed expressions, declarations -> signature and equations.
+//! Type checking of data: syntax trees -> typed expressions, declarations -> signature and
+//! equations.
 //!
-//! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types (`infer`), then top-down elaboration at
-//! the type that the context wants (`elaborate`), which makes every implicit coercion a node. No backtracking: the cost is linear
-//! in the expression for a bounded number of overloads, so chains of ten thousand operators and literals of a hundred thousand
-//! elements are no matter. Where two readings need the same least number of coercions the expression is refused as ambiguous.
+//! Sorts are inferred in two passes over an expression: bottom-up sets of candidate types
+//! (`infer`), then top-down elaboration at the type that the context wants (`elaborate`), which
+//! makes every implicit coercion a node. No backtracking: the cost is linear in the expression for
+//! a bounded number of overloads, so chains of ten thousand operators and literals of a hundred
+//! thousand elements are no matter. Where two readings need the same least number of coercions the
+//! expression is refused as ambiguous.
 //!
-//! Names resolve to the innermost variable, then to user operations and built-ins together, by argument sorts.
+//! Names resolve to the innermost variable, then to user operations and built-ins together, by
+//! argument sorts.
 //!
-//! Invariant: ids of sorts, operations and variables that the data specification had before stay what they were.
+//! Invariant: ids of sorts, operations and variables that the data specification had before stay
+//! what they were.
 
 mod builtins;
 mod declare;
@@ -28,14 +33,24 @@ use mu_base::{Diagnostic, Span, Stage};
 use mu_syntax::ast;
 use types::Types;
 
-/// Type checks an expression over a data specification (labels, simulator input): at sort `expected` if given. The specification gets
-/// the built-in operations and variables that the expression needs.
-pub fn check_expression(data: &ast::Data, spec: &mut DataSpec, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+/// Type checks an expression over a data specification (labels, simulator input): at sort
+/// `expected` if given. The specification gets the built-in operations and variables that the
+/// expression needs.
+pub fn check_expression(
+    data: &ast::Data,
+    spec: &mut DataSpec,
+    expected: Option<SortId>,
+) -> Result<Expr, Diagnostic> {
     check_expression_with(data, spec, &[], expected)
 }
 
 /// As [`check_expression`], with variables in scope (the last one of a name counts).
-pub fn check_expression_with(data: &ast::Data, spec: &mut DataSpec, scope: &[VarId], expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+pub fn check_expression_with(
+    data: &ast::Data,
+    spec: &mut DataSpec,
+    scope: &[VarId],
+    expected: Option<SortId>,
+) -> Result<Expr, Diagnostic> {
     let mut checker = Checker::new(std::mem::take(spec));
     for &var in scope {
         let name = checker.data.signature.var(var).name.clone();
@@ -46,9 +61,11 @@ pub fn check_expression_with(data: &ast::Data, spec: &mut DataSpec, scope: &[Var
     result
 }
 
-/// Type checks the data of a specification and its global variables; actions, processes and `init` are left alone.
-/// Errors: those of declarations and equations, with their places.
-pub fn check_data_specification(specification: &ast::Specification) -> Result<(DataSpec, Vec<VarId>), Diagnostic> {
+/// Type checks the data of a specification and its global variables; actions, processes and `init`
+/// are left alone. Errors: those of declarations and equations, with their places.
+pub fn check_data_specification(
+    specification: &ast::Specification,
+) -> Result<(DataSpec, Vec<VarId>), Diagnostic> {
     let mut checker = Checker::new(DataSpec::default());
     checker.declare(&specification.sections)?;
     let globals = checker.declare_globals(&specification.sections)?;
@@ -80,7 +97,8 @@ pub struct Checker {
     scope: AHashMap<String, Vec<VarId>>,
     stack: Vec<String>,
     closed: AHashMap<String, Closed>,
-    /// Whether declarations may repeat what is there already (a formula file that repeats its model's).
+    /// Whether declarations may repeat what is there already (a formula file that repeats its
+    /// model's).
     extending: bool,
 }
 
@@ -94,7 +112,13 @@ impl Checker {
             }
         }
         let mut sorts: AHashMap<String, SortId> = AHashMap::new();
-        for (name, sort) in [("Bool", basic::BOOL), ("Pos", basic::POS), ("Nat", basic::NAT), ("Int", basic::INT), ("Real", basic::REAL)] {
+        for (name, sort) in [
+            ("Bool", basic::BOOL),
+            ("Pos", basic::POS),
+            ("Nat", basic::NAT),
+            ("Int", basic::INT),
+            ("Real", basic::REAL),
+        ] {
             sorts.insert(name.into(), sort);
         }
         let mut checker = Self {
@@ -113,7 +137,11 @@ impl Checker {
     }
 
     /// Type checks an expression, at a sort if given, else at its least one.
-    pub fn check(&mut self, data: &ast::Data, expected: Option<SortId>) -> Result<Expr, Diagnostic> {
+    pub fn check(
+        &mut self,
+        data: &ast::Data,
+        expected: Option<SortId>,
+    ) -> Result<Expr, Diagnostic> {
         let mut inference = Inference::default();
         let root = self.infer(&mut inference, data)?;
         let ty = match expected {
@@ -131,8 +159,9 @@ impl Checker {
         self.elaborate(&inference, root, ty)
     }
 
-    /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts): the index of the one that needs the
-    /// fewest coercions, and the arguments at its sorts. `what` names what is called, for messages: `action`, `process`.
+    /// Type checks the arguments of one of several overloads (`candidates`: parameter sorts): the
+    /// index of the one that needs the fewest coercions, and the arguments at its sorts. `what`
+    /// names what is called, for messages: `action`, `process`.
     pub fn check_call(
         &mut self,
         what: &str,
@@ -142,7 +171,10 @@ impl Checker {
         candidates: &[Vec<SortId>],
     ) -> Result<(usize, Vec<Expr>), Diagnostic> {
         let mut inference = Inference::default();
-        let nodes = args.iter().map(|a| self.infer(&mut inference, a)).collect::<Result<Vec<NodeId>, _>>()?;
+        let nodes = args
+            .iter()
+            .map(|a| self.infer(&mut inference, a))
+            .collect::<Result<Vec<NodeId>, _>>()?;
         let mut best: Option<(u32, usize)> = None;
         let mut tie = false;
         for (i, sorts) in candidates.iter().enumerate() {
@@ -152,7 +184,8 @@ impl Checker {
             let mut cost = Some(0u32);
             for (sort, node) in sorts.iter().zip(&nodes) {
                 let ty = self.type_of(*sort);
-                cost = cost.and_then(|c| Some(c.saturating_add(self.cost_at(&inference, *node, ty)?)));
+                cost =
+                    cost.and_then(|c| Some(c.saturating_add(self.cost_at(&inference, *node, ty)?)));
             }
             let Some(cost) = cost else { continue };
             match best {
@@ -166,7 +199,8 @@ impl Checker {
         }
         let notes = |checker: &Self, mut diagnostic: Diagnostic| {
             for sorts in candidates.iter().take(12) {
-                diagnostic = diagnostic.note(format!("candidate: {name}{}", checker.parameters_text(sorts)));
+                diagnostic =
+                    diagnostic.note(format!("candidate: {name}{}", checker.parameters_text(sorts)));
             }
             diagnostic
         };
@@ -181,14 +215,19 @@ impl Checker {
             }
             Some(_) => {
                 let arguments = self.arguments_text(&inference, &nodes);
-                let message =
-                    format!("{what} `{name}` is ambiguous: several declarations fit arguments of sorts ({arguments}) equally well");
+                let message = format!(
+                    "{what} `{name}` is ambiguous: several declarations fit arguments of sorts ({arguments}) equally well"
+                );
                 Err(notes(self, error(span, message)))
             }
             None => {
                 if let [sorts] = candidates {
                     if sorts.len() != args.len() {
-                        let message = format!("{what} `{name}` has {}, but {} given", count(sorts.len(), "parameter"), are(args.len()));
+                        let message = format!(
+                            "{what} `{name}` has {}, but {} given",
+                            count(sorts.len(), "parameter"),
+                            are(args.len())
+                        );
                         return Err(notes(self, error(span, message)));
                     }
                     for (i, (sort, node)) in sorts.iter().zip(&nodes).enumerate() {
@@ -196,13 +235,30 @@ impl Checker {
                         if self.cost_at(&inference, *node, ty).is_none() {
                             let found = self.found_text(&inference, *node);
                             let wanted = self.data.signature.sorts.text(*sort);
-                            let message = format!("argument {} of {what} `{name}` has sort {found}, where {wanted} is expected", i + 1);
-                            return Err(notes(self, self.with_conversion(error(args[i].span, message), &inference, *node, ty)));
+                            let message = format!(
+                                "argument {} of {what} `{name}` has sort {found}, where {wanted} is expected",
+                                i + 1
+                            );
+                            return Err(notes(
+                                self,
+                                self.with_conversion(
+                                    error(args[i].span, message),
+                                    &inference,
+                                    *node,
+                                    ty,
+                                ),
+                            ));
                         }
                     }
                 }
                 let arguments = self.arguments_text(&inference, &nodes);
-                Err(notes(self, error(span, format!("no {what} `{name}` fits arguments of sorts ({arguments})"))))
+                Err(notes(
+                    self,
+                    error(
+                        span,
+                        format!("no {what} `{name}` fits arguments of sorts ({arguments})"),
+                    ),
+                ))
             }
         }
     }
@@ -252,7 +308,8 @@ impl Checker {
         self.stack.push(name.into());
     }
 
-    /// Takes all variables bound since the mark out of scope again; `word` and `span` say what bound them.
+    /// Takes all variables bound since the mark out of scope again; `word` and `span` say what
+    /// bound them.
     pub fn close_scope(&mut self, mark: usize, word: &'static str, span: Span) {
         for name in self.stack.drain(mark..) {
             if let Some(vars) = self.scope.get_mut(&name) {
@@ -265,16 +322,24 @@ impl Checker {
         }
     }
 
-    /// Fresh variables for declarations that bind together; their names must differ. Does not bring them into scope.
+    /// Fresh variables for declarations that bind together; their names must differ. Does not bring
+    /// them into scope.
     pub fn declare_vars(&mut self, decls: &[ast::VarDecl]) -> Result<Vec<VarId>, Diagnostic> {
         let mut vars = Vec::with_capacity(decls.len());
         let mut seen = ahash::AHashSet::new();
         for decl in decls {
             if !seen.insert(&decl.name.kind) {
-                return Err(error(decl.name.span, format!("variable `{}` is declared twice", decl.name.kind)));
+                return Err(error(
+                    decl.name.span,
+                    format!("variable `{}` is declared twice", decl.name.kind),
+                ));
             }
             let sort = self.sort(&decl.sort)?;
-            vars.push(self.data.signature.declare_var(decl.name.kind.clone(), sort, decl.name.span));
+            vars.push(self.data.signature.declare_var(
+                decl.name.kind.clone(),
+                sort,
+                decl.name.span,
+            ));
         }
         Ok(vars)
     }
@@ -286,17 +351,35 @@ impl Checker {
             && closed.span.source == span.source
             && closed.span.end <= span.start
         {
-            let end = Span { source: span.source, start: closed.span.end.saturating_sub(1), end: closed.span.end };
+            let end = Span {
+                source: span.source,
+                start: closed.span.end.saturating_sub(1),
+                end: closed.span.end,
+            };
             diagnostic = diagnostic
-                .related(end, format!("the scope of the `{}` that binds `{name}` ends here", closed.word))
+                .related(
+                    end,
+                    format!("the scope of the `{}` that binds `{name}` ends here", closed.word),
+                )
                 .note(format!("put parentheses around all that `{}` is to cover", closed.word));
         }
-        expecting(diagnostic, name, self.ops.keys().chain(self.scope.keys()).map(String::as_str), "variables, constructors or mappings")
+        expecting(
+            diagnostic,
+            name,
+            self.ops.keys().chain(self.scope.keys()).map(String::as_str),
+            "variables, constructors or mappings",
+        )
     }
 }
 
-/// The error for a name that is none of the `declared` (`what`: in the plural), with those that come near it, or else with those that there are.
-pub fn expecting<'a>(error: Diagnostic, name: &str, declared: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
+/// The error for a name that is none of the `declared` (`what`: in the plural), with those that
+/// come near it, or else with those that there are.
+pub fn expecting<'a>(
+    error: Diagnostic,
+    name: &str,
+    declared: impl Iterator<Item = &'a str>,
+    what: &str,
+) -> Diagnostic {
     const SHOWN: usize = 12;
     let mut declared: Vec<&str> = declared.collect();
     let similar = similar_names(name, declared.iter().copied());

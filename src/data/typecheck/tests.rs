@@ -13,19 +13,22 @@ struct Specification {
 
 fn specification(text: &str) -> Result<Specification, Diagnostic> {
     let text = if text.contains("init") { text.to_owned() } else { format!("{text}\ninit delta;") };
-    let (data, globals) =
-        check_data_specification(&parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}")))?;
+    let (data, globals) = check_data_specification(
+        &parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}")),
+    )?;
     Ok(Specification { data, globals })
 }
 
-/// The sort or the message of an expression over some declarations; `x: S` pairs are variables in scope.
+/// The sort or the message of an expression over some declarations; `x: S` pairs are variables in
+/// scope.
 fn sort_of(declarations: &str, vars: &[(&str, &str)], expression: &str) -> String {
     let globals: String = vars.iter().map(|(x, s)| format!("glob {x}: {s};\n")).collect();
     let mut spec = match specification(&format!("{declarations}\n{globals}")) {
         Ok(spec) => spec,
         Err(e) => panic!("{declarations}: {e:?}"),
     };
-    let data = parse_data(Default::default(), expression).unwrap_or_else(|e| panic!("{expression}: {e:?}"));
+    let data = parse_data(Default::default(), expression)
+        .unwrap_or_else(|e| panic!("{expression}: {e:?}"));
     match check_expression_with(&data, &mut spec.data, &spec.globals, None) {
         Ok(e) => spec.data.signature.sorts.text(e.sort),
         Err(e) => format!("error: {}", e.message),
@@ -132,7 +135,10 @@ fn containers() {
             ("[0, 1]", "List(Nat)"),
             ("[1, 0, -3]", "List(Int)"),
             ("[[], [1], [0]]", "List(List(Nat))"),
-            ("[1, true]", "error: this element of a list has sort Bool, but those before it have sort Pos"),
+            (
+                "[1, true]",
+                "error: this element of a list has sort Bool, but those before it have sort Pos",
+            ),
             ("[0] ++ [1, 2]", "List(Nat)"),
             ("ln ++ [1, 2]", "List(Nat)"),
             ("lp ++ [1, 2]", "List(Pos)"),
@@ -208,22 +214,34 @@ fn functions_and_binders() {
             ("lambda y: Nat. y + 1", "Nat -> Pos"),
             ("h(lambda y: Nat. 1)", "Nat"),
             ("h(f)", "Nat"),
-            ("h(lambda y: Bool. 1)", "error: argument 1 of `h` has sort Bool -> Pos, where Nat -> Nat is expected"),
+            (
+                "h(lambda y: Bool. 1)",
+                "error: argument 1 of `h` has sort Bool -> Pos, where Nat -> Nat is expected",
+            ),
             ("(lambda y: Bool. y)[true -> false]", "Bool -> Bool"),
             ("(lambda y: Bool. y)[0 -> false]", "error: no overload of `[_ -> _]`"),
-            ("(lambda y: Nat. y)(1, 2)", "error: the expression of sort Nat -> Nat cannot be applied to (Pos, Pos)"),
+            (
+                "(lambda y: Nat. y)(1, 2)",
+                "error: the expression of sort Nat -> Nat cannot be applied to (Pos, Pos)",
+            ),
             ("(lambda y, w: Nat. y == w)(1, 2)", "Bool"),
             ("g(1)", "Nat -> Bool"),
             ("g(1)(2)", "Bool"),
             ("g(1, 2)", "error: no overload of `g`"),
             ("forall n: Nat. n >= 0", "Bool"),
-            ("forall n: Nat. n", "error: the body of `forall` has sort Nat, where Bool is expected"),
+            (
+                "forall n: Nat. n",
+                "error: the body of `forall` has sort Nat, where Bool is expected",
+            ),
             ("exists n: Nat, b: Bool. b => n > 481", "Bool"),
             ("forall n, n: Nat. true", "error: variable `n` is declared twice"),
             ("forall a, b: struct t. a == b", "Bool"),
             ("lambda a, b: struct t. a == b", "(struct t) # (struct t) -> Bool"),
             ("lambda a: struct t?is_t. a == a", "(struct t?is_t) -> Bool"),
-            ("lambda f: Nat. lambda f: Nat -> Bool. f(f)", "error: variable `f` of sort Nat -> Bool cannot be applied to (Nat -> Bool)"),
+            (
+                "lambda f: Nat. lambda f: Nat -> Bool. f(f)",
+                "error: variable `f` of sort Nat -> Bool cannot be applied to (Nat -> Bool)",
+            ),
             ("a + b whr a = 3, b = 10 end", "Pos"),
             ("a + b whr a = 3, b = a + 10 end", "error: `a` is not declared"),
             ("a ++ b whr a = [0, z], b = [x] end", "List(Nat)"),
@@ -240,8 +258,21 @@ fn functions_and_binders() {
 #[test]
 fn overloading() {
     let one = "map f: Nat -> Bool; f: Nat # Nat -> Bool; f: Nat;";
-    table(one, &[], &[("f", "Nat"), ("f(f)", "Bool"), ("f(f, f)", "Bool"), ("f((lambda x: Bool. f)(f(f, f)))", "Bool")]);
-    table("map f: Nat -> Bool; f: Nat # Nat -> Bool;", &[], &[("f", "error: `f` is ambiguous here")]);
+    table(
+        one,
+        &[],
+        &[
+            ("f", "Nat"),
+            ("f(f)", "Bool"),
+            ("f(f, f)", "Bool"),
+            ("f((lambda x: Bool. f)(f(f, f)))", "Bool"),
+        ],
+    );
+    table(
+        "map f: Nat -> Bool; f: Nat # Nat -> Bool;",
+        &[],
+        &[("f", "error: `f` is ambiguous here")],
+    );
     table(
         "map f: Pos -> Nat; f: Nat -> Pos;",
         &[("p", "Pos"), ("n", "Nat")],
@@ -253,8 +284,13 @@ fn overloading() {
             ("f(-1)", "error: no overload of `f` fits arguments of sorts (Int)"),
         ],
     );
-    let three = "sort U; S; T; map f: Pos; f: Pos # Nat -> U; f: Pos # Pos -> S; f: Nat # Pos -> T;";
-    table(three, &[("x", "Pos"), ("y", "Nat")], &[("f", "Pos"), ("f(x, x)", "S"), ("f(x, y)", "U"), ("f(y, x)", "T")]);
+    let three =
+        "sort U; S; T; map f: Pos; f: Pos # Nat -> U; f: Pos # Pos -> S; f: Nat # Pos -> T;";
+    table(
+        three,
+        &[("x", "Pos"), ("y", "Nat")],
+        &[("f", "Pos"), ("f(x, x)", "S"), ("f(x, y)", "U"), ("f(y, x)", "T")],
+    );
     table(
         "sort S; T; cons f: S; f: S -> T;",
         &[],
@@ -274,9 +310,17 @@ fn overloading() {
     table(
         "sort S = struct c(Nat);",
         &[],
-        &[("c", "Nat -> S"), ("c(1)", "S"), ("c(-1)", "error: argument 1 of `c` has sort Int, where Nat is expected")],
+        &[
+            ("c", "Nat -> S"),
+            ("c(1)", "S"),
+            ("c(-1)", "error: argument 1 of `c` has sort Int, where Nat is expected"),
+        ],
     );
-    table("sort B; A = List(List(B)); C = List(B);", &[("f", "A"), ("g", "List(C)")], &[("f == g", "Bool"), ("f", "List(List(B))")]);
+    table(
+        "sort B; A = List(List(B)); C = List(B);",
+        &[("f", "A"), ("g", "List(C)")],
+        &[("f == g", "Bool"), ("f", "List(List(B))")],
+    );
     table(
         "sort S; T = struct T0 | T1(pi_1: T)?IS_T1 | T2(pi_1: S)?IS_T2; map R: T -> Bool;",
         &[("p", "T")],
@@ -318,22 +362,44 @@ fn declarations() {
         ("map f: X;", "sort `X` is not declared"),
         ("map f: Pos # Nat -> Bool; var x: Pos; eqn f(x, x) = true;", ""),
         ("map f: Nat -> Nat; var x: Nat; eqn f(x) = y;", "`y` is not declared"),
-        ("map f: Nat -> Nat; var x, y: Nat; eqn f(x) = y;", "variable `y` of the right-hand side does not occur in the left-hand side"),
-        ("map f: Nat -> Nat; var x, y: Nat; eqn y > 1 -> f(x) = x;", "variable `y` of the condition does not occur"),
-        ("map f: Nat -> Nat; var x: Nat; eqn x = f(x);", "the left-hand side of an equation must be an operation"),
-        ("map f: Nat -> Pos; var x: Nat; eqn f(x) = x;", "the right-hand side has sort Nat, but the left-hand side has sort Pos"),
+        (
+            "map f: Nat -> Nat; var x, y: Nat; eqn f(x) = y;",
+            "variable `y` of the right-hand side does not occur in the left-hand side",
+        ),
+        (
+            "map f: Nat -> Nat; var x, y: Nat; eqn y > 1 -> f(x) = x;",
+            "variable `y` of the condition does not occur",
+        ),
+        (
+            "map f: Nat -> Nat; var x: Nat; eqn x = f(x);",
+            "the left-hand side of an equation must be an operation",
+        ),
+        (
+            "map f: Nat -> Pos; var x: Nat; eqn f(x) = x;",
+            "the right-hand side has sort Nat, but the left-hand side has sort Pos",
+        ),
         ("map f: Nat -> Int; var x: Nat; eqn f(x) = x;", ""),
         ("map f: Nat -> Nat -> Nat; var x, y: Nat; eqn f(x)(y) = x + y;", ""),
         ("map f: Bool; eqn f = g;", "`g` is not declared"),
-        ("map f_dot: Set(Bool); eqn f_dot = if(true, {}, { o: Bool | true whr z = true end });", ""),
-        ("sort S; map f: S -> Bool; var S: S; eqn f(S) = S(S);", "variable `S` of sort S cannot be applied"),
+        (
+            "map f_dot: Set(Bool); eqn f_dot = if(true, {}, { o: Bool | true whr z = true end });",
+            "",
+        ),
+        (
+            "sort S; map f: S -> Bool; var S: S; eqn f(S) = S(S);",
+            "variable `S` of sort S cannot be applied",
+        ),
         ("sort S = struct a | b; map f: (struct a | b) -> S; var x: S; eqn f(x) = x;", ""),
         ("glob x: Nat; map f: Nat; eqn f = x;", "`x` is not declared"),
     ];
     for (text, expected) in cases {
         match specification(text) {
             Ok(_) => assert!(expected.is_empty(), "{text}: no error, expected {expected}"),
-            Err(e) => assert!(!expected.is_empty() && e.message.contains(expected), "{text}: expected {expected}, found {}", e.message),
+            Err(e) => assert!(
+                !expected.is_empty() && e.message.contains(expected),
+                "{text}: expected {expected}, found {}",
+                e.message
+            ),
         }
     }
 }
@@ -342,7 +408,9 @@ fn declarations() {
 fn elaboration() {
     let mut spec =
         specification("sort S = struct c(p: Nat) | d(p: Nat, q: S)?is_d; map f: Nat -> Bool; g: Set(Nat) -> Bool;").unwrap().data;
-    let mut check = |text: &str| check_expression(&parse_data(Default::default(), text).unwrap(), &mut spec, None).unwrap();
+    let mut check = |text: &str| {
+        check_expression(&parse_data(Default::default(), text).unwrap(), &mut spec, None).unwrap()
+    };
     // A literal number takes the sort that is wanted, without a coercion.
     let e = check("f(1)");
     let ExprKind::Apply(_, args) = &e.kind else { panic!() };
@@ -360,7 +428,10 @@ fn elaboration() {
     assert_eq!(args[0].span.start, 7, "turned around");
     let ExprKind::Apply(_, args) = &set.kind else { panic!() };
     let (builtin, inner) = args[0].as_builtin(&spec.signature).unwrap();
-    assert_eq!((builtin, spec.signature.sorts.text(inner[0].sort).as_str()), (Builtin::FSetToSet, "FSet(Nat)"));
+    assert_eq!(
+        (builtin, spec.signature.sorts.text(inner[0].sort).as_str()),
+        (Builtin::FSetToSet, "FSet(Nat)")
+    );
     let (_, projection) = spec.signature.ops().find(|(_, op)| op.name == "p").unwrap();
     assert!(matches!(&projection.kind, OpKind::Projection(places) if places.len() == 2));
 }
@@ -368,7 +439,14 @@ fn elaboration() {
 #[test]
 fn notes_help() {
     let spec = specification("map foobar: Nat -> Nat; foobar: Bool -> Bool;").unwrap();
-    let fail = |text: &str| check_expression(&parse_data(Default::default(), text).unwrap(), &mut spec.data.clone(), None).unwrap_err();
+    let fail = |text: &str| {
+        check_expression(
+            &parse_data(Default::default(), text).unwrap(),
+            &mut spec.data.clone(),
+            None,
+        )
+        .unwrap_err()
+    };
     assert!(fail("fobar(1)").notes[0].contains("foobar"));
     let e = fail("foobar([1])");
     assert_eq!(e.notes, ["candidate: foobar: Nat -> Nat", "candidate: foobar: Bool -> Bool"]);
@@ -398,7 +476,9 @@ fn formulas_find_model_names_again() {
     let spec = specification("sort A = struct a(p: Nat) | b; N = Nat; L = List(A);").unwrap();
     let before = spec.data.signature.sorts.named.len();
     let mut checker = Checker::new(spec.data);
-    for (text, expected) in [("A", "A"), ("N", "Nat"), ("L", "List(A)"), ("struct a(p: Nat) | b", "A")] {
+    for (text, expected) in
+        [("A", "A"), ("N", "Nat"), ("L", "List(A)"), ("struct a(p: Nat) | b", "A")]
+    {
         let sort = checker.sort(&mu_syntax::parse_sort(Default::default(), text).unwrap()).unwrap();
         assert_eq!(checker.data.signature.sorts.text(sort), expected);
     }

@@ -1,11 +1,13 @@
-//! Sorts under inference: the sorts of the language plus one *bottom* sort, the element sort of `[]`, `{}` and `{:}` before
-//! anything is known of it.
+//! Sorts under inference: the sorts of the language plus one *bottom* sort, the element sort of
+//! `[]`, `{}` and `{:}` before anything is known of it.
 //!
-//! Subsorting: Pos below Nat below Int below Real; FSet below Set, FBag below Bag at equal elements; bottom below everything, and
-//! a sort that contains bottom is below each sort that fills it in. Containers are otherwise invariant (a variable of sort
-//! List(Pos) is no List(Nat)); that *literals* may be read at several element sorts is the business of candidate sets.
+//! Subsorting: Pos below Nat below Int below Real; FSet below Set, FBag below Bag at equal
+//! elements; bottom below everything, and a sort that contains bottom is below each sort that fills
+//! it in. Containers are otherwise invariant (a variable of sort List(Pos) is no List(Nat)); that
+//! *literals* may be read at several element sorts is the business of candidate sets.
 //!
-//! Types are interned; all operations are linear in the size of a sort and constant for the basic ones.
+//! Types are interned; all operations are linear in the size of a sort and constant for the basic
+//! ones.
 
 use super::super::sort::{SortKind, Sorts};
 use ahash::AHashMap;
@@ -59,8 +61,16 @@ pub(super) struct Types {
 
 impl Default for Types {
     fn default() -> Self {
-        let mut types = Self { kinds: Vec::new(), open: Vec::new(), ids: AHashMap::new(), from: AHashMap::new(), to: AHashMap::new() };
-        for kind in [TyKind::Bottom, TyKind::Bool, TyKind::Pos, TyKind::Nat, TyKind::Int, TyKind::Real] {
+        let mut types = Self {
+            kinds: Vec::new(),
+            open: Vec::new(),
+            ids: AHashMap::new(),
+            from: AHashMap::new(),
+            to: AHashMap::new(),
+        };
+        for kind in
+            [TyKind::Bottom, TyKind::Bool, TyKind::Pos, TyKind::Nat, TyKind::Int, TyKind::Real]
+        {
             types.intern(kind);
         }
         types
@@ -76,8 +86,14 @@ impl Types {
         let ty = Ty(u32::try_from(self.kinds.len()).expect("more than 2^32 types"));
         let open = match &kind {
             TyKind::Bottom => true,
-            TyKind::List(e) | TyKind::Set(e) | TyKind::Bag(e) | TyKind::FSet(e) | TyKind::FBag(e) => self.is_open(*e),
-            TyKind::Function(domain, range) => domain.iter().any(|t| self.is_open(*t)) || self.is_open(*range),
+            TyKind::List(e)
+            | TyKind::Set(e)
+            | TyKind::Bag(e)
+            | TyKind::FSet(e)
+            | TyKind::FBag(e) => self.is_open(*e),
+            TyKind::Function(domain, range) => {
+                domain.iter().any(|t| self.is_open(*t)) || self.is_open(*range)
+            }
             _ => false,
         };
         self.kinds.push(kind.clone());
@@ -163,7 +179,9 @@ impl Types {
             return j.checked_sub(i);
         }
         match (self.kind(a), self.kind(b)) {
-            (TyKind::FSet(x), TyKind::Set(y)) | (TyKind::FBag(x), TyKind::Bag(y)) => self.instance(*x, *y).then_some(1),
+            (TyKind::FSet(x), TyKind::Set(y)) | (TyKind::FBag(x), TyKind::Bag(y)) => {
+                self.instance(*x, *y).then_some(1)
+            }
             _ => self.instance(a, b).then_some(0),
         }
     }
@@ -182,7 +200,9 @@ impl Types {
             | (TyKind::FSet(x), TyKind::FSet(y))
             | (TyKind::FBag(x), TyKind::FBag(y)) => self.instance(*x, *y),
             (TyKind::Function(d, r), TyKind::Function(e, s)) => {
-                d.len() == e.len() && d.iter().zip(e).all(|(x, y)| self.instance(*x, *y)) && self.instance(*r, *s)
+                d.len() == e.len()
+                    && d.iter().zip(e).all(|(x, y)| self.instance(*x, *y))
+                    && self.instance(*r, *s)
             }
             _ => false,
         }
@@ -225,7 +245,11 @@ impl Types {
             (TyKind::FSet(x), TyKind::FSet(y)) => TyKind::FSet(self.unify(x, y)?),
             (TyKind::FBag(x), TyKind::FBag(y)) => TyKind::FBag(self.unify(x, y)?),
             (TyKind::Function(d, r), TyKind::Function(e, s)) if d.len() == e.len() => {
-                let domain = d.iter().zip(e).map(|(x, y)| self.unify(*x, y)).collect::<Option<Box<[Ty]>>>()?;
+                let domain = d
+                    .iter()
+                    .zip(e)
+                    .map(|(x, y)| self.unify(*x, y))
+                    .collect::<Option<Box<[Ty]>>>()?;
                 TyKind::Function(domain, self.unify(r, s)?)
             }
             _ => return None,
@@ -245,14 +269,18 @@ impl Types {
         }
         out
     }
-    /// `open` with each bottom replaced by what stands there in `target` (which is above it); where the target says nothing,
-    /// by the target as a whole.
+    /// `open` with each bottom replaced by what stands there in `target` (which is above it); where
+    /// the target says nothing, by the target as a whole.
     pub(super) fn fill(&mut self, open: Ty, target: Ty) -> Ty {
         if !self.is_open(open) {
             return open;
         }
         let element = |types: &Self| match types.kind(target) {
-            TyKind::List(e) | TyKind::Set(e) | TyKind::Bag(e) | TyKind::FSet(e) | TyKind::FBag(e) => *e,
+            TyKind::List(e)
+            | TyKind::Set(e)
+            | TyKind::Bag(e)
+            | TyKind::FSet(e)
+            | TyKind::FBag(e) => *e,
             _ => target,
         };
         let kind = match self.kind(open).clone() {
@@ -292,9 +320,17 @@ impl Types {
             TyKind::Function(domain, range) => {
                 let part = |t: &Ty| {
                     let text = self.text(sorts, *t);
-                    if matches!(self.kind(*t), TyKind::Function(..)) { format!("({text})") } else { text }
+                    if matches!(self.kind(*t), TyKind::Function(..)) {
+                        format!("({text})")
+                    } else {
+                        text
+                    }
                 };
-                format!("{} -> {}", domain.iter().map(part).collect::<Vec<_>>().join(" # "), self.text(sorts, *range))
+                format!(
+                    "{} -> {}",
+                    domain.iter().map(part).collect::<Vec<_>>().join(" # "),
+                    self.text(sorts, *range)
+                )
             }
         }
     }

@@ -1,8 +1,11 @@
-//! What a group's answer becomes: steps over slot values turned into steps over leaf indices, and remembered by what they depend on.
+//! What a group's answer becomes: steps over slot values turned into steps over leaf indices, and
+//! remembered by what they depend on.
 //!
-//! In: a group that the caches do not know at a state. Out: its steps in the arena. The memo that all threads share is asked, and through it the model. With symmetries the answer is
-//! verified to be as they say ([`Symmetries`](super::Symmetries)); with other processes each step gets what it adds to the sum of its state ([`crate::told`]). Cost: an evaluation and what it writes. Invariant: after an
-//! error the arena is as it was.
+//! In: a group that the caches do not know at a state. Out: its steps in the arena. The memo that
+//! all threads share is asked, and through it the model. With symmetries the answer is verified to
+//! be as they say ([`Symmetries`](super::Symmetries)); with other processes each step gets what it
+//! adds to the sum of its state ([`crate::told`]). Cost: an evaluation and what it writes.
+//! Invariant: after an error the arena is as it was.
 
 use super::{Entry, Expander, Halt, Part, Step, WritePlace, several};
 use crate::store::Store;
@@ -17,7 +20,8 @@ const JUDGED: u64 = 1 << 15;
 /// Lookups after which one that hits less than once in [`HARDLY_EVER`] is given up already.
 const HOPELESS: u64 = 1 << 12;
 const HARDLY_EVER: u64 = 64;
-/// Steps and changes after which the caches are emptied: their places are words of 30 bits, and one more answer must have room.
+/// Steps and changes after which the caches are emptied: their places are words of 30 bits, and one
+/// more answer must have room.
 const MOST_STEPS: usize = 1 << 29;
 
 impl Expander<'_> {
@@ -30,7 +34,9 @@ impl Expander<'_> {
         let group = &mut self.groups[g];
         group.misses += 1;
         let hits = group.lookups.saturating_sub(group.misses);
-        if group.lookups > JUDGED && hits * 4 < group.lookups || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups {
+        if group.lookups > JUDGED && hits * 4 < group.lookups
+            || group.lookups > HOPELESS && hits * HARDLY_EVER < group.lookups
+        {
             group.bypassed = true;
         }
         let mut reads = Vec::with_capacity(group.read_places.len());
@@ -49,7 +55,14 @@ impl Expander<'_> {
     }
 
     /// The steps of a group, asked for and verified, as an entry.
-    fn answer(&mut self, store: &Store, g: usize, leaves: &[u32], reads: &[u32], steps: &mut Steps) -> Result<Entry, Halt> {
+    fn answer(
+        &mut self,
+        store: &Store,
+        g: usize,
+        leaves: &[u32],
+        reads: &[u32],
+        steps: &mut Steps,
+    ) -> Result<Entry, Halt> {
         if self.enabled {
             self.memo.steps(g, reads, self.worker.as_mut(), steps)?;
         } else {
@@ -59,15 +72,29 @@ impl Expander<'_> {
             && !symmetries.is_confirmed(g, reads)
         {
             let from = Instant::now();
-            if symmetries.confirm(self.model, &self.memo, self.worker.as_mut(), &mut orbits.images, g, reads)?.is_err() {
+            if symmetries
+                .confirm(
+                    self.model,
+                    &self.memo,
+                    self.worker.as_mut(),
+                    &mut orbits.images,
+                    g,
+                    reads,
+                )?
+                .is_err()
+            {
                 return Err(symmetries.refuse().into());
             }
             orbits.spent += from.elapsed();
         }
         let width = self.model.groups()[g].writes.len();
         if steps.values.len() != width * steps.labels.len() {
-            let text =
-                format!("group '{}' gave {} values for {} steps", self.model.groups()[g].name, steps.values.len(), steps.labels.len());
+            let text = format!(
+                "group '{}' gave {} values for {} steps",
+                self.model.groups()[g].name,
+                steps.values.len(),
+                steps.labels.len()
+            );
             return Err(Halt::Error(Box::new(Diagnostic::new(Stage::Internal, text))));
         }
         let start = self.arena.len();
@@ -85,17 +112,23 @@ impl Expander<'_> {
         }
         let tells = adds.iter().any(|&add| add != 0);
         if tells {
-            self.arena.extend(adds.iter().map(|&delta| Step { delta, label: LabelId::TAU, changes: Maybe::NONE }));
+            self.arena.extend(adds.iter().map(|&delta| Step {
+                delta,
+                label: LabelId::TAU,
+                changes: Maybe::NONE,
+            }));
         }
         if start >= MOST_STEPS || self.changes.len() >= MOST_STEPS {
             self.bytes = u64::MAX; // empties the caches at the next miss
         }
-        // Without steps for what it reads on one leaf, the group is disabled whatever the other leaves are.
+        // Without steps for what it reads on one leaf, the group is disabled whatever the other
+        // leaves are.
         if steps.labels.is_empty()
             && let Some(&(leaf, _)) = self.groups[g].read_places.first()
             && self.groups[g].read_places.iter().all(|p| p.0 == leaf)
         {
-            self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &= !(1 << (g % 64));
+            self.masks[leaf as usize][leaves[leaf as usize] as usize * self.words + g / 64] &=
+                !(1 << (g % 64));
         }
         let entry = Entry::new(start, count, tells);
         if !self.groups[g].bypassed {
@@ -105,8 +138,16 @@ impl Expander<'_> {
         Ok(entry)
     }
 
-    /// Turns steps over slot values into steps over leaf indices; `adds` gets what each adds to the sum.
-    fn translate(&mut self, store: &Store, g: usize, leaves: &[u32], steps: &Steps, adds: &mut Vec<u64>) -> Result<(), Halt> {
+    /// Turns steps over slot values into steps over leaf indices; `adds` gets what each adds to the
+    /// sum.
+    fn translate(
+        &mut self,
+        store: &Store,
+        g: usize,
+        leaves: &[u32],
+        steps: &Steps,
+        adds: &mut Vec<u64>,
+    ) -> Result<(), Halt> {
         let places = std::mem::take(&mut self.groups[g].write_places);
         let made = self.translate_by(store, &places, leaves, steps, adds);
         self.groups[g].write_places = places;
@@ -123,10 +164,13 @@ impl Expander<'_> {
     ) -> Result<(), Halt> {
         let width = write_places.iter().map(|w| w.1.len()).sum::<usize>();
         let mut inner: Vec<(u32, u32, u32)> = Vec::new();
-        // The tuples as they are, one after the other; that of a single step is read where it is changed.
+        // The tuples as they are, one after the other; that of a single step is read where it is
+        // changed.
         let (mut before, many) = (Vec::new(), steps.labels.len() > 1);
         if many {
-            write_places.iter().for_each(|(leaf, _)| store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before));
+            write_places.iter().for_each(|(leaf, _)| {
+                store.leaves[*leaf as usize].table.read(leaves[*leaf as usize], &mut before)
+            });
         }
         for (i, &label) in steps.labels.iter().enumerate() {
             let values = &steps.values[i * width..(i + 1) * width];
@@ -151,16 +195,22 @@ impl Expander<'_> {
                     if u64::from(new) >= store.capacity(field) {
                         return Err(Halt::Overflow);
                     }
-                    delta = delta.wrapping_add(u64::from(new).wrapping_sub(u64::from(v)) << store.fields[field as usize].offset);
+                    delta = delta.wrapping_add(
+                        u64::from(new).wrapping_sub(u64::from(v))
+                            << store.fields[field as usize].offset,
+                    );
                 } else if new != v {
                     inner.push((field, *leaf, new));
                 }
                 if new != v && self.told.tells(*leaf as usize) {
                     let leaf = *leaf as usize;
-                    add = add.wrapping_add(self.part_of(store, leaf, new)?).wrapping_sub(self.part_of(store, leaf, v)?);
+                    add = add
+                        .wrapping_add(self.part_of(store, leaf, new)?)
+                        .wrapping_sub(self.part_of(store, leaf, v)?);
                 }
             }
-            let changes = if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
+            let changes =
+                if inner.is_empty() { Maybe::NONE } else { Maybe::some(self.changes.len() as u32) };
             if !inner.is_empty() {
                 inner.sort_unstable();
                 self.changes.push(inner.len() as u32);
@@ -194,7 +244,9 @@ impl Expander<'_> {
                 }
             }
         }
-        let number = |part: &Part| Self::part(part, leaves).expect("what the group reads on the leaf has a number by now");
+        let number = |part: &Part| {
+            Self::part(part, leaves).expect("what the group reads on the leaf has a number by now")
+        };
         match group.parts.as_slice() {
             [] => group.direct = vec![Some(entry)],
             [a] => {
@@ -218,7 +270,8 @@ impl Expander<'_> {
                         }
                     };
                 }
-                // Numbering a read value may have shown that the answer is known under another leaf index.
+                // Numbering a read value may have shown that the answer is known under another leaf
+                // index.
                 if group.map.get(acc, number(last)).is_none() {
                     self.bytes += group.map.insert(acc, number(last), entry);
                 }

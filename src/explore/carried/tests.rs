@@ -104,9 +104,13 @@ impl Values {
 fn model(steps: &[(usize, usize, usize)], values: &[u32]) -> HandModel {
     let mut model = HandModel::new();
     let slot = model.slot("s", 0, false, values[0]);
-    let steps: Vec<(u32, usize, u32)> = steps.iter().map(|&(from, label, to)| (values[from], label, values[to])).collect();
+    let steps: Vec<(u32, usize, u32)> =
+        steps.iter().map(|&(from, label, to)| (values[from], label, values[to])).collect();
     model.group("step", &[], &[slot], &[slot], move |read, emit| {
-        steps.iter().filter(|step| step.0 == read[0]).for_each(|step| emit.step(LABELS[step.1], &[step.2]));
+        steps
+            .iter()
+            .filter(|step| step.0 == read[0])
+            .for_each(|step| emit.step(LABELS[step.1], &[step.2]));
     });
     model
 }
@@ -124,13 +128,19 @@ struct Found {
 fn naive(states: usize, steps: &Steps, rules: &Rules) -> Found {
     let mut annotations = vec![0; states];
     annotations[0] = rules.initial;
-    while let Some(&(from, label, to)) = steps.iter().find(|s| rules.step(annotations[s.0], s.1) & !annotations[s.2] != 0) {
+    while let Some(&(from, label, to)) =
+        steps.iter().find(|s| rules.step(annotations[s.0], s.1) & !annotations[s.2] != 0)
+    {
         annotations[to] |= rules.step(annotations[from], label);
     }
-    let goes_on = |s: &&(usize, usize, usize)| rules.step(annotations[s.0] & rules.lasting, s.1) & rules.lasting != 0;
+    let goes_on = |s: &&(usize, usize, usize)| {
+        rules.step(annotations[s.0] & rules.lasting, s.1) & rules.lasting != 0
+    };
     let lasting: Vec<_> = steps.iter().filter(goes_on).collect();
     let mut on_cycle = vec![true; states];
-    while let Some(s) = (0..states).find(|s| on_cycle[*s] && !lasting.iter().any(|step| step.0 == *s && on_cycle[step.2])) {
+    while let Some(s) = (0..states)
+        .find(|s| on_cycle[*s] && !lasting.iter().any(|step| step.0 == *s && on_cycle[step.2]))
+    {
         on_cycle[s] = false;
     }
     Found { annotations, lasts: on_cycle.contains(&true) }
@@ -146,7 +156,9 @@ fn advance(shares: &mut [Share], mut blocks: usize, random: &mut Random) -> bool
         while blocks > 0 && shares.iter().any(|s| s.is_busy()) {
             let from = random.below(shares.len());
             if shares[from].is_busy() {
-                shares[from].expand(1 + random.below(2), &mut |parcel| parcels.push((from, parcel))).unwrap();
+                shares[from]
+                    .expand(1 + random.below(2), &mut |parcel| parcels.push((from, parcel)))
+                    .unwrap();
                 blocks -= 1;
             }
             if random.below(2) == 0 {
@@ -175,7 +187,8 @@ fn conclude(mut shares: Vec<Share>, values: &[u32], random: &mut Random) -> Foun
     for share in &shares {
         for (place, key) in share.store.table.entries() {
             let state = values.iter().position(|v| share.store.vector(key) == [*v]).unwrap();
-            annotations[state] = (share.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32;
+            annotations[state] =
+                (share.store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32;
         }
     }
     let mut lasts = false;
@@ -194,10 +207,13 @@ fn conclude(mut shares: Vec<Share>, values: &[u32], random: &mut Random) -> Foun
 
 /// Empty shares of as many processes as there are models.
 fn empty(models: &[HandModel], rules: Rules) -> Vec<Share<'_>> {
-    let (options, budget) = (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());
+    let (options, budget) =
+        (Options { threads: 1, expected_states: 0, ..Options::default() }, Budget::default());
     let share = |(me, model)| {
         let carrier = Box::new(Obligations { rules, model });
-        Share::new(model, &options, &budget, None, me, models.len()).unwrap().carrying(carrier, false, &options)
+        Share::new(model, &options, &budget, None, me, models.len())
+            .unwrap()
+            .carrying(carrier, false, &options)
     };
     models.iter().enumerate().map(share).collect()
 }
@@ -275,16 +291,23 @@ fn lassos_of_all_shapes_last_with_every_assignment_to_processes() {
             for owners in assignments(states, processes) {
                 // Another process is the first one each time.
                 let turn = random.below(processes);
-                let owners: Vec<usize> = owners.iter().map(|owner| (owner + turn) % processes).collect();
+                let owners: Vec<usize> =
+                    owners.iter().map(|owner| (owner + turn) % processes).collect();
                 let path: Steps = (1..states).map(|to| (to - 1, 0, to)).collect();
-                assert!(!search((&path, ALWAYS), &owners, &values, None, &mut random).lasts, "a path of {owners:?}");
+                assert!(
+                    !search((&path, ALWAYS), &owners, &values, None, &mut random).lasts,
+                    "a path of {owners:?}"
+                );
                 for back in 0..states {
                     let mut lasso = path.clone();
                     lasso.push((states - 1, 1, back));
                     let expected = naive(states, &lasso, &ALWAYS);
                     assert!(expected.lasts);
                     let found = search((&lasso, ALWAYS), &owners, &values, None, &mut random);
-                    assert_eq!(found, expected, "{processes} processes, owners {owners:?}, the last state leads to {back}");
+                    assert_eq!(
+                        found, expected,
+                        "{processes} processes, owners {owners:?}, the last state leads to {back}"
+                    );
                     searches += 2;
                 }
             }
@@ -301,18 +324,25 @@ fn random_annotations_last_as_for_a_naive_solver() {
     for seed in 0..3_000u64 {
         let random = &mut Random::new(seed);
         let states = 2 + random.below(STATES - 1);
-        let step = |random: &mut Random| (random.below(states), random.below(2), random.below(states));
-        let mut steps: Steps = (1..states).map(|to| (random.below(to), random.below(2), to)).collect();
+        let step =
+            |random: &mut Random| (random.below(states), random.below(2), random.below(states));
+        let mut steps: Steps =
+            (1..states).map(|to| (random.below(to), random.below(2), to)).collect();
         // Few steps lead back, so that some graphs have no cycle and others have one only.
         for _ in 0..random.below(4) {
             let (from, label, to) = step(random);
-            steps.push(if random.below(4) > 0 && from > to { (to, label, from) } else { (from, label, to) });
+            steps.push(if random.below(4) > 0 && from > to {
+                (to, label, from)
+            } else {
+                (from, label, to)
+            });
         }
         steps.sort_unstable();
         steps.dedup();
         let set = |random: &mut Random| random.below(8) as u32 & random.below(8) as u32;
         let next = [(); LABELS.len()].map(|()| [1 | set(random), set(random), set(random)]);
-        let rules = Rules { initial: 1 + random.below(7) as u32, next, lasting: random.below(8) as u32 };
+        let rules =
+            Rules { initial: 1 + random.below(7) as u32, next, lasting: random.below(8) as u32 };
         let expected = naive(states, &steps, &rules);
         last[usize::from(expected.lasts)] += 1;
         let of = &values[random.below(values.len())];

@@ -1,14 +1,19 @@
-//! What of a search lies on disk: states of earlier levels as runs of their hashes, and queued states.
+//! What of a search lies on disk: states of earlier levels as runs of their hashes, and queued
+//! states.
 //!
-//! The table in memory holds the states met since it was last emptied. A state that is new to the table is a *candidate*: [`Cold::sift`] drops those that
-//! are in some run. It does so for many candidates at once, in the order of their hashes, so that every run is read at most once from its
-//! beginning to its end (delayed duplicate detection: Stern and Dill, "Using magnetic disk instead of main memory in the Murphi verifier", CAV 1998). A candidate
-//! that was dropped stays in the table, and so in the next run as well; runs may share states, and where runs are merged these meet.
+//! The table in memory holds the states met since it was last emptied. A state that is new to the
+//! table is a *candidate*: [`Cold::sift`] drops those that are in some run. It does so for many
+//! candidates at once, in the order of their hashes, so that every run is read at most once from
+//! its beginning to its end (delayed duplicate detection: Stern and Dill, "Using magnetic disk
+//! instead of main memory in the Murphi verifier", CAV 1998). A candidate that was dropped stays in
+//! the table, and so in the next run as well; runs may share states, and where runs are merged
+//! these meet.
 //!
-//! Cost: of a sift, a pass over all runs, about two bytes a state; of a flush, one run; merging writes each state a number of times
-//! that is logarithmic in the number of flushes.
+//! Cost: of a sift, a pass over all runs, about two bytes a state; of a flush, one run; merging
+//! writes each state a number of times that is logarithmic in the number of flushes.
 //!
-//! Invariant: a state counts once, when it is sifted: `stored` is the number of states that were ever new.
+//! Invariant: a state counts once, when it is sifted: `stored` is the number of states that were
+//! ever new.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -39,7 +44,13 @@ pub(super) struct Cold {
 impl Cold {
     /// Nothing on disk yet; but that files can be made there is tried.
     pub fn new(folder: PathBuf, threads: usize) -> Result<Self, Diagnostic> {
-        let cold = Self { folder, threads: threads.max(1), runs: Vec::new(), stored: 0, spilled: Spilled::default() };
+        let cold = Self {
+            folder,
+            threads: threads.max(1),
+            runs: Vec::new(),
+            stored: 0,
+            spilled: Spilled::default(),
+        };
         Writer::new(&cold.folder).map_err(|e| cold.failed(e))?;
         Ok(cold)
     }
@@ -48,7 +59,10 @@ impl Cold {
         self.runs.is_empty()
     }
     fn failed(&self, error: std::io::Error) -> Diagnostic {
-        Diagnostic::new(Stage::File, format!("{}: cannot spill states: {error}", self.folder.display()))
+        Diagnostic::new(
+            Stage::File,
+            format!("{}: cannot spill states: {error}", self.folder.display()),
+        )
     }
 
     /// The hashes of those candidates that are in no run, ascending.
@@ -58,7 +72,12 @@ impl Cold {
         let runs = &self.runs;
         let part = |i: u64| -> std::io::Result<(Vec<u64>, u64)> {
             let range = share * i..share.saturating_mul(i + 1);
-            let mut hashes: Vec<u64> = candidates.iter().flatten().map(|&key| table.hash(key)).filter(|h| range.contains(h)).collect();
+            let mut hashes: Vec<u64> = candidates
+                .iter()
+                .flatten()
+                .map(|&key| table.hash(key))
+                .filter(|h| range.contains(h))
+                .collect();
             hashes.sort_unstable();
             let mut found = vec![false; hashes.len()];
             let mut read = 0;
@@ -71,9 +90,12 @@ impl Cold {
         };
         let parts: Vec<std::io::Result<(Vec<u64>, u64)>> = std::thread::scope(|scope| {
             let part = &part;
-            let running: Vec<_> = (1..threads as u64).map(|i| scope.spawn(move || part(i))).collect();
+            let running: Vec<_> =
+                (1..threads as u64).map(|i| scope.spawn(move || part(i))).collect();
             let first = part(0);
-            let join = |t: std::thread::ScopedJoinHandle<'_, _>| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let join = |t: std::thread::ScopedJoinHandle<'_, _>| {
+                t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
             std::iter::once(first).chain(running.into_iter().map(join)).collect()
         });
         let mut all = Vec::new();
@@ -114,16 +136,27 @@ impl Cold {
     /// Bytes on disk, with those of some queues.
     pub fn note_bytes(&mut self, queues: &[&Queue]) {
         let queued = queues.iter().flat_map(|q| q.runs.iter()).map(|(run, _)| run.bytes());
-        self.spilled.bytes = self.spilled.bytes.max(self.runs.iter().map(Run::bytes).chain(queued).sum());
+        self.spilled.bytes =
+            self.spilled.bytes.max(self.runs.iter().map(Run::bytes).chain(queued).sum());
     }
 
     /// Adds states, by their ascending hashes, to a queue that may hold so many in memory.
-    pub fn enqueue(&mut self, queue: &mut Queue, table: &Table, hashes: &[u64], most: u64) -> Result<(), Diagnostic> {
+    pub fn enqueue(
+        &mut self,
+        queue: &mut Queue,
+        table: &Table,
+        hashes: &[u64],
+        most: u64,
+    ) -> Result<(), Diagnostic> {
         if hashes.is_empty() {
             return Ok(());
         }
         if queue.held() + hashes.len() as u64 <= most {
-            queue.blocks.extend(hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect::<Vec<u64>>()));
+            queue.blocks.extend(
+                hashes
+                    .chunks(BLOCK)
+                    .map(|b| b.iter().map(|&hash| table.key(hash)).collect::<Vec<u64>>()),
+            );
             return Ok(());
         }
         let write = || -> std::io::Result<Run> {
@@ -138,7 +171,12 @@ impl Cold {
     }
 
     /// Takes blocks of about so many states from a queue.
-    pub fn take(&self, queue: &mut Queue, table: &Table, most: u64) -> Result<Vec<Vec<u64>>, Diagnostic> {
+    pub fn take(
+        &self,
+        queue: &mut Queue,
+        table: &Table,
+        most: u64,
+    ) -> Result<Vec<Vec<u64>>, Diagnostic> {
         let mut blocks = Vec::new();
         let mut count = 0;
         while count < most {
@@ -155,7 +193,9 @@ impl Cold {
             let hashes = run.page(*page).map_err(|e| self.failed(e))?;
             *page += 1;
             count += hashes.len() as u64;
-            blocks.extend(hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect()));
+            blocks.extend(
+                hashes.chunks(BLOCK).map(|b| b.iter().map(|&hash| table.key(hash)).collect()),
+            );
         }
         Ok(blocks)
     }
@@ -166,7 +206,9 @@ impl Cold {
         for run in &self.runs {
             for page in (0..run.pages()).step_by(run.pages() / 16 + 1) {
                 let hashes = run.page(page).map_err(|e| self.failed(e))?;
-                keys.extend(hashes.iter().step_by(hashes.len() / 64 + 1).map(|&hash| table.key(hash)));
+                keys.extend(
+                    hashes.iter().step_by(hashes.len() / 64 + 1).map(|&hash| table.key(hash)),
+                );
             }
         }
         Ok(keys)
@@ -255,7 +297,12 @@ impl Everything<'_> {
         }
         Ok(runs)
     }
-    fn all(&self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<[Vec<Run>; 3], Ended> {
+    fn all(
+        &self,
+        old: &Table,
+        new: &Table,
+        convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
+    ) -> Result<[Vec<Run>; 3], Ended> {
         let mut cold = Vec::new();
         for run in &self.cold.runs {
             cold.push(merged(&self.cold.folder, &self.moved(run, 0, old, new, convert)?)?);
@@ -272,10 +319,16 @@ impl Everything<'_> {
 }
 
 impl Outside for Everything<'_> {
-    fn repack(&mut self, old: &Table, new: &Table, convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>) -> Result<(), Vec<u32>> {
+    fn repack(
+        &mut self,
+        old: &Table,
+        new: &Table,
+        convert: &mut dyn FnMut(u64) -> Result<u64, Vec<u32>>,
+    ) -> Result<(), Vec<u32>> {
         match self.all(old, new, convert) {
             Ok([cold, first, second]) => {
-                self.cold.spilled.written += [&cold, &first, &second].into_iter().flatten().map(Run::bytes).sum::<u64>();
+                self.cold.spilled.written +=
+                    [&cold, &first, &second].into_iter().flatten().map(Run::bytes).sum::<u64>();
                 self.cold.spilled.repacked += u64::from(!cold.is_empty());
                 self.cold.runs = cold;
                 for (queue, runs) in self.queues.iter_mut().zip([first, second]) {

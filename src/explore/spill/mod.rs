@@ -1,12 +1,15 @@
-//! A search for whose states there is no room in memory: the table is emptied to disk whenever it can grow no more.
+//! A search for whose states there is no room in memory: the table is emptied to disk whenever it
+//! can grow no more.
 //!
-//! In: a model, a folder on a disk that is fast, a limit on the memory. Out: the counts of the search in memory, exactly. A level is expanded
-//! in slices. What is new to the table is held against the states on disk at the end of a slice ([`cold`]), before it is expanded: the table tells most of the
-//! successors that are old, since these are mostly near, and the disk is read once a slice, from beginning to end. Queued states go to
-//! disk as well where they are many.
+//! In: a model, a folder on a disk that is fast, a limit on the memory. Out: the counts of the
+//! search in memory, exactly. A level is expanded in slices. What is new to the table is held
+//! against the states on disk at the end of a slice ([`cold`]), before it is expanded: the table
+//! tells most of the successors that are old, since these are mostly near, and the disk is read
+//! once a slice, from beginning to end. Queued states go to disk as well where they are many.
 //!
-//! Cost: a pass over the states on disk for each slice, two bytes a state, of which there is one a level or one for each
-//! [`SLICES`]-th of the memory. Invariant: what is expanded has been sifted, so each state is expanded once.
+//! Cost: a pass over the states on disk for each slice, two bytes a state, of which there is one a
+//! level or one for each [`SLICES`]-th of the memory. Invariant: what is expanded has been sifted,
+//! so each state is expanded once.
 
 mod cold;
 mod run;
@@ -33,7 +36,8 @@ const QUEUED: u64 = 32;
 const RESERVE: u64 = 6;
 /// Part of the memory allowed at whose end the table gives memory back.
 const TIGHT: u64 = 16;
-/// A table smaller than this part of the memory allowed is not worth emptying: what takes the memory is something else.
+/// A table smaller than this part of the memory allowed is not worth emptying: what takes the
+/// memory is something else.
 const LEAST: u64 = 32;
 /// Least states of a slice.
 const LEAST_SLICE: u64 = 1 << 16;
@@ -72,7 +76,10 @@ impl Sizes {
     fn have_room(&self, store: &Store, more: u64) -> bool {
         match self.most {
             Some(most) => store.table.len() < most,
-            None => mu_base::limits::resident_bytes().saturating_add(more) <= self.limit - self.limit / RESERVE,
+            None => {
+                mu_base::limits::resident_bytes().saturating_add(more)
+                    <= self.limit - self.limit / RESERVE
+            }
         }
     }
     /// Whether the process has nearly all that it may have.
@@ -87,7 +94,11 @@ impl Sizes {
 
 impl<'a> Shared<'a> {
     /// The search, with a folder for what memory has no room for.
-    pub(super) fn coordinate_spilled(&'a self, helpers: usize, spill: Spill<'_>) -> Result<Account, Diagnostic> {
+    pub(super) fn coordinate_spilled(
+        &'a self,
+        helpers: usize,
+        spill: Spill<'_>,
+    ) -> Result<Account, Diagnostic> {
         let sizes = Sizes::new(self.budget.limits().max_memory.unwrap_or(u64::MAX), spill.most);
         let mut local = Local::new(self, 0);
         let initial = self.enter(&mut local)?;
@@ -95,7 +106,13 @@ impl<'a> Shared<'a> {
         cold.stored = 1;
         let mut account = Account { initial, ..Account::default() };
         let mut statistics = CacheStatistics::default();
-        let mut level = Level { sizes, now: Queue::default(), next: Queue::default(), todo: Vec::new(), candidates: Vec::new() };
+        let mut level = Level {
+            sizes,
+            now: Queue::default(),
+            next: Queue::default(),
+            todo: Vec::new(),
+            candidates: Vec::new(),
+        };
         level.now.blocks.push_back(vec![initial]);
         while !level.now.is_empty() && account.stop == Stop::Complete {
             account.level_count += 1;
@@ -103,13 +120,15 @@ impl<'a> Shared<'a> {
             self.waiting.store(level.now.len(), Ordering::Relaxed);
             account.frontier_bytes = account.frontier_bytes.max(level.now.held() * 8);
             while account.stop == Stop::Complete {
-                let blocks = cold.take(&mut level.now, &held!(self.store.read()).table, level.sizes.slice)?;
+                let blocks =
+                    cold.take(&mut level.now, &held!(self.store.read()).table, level.sizes.slice)?;
                 if blocks.is_empty() {
                     break;
                 }
                 level.todo = numbered(blocks);
                 while !level.todo.is_empty() && account.stop == Stop::Complete {
-                    let mut round = self.round(helpers, &mut local, std::mem::take(&mut level.todo));
+                    let mut round =
+                        self.round(helpers, &mut local, std::mem::take(&mut level.todo));
                     if let Some(error) = round.error {
                         return Err(error);
                     }
@@ -157,13 +176,19 @@ impl<'a> Shared<'a> {
             cold.enqueue(&mut level.next, &store.table, &hashes, most)?;
         }
         cold.note_bytes(&[&level.now, &level.next]);
-        // Progress and limits count the states of the table, and these besides, or less those that it holds again.
+        // Progress and limits count the states of the table, and these besides, or less those that
+        // it holds again.
         self.beyond.store(cold.stored.wrapping_sub(store.table.len()), Ordering::Relaxed);
         Ok(())
     }
 
     /// Writes the states of the table to disk.
-    fn empty(&self, cold: &mut Cold, store: &mut Store, level: &mut Level) -> Result<(), Diagnostic> {
+    fn empty(
+        &self,
+        cold: &mut Cold,
+        store: &mut Store,
+        level: &mut Level,
+    ) -> Result<(), Diagnostic> {
         self.sift(cold, store, level)?;
         cold.flush(&mut store.table)?;
         cold.note_bytes(&[&level.now, &level.next]);
@@ -172,7 +197,12 @@ impl<'a> Shared<'a> {
     }
 
     /// Gives memory back: something else than the table needs more than was kept free for it.
-    fn shrink(&self, cold: &mut Cold, level: &mut Level, account: &mut Account) -> Result<(), Diagnostic> {
+    fn shrink(
+        &self,
+        cold: &mut Cold,
+        level: &mut Level,
+        account: &mut Account,
+    ) -> Result<(), Diagnostic> {
         let mut store = held!(self.store.write());
         if level.sizes.small(&store) {
             account.stop = Stop::Memory;
@@ -202,7 +232,8 @@ impl<'a> Shared<'a> {
         let split = if self.goal.symmetries.is_none() && early { store.unfit_leaf() } else { None };
         let wanted = overflow || split.is_some() || early && store.could_be_short();
         if wanted {
-            let affordable = cold.is_empty() && level.sizes.have_room(&store, 2 * store.table.bytes());
+            let affordable =
+                cold.is_empty() && level.sizes.have_room(&store, 2 * store.table.bytes());
             if overflow && !affordable {
                 self.empty(cold, &mut store, level)?;
             }
@@ -213,7 +244,9 @@ impl<'a> Shared<'a> {
         while store.table.crowded() || !unplaced.is_empty() {
             if level.sizes.have_room(&store, store.table.growth_bytes()) {
                 let generous = store.table.bytes() <= level.sizes.limit / GENEROUS;
-                store.table.grow(Growth { generous, helpers: self.options.thread_count().max(1) - 1 });
+                store
+                    .table
+                    .grow(Growth { generous, helpers: self.options.thread_count().max(1) - 1 });
             } else if level.sizes.small(&store) {
                 account.stop = Stop::Memory;
                 return Ok(());
@@ -253,8 +286,12 @@ impl<'a> Shared<'a> {
         let [mut first, mut second] = [now, next].map(std::mem::take);
         let mut blocks: Vec<Vec<u64>> = std::mem::take(&mut first.blocks).into();
         let mut later: Vec<Vec<u64>> = std::mem::take(&mut second.blocks).into();
-        let held = todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(candidates.iter_mut().flatten());
-        let held = held.chain(blocks.iter_mut().flatten()).chain(later.iter_mut().flatten()).chain(unplaced.iter_mut());
+        let held =
+            todo.iter_mut().flat_map(|b| b.keys.iter_mut()).chain(candidates.iter_mut().flatten());
+        let held = held
+            .chain(blocks.iter_mut().flatten())
+            .chain(later.iter_mut().flatten())
+            .chain(unplaced.iter_mut());
         let held = held.chain(account.dead.iter_mut().map(|d| &mut d.0)).chain(sample.iter_mut());
         let held = held.chain(std::iter::once(&mut account.initial));
         let mut everything = Everything { cold, queues: [&mut first, &mut second], error: None };

@@ -1,12 +1,18 @@
-//! Where files without a name that several threads read are not at hand: nothing is spilled, and a search that is to spill says so.
+//! Where files without a name that several threads read are not at hand: nothing is spilled, and a
+//! search that is to spill says so.
 
 use super::Spill;
 use super::search::{Account, Shared};
 use mu_base::{Diagnostic, Stage};
 
 impl<'a> Shared<'a> {
-    pub(super) fn coordinate_spilled(&'a self, _: usize, spill: Spill<'_>) -> Result<Account, Diagnostic> {
-        let message = format!("{}: states are spilled to disk on Unix systems only", spill.folder.display());
+    pub(super) fn coordinate_spilled(
+        &'a self,
+        _: usize,
+        spill: Spill<'_>,
+    ) -> Result<Account, Diagnostic> {
+        let message =
+            format!("{}: states are spilled to disk on Unix systems only", spill.folder.display());
         Err(Diagnostic::new(Stage::Unsupported, message))
     }
 }

@@ -1,13 +1,16 @@
 //! Sorted sets of hashes in files, for what a search has no room for.
 //!
-//! A run is a strictly ascending sequence of hashes, cut into pages of at most [`PAGE`]. A page is coded after Elias (1974) and Fano (1971): of each
-//! hash, less the first one of the page, the low bits stand in an array, the high bits as the places of ones in a bit vector. With `n` hashes
-//! over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states, less than half of what the table needs for it. What
-//! a page begins with, and where it lies, is kept in memory: 32 bytes for 4,096 hashes.
+//! A run is a strictly ascending sequence of hashes, cut into pages of at most [`PAGE`]. A page is
+//! coded after Elias (1974) and Fano (1971): of each hash, less the first one of the page, the low
+//! bits stand in an array, the high bits as the places of ones in a bit vector. With `n` hashes
+//! over a range of `u` that is `2 + log2(u/n)` bits each, about two bytes for a billion states,
+//! less than half of what the table needs for it. What a page begins with, and where it lies, is
+//! kept in memory: 32 bytes for 4,096 hashes.
 //!
-//! Files have no name (`tempfile`): whatever ends the process, nothing of them is left. Each page has a checksum; one that does not fit ends the search
-//! with an error. Cost of [`Run::mark`]: it reads the pages that could hold what is asked for, in their order, and counts the ones in their bit vectors;
-//! only where the high bits agree are low bits compared.
+//! Files have no name (`tempfile`): whatever ends the process, nothing of them is left. Each page
+//! has a checksum; one that does not fit ends the search with an error. Cost of [`Run::mark`]: it
+//! reads the pages that could hold what is asked for, in their order, and counts the ones in their
+//! bit vectors; only where the high bits agree are low bits compared.
 //!
 //! Invariant: what is read is what was written.
 
@@ -43,7 +46,8 @@ impl Page {
         (u64::from(self.count) * u64::from(self.low())).div_ceil(64) as usize
     }
     fn words(&self) -> usize {
-        self.low_words() + ((self.span >> self.low()) + u64::from(self.count) + 1).div_ceil(64) as usize
+        self.low_words()
+            + ((self.span >> self.low()) + u64::from(self.count) + 1).div_ceil(64) as usize
     }
 }
 
@@ -89,7 +93,14 @@ impl Writer {
     /// A run in a file of this folder.
     pub fn new(folder: &Path) -> Result<Self> {
         let file = BufWriter::with_capacity(READ, tempfile::tempfile_in(folder)?);
-        Ok(Self { file, pages: Vec::new(), waiting: Vec::with_capacity(PAGE), words: Vec::new(), at: 0, count: 0 })
+        Ok(Self {
+            file,
+            pages: Vec::new(),
+            waiting: Vec::with_capacity(PAGE),
+            words: Vec::new(),
+            at: 0,
+            count: 0,
+        })
     }
     /// Adds hashes, ascending, all above those before.
     pub fn extend(&mut self, hashes: &[u64]) -> Result<()> {
@@ -101,12 +112,23 @@ impl Writer {
         if self.waiting.len() == PAGE { self.page() } else { Ok(()) }
     }
     fn page(&mut self) -> Result<()> {
-        let (Some(&first), Some(&last)) = (self.waiting.first(), self.waiting.last()) else { return Ok(()) };
+        let (Some(&first), Some(&last)) = (self.waiting.first(), self.waiting.last()) else {
+            return Ok(());
+        };
         let before = self.pages.last().is_none_or(|p| p.first + p.span < first);
         if !before || !self.waiting.is_sorted_by(|a, b| a < b) {
-            return Err(Error::new(ErrorKind::InvalidInput, "the states of a run are not in order"));
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "the states of a run are not in order",
+            ));
         }
-        let mut page = Page { first, span: last - first, at: self.at, count: self.waiting.len() as u32, sum: 0 };
+        let mut page = Page {
+            first,
+            span: last - first,
+            at: self.at,
+            count: self.waiting.len() as u32,
+            sum: 0,
+        };
         let (low, high_from) = (page.low(), page.low_words());
         self.words.clear();
         self.words.resize(page.words(), 0);
@@ -163,7 +185,10 @@ impl Run {
             while ones != 0 {
                 let i = hashes.len();
                 let high = (w * 64 + ones.trailing_zeros() as usize - i) as u64;
-                hashes.push(page.first + (high << page.low() | bits(lows, i * page.low() as usize, page.low())));
+                hashes.push(
+                    page.first
+                        + (high << page.low() | bits(lows, i * page.low() as usize, page.low())),
+                );
                 ones &= ones - 1;
             }
         }
@@ -189,7 +214,8 @@ impl Run {
             let mut to = from + 1;
             while to < self.pages.len()
                 && self.pages[to].first <= last
-                && self.pages[to].at + self.pages[to].words() as u64 * 8 - self.pages[from].at <= READ as u64
+                && self.pages[to].at + self.pages[to].words() as u64 * 8 - self.pages[from].at
+                    <= READ as u64
             {
                 to += 1;
             }
@@ -282,12 +308,19 @@ impl Words {
         for page in pages {
             let (mine, after) = rest.split_at(page.words() * 8);
             if crc32fast::hash(mine) != page.sum {
-                return Err(Error::new(ErrorKind::InvalidData, "states were read that are not those that were written"));
+                return Err(Error::new(
+                    ErrorKind::InvalidData,
+                    "states were read that are not those that were written",
+                ));
             }
             rest = after;
         }
         self.all.clear();
-        self.all.extend(self.bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default())));
+        self.all.extend(
+            self.bytes
+                .chunks_exact(8)
+                .map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default())),
+        );
         Ok(words as u64 * 8)
     }
 }
@@ -339,7 +372,13 @@ mod tests {
         let dense = random.below(3) == 0;
         let base = if dense { random.next_u64() >> (64 - bits) } else { 0 };
         (0..random.below(most))
-            .map(|_| if dense { (base + random.below(2 * most) as u64) & ((1 << bits) - 1) } else { random.next_u64() >> (64 - bits) })
+            .map(|_| {
+                if dense {
+                    (base + random.below(2 * most) as u64) & ((1 << bits) - 1)
+                } else {
+                    random.next_u64() >> (64 - bits)
+                }
+            })
             .collect()
     }
 
@@ -354,7 +393,12 @@ mod tests {
             assert_eq!(back, hashes.iter().copied().collect::<Vec<_>>(), "seed {seed}");
             assert_eq!(run.len(), hashes.len() as u64);
             let near = hashes.iter().flat_map(|h| [h.saturating_sub(1), *h, h + 1]);
-            let asked: Vec<u64> = some(&mut random, 500, bits).into_iter().chain(near).collect::<BTreeSet<_>>().into_iter().collect();
+            let asked: Vec<u64> = some(&mut random, 500, bits)
+                .into_iter()
+                .chain(near)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect();
             let mut found = vec![false; asked.len()];
             run.mark(&asked, &mut found).unwrap();
             for (hash, found) in asked.iter().zip(found) {
@@ -367,11 +411,16 @@ mod tests {
     fn merged_runs_are_the_union() {
         for seed in 0..20 {
             let mut random = Random::new(seed);
-            let sets: Vec<BTreeSet<u64>> = (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
+            let sets: Vec<BTreeSet<u64>> =
+                (0..random.below(5)).map(|_| some(&mut random, 400, 12)).collect();
             let runs: Vec<Run> = sets.iter().map(written).collect();
             let run = merged(&std::env::temp_dir(), &runs).unwrap();
             let back: Vec<u64> = (0..run.pages()).flat_map(|p| run.page(p).unwrap()).collect();
-            assert_eq!(back, sets.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), "seed {seed}");
+            assert_eq!(
+                back,
+                sets.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(),
+                "seed {seed}"
+            );
         }
     }
 
@@ -385,7 +434,10 @@ mod tests {
             run.file.write_all_at(&[byte[0] ^ 4], at).unwrap();
             let asked: Vec<u64> = hashes.iter().copied().collect();
             let error = run.mark(&asked, &mut vec![false; asked.len()]).unwrap_err();
-            assert!(error.to_string().contains("not those that were written"), "byte {at}: {error}");
+            assert!(
+                error.to_string().contains("not those that were written"),
+                "byte {at}: {error}"
+            );
             run.file.write_all_at(&byte, at).unwrap();
         }
     }

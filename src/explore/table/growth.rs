@@ -1,22 +1,27 @@
 //! Room for more keys: all threads grow the table in place while no worker uses it.
 //!
-//! The bucket is monotone in the hash, so a table of `n` buckets becomes one of `r n` by one sweep from its end to its beginning. It goes by
-//! *strips*: of the buckets below `high`, those from about `high / r` on move to `high` and beyond, where everything is in the new order
-//! already. So the threads share a strip without regard for each other: each empties its own buckets and adds what was in them as a worker
-//! would. Strips get shorter by the factor `r`, so there are a few dozen; the last ones, of a bucket each, are nobody's to share.
+//! The bucket is monotone in the hash, so a table of `n` buckets becomes one of `r n` by one sweep
+//! from its end to its beginning. It goes by *strips*: of the buckets below `high`, those from
+//! about `high / r` on move to `high` and beyond, where everything is in the new order already. So
+//! the threads share a strip without regard for each other: each empties its own buckets and adds
+//! what was in them as a worker would. Strips get shorter by the factor `r`, so there are a few
+//! dozen; the last ones, of a bucket each, are nobody's to share.
 //!
-//! In: a table that is crowded. Out: the same entries with their payloads in a larger one. Cost: linear in the entries; beside the new
-//! segments no memory to speak of (below one segment a second table).
+//! In: a table that is crowded. Out: the same entries with their payloads in a larger one. Cost:
+//! linear in the entries; beside the new segments no memory to speak of (below one segment a second
+//! table).
 //!
-//! Invariant: before each strip all entries below `high` are where the old geometry has them, all others where the new one has them,
-//! but for those that wait for their home to be swept. An entry that finds no room within reach is left over and inserted last.
+//! Invariant: before each strip all entries below `high` are where the old geometry has them, all
+//! others where the new one has them, but for those that wait for their home to be swept. An entry
+//! that finds no room within reach is left over and inserted last.
 
 use super::{Cell, Cells, Chunks, Form, Geometry, Insert, Payload, Payloads, Table};
 use mu_base::atomics::{AtomicU32, AtomicU64};
 
 /// Least buckets of a strip for each thread that helps.
 const SHARED: u64 = if cfg!(test) { 16 } else { 1 << 12 };
-/// Buckets that a strip begins later than need be, for entries that probing pushed on: they are to find their home above the strip.
+/// Buckets that a strip begins later than need be, for entries that probing pushed on: they are to
+/// find their home above the strip.
 const SLACK: u64 = 4;
 /// Distances that short entries tell are below this.
 const REACH: usize = 1 << super::DISTANCE_BITS;
@@ -37,23 +42,31 @@ struct Moved {
     payload: u128,
 }
 
-/// Runs a task with each of the numbers below `helpers + 1` at the same time; the last one runs here.
+/// Runs a task with each of the numbers below `helpers + 1` at the same time; the last one runs
+/// here.
 fn together<T: Send>(helpers: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let task = &task;
         let running: Vec<_> = (0..helpers).map(|i| scope.spawn(move || task(i))).collect();
         let last = task(helpers);
-        let mut all: Vec<T> = running.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect();
+        let mut all: Vec<T> = running
+            .into_iter()
+            .map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
         all.push(last);
         all
     })
 }
 
-/// So many new segments. Who zeroes a segment is the first to touch its pages, which costs most of the time.
+/// So many new segments. Who zeroes a segment is the first to touch its pages, which costs most of
+/// the time.
 fn made<T: Send>(count: usize, helpers: usize, make: impl Fn() -> T + Sync) -> Vec<T> {
     let helpers = helpers.min(count.saturating_sub(1));
     let share = |i: usize| count * i / (helpers + 1)..count * (i + 1) / (helpers + 1);
-    together(helpers, |i| share(i).map(|_| make()).collect::<Vec<T>>()).into_iter().flatten().collect()
+    together(helpers, |i| share(i).map(|_| make()).collect::<Vec<T>>())
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 impl<A: Default + Send> Chunks<A> {
@@ -64,7 +77,11 @@ impl<A: Default + Send> Chunks<A> {
             && (only.len() as u64) < full.min(entries)
         {
             let old = std::mem::take(only).into_vec();
-            *only = old.into_iter().chain(std::iter::repeat_with(A::default)).take(full.min(entries) as usize).collect();
+            *only = old
+                .into_iter()
+                .chain(std::iter::repeat_with(A::default))
+                .take(full.min(entries) as usize)
+                .collect();
         }
         if self.segments.is_empty() && entries > 0 {
             self.segments.push((0..entries.min(full)).map(|_| A::default()).collect());
@@ -97,7 +114,8 @@ impl Table {
     pub fn growth_bytes(&self) -> u64 {
         let full = 1u64 << self.segment_bits;
         let (buckets, segments) = either!(&self.form, c => (c.buckets(), c.segments.len()));
-        let more = if buckets < full { 2 * buckets } else { Self::more(segments, false) as u64 * full };
+        let more =
+            if buckets < full { 2 * buckets } else { Self::more(segments, false) as u64 * full };
         let entries = match &self.form {
             Form::Long(_) => AtomicU64::COUNT,
             Form::Short(_) => AtomicU32::COUNT,
@@ -144,7 +162,12 @@ impl Table {
         loop {
             // Twice the capacity, not twice the length: a call for room must make some.
             expected = (expected * 2).max(self.capacity());
-            let wider = Table::with_segments(self.geometry.bits, expected, self.payload_kind(), self.segment_bits);
+            let wider = Table::with_segments(
+                self.geometry.bits,
+                expected,
+                self.payload_kind(),
+                self.segment_bits,
+            );
             let fits = self.entries().all(|(place, key)| match wider.insert(key) {
                 Insert::New(at) | Insert::Old(at) => {
                     wider.set_payload(at, self.payload(place));
@@ -164,7 +187,11 @@ impl Table {
 impl<C: Cell> Cells<C> {
     fn widen(&mut self, growth: Growth) {
         let buckets = 1 << self.bits;
-        self.segments.extend(made(Table::more(self.segments.len(), growth.generous), growth.helpers, || Self::segment(buckets)));
+        self.segments.extend(made(
+            Table::more(self.segments.len(), growth.generous),
+            growth.helpers,
+            || Self::segment(buckets),
+        ));
     }
 }
 
@@ -177,18 +204,23 @@ struct Sweep<'a, C> {
 }
 
 impl<C: Cell> Sweep<'_, C> {
-    /// Sweeps the first `before` buckets. Returns hashes that found no room within reach, with their payloads.
+    /// Sweeps the first `before` buckets. Returns hashes that found no room within reach, with
+    /// their payloads.
     fn all(&self, before: u64, helpers: usize) -> Vec<(u64, u128)> {
         let mut left = Vec::new();
         let mut waiting: Vec<Moved> = Vec::new();
         let mut high = before;
         while high > 0 {
-            let fitting = (u128::from(high) * u128::from(self.old.homes)).div_ceil(u128::from(self.new.homes)) as u64 + SLACK;
+            let fitting = (u128::from(high) * u128::from(self.old.homes))
+                .div_ceil(u128::from(self.new.homes)) as u64
+                + SLACK;
             let low = fitting.min(high - 1);
             let helpers = helpers.min(((high - low) / SHARED) as usize);
             let parts = helpers as u64 + 1;
             let bound = |i: u64| low + (high - low) * i / parts;
-            for (w, l) in together(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high)) {
+            for (w, l) in
+                together(helpers, |i| self.part(bound(i as u64), bound(i as u64 + 1), high))
+            {
                 waiting.extend(w);
                 left.extend(l);
             }
@@ -202,7 +234,8 @@ impl<C: Cell> Sweep<'_, C> {
         }
         left
     }
-    /// Empties buckets of the strip below `high`. Returns entries whose home is not above the strip, and those that found no room.
+    /// Empties buckets of the strip below `high`. Returns entries whose home is not above the
+    /// strip, and those that found no room.
     fn part(&self, from: u64, to: u64, high: u64) -> (Vec<Moved>, Vec<(u64, u128)>) {
         let (mut waiting, mut left) = (Vec::new(), Vec::new());
         // Of the last buckets, by their low bits: the least hash of each.
@@ -218,9 +251,17 @@ impl<C: Cell> Sweep<'_, C> {
                     let place = bucket * C::COUNT as u64 + i as u64;
                     let home = bucket - C::distance(value);
                     let hash = C::decode(&self.old, value, least[home as usize % REACH]);
-                    let moved = Moved { home: self.new.home(hash), hash, payload: self.payloads.get(place) };
+                    let moved = Moved {
+                        home: self.new.home(hash),
+                        hash,
+                        payload: self.payloads.get(place),
+                    };
                     self.payloads.set(place, 0);
-                    if moved.home < high { waiting.push(moved) } else { self.put(&moved, &mut left) }
+                    if moved.home < high {
+                        waiting.push(moved)
+                    } else {
+                        self.put(&moved, &mut left)
+                    }
                 }
             }
         }

@@ -1,11 +1,14 @@
-//! The table's protocol under all interleavings of a few threads, with stale reads: a model checker for `Cells::insert` itself.
+//! The table's protocol under all interleavings of a few threads, with stale reads: a model checker
+//! for `Cells::insert` itself.
 //!
-//! The cells here hand control to a scheduler before each access; it runs the threads one access at a time and goes through all its
-//! choices depth first. A read may also return the 0 that was there before, as a relaxed load may; a claim sees the newest value. What one
-//! cell publishes is read nowhere else, so the order of accesses to different cells is of no account beyond that.
+//! The cells here hand control to a scheduler before each access; it runs the threads one access at
+//! a time and goes through all its choices depth first. A read may also return the 0 that was there
+//! before, as a relaxed load may; a claim sees the newest value. What one cell publishes is read
+//! nowhere else, so the order of accesses to different cells is of no account beyond that.
 //!
-//! Checked after each run: of the threads that insert a key exactly one is told that it is new, the others the same place; nothing is lost; no gap
-//! lies before an entry. Cost: the number of interleavings, some thousands.
+//! Checked after each run: of the threads that insert a key exactly one is told that it is new, the
+//! others the same place; nothing is lost; no gap lies before an entry. Cost: the number of
+//! interleavings, some thousands.
 
 use super::{Cell, Cells, Geometry, Insert};
 use std::cell::RefCell;
@@ -114,7 +117,8 @@ impl Cell for Stepped {
     }
 }
 
-/// All interleavings of threads that insert these hashes, in a table of so many buckets. Returns the number of runs.
+/// All interleavings of threads that insert these hashes, in a table of so many buckets. Returns
+/// the number of runs.
 fn check(buckets: u64, plan: &[&[u64]]) -> usize {
     let mut choices: Vec<(usize, usize)> = Vec::new();
     let mut runs = 0;
@@ -137,7 +141,11 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
         };
         let insert = &insert;
         let answers: Vec<(u64, Insert)> = std::thread::scope(|scope| {
-            let threads: Vec<_> = plan.iter().enumerate().map(|(me, hashes)| scope.spawn(move || insert(me, hashes))).collect();
+            let threads: Vec<_> = plan
+                .iter()
+                .enumerate()
+                .map(|(me, hashes)| scope.spawn(move || insert(me, hashes)))
+                .collect();
             threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
         });
         runs += 1;
@@ -156,7 +164,8 @@ fn check(buckets: u64, plan: &[&[u64]]) -> usize {
             known.1 += new;
         }
         assert!(places.values().all(|p| p.1 == 1), "{}", context());
-        let stored: BTreeSet<(u64, u64)> = cells.entries(&geometry).map(|(place, hash)| (hash, place)).collect();
+        let stored: BTreeSet<(u64, u64)> =
+            cells.entries(&geometry).map(|(place, hash)| (hash, place)).collect();
         assert_eq!(stored, places.iter().map(|(h, p)| (*h, p.0)).collect(), "{}", context());
         for (hash, (place, _)) in &places {
             assert_eq!(cells.find(&geometry, *hash), Some(*place), "{}", context());

@@ -1,7 +1,8 @@
 //! Insertions in every order that the memory model allows, by loom; see `concurrency/`.
 //!
-//! [`super::interleavings`] checks the protocol in each run of the tests; here the atomic accesses are those of the table itself.
-//! Cost: some thousand runs a test. Checked after each: one discoverer for each key, one place, nothing lost.
+//! [`super::interleavings`] checks the protocol in each run of the tests; here the atomic accesses
+//! are those of the table itself. Cost: some thousand runs a test. Checked after each: one
+//! discoverer for each key, one place, nothing lost.
 
 use super::{Cell, Cells, Geometry, Insert};
 use mu_base::atomics::{AtomicU32, AtomicU64};
@@ -20,10 +21,13 @@ fn every_order<C: Cell + 'static>(before: &'static [u64], plan: &'static [&'stat
             .iter()
             .map(|hashes| {
                 let cells = cells.clone();
-                loom::thread::spawn(move || hashes.iter().map(|h| (*h, cells.insert(&geometry, *h))).collect::<Vec<_>>())
+                loom::thread::spawn(move || {
+                    hashes.iter().map(|h| (*h, cells.insert(&geometry, *h))).collect::<Vec<_>>()
+                })
             })
             .collect();
-        let answers: Vec<(u64, Insert)> = threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
+        let answers: Vec<(u64, Insert)> =
+            threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
         let mut places: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
         for (hash, answer) in &answers {
             let (place, new) = match answer {
@@ -36,10 +40,15 @@ fn every_order<C: Cell + 'static>(before: &'static [u64], plan: &'static [&'stat
             known.1 += new;
         }
         assert!(places.values().all(|p| p.1 == 1), "{answers:?}");
-        let stored: BTreeMap<u64, u64> = cells.entries(&geometry).map(|(place, hash)| (hash, place)).collect();
+        let stored: BTreeMap<u64, u64> =
+            cells.entries(&geometry).map(|(place, hash)| (hash, place)).collect();
         assert_eq!(stored.len(), before.len() + places.len(), "{answers:?}");
         for (hash, (place, _)) in &places {
-            assert_eq!((stored[hash], cells.find(&geometry, *hash)), (*place, Some(*place)), "{answers:?}");
+            assert_eq!(
+                (stored[hash], cells.find(&geometry, *hash)),
+                (*place, Some(*place)),
+                "{answers:?}"
+            );
         }
     });
 }
@@ -56,5 +65,8 @@ fn of_long_entries() {
 fn of_short_entries() {
     every_order::<AtomicU32>(&[], &[&[5], &[5], &[5]]);
     every_order::<AtomicU32>(&[1], &[&[5, 9], &[9, 7]]);
-    every_order::<AtomicU32>(&[0, 1, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17], &[&[5, 7], &[7, 5]]);
+    every_order::<AtomicU32>(
+        &[0, 1, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17],
+        &[&[5, 7], &[7, 5]],
+    );
 }

@@ -1,13 +1,18 @@
-//! What the names of an equation system mean, for editors: its data definitions, the variables of its equations, their parameters and what is quantified.
+//! What the names of an equation system mean, for editors: its data definitions, the variables of
+//! its equations, their parameters and what is quantified.
 //!
-//! In: a text without parameter layer, which need not be right. Out: a [`Naming`]. Sorts, operations and variables of equations are a space of names each; the
-//! innermost parameter or quantified variable comes before an operation of its name, as in the type checker. Overloads are one thing, so that they are renamed
-//! together. Of a section or an equation that cannot be parsed nothing is told, or its head only. Cost: linear.
+//! In: a text without parameter layer, which need not be right. Out: a [`Naming`]. Sorts,
+//! operations and variables of equations are a space of names each; the innermost parameter or
+//! quantified variable comes before an operation of its name, as in the type checker. Overloads are
+//! one thing, so that they are renamed together. Of a section or an equation that cannot be parsed
+//! nothing is told, or its head only. Cost: linear.
 
 use super::{Scan, start_of_equations};
 use mu_base::naming::{Mention, Naming, Role, line};
 use mu_base::{SourceId, Span};
-use mu_syntax::ast::{Data, DataKind, Ident, Section, Sort, SortKind, StateFormula, StateFormulaKind, VarDecl};
+use mu_syntax::ast::{
+    Data, DataKind, Ident, Section, Sort, SortKind, StateFormula, StateFormulaKind, VarDecl,
+};
 use mu_syntax::tokens::{Kind, tokens};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 use std::collections::{HashMap, HashSet};
@@ -54,7 +59,8 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
         return all.sections;
     }
     let words = tokens(text);
-    let begins = |t: &mu_syntax::tokens::Token| t.kind == Kind::Word && SECTIONS.contains(&t.text(text));
+    let begins =
+        |t: &mu_syntax::tokens::Token| t.kind == Kind::Word && SECTIONS.contains(&t.text(text));
     let mut cuts: Vec<usize> = Vec::new();
     let mut before = "";
     for token in words.iter().filter(|t| begins(t)) {
@@ -68,7 +74,8 @@ fn sections(source: SourceId, text: &str) -> Vec<Section> {
     let ends = cuts.iter().skip(1).copied().chain([text.len()]);
     let part = |(from, to): (&usize, usize)| {
         // Blanks in place of what is before keep the places.
-        let blank: String = text[..*from].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
+        let blank: String =
+            text[..*from].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }).collect();
         parse_specification(source, &(blank + &text[*from..to])).ok()
     };
     cuts.iter().zip(ends).filter_map(part).flat_map(|s| s.sections).collect()
@@ -94,8 +101,11 @@ struct Equations {
 fn equations(source: SourceId, text: &str, start: usize) -> Equations {
     let mut out = Equations::default();
     let behind = text.get(start..).unwrap_or("");
-    let begins = |t: &mu_syntax::tokens::Token| t.kind == Kind::Word && ["mu", "nu", "init"].contains(&t.text(behind));
-    let cuts: Vec<usize> = tokens(behind).iter().filter(|t| begins(t)).map(|t| start + t.range.start).collect();
+    let begins = |t: &mu_syntax::tokens::Token| {
+        t.kind == Kind::Word && ["mu", "nu", "init"].contains(&t.text(behind))
+    };
+    let cuts: Vec<usize> =
+        tokens(behind).iter().filter(|t| begins(t)).map(|t| start + t.range.start).collect();
     let ends = cuts.iter().skip(1).copied().chain([text.len()]);
     let span = |r: Range<usize>| Span { source, start: r.start as u32, end: r.end as u32 };
     for (from, to) in cuts.iter().copied().zip(ends) {
@@ -104,8 +114,11 @@ fn equations(source: SourceId, text: &str, start: usize) -> Equations {
         let Some(sign) = scan.word() else { continue };
         scan.at += sign.len();
         if sign == "init" {
-            let initial =
-                scan.until(';').and_then(|r| parse_formula_in(source, text, r.clone()).ok().map(|f| (f.formula, span(from..r.end + 1))));
+            let initial = scan.until(';').and_then(|r| {
+                parse_formula_in(source, text, r.clone())
+                    .ok()
+                    .map(|f| (f.formula, span(from..r.end + 1)))
+            });
             out.initial = out.initial.or(initial);
             continue;
         }
@@ -118,7 +131,14 @@ fn equations(source: SourceId, text: &str, start: usize) -> Equations {
         let end = body.as_ref().map_or(part.trim_end().len(), |b| b.end + 1);
         let body = body.and_then(|b| parse_formula_in(source, text, b).ok()).map(|f| f.formula);
         let head = span(at..text[..head.end].trim_end().len());
-        out.list.push(Equation { least: sign == "mu", name, params, body, head, whole: span(from..end) });
+        out.list.push(Equation {
+            least: sign == "mu",
+            name,
+            params,
+            body,
+            head,
+            whole: span(from..end),
+        });
     }
     out
 }
@@ -162,23 +182,44 @@ impl<'t> Walk<'t> {
             Section::Sorts(list) => {
                 for (name, definition) in list {
                     let whole = definition.as_ref().map_or(name.span, |d| name.span.to(d.span));
-                    let of = self.out.declare(Role::Type, &name.kind, name.span, whole, line(&format!("sort {}", self.written(whole))));
+                    let of = self.out.declare(
+                        Role::Type,
+                        &name.kind,
+                        name.span,
+                        whole,
+                        line(&format!("sort {}", self.written(whole))),
+                    );
                     self.out.bindings[of].note = "a sort".into();
                     self.sorts.entry(name.kind.clone()).or_insert(of);
                     definition.iter().for_each(|d| self.structs(d, &name.kind));
                 }
             }
             Section::Constructors(list) | Section::Mappings(list) => {
-                let role = if matches!(section, Section::Mappings(_)) { Role::Function } else { Role::Constructor };
+                let role = if matches!(section, Section::Mappings(_)) {
+                    Role::Function
+                } else {
+                    Role::Constructor
+                };
                 for (name, sort) in list {
                     let whole = name.span.to(sort.span);
-                    self.operation(role, name, whole, format!("{}: {}", name.kind, self.written(sort.span)));
+                    self.operation(
+                        role,
+                        name,
+                        whole,
+                        format!("{}: {}", name.kind, self.written(sort.span)),
+                    );
                 }
             }
             Section::Globals(list) => {
                 for v in list {
                     let says = format!("{}: {}", v.name.kind, self.written(v.sort.span));
-                    let of = self.out.declare(Role::Constant, &v.name.kind, v.name.span, v.name.span.to(v.sort.span), line(&says));
+                    let of = self.out.declare(
+                        Role::Constant,
+                        &v.name.kind,
+                        v.name.span,
+                        v.name.span.to(v.sort.span),
+                        line(&says),
+                    );
                     self.out.bindings[of].note = "a global variable".into();
                     self.globals.push((v.name.kind.clone(), of));
                 }
@@ -193,9 +234,18 @@ impl<'t> Walk<'t> {
             SortKind::Struct(constructors) => {
                 for c in constructors {
                     let sorts: Vec<&str> = c.args.iter().map(|a| self.written(a.1.span)).collect();
-                    let from = if sorts.is_empty() { String::new() } else { format!("{} -> ", sorts.join(" # ")) };
+                    let from = if sorts.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{} -> ", sorts.join(" # "))
+                    };
                     let whole = c.args.last().map_or(c.name.span, |a| c.name.span.to(a.1.span));
-                    self.operation(Role::Constructor, &c.name, whole, format!("{}: {from}{of}", c.name.kind));
+                    self.operation(
+                        Role::Constructor,
+                        &c.name,
+                        whole,
+                        format!("{}: {from}{of}", c.name.kind),
+                    );
                     for (projection, sort) in &c.args {
                         if let Some(p) = projection {
                             let says = format!("{}: {of} -> {}", p.kind, self.written(sort.span));
@@ -204,12 +254,23 @@ impl<'t> Walk<'t> {
                         self.structs(sort, "struct");
                     }
                     if let Some(r) = &c.recogniser {
-                        self.operation(Role::Function, r, r.span, format!("{}: {of} -> Bool", r.kind));
+                        self.operation(
+                            Role::Function,
+                            r,
+                            r.span,
+                            format!("{}: {of} -> Bool", r.kind),
+                        );
                     }
                 }
             }
-            SortKind::List(e) | SortKind::Set(e) | SortKind::Bag(e) | SortKind::FSet(e) | SortKind::FBag(e) => self.structs(e, "struct"),
-            SortKind::Function(domain, range) => domain.iter().chain([&**range]).for_each(|s| self.structs(s, "struct")),
+            SortKind::List(e)
+            | SortKind::Set(e)
+            | SortKind::Bag(e)
+            | SortKind::FSet(e)
+            | SortKind::FBag(e) => self.structs(e, "struct"),
+            SortKind::Function(domain, range) => {
+                domain.iter().chain([&**range]).for_each(|s| self.structs(s, "struct"))
+            }
             _ => {}
         });
     }
@@ -217,8 +278,12 @@ impl<'t> Walk<'t> {
     /// The names that a section uses.
     fn uses(&mut self, section: &Section) {
         match section {
-            Section::Sorts(list) => list.iter().filter_map(|s| s.1.as_ref()).for_each(|s| self.sort(s)),
-            Section::Constructors(list) | Section::Mappings(list) => list.iter().for_each(|s| self.sort(&s.1)),
+            Section::Sorts(list) => {
+                list.iter().filter_map(|s| s.1.as_ref()).for_each(|s| self.sort(s))
+            }
+            Section::Constructors(list) | Section::Mappings(list) => {
+                list.iter().for_each(|s| self.sort(&s.1))
+            }
             Section::Globals(list) => list.iter().for_each(|v| self.sort(&v.sort)),
             Section::Equations(vars, list) => {
                 let (Some(first), Some(last)) = (list.first(), list.last()) else { return };
@@ -251,12 +316,23 @@ impl<'t> Walk<'t> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &sort.kind {
             SortKind::Name(name) => {
                 if let Some(of) = self.sorts.get(name) {
-                    self.out.mention(Span { end: sort.span.start + name.len() as u32, ..sort.span }, *of);
+                    self.out.mention(
+                        Span { end: sort.span.start + name.len() as u32, ..sort.span },
+                        *of,
+                    );
                 }
             }
-            SortKind::List(e) | SortKind::Set(e) | SortKind::Bag(e) | SortKind::FSet(e) | SortKind::FBag(e) => self.sort(e),
-            SortKind::Function(domain, range) => domain.iter().chain([&**range]).for_each(|s| self.sort(s)),
-            SortKind::Struct(constructors) => constructors.iter().flat_map(|c| &c.args).for_each(|a| self.sort(&a.1)),
+            SortKind::List(e)
+            | SortKind::Set(e)
+            | SortKind::Bag(e)
+            | SortKind::FSet(e)
+            | SortKind::FBag(e) => self.sort(e),
+            SortKind::Function(domain, range) => {
+                domain.iter().chain([&**range]).for_each(|s| self.sort(s))
+            }
+            SortKind::Struct(constructors) => {
+                constructors.iter().flat_map(|c| &c.args).for_each(|a| self.sort(&a.1))
+            }
             SortKind::Bool | SortKind::Pos | SortKind::Nat | SortKind::Int | SortKind::Real => {}
         });
     }
@@ -270,13 +346,20 @@ impl<'t> Walk<'t> {
             DataKind::Name(name) => {
                 let variable = self.scope.iter().rev().find(|s| s.0 == *name).map(|s| s.1);
                 if let Some(of) = variable.or_else(|| self.operations.get(name).copied()) {
-                    self.out.mention(Span { end: data.span.start + name.len() as u32, ..data.span }, of);
+                    self.out.mention(
+                        Span { end: data.span.start + name.len() as u32, ..data.span },
+                        of,
+                    );
                 }
             }
             DataKind::Number(_) => {}
             DataKind::List(parts) | DataKind::Set(parts) => parts.iter().for_each(|d| self.data(d)),
-            DataKind::Bag(parts) => parts.iter().flat_map(|(a, b)| [a, b]).for_each(|d| self.data(d)),
-            DataKind::Apply(head, args) => [&**head].into_iter().chain(args).for_each(|d| self.data(d)),
+            DataKind::Bag(parts) => {
+                parts.iter().flat_map(|(a, b)| [a, b]).for_each(|d| self.data(d))
+            }
+            DataKind::Apply(head, args) => {
+                [&**head].into_iter().chain(args).for_each(|d| self.data(d))
+            }
             DataKind::Update(f, a, b) => [f, a, b].into_iter().for_each(|d| self.data(d)),
             DataKind::Unary(_, a) => self.data(a),
             DataKind::Binary(_, a, b) => [a, b].into_iter().for_each(|d| self.data(d)),
@@ -284,8 +367,18 @@ impl<'t> Walk<'t> {
                 self.binds(std::slice::from_ref(var), data.span, "of this set");
                 self.data(body);
             }
-            DataKind::Lambda(vars, body) | DataKind::Forall(vars, body) | DataKind::Exists(vars, body) => {
-                self.binds(vars, data.span, if matches!(data.kind, DataKind::Lambda(..)) { "of this function" } else { "quantified" });
+            DataKind::Lambda(vars, body)
+            | DataKind::Forall(vars, body)
+            | DataKind::Exists(vars, body) => {
+                self.binds(
+                    vars,
+                    data.span,
+                    if matches!(data.kind, DataKind::Lambda(..)) {
+                        "of this function"
+                    } else {
+                        "quantified"
+                    },
+                );
                 self.data(body);
             }
             DataKind::Where(body, definitions) => {
@@ -372,7 +465,9 @@ init X(0, inner(box(red)));
             assert_eq!(lines(TEXT, mark), wanted, "{mark}");
         }
         let naming = names(SourceId(0), TEXT);
-        let says = |name: &str| naming.bindings.iter().find(|b| b.name == name).map(|b| b.says.clone()).unwrap();
+        let says = |name: &str| {
+            naming.bindings.iter().find(|b| b.name == name).map(|b| b.says.clone()).unwrap()
+        };
         assert_eq!(says("twice"), "twice: D -> D; twice: Nat -> Nat");
         assert_eq!(says("box"), "box: D -> D");
         assert_eq!(says("Y"), "mu Y(n: D)");
@@ -382,7 +477,9 @@ init X(0, inner(box(red)));
     /// Text that is being typed: sections and equations that can be read keep their names.
     #[test]
     fn the_rest_stays_alive() {
-        let broken = TEXT.replace("glob g: D;", "glob g: ;").replace("(forall m: Nat, d: D.", "(forall m: Nat, d D.");
+        let broken = TEXT
+            .replace("glob g: D;", "glob g: ;")
+            .replace("(forall m: Nat, d: D.", "(forall m: Nat, d D.");
         assert_eq!(lines(&broken, "red?"), [0, 6, 6, 10, 11]);
         assert_eq!(lines(&broken, "X(n"), [8, 10, 11]);
         assert_eq!(lines(&broken, "n: D; k"), [3, 4, 4, 6]);

@@ -1,9 +1,14 @@
-//! Equation systems whose text comes with an outline of its parts: what occurs again in it is parsed once.
+//! Equation systems whose text comes with an outline of its parts: what occurs again in it is
+//! parsed once.
 //!
-//! In: the text of a binary file, and where the parts of its right-hand sides stand first (`lts::mcrl2`). Out: as of the text alone, but for places: an expression
-//! that occurs again has the place where it stands first. Cost: that of parsing what is different, and of copying the rest.
+//! In: the text of a binary file, and where the parts of its right-hand sides stand first
+//! (`lts::mcrl2`). Out: as of the text alone, but for places: an expression that occurs again has
+//! the place where it stands first. Cost: that of parsing what is different, and of copying the
+//! rest.
 
-use super::{Equation, Positive, System, Unrolled, declarations, junction, negated, stacked, system};
+use super::{
+    Equation, Positive, System, Unrolled, declarations, junction, negated, stacked, system,
+};
 use super::{Scan, refuse_negated};
 use ahash::AHashMap;
 use mu_base::{Diagnostic, SourceId, Span};
@@ -15,14 +20,23 @@ use mu_syntax::{parse_data_in, parse_head_in, parse_variables_in};
 ///
 /// # Errors
 /// As of the text alone.
-pub fn read_outlined(source: SourceId, outlined: &Outlined, unrolled: &Unrolled) -> Result<System, Diagnostic> {
+pub fn read_outlined(
+    source: SourceId,
+    outlined: &Outlined,
+    unrolled: &Unrolled,
+) -> Result<System, Diagnostic> {
     let text = outlined.text.as_str();
     let sections = declarations(&mut Scan { text, source, at: 0 })?;
     let mut parts = Parts { source, text, data: AHashMap::new(), variables: AHashMap::new() };
     let mut equations = Vec::with_capacity(outlined.equations.len());
     for e in &outlined.equations {
         let (name, params) = parse_head_in(source, text, e.head.clone())?;
-        equations.push(Equation { least: e.least, name, params, body: parts.positive(&e.body, true)? });
+        equations.push(Equation {
+            least: e.least,
+            name,
+            params,
+            body: parts.positive(&e.body, true)?,
+        });
     }
     system(sections, equations, (source, text, outlined.initial.clone()), unrolled)
 }
@@ -64,7 +78,11 @@ impl Parts<'_> {
     }
 
     /// Pushes negations inwards, as [`super::positive`] does.
-    fn positive(&mut self, predicate: &OutlinedPredicate, sign: bool) -> Result<Positive, Diagnostic> {
+    fn positive(
+        &mut self,
+        predicate: &OutlinedPredicate,
+        sign: bool,
+    ) -> Result<Positive, Diagnostic> {
         use OutlinedPredicate as P;
         stacked(|| {
             Ok(match predicate {
@@ -76,19 +94,34 @@ impl Parts<'_> {
                 P::Not(inner) => self.positive(inner, !sign)?,
                 P::And(parts) | P::Or(parts) => {
                     let all = matches!(predicate, P::And(_)) == sign;
-                    junction(all, [self.positive(&parts[0], sign)?, self.positive(&parts[1], sign)?])
+                    junction(
+                        all,
+                        [self.positive(&parts[0], sign)?, self.positive(&parts[1], sign)?],
+                    )
                 }
-                P::Implies(parts) => junction(!sign, [self.positive(&parts[0], !sign)?, self.positive(&parts[1], sign)?]),
-                P::Quantifier(all, vars, body) => {
-                    Positive::Quantifier(*all == sign, self.variables(vars)?, Box::new(self.positive(body, sign)?))
-                }
+                P::Implies(parts) => junction(
+                    !sign,
+                    [self.positive(&parts[0], !sign)?, self.positive(&parts[1], sign)?],
+                ),
+                P::Quantifier(all, vars, body) => Positive::Quantifier(
+                    *all == sign,
+                    self.variables(vars)?,
+                    Box::new(self.positive(body, sign)?),
+                ),
                 P::Call(name, arguments) => {
-                    let span = Span { source: self.source, start: name.start as u32, end: name.end as u32 };
+                    let span = Span {
+                        source: self.source,
+                        start: name.start as u32,
+                        end: name.end as u32,
+                    };
                     let name = Node::new(self.text[name.clone()].to_string(), span);
                     if !sign {
                         return Err(refuse_negated(&name));
                     }
-                    Positive::Call(name, arguments.iter().map(|a| self.data(a)).collect::<Result<_, _>>()?)
+                    Positive::Call(
+                        name,
+                        arguments.iter().map(|a| self.data(a)).collect::<Result<_, _>>()?,
+                    )
                 }
             })
         })

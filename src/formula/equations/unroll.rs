@@ -1,10 +1,14 @@
 //! Quantifiers over numbers without a bound -> equations that try one number after another.
 //!
-//! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point `Q(w) = f(w) && Q(w + 1)`, and `exists` one of the least: the infinite conjunction and disjunction.
-//! These equations are the innermost: a run that returns to another one infinitely often is judged by that, one that goes on counting for ever by the sign. Whoever
-//! solves the system instance by instance, breadth first, is fair to all numbers, also of several quantifiers, and ends if some number decides.
+//! `forall w: Nat. f(w)` is the instance `Q(0)` of the greatest fixed point `Q(w) = f(w) && Q(w +
+//! 1)`, and `exists` one of the least: the infinite conjunction and disjunction. These equations
+//! are the innermost: a run that returns to another one infinitely often is judged by that, one
+//! that goes on counting for ever by the sign. Whoever solves the system instance by instance,
+//! breadth first, is fair to all numbers, also of several quantifiers, and ends if some number
+//! decides.
 //!
-//! A new equation has the parameters of the place that its text mentions. Cost: linear, with a text for each operand of the quantifiers that are unrolled.
+//! A new equation has the parameters of the place that its text mentions. Cost: linear, with a text
+//! for each operand of the quantifiers that are unrolled.
 
 use super::{Equation, Positive, stacked};
 use ahash::AHashMap;
@@ -12,7 +16,8 @@ use mu_base::Span;
 use mu_syntax::ast::{BinaryOp, Data, DataKind, Node, SortKind, UnaryOp, VarDecl};
 use mu_syntax::print;
 
-/// Which quantified variables are unrolled: all of sorts of integers, or those declared at these places.
+/// Which quantified variables are unrolled: all of sorts of integers, or those declared at these
+/// places.
 #[derive(Clone, Debug, Default)]
 pub struct Unrolled {
     /// All.
@@ -30,7 +35,8 @@ pub(super) fn unroll(equations: &mut Vec<Equation>, which: &Unrolled) -> Vec<Spa
         e.body = it.body(body, &e.params);
     }
     // By sign, so that they are two blocks at most.
-    let (least, greatest): (Vec<Equation>, Vec<Equation>) = it.new.into_iter().partition(|e| e.least);
+    let (least, greatest): (Vec<Equation>, Vec<Equation>) =
+        it.new.into_iter().partition(|e| e.least);
     equations.extend(greatest.into_iter().chain(least));
     it.left
 }
@@ -81,7 +87,9 @@ impl Unroller<'_> {
     fn body(&mut self, formula: Positive, scope: &[VarDecl]) -> Positive {
         stacked(|| match formula {
             Positive::Const(_) | Positive::Val(_) | Positive::Call(..) => formula,
-            Positive::Junction(all, parts) => Positive::Junction(all, parts.into_iter().map(|p| self.body(p, scope)).collect()),
+            Positive::Junction(all, parts) => {
+                Positive::Junction(all, parts.into_iter().map(|p| self.body(p, scope)).collect())
+            }
             Positive::Quantifier(all, mut vars, body) => {
                 let Some(at) = vars.iter().position(|v| self.is_unrolled(v)) else {
                     self.left.extend(vars.iter().filter(|v| is_integral(v)).map(|v| v.name.span));
@@ -89,7 +97,8 @@ impl Unroller<'_> {
                     return Positive::Quantifier(all, vars, Box::new(self.body(*body, &inner)));
                 };
                 let var = vars.remove(at);
-                let rest = if vars.is_empty() { *body } else { Positive::Quantifier(all, vars, body) };
+                let rest =
+                    if vars.is_empty() { *body } else { Positive::Quantifier(all, vars, body) };
                 self.counted(all, var, rest, scope)
             }
         })
@@ -100,14 +109,21 @@ impl Unroller<'_> {
         let mut words = AHashMap::new();
         mentioned(&body, &mut words);
         let inner = within(scope, std::slice::from_ref(&var));
-        let params: Vec<VarDecl> = inner.into_iter().filter(|v| v.name.kind == var.name.kind || words.contains_key(&v.name.kind)).collect();
+        let params: Vec<VarDecl> = inner
+            .into_iter()
+            .filter(|v| v.name.kind == var.name.kind || words.contains_key(&v.name.kind))
+            .collect();
         let name = mu_data::print::unused("Q", |n| self.names.iter().any(|m| m == n));
         self.names.push(name.clone());
         let span = var.name.span;
         let (first, next) = numbers(&var);
         let call = |value: &Data| {
             let argument = |p: &VarDecl| {
-                if p.name.kind == var.name.kind { value.clone() } else { node(DataKind::Name(p.name.kind.clone()), span) }
+                if p.name.kind == var.name.kind {
+                    value.clone()
+                } else {
+                    node(DataKind::Name(p.name.kind.clone()), span)
+                }
             };
             Positive::Call(Node::new(name.clone(), span), params.iter().map(argument).collect())
         };
@@ -120,7 +136,12 @@ impl Unroller<'_> {
             }
             here => Positive::Junction(all, vec![here, again]),
         };
-        self.new.push(Equation { least: !all, name: Node::new(name, span), params: params.clone(), body });
+        self.new.push(Equation {
+            least: !all,
+            name: Node::new(name, span),
+            params: params.clone(),
+            body,
+        });
         start
     }
 }

@@ -1,5 +1,5 @@
-//! Atomic operations of C: loads, stores, exchanges, fetch-and-modify, compare-and-exchange, fences, with the memory orders that section 7.17 of
-//! the C11 standard allows for each.
+//! Atomic operations of C: loads, stores, exchanges, fetch-and-modify, compare-and-exchange,
+//! fences, with the memory orders that section 7.17 of the C11 standard allows for each.
 
 use super::{INT, Lowering, Typed, halves, tag};
 use crate::code::{Atomicity, Binary, Expr, Flow, Op};
@@ -8,8 +8,14 @@ use mu_base::words::{Cursor, Token};
 use mu_base::{Diagnostic, Stage};
 
 /// Memory orders by name.
-const ORDERS: [(&str, &str); 6] =
-    [("relaxed", "RLX"), ("consume", "CON"), ("acquire", "ACQ"), ("release", "REL"), ("acq_rel", "ACQ_REL"), ("seq_cst", "SC")];
+const ORDERS: [(&str, &str); 6] = [
+    ("relaxed", "RLX"),
+    ("consume", "CON"),
+    ("acquire", "ACQ"),
+    ("release", "REL"),
+    ("acq_rel", "ACQ_REL"),
+    ("seq_cst", "SC"),
+];
 
 /// A memory order as written.
 #[derive(Clone, Copy)]
@@ -31,9 +37,12 @@ impl Order<'_> {
     fn not(self, forbidden: &[&str], of: &str) -> Result<Self, Diagnostic> {
         match self.token {
             Some(token) if forbidden.contains(&self.name) => {
-                let allowed: Vec<&str> = ORDERS.iter().map(|o| o.0).filter(|o| !forbidden.contains(o)).collect();
-                let message = format!("`{}` is no order of {of}: the behaviour is undefined", token.text);
-                Err(Diagnostic::at(Stage::Type, token.span, message).note(format!("expected {}", allowed.join(", "))))
+                let allowed: Vec<&str> =
+                    ORDERS.iter().map(|o| o.0).filter(|o| !forbidden.contains(o)).collect();
+                let message =
+                    format!("`{}` is no order of {of}: the behaviour is undefined", token.text);
+                Err(Diagnostic::at(Stage::Type, token.span, message)
+                    .note(format!("expected {}", allowed.join(", "))))
             }
             _ => Ok(self),
         }
@@ -55,7 +64,9 @@ impl Lowering<'_> {
         let token = cursor.name("a memory order")?;
         let word = token.text.strip_prefix("memory_order_").unwrap_or(token.text);
         let found = ORDERS.iter().find(|o| o.0 == word);
-        let error = || Diagnostic::at(Stage::Type, token.span, format!("`{}` is no memory order", token.text));
+        let error = || {
+            Diagnostic::at(Stage::Type, token.span, format!("`{}` is no memory order", token.text))
+        };
         found.map(|&(name, tag)| Order { name, tag, token: Some(token) }).ok_or_else(error)
     }
     /// The order of an access: written after a comma, or none in the short form of a name.
@@ -66,7 +77,11 @@ impl Lowering<'_> {
         cursor.expect(",")?;
         Self::order(cursor)
     }
-    pub(super) fn call(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Typed, Diagnostic> {
+    pub(super) fn call(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        depth: u32,
+    ) -> Result<Typed, Diagnostic> {
         let name = cursor.take();
         cursor.expect("(")?;
         let (stem, explicit) = match name.text.strip_suffix("_explicit") {
@@ -83,19 +98,28 @@ impl Lowering<'_> {
             }
             "atomic_load" => {
                 let pointer = self.expression(cursor, 0, depth)?;
-                let order = Self::order_of(cursor, explicit)?.not(&["release", "acq_rel"], "a load")?;
+                let order =
+                    Self::order_of(cursor, explicit)?.not(&["release", "acq_rel"], "a load")?;
                 self.load(pointer.e, pointer.pointee.unwrap_or(INT), order.tags())
             }
             "atomic_store" => {
                 let pointer = self.expression(cursor, 0, depth)?;
                 cursor.expect(",")?;
                 let value = self.expression(cursor, 0, depth)?;
-                let order = Self::order_of(cursor, explicit)?.not(&["consume", "acquire", "acq_rel"], "a store")?;
+                let order = Self::order_of(cursor, explicit)?
+                    .not(&["consume", "acquire", "acq_rel"], "a store")?;
                 let ty = pointer.pointee.unwrap_or(INT);
-                self.push(Op::Store { address: pointer.e, width: ty.width, value: value.to(ty), tags: order.tags(), joined: false });
+                self.push(Op::Store {
+                    address: pointer.e,
+                    width: ty.width,
+                    value: value.to(ty),
+                    tags: order.tags(),
+                    joined: false,
+                });
                 none
             }
-            "atomic_exchange" | "atomic_fetch_add" | "atomic_fetch_sub" | "atomic_fetch_and" | "atomic_fetch_or" | "atomic_fetch_xor" => {
+            "atomic_exchange" | "atomic_fetch_add" | "atomic_fetch_sub" | "atomic_fetch_and"
+            | "atomic_fetch_or" | "atomic_fetch_xor" => {
                 let pointer = self.expression(cursor, 0, depth)?;
                 cursor.expect(",")?;
                 let operand = self.expression(cursor, 0, depth)?;
@@ -110,7 +134,11 @@ impl Lowering<'_> {
                 };
                 let ty = pointer.pointee.unwrap_or(INT);
                 if ty.boolean && op.is_some() {
-                    let error = Diagnostic::at(Stage::Type, name.span, format!("`{}` does not apply to `atomic_bool`", name.text));
+                    let error = Diagnostic::at(
+                        Stage::Type,
+                        name.span,
+                        format!("`{}` does not apply to `atomic_bool`", name.text),
+                    );
                     return Err(error.note("exchange and compare-and-exchange do"));
                 }
                 let operand = operand.to(ty);
@@ -127,9 +155,16 @@ impl Lowering<'_> {
                 cursor.expect(",")?;
                 let desired = self.expression(cursor, 0, depth)?;
                 let success = Self::order_of(cursor, explicit)?;
-                let failure = Self::order_of(cursor, explicit)?.not(success.stronger(), "a failure of this exchange")?;
+                let failure = Self::order_of(cursor, explicit)?
+                    .not(success.stronger(), "a failure of this exchange")?;
                 let weak = stem.ends_with("weak");
-                self.compare_exchange(pointer, expected.e, desired, (success.tags(), failure.tags()), weak)
+                self.compare_exchange(
+                    pointer,
+                    expected.e,
+                    desired,
+                    (success.tags(), failure.tags()),
+                    weak,
+                )
             }
             _ => {
                 return Err(Diagnostic::at(Stage::Unsupported, name.span, format!("the function `{}` is not supported", name.text)).note(
@@ -142,16 +177,30 @@ impl Lowering<'_> {
         Ok(result)
     }
     /// A weak one has one path more, on which the value is the expected one and nothing is written.
-    fn compare_exchange(&mut self, pointer: Typed, expected: Expr, desired: Typed, (success, failure): (u64, u64), weak: bool) -> Typed {
+    fn compare_exchange(
+        &mut self,
+        pointer: Typed,
+        expected: Expr,
+        desired: Typed,
+        (success, failure): (u64, u64),
+        weak: bool,
+    ) -> Typed {
         let ty = pointer.pointee.unwrap_or(INT);
         let desired = desired.to(ty);
         let wanted = self.load(expected.clone(), ty, tag("NA"));
-        let put = |value| Op::Store { address: expected.clone(), width: ty.width, value, tags: tag("NA"), joined: false };
+        let put = |value| Op::Store {
+            address: expected.clone(),
+            width: ty.width,
+            value,
+            tags: tag("NA"),
+            joined: false,
+        };
         let refused = weak.then(|| {
             self.push(Op::Either { to: 0 });
             self.thread.ops.len() - 1
         });
-        let when = Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
+        let when =
+            Expr::binary(Binary::Eq, Expr::Loaded.extended(ty.width, ty.signed), wanted.e.clone());
         let old = self.update(pointer.e.clone(), ty, desired, Some(when), success, failure);
         let equal = Expr::binary(Binary::Eq, old.e.clone(), wanted.e.clone());
         let over = self.branch(Some(equal.clone()));
@@ -169,7 +218,15 @@ impl Lowering<'_> {
         self.land(done);
         Typed::of(Expr::Register(result), INT)
     }
-    fn update(&mut self, address: Expr, ty: Type, value: Expr, when: Option<Expr>, tags: u64, failed: u64) -> Typed {
+    fn update(
+        &mut self,
+        address: Expr,
+        ty: Type,
+        value: Expr,
+        when: Option<Expr>,
+        tags: u64,
+        failed: u64,
+    ) -> Typed {
         let into = self.temporary();
         let old = Expr::Loaded.extended(ty.width, ty.signed);
         let (read, write) = if self.pairs { halves(tags) } else { (tags, tags) };

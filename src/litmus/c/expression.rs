@@ -1,7 +1,9 @@
-//! Expressions of C: types, promotions and conversions as in sections 6.3 and 6.5 of the C11 standard.
+//! Expressions of C: types, promotions and conversions as in sections 6.3 and 6.5 of the C11
+//! standard.
 //!
-//! In: tokens. Out: values with types, and the operations that evaluate them. Invariant: a value is extended to 64 bits as its type has it. Integer
-//! arithmetic wraps in two's complement, also with sign. Division by zero and shifts by a negative number or by the width or more are undefined:
+//! In: tokens. Out: values with types, and the operations that evaluate them. Invariant: a value is
+//! extended to 64 bits as its type has it. Integer arithmetic wraps in two's complement, also with
+//! sign. Division by zero and shifts by a negative number or by the width or more are undefined:
 //! such paths are left out and reported ([`Op::Defined`]).
 
 use super::{INT, Lowering, POINTER, Typed, literal, tag};
@@ -47,7 +49,12 @@ fn common(left: Type, right: Type) -> Type {
 }
 
 impl Lowering<'_> {
-    pub(super) fn expression(&mut self, cursor: &mut Cursor<'_, '_>, level: u8, depth: u32) -> Result<Typed, Diagnostic> {
+    pub(super) fn expression(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        level: u8,
+        depth: u32,
+    ) -> Result<Typed, Diagnostic> {
         let depth = Self::deeper(cursor, depth)?;
         let mut left = self.unary(cursor, depth)?;
         let mut operators = 0;
@@ -55,7 +62,11 @@ impl Lowering<'_> {
             let place = cursor.take().span;
             operators += 1;
             if operators > OPERATORS {
-                return Err(Diagnostic::at(Stage::Syntax, place, format!("an expression of more than {OPERATORS} operators")));
+                return Err(Diagnostic::at(
+                    Stage::Syntax,
+                    place,
+                    format!("an expression of more than {OPERATORS} operators"),
+                ));
             }
             left = match sign {
                 Sign::Lazy { and } => self.lazy(cursor, left, and, own, depth)?,
@@ -71,7 +82,12 @@ impl Lowering<'_> {
         Ok(left)
     }
     /// `a ? b : c` after the question mark.
-    fn conditional(&mut self, cursor: &mut Cursor<'_, '_>, when: Typed, depth: u32) -> Result<Typed, Diagnostic> {
+    fn conditional(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        when: Typed,
+        depth: u32,
+    ) -> Result<Typed, Diagnostic> {
         let held = self.temporary();
         let skip = self.branch(Some(Expr::unary(Unary::IsZero, when.e)));
         let yes = self.expression(cursor, 0, depth)?;
@@ -88,12 +104,23 @@ impl Lowering<'_> {
         Ok(Typed { e: Expr::Register(held).extended(ty.width, ty.signed), ty, pointee })
     }
     /// `&&` and `||`: the right side is run only if it decides, which shows if it touches memory.
-    fn lazy(&mut self, cursor: &mut Cursor<'_, '_>, left: Typed, and: bool, own: u8, depth: u32) -> Result<Typed, Diagnostic> {
+    fn lazy(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        left: Typed,
+        and: bool,
+        own: u8,
+        depth: u32,
+    ) -> Result<Typed, Diagnostic> {
         let truth = |e: Expr| Expr::binary(Binary::Ne, e, Expr::Const(0));
         let held = self.temporary();
         let start = self.thread.ops.len();
         self.push(Op::Let(held, truth(left.e.clone())));
-        let decided = if and { Expr::unary(Unary::IsZero, Expr::Register(held)) } else { Expr::Register(held) };
+        let decided = if and {
+            Expr::unary(Unary::IsZero, Expr::Register(held))
+        } else {
+            Expr::Register(held)
+        };
         let branch = self.branch(Some(decided));
         let right = self.expression(cursor, own + 1, depth)?;
         if self.thread.ops.len() == branch + 1 {
@@ -108,8 +135,11 @@ impl Lowering<'_> {
     }
     /// Applies an operator to two values. Pointers are scaled.
     pub(super) fn join(&mut self, op: Binary, swapped: bool, left: Typed, right: Typed) -> Typed {
-        let scaled = |number: Expr, pointee: Type| Expr::binary(Binary::Mul, number, Expr::Const(u64::from(pointee.width)));
-        if let (Binary::Add | Binary::Sub, Some(pointee), None) = (op, left.pointee, right.pointee) {
+        let scaled = |number: Expr, pointee: Type| {
+            Expr::binary(Binary::Mul, number, Expr::Const(u64::from(pointee.width)))
+        };
+        if let (Binary::Add | Binary::Sub, Some(pointee), None) = (op, left.pointee, right.pointee)
+        {
             return Typed { e: Expr::binary(op, left.e, scaled(right.e, pointee)), ..left };
         }
         if let (Binary::Add, Some(pointee)) = (op, right.pointee) {
@@ -119,7 +149,8 @@ impl Lowering<'_> {
             return self.shift(op, left.promoted(), right.promoted());
         }
         let ty = common(left.ty, right.ty);
-        let (a, b) = if swapped { (right.to(ty), left.to(ty)) } else { (left.to(ty), right.to(ty)) };
+        let (a, b) =
+            if swapped { (right.to(ty), left.to(ty)) } else { (left.to(ty), right.to(ty)) };
         let unsigned = !ty.signed;
         let op = match op {
             Binary::Less if unsigned => Binary::Below,
@@ -129,7 +160,12 @@ impl Lowering<'_> {
             other => other,
         };
         match op {
-            Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEqual | Binary::Below | Binary::BelowEqual => {
+            Binary::Eq
+            | Binary::Ne
+            | Binary::Less
+            | Binary::LessEqual
+            | Binary::Below
+            | Binary::BelowEqual => {
                 return Typed::of(Expr::binary(op, a, b), INT);
             }
             Binary::Div | Binary::Rem | Binary::DivU | Binary::RemU => {
@@ -138,7 +174,8 @@ impl Lowering<'_> {
                     // The quotient of the least number and -1 does not fit.
                     let least = Expr::Const((i64::MIN >> (64 - u32::from(ty.width) * 8)) as u64);
                     let fits = |e: &Expr, not: Expr| Expr::binary(Binary::Ne, e.clone(), not);
-                    let quotient = Expr::binary(Binary::Or, fits(&a, least), fits(&b, Expr::Const(u64::MAX)));
+                    let quotient =
+                        Expr::binary(Binary::Or, fits(&a, least), fits(&b, Expr::Const(u64::MAX)));
                     defined = Expr::binary(Binary::And, defined, quotient);
                 }
                 self.push(Op::Defined(defined));
@@ -155,7 +192,11 @@ impl Lowering<'_> {
         let op = if op == Binary::Shr && ty.signed { Binary::Sar } else { op };
         Typed::of(Expr::binary(op, left.e, count.e).extended(ty.width, ty.signed), ty)
     }
-    pub(super) fn unary(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<Typed, Diagnostic> {
+    pub(super) fn unary(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        depth: u32,
+    ) -> Result<Typed, Diagnostic> {
         let depth = Self::deeper(cursor, depth)?;
         if cursor.is("*") {
             let (address, ty) = self.place(cursor, depth)?;
@@ -205,14 +246,26 @@ impl Lowering<'_> {
             }
             _ => {
                 let local = self.local(&cursor.take())?;
-                Ok(Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee })
+                Ok(Typed {
+                    e: Expr::Register(local.register),
+                    ty: local.ty,
+                    pointee: local.pointee,
+                })
             }
         }
     }
     pub(super) fn load(&mut self, address: Expr, ty: Type, tags: u64) -> Typed {
         let into = self.temporary();
         let value = Expr::Loaded.extended(ty.width, ty.signed);
-        self.push(Op::Load { into: Some(into), value, address, width: ty.width, tags, reserve: false, joined: false });
+        self.push(Op::Load {
+            into: Some(into),
+            value,
+            address,
+            width: ty.width,
+            tags,
+            reserve: false,
+            joined: false,
+        });
         Typed::of(Expr::Register(into), ty)
     }
 }

@@ -1,10 +1,14 @@
-//! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses, `if`, `while`, `do`, `for`, local variables.
+//! C11 tests: functions `P0 (atomic_int* x, int* y) { … }` with atomic operations, plain accesses,
+//! `if`, `while`, `do`, `for`, local variables.
 //!
-//! In: tokens. Out: threads. Local variables are registers; parameters are the addresses of the variables of their names. Operands are evaluated from left to right.
-//! An access through `*` is not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event, or two if the model asks for it
-//! ([`crate::file::Options`]). A weak compare-and-exchange may fail although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
+//! In: tokens. Out: threads. Local variables are registers; parameters are the addresses of the
+//! variables of their names. Operands are evaluated from left to right. An access through `*` is
+//! not atomic, whatever the type says, as the herd tools have it. A read-modify-write is one event,
+//! or two if the model asks for it ([`crate::file::Options`]). A weak compare-and-exchange may fail
+//! although the values are equal. `a ? b : c` runs one of its sides, as `if` does.
 //!
-//! A declaration is visible up to the end of its block, and hides one of an outer block. Declarations in blocks of which none contains the other share a register, so that a
+//! A declaration is visible up to the end of its block, and hides one of an outer block.
+//! Declarations in blocks of which none contains the other share a register, so that a
 //! condition can name a variable that is declared in a block.
 
 mod atomics;
@@ -57,9 +61,17 @@ pub struct Function {
 }
 
 /// Takes all functions.
-pub fn functions(cursor: &mut Cursor<'_, '_>, layout: &mut Layout, pairs: bool, text: &str) -> Result<Vec<Function>, Diagnostic> {
+pub fn functions(
+    cursor: &mut Cursor<'_, '_>,
+    layout: &mut Layout,
+    pairs: bool,
+    text: &str,
+) -> Result<Vec<Function>, Diagnostic> {
     let mut list = Vec::new();
-    while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == "(" && cursor.peek().text == format!("P{}", list.len()) {
+    while cursor.peek().kind == Kind::Name
+        && cursor.ahead(1).text == "("
+        && cursor.peek().text == format!("P{}", list.len())
+    {
         cursor.take();
         let mut lowering = Lowering::new(pairs, text);
         lowering.scopes.push(HashMap::new());
@@ -77,7 +89,8 @@ pub fn functions(cursor: &mut Cursor<'_, '_>, layout: &mut Layout, pairs: bool, 
 struct Lowering<'s> {
     thread: Thread,
     locals: Locals,
-    /// The names that are visible, innermost block last. The first one is the body of the function.
+    /// The names that are visible, innermost block last. The first one is the body of the
+    /// function.
     scopes: Vec<HashMap<String, Local>>,
     /// The registers of variables of the body.
     of_body: HashSet<Register>,
@@ -122,7 +135,10 @@ impl<'s> Lowering<'s> {
     fn end(&mut self, start: Span, cursor: &Cursor<'_, '_>) {
         let end = cursor.before().span.end;
         let written = self.text.get(start.start as usize..end as usize).unwrap_or("");
-        self.thread.texts.push((written.split_whitespace().collect::<Vec<_>>().join(" "), Span { end, ..start }));
+        self.thread.texts.push((
+            written.split_whitespace().collect::<Vec<_>>().join(" "),
+            Span { end, ..start },
+        ));
     }
     fn temporary(&mut self) -> Register {
         self.temporaries += 1;
@@ -142,11 +158,18 @@ impl<'s> Lowering<'s> {
             *to = place;
         }
     }
-    fn parameters(&mut self, cursor: &mut Cursor<'_, '_>, layout: &mut Layout) -> Result<(), Diagnostic> {
+    fn parameters(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        layout: &mut Layout,
+    ) -> Result<(), Diagnostic> {
         cursor.expect("(")?;
         while !cursor.eat(")") {
             let (mut words, start) = (Vec::new(), cursor.peek());
-            while cursor.peek().kind == Kind::Name && cursor.ahead(1).kind == Kind::Name || cursor.ahead(1).text == "*" || cursor.is("*") {
+            while cursor.peek().kind == Kind::Name && cursor.ahead(1).kind == Kind::Name
+                || cursor.ahead(1).text == "*"
+                || cursor.is("*")
+            {
                 words.push(cursor.take().text);
             }
             let name = cursor.name("a parameter")?;
@@ -155,22 +178,32 @@ impl<'s> Lowering<'s> {
                 words.push("*");
             }
             if words.pop() != Some("*") {
-                return Err(Diagnostic::at(Stage::Unsupported, start.span, "a parameter that is no pointer is not supported")
-                    .note("expected such as `atomic_int* x`"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    start.span,
+                    "a parameter that is no pointer is not supported",
+                )
+                .note("expected such as `atomic_int* x`"));
             }
             let Some((ty, atomic)) = type_of(&words, Arch::C) else {
-                return Err(Diagnostic::at(Stage::Unsupported, start.span, format!("the type `{}` is not supported", words.join(" ")))
-                    .note("supported: integers and `_Bool`, plain and atomic"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    start.span,
+                    format!("the type `{}` is not supported", words.join(" ")),
+                )
+                .note("supported: integers and `_Bool`, plain and atomic"));
             };
             let v = layout.variable(name.text);
             let variable = layout.variable_mut(v);
             let declared = *variable.declared.get_or_insert(ty);
             if (declared.width, declared.boolean) != (ty.width, ty.boolean) {
                 let text = words.join(" ");
-                let message = format!("`{}` points to `{text}`, and the variable is declared with another type", name.text);
-                return Err(
-                    Diagnostic::at(Stage::Type, name.span, message).note("expected one type in the initial state and in all functions")
+                let message = format!(
+                    "`{}` points to `{text}`, and the variable is declared with another type",
+                    name.text
                 );
+                return Err(Diagnostic::at(Stage::Type, name.span, message)
+                    .note("expected one type in the initial state and in all functions"));
             }
             variable.atomic |= atomic;
             let address = variable.address;
@@ -184,7 +217,11 @@ impl<'s> Lowering<'s> {
     }
     fn deeper(cursor: &Cursor<'_, '_>, depth: u32) -> Result<u32, Diagnostic> {
         if depth >= DEPTH {
-            return Err(Diagnostic::at(Stage::Syntax, cursor.peek().span, format!("code that nests more than {DEPTH} deep")));
+            return Err(Diagnostic::at(
+                Stage::Syntax,
+                cursor.peek().span,
+                format!("code that nests more than {DEPTH} deep"),
+            ));
         }
         Ok(depth + 1)
     }
@@ -214,9 +251,18 @@ impl<'s> Lowering<'s> {
         Ok(())
     }
     /// Declares a name in the innermost block.
-    fn declare(&mut self, name: &Token<'_>, ty: Type, pointee: Option<Type>) -> Result<Local, Diagnostic> {
+    fn declare(
+        &mut self,
+        name: &Token<'_>,
+        ty: Type,
+        pointee: Option<Type>,
+    ) -> Result<Local, Diagnostic> {
         if self.scopes.last().is_some_and(|scope| scope.contains_key(name.text)) {
-            return Err(Diagnostic::at(Stage::Type, name.span, format!("`{}` is declared twice in one block", name.text)));
+            return Err(Diagnostic::at(
+                Stage::Type,
+                name.span,
+                format!("`{}` is declared twice in one block", name.text),
+            ));
         }
         // One that hides another has a register of its own, which no condition names.
         let hides = self.scopes.iter().filter(|scope| scope.contains_key(name.text)).count();
@@ -229,7 +275,9 @@ impl<'s> Lowering<'s> {
             self.of_body.insert(register);
             self.locals.types.insert(register, ty);
             self.locals.several.remove(&register);
-        } else if !self.of_body.contains(&register) && *self.locals.types.entry(register).or_insert(ty) != ty {
+        } else if !self.of_body.contains(&register)
+            && *self.locals.types.entry(register).or_insert(ty) != ty
+        {
             self.locals.several.insert(register);
         }
         let local = Local { register, ty, pointee };
@@ -241,7 +289,8 @@ impl<'s> Lowering<'s> {
     fn local(&self, name: &Token<'_>) -> Result<Local, Diagnostic> {
         let found = self.scopes.iter().rev().find_map(|scope| scope.get(name.text)).copied();
         found.ok_or_else(|| {
-            let message = format!("`{}` is no parameter or local variable that is visible here", name.text);
+            let message =
+                format!("`{}` is no parameter or local variable that is visible here", name.text);
             Diagnostic::at(Stage::Type, name.span, message)
         })
     }
@@ -297,8 +346,12 @@ impl<'s> Lowering<'s> {
                 self.scopes.pop();
             }
             "switch" | "goto" | "return" | "break" | "continue" => {
-                return Err(Diagnostic::at(Stage::Unsupported, start.span, format!("the statement `{}` is not supported", start.text))
-                    .note("supported: if, while, do, for"));
+                return Err(Diagnostic::at(
+                    Stage::Unsupported,
+                    start.span,
+                    format!("the statement `{}` is not supported", start.text),
+                )
+                .note("supported: if, while, do, for"));
             }
             _ => {
                 self.simple(cursor, depth)?;
@@ -308,7 +361,8 @@ impl<'s> Lowering<'s> {
         }
         Ok(())
     }
-    /// `for (first; condition; step) body`, each of which may be empty. The step is read where it stands and again after the body, where it is run.
+    /// `for (first; condition; step) body`, each of which may be empty. The step is read where it
+    /// stands and again after the body, where it is run.
     fn for_loop(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(), Diagnostic> {
         let start = cursor.take();
         cursor.expect("(")?;
@@ -355,7 +409,12 @@ impl<'s> Lowering<'s> {
         Ok(())
     }
     /// `( condition )`, and a branch that is taken if it does not hold.
-    fn condition(&mut self, cursor: &mut Cursor<'_, '_>, start: Span, depth: u32) -> Result<usize, Diagnostic> {
+    fn condition(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        start: Span,
+        depth: u32,
+    ) -> Result<usize, Diagnostic> {
         cursor.expect("(")?;
         let value = self.expression(cursor, 0, depth)?;
         cursor.expect(")")?;
@@ -406,7 +465,11 @@ impl<'s> Lowering<'s> {
                 let local = self.local(&cursor.take())?;
                 cursor.take();
                 cursor.take();
-                let old = Typed { e: Expr::Register(local.register), ty: local.ty, pointee: local.pointee };
+                let old = Typed {
+                    e: Expr::Register(local.register),
+                    ty: local.ty,
+                    pointee: local.pointee,
+                };
                 let operand = self.expression(cursor, 0, depth)?;
                 let value = self.join(op, false, old, operand);
                 self.push(Op::Let(local.register, value.to(local.ty)));
@@ -417,7 +480,13 @@ impl<'s> Lowering<'s> {
             let (address, ty) = self.place(cursor, depth)?;
             cursor.expect("=")?;
             let value = self.expression(cursor, 0, depth)?;
-            self.push(Op::Store { address, width: ty.width, value: value.to(ty), tags: tag("NA"), joined: false });
+            self.push(Op::Store {
+                address,
+                width: ty.width,
+                value: value.to(ty),
+                tags: tag("NA"),
+                joined: false,
+            });
             return Ok(());
         }
         self.expression(cursor, 0, depth).map(drop)
@@ -432,7 +501,11 @@ impl<'s> Lowering<'s> {
         Ok(())
     }
     /// `*p`, `*(p+1)` or `p[i]`: an address, and the type of what is there.
-    fn place(&mut self, cursor: &mut Cursor<'_, '_>, depth: u32) -> Result<(Expr, Type), Diagnostic> {
+    fn place(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        depth: u32,
+    ) -> Result<(Expr, Type), Diagnostic> {
         let depth = Self::deeper(cursor, depth)?;
         if cursor.eat("*") {
             let pointer = self.unary(cursor, depth)?;

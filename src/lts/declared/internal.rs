@@ -1,8 +1,11 @@
-//! Operations that only mCRL2's binary files name, as expressions of the language that mean the same.
+//! Operations that only mCRL2's binary files name, as expressions of the language that mean the
+//! same.
 //!
-//! The toolset rewrites what it writes: half evaluated numbers, sets and bags have operations of its own, whose names start with `@`. Here are those of which the
-//! meaning is told by their equations in the toolset's data library (Groote and Mousavi, "Modeling and Analysis of Communicating Systems", appendix B); all others are
-//! refused by name. Cost: that of the text. Invariant: each operand stands in brackets, and more than once only where it must.
+//! The toolset rewrites what it writes: half evaluated numbers, sets and bags have operations of
+//! its own, whose names start with `@`. Here are those of which the meaning is told by their
+//! equations in the toolset's data library (Groote and Mousavi, "Modeling and Analysis of
+//! Communicating Systems", appendix B); all others are refused by name. Cost: that of the text.
+//! Invariant: each operand stands in brackets, and more than once only where it must.
 
 use super::Printer;
 use crate::aterm::{Content, Term};
@@ -40,7 +43,8 @@ const FORMS: [(&str, usize, &str); 22] = [
     ("@fset2fbag", 1, "Set2Bag(%1)"),
 ];
 
-/// What functions of one argument that are made of others give: `%1` stands for the first of these, applied.
+/// What functions of one argument that are made of others give: `%1` stands for the first of these,
+/// applied.
 const POINTWISE: [(&str, usize, &str); 12] = [
     ("@true_", 0, "true"),
     ("@false_", 0, "false"),
@@ -74,14 +78,21 @@ fn filled(form: &str, operands: &[String], out: &mut String) {
 
 impl<R: BufRead> Printer<'_, R> {
     /// An operation of the toolset's own, with its arguments.
-    pub(super) fn internal(&self, head: Term, name: &str, args: &[Term], out: &mut String) -> Result<(), Diagnostic> {
+    pub(super) fn internal(
+        &self,
+        head: Term,
+        name: &str,
+        args: &[Term],
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         match (name, args) {
             ("@set", [f, finite]) => return self.collection(head, true, *f, *finite, out),
             ("@bag", [f, finite]) => return self.collection(head, false, *f, *finite, out),
             ("@setcomp" | "@bagcomp", [f]) => return self.comprehension(head, *f, |f| f, out),
             _ => {}
         }
-        // Where all or nothing is in the functions, of the collections beside them: what is in one of them, in the functions or in the collections but not in both.
+        // Where all or nothing is in the functions, of the collections beside them: what is in one
+        // of them, in the functions or in the collections but not in both.
         if let ("@fset_union" | "@fset_inter", [f, g, s, t]) = (name, args)
             && let (Some(f), Some(g)) = (self.constantly(*f), self.constantly(*g))
             && (f || g)
@@ -95,12 +106,17 @@ impl<R: BufRead> Printer<'_, R> {
             filled(form, &[self.operand(*s)?, self.operand(*t)?], out);
             return if out.len() > MOST_TEXT { Err(too_long()) } else { Ok(()) };
         }
-        // Of functions and of finite collections beside them: where nothing is in the functions, what is said of the collections.
+        // Of functions and of finite collections beside them: where nothing is in the functions,
+        // what is said of the collections.
         let args = match args {
-            [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => rest,
+            [f, g, rest @ ..] if rest.len() == 2 && self.is_nothing(*f) && self.is_nothing(*g) => {
+                rest
+            }
             all => all,
         };
-        if let Some((_, _, form)) = FORMS.iter().find(|(n, count, _)| *n == name && *count == args.len()) {
+        if let Some((_, _, form)) =
+            FORMS.iter().find(|(n, count, _)| *n == name && *count == args.len())
+        {
             let operands = args.iter().map(|a| self.operand(*a)).collect::<Result<Vec<_>, _>>()?;
             filled(form, &operands, out);
             // Operands that stand twice grow fast.
@@ -159,7 +175,8 @@ impl<R: BufRead> Printer<'_, R> {
             Content::Apply("DataAppl", [head, args @ ..]) => (self.texts.operation(*head), args),
             _ => (self.texts.operation(function), &[] as &[Term]),
         };
-        match name.filter(|n| POINTWISE.iter().any(|(m, count, _)| m == n && *count == args.len())) {
+        match name.filter(|n| POINTWISE.iter().any(|(m, count, _)| m == n && *count == args.len()))
+        {
             Some(name) => stacker::maybe_grow(64 << 10, 1 << 20, || self.at(name, args)),
             None => Ok(format!("{}({X})", self.operand(function)?)),
         }
@@ -177,22 +194,44 @@ impl<R: BufRead> Printer<'_, R> {
         Ok(out)
     }
 
-    /// The set or bag that a function describes; `change` gives the body from what the function gives for [`X`].
-    fn comprehension(&self, head: Term, function: Term, change: impl FnOnce(String) -> String, out: &mut String) -> Result<(), Diagnostic> {
+    /// The set or bag that a function describes; `change` gives the body from what the function
+    /// gives for [`X`].
+    fn comprehension(
+        &self,
+        head: Term,
+        function: Term,
+        change: impl FnOnce(String) -> String,
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         let (domain, _) = self.arrow(head)?;
-        let sort = domain.first().copied().ok_or_else(|| refuse("the file is damaged: a set has no function"))?;
+        let sort = domain
+            .first()
+            .copied()
+            .ok_or_else(|| refuse("the file is damaged: a set has no function"))?;
         let Content::Apply("SortArrow", &[elements, _]) = self.texts.0.content(sort) else {
             return Err(refuse("the file is damaged: a set has no function"));
         };
-        let element = *self.texts.list(elements)?.first().ok_or_else(|| refuse("the file is damaged: a function has no argument"))?;
+        let element = *self
+            .texts
+            .list(elements)?
+            .first()
+            .ok_or_else(|| refuse("the file is damaged: a function has no argument"))?;
         _ = write!(out, "{{ {X}: ");
         self.sort(element, false, out)?;
         _ = write!(out, " | {} }}", change(self.applied_to_x(function)?));
         Ok(())
     }
 
-    /// A set of what fulfils a condition, and of finitely many elements of which the contrary is true; a bag likewise.
-    fn collection(&self, head: Term, is_set: bool, function: Term, finite: Term, out: &mut String) -> Result<(), Diagnostic> {
+    /// A set of what fulfils a condition, and of finitely many elements of which the contrary is
+    /// true; a bag likewise.
+    fn collection(
+        &self,
+        head: Term,
+        is_set: bool,
+        function: Term,
+        finite: Term,
+        out: &mut String,
+    ) -> Result<(), Diagnostic> {
         if is_set && self.texts.operation(function) == Some("@true_") {
             out.push_str("(!");
             self.expression(finite, out)?;

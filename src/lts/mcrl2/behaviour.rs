@@ -1,4 +1,5 @@
-//! mCRL2's binary `.lps` files, and what `.pbes` files ([`super::equations`]) have alike: bits -> a specification as text, which means the same.
+//! mCRL2's binary `.lps` files, and what `.pbes` files ([`super::equations`]) have alike: bits -> a
+//! specification as text, which means the same.
 //!
 //! After the mark come the declarations as in an `.lts` file, then
 //!
@@ -11,8 +12,10 @@
 //! | conditions of deadlock: a count and for each variables, condition, time | |
 //! | the initial values with a distribution | |
 //!
-//! Text goes through the same front end as what users write, so whatever it does not take (time, probabilities) is refused there by name and with its place. A deadlock
-//! without time says nothing and is left out. Cost: one pass, linear in the text; terms share their parts and texts do not: one expression has at most a megabyte.
+//! Text goes through the same front end as what users write, so whatever it does not take (time,
+//! probabilities) is refused there by name and with its place. A deadlock without time says nothing
+//! and is left out. Cost: one pass, linear in the text; terms share their parts and texts do not:
+//! one expression has at most a megabyte.
 
 use super::super::aterm::{Content, Item, Reader, Term};
 use super::super::declared::{Declarations, Printer, is_name};
@@ -57,7 +60,8 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
             *part = kept(&mut stream)?;
         }
         before(&mut out);
-        let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+        let printer =
+            Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         printer.summand(&parts, &mut out)?;
         if out.len() > MOST {
             return Err(refuse(format!("the text of the file has more than {MOST} characters")));
@@ -65,7 +69,8 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     }
     for _ in 0..count(&mut stream, "conditions of deadlock")? {
         let (vars, condition, time) = (kept(&mut stream)?, kept(&mut stream)?, kept(&mut stream)?);
-        let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+        let printer =
+            Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
         if printer.is_untimed(time) {
             continue;
         }
@@ -81,7 +86,8 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     let Content::Apply("LinearProcessInit", &[values, distribution]) = stream.content(start) else {
         return Err(refuse("the file is damaged: the linear process has no initial values"));
     };
-    let printer = Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
+    let printer =
+        Summands { printer: declarations.printer(&stream), actions: &actions, name: &name };
     printer.distribution(distribution, &mut out)?;
     out.push_str(&name);
     printer.arguments(values, &mut out)?;
@@ -90,15 +96,21 @@ pub fn read_process(input: impl Read) -> Result<String, Diagnostic> {
     Ok(out)
 }
 
-pub(super) fn start<R: Read>(input: R, mark: &str, what: &str) -> Result<Reader<BufReader<R>>, Diagnostic> {
+pub(super) fn start<R: Read>(
+    input: R,
+    mark: &str,
+    what: &str,
+) -> Result<Reader<BufReader<R>>, Diagnostic> {
     let mut stream = Reader::new(BufReader::with_capacity(1 << 16, input))?;
     match stream.item()? {
         Item::Apply(s, _) if stream.name(s) == mark => Ok(stream),
         Item::Apply(s, _) => {
             let found: String = stream.name(s).chars().take(60).collect();
-            Err(refuse(format!("this file of mCRL2 holds no {what}")).note(format!("expected `{mark}`, found `{found}`")))
+            Err(refuse(format!("this file of mCRL2 holds no {what}"))
+                .note(format!("expected `{mark}`, found `{found}`")))
         }
-        _ => Err(refuse(format!("this file of mCRL2 holds no {what}")).note(format!("expected `{mark}`"))),
+        _ => Err(refuse(format!("this file of mCRL2 holds no {what}"))
+            .note(format!("expected `{mark}`"))),
     }
 }
 
@@ -122,7 +134,11 @@ pub(super) fn end<R: BufRead>(stream: &mut Reader<R>) -> Result<(), Diagnostic> 
     }
 }
 
-pub(super) fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declarations, out: &mut String) -> Result<(), Diagnostic> {
+pub(super) fn globals<R: BufRead>(
+    stream: &mut Reader<R>,
+    declarations: &Declarations,
+    out: &mut String,
+) -> Result<(), Diagnostic> {
     for _ in 0..count(stream, "global variables")? {
         let variable = kept(stream)?;
         out.push_str("glob ");
@@ -133,7 +149,11 @@ pub(super) fn globals<R: BufRead>(stream: &mut Reader<R>, declarations: &Declara
 }
 
 /// Parameters in brackets, if there are some.
-pub(super) fn head<R: BufRead>(printer: &Printer<'_, R>, parameters: Term, out: &mut String) -> Result<(), Diagnostic> {
+pub(super) fn head<R: BufRead>(
+    printer: &Printer<'_, R>,
+    parameters: Term,
+    out: &mut String,
+) -> Result<(), Diagnostic> {
     let mut text = String::new();
     printer.variables(parameters, &mut text)?;
     if !text.is_empty() {
@@ -165,7 +185,9 @@ impl<R: BufRead> Summands<'_, R> {
     fn name_of(&self, term: Term) -> Result<&str, Diagnostic> {
         match self.printer.texts.name(term) {
             name if is_name(name) => Ok(name),
-            name => Err(refuse(format!("`{}` is no name", name.chars().take(60).collect::<String>()))),
+            name => {
+                Err(refuse(format!("`{}` is no name", name.chars().take(60).collect::<String>())))
+            }
         }
     }
 
@@ -252,17 +274,27 @@ impl<R: BufRead> Summands<'_, R> {
     fn action(&self, action: Term, out: &mut String) -> Result<(), Diagnostic> {
         let texts = &self.printer.texts;
         let parts = match texts.0.content(action) {
-            Content::Apply("Action", &[declaration, arguments]) => match texts.0.content(declaration) {
-                Content::Apply("ActId", &[name, sorts]) => Some((name, sorts, arguments)),
-                _ => None,
-            },
+            Content::Apply("Action", &[declaration, arguments]) => {
+                match texts.0.content(declaration) {
+                    Content::Apply("ActId", &[name, sorts]) => Some((name, sorts, arguments)),
+                    _ => None,
+                }
+            }
             _ => None,
         };
-        let Some((name, sorts, arguments)) = parts else { return Err(refuse("the file is damaged: an action is none")) };
-        let (name, sorts, arguments) = (self.name_of(name)?, self.list(sorts)?, self.list(arguments)?);
+        let Some((name, sorts, arguments)) = parts else {
+            return Err(refuse("the file is damaged: an action is none"));
+        };
+        let (name, sorts, arguments) =
+            (self.name_of(name)?, self.list(sorts)?, self.list(arguments)?);
         out.push_str(name);
         // Of several actions of a name the sorts of the arguments choose one.
-        let overloaded = self.actions.iter().filter(|a| action_name(texts.0, **a) == Some(name)).nth(1).is_some();
+        let overloaded = self
+            .actions
+            .iter()
+            .filter(|a| action_name(texts.0, **a) == Some(name))
+            .nth(1)
+            .is_some();
         for (i, argument) in arguments.iter().enumerate() {
             out.push_str(if i > 0 { ", " } else { "(" });
             let mut text = String::new();
@@ -278,7 +310,9 @@ impl<R: BufRead> Summands<'_, R> {
 
     /// `dist x: S[weight] . `, if there are variables.
     fn distribution(&self, distribution: Term, out: &mut String) -> Result<(), Diagnostic> {
-        let Content::Apply("Distribution", &[vars, weight]) = self.printer.texts.0.content(distribution) else {
+        let Content::Apply("Distribution", &[vars, weight]) =
+            self.printer.texts.0.content(distribution)
+        else {
             return Err(refuse("the file is damaged: a distribution is none"));
         };
         if self.list(vars)?.is_empty() {

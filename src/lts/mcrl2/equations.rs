@@ -1,7 +1,9 @@
-//! mCRL2's binary `.pbes` files: bits -> an equation system as text, which means the same, and its outline.
+//! mCRL2's binary `.pbes` files: bits -> an equation system as text, which means the same, and its
+//! outline.
 //!
-//! The outline says where the parts of the right-hand sides stand in the text. Terms of a file share their parts, texts do not: one that occurs again has the place
-//! where it stands first, so whoever goes by the outline reads each data expression once. The form of the file is told in
+//! The outline says where the parts of the right-hand sides stand in the text. Terms of a file
+//! share their parts, texts do not: one that occurs again has the place where it stands first, so
+//! whoever goes by the outline reads each data expression once. The form of the file is told in
 //! [`super::behaviour`]. Cost: one pass, linear in the text, of which what occurs again is copied.
 
 use super::super::aterm::{Content, Term};
@@ -78,7 +80,8 @@ pub fn read_equations(input: impl Read) -> Result<Outlined, Diagnostic> {
         let Content::Apply("PropVarDecl", &[name, parameters]) = stream.content(variable) else {
             return Err(refuse("the file is damaged: an equation has no variable"));
         };
-        let mut predicates = Predicates { printer: declarations.printer(&stream), known, out, start: 0 };
+        let mut predicates =
+            Predicates { printer: declarations.printer(&stream), known, out, start: 0 };
         let from = predicates.out.len();
         predicates.name(name)?;
         head(&predicates.printer, parameters, &mut predicates.out)?;
@@ -143,14 +146,22 @@ impl<R: BufRead> Predicates<'_, R> {
     fn name(&mut self, term: Term) -> Result<Place, Diagnostic> {
         let name = self.printer.texts.name(term);
         if !is_name(name) {
-            return Err(refuse(format!("`{}` is no name", name.chars().take(60).collect::<String>())));
+            return Err(refuse(format!(
+                "`{}` is no name",
+                name.chars().take(60).collect::<String>()
+            )));
         }
         let from = self.out.len();
         self.out.push_str(name);
         Ok(from..self.out.len())
     }
 
-    fn two(&mut self, a: Term, op: &str, b: Term) -> Result<Box<[OutlinedPredicate; 2]>, Diagnostic> {
+    fn two(
+        &mut self,
+        a: Term,
+        op: &str,
+        b: Term,
+    ) -> Result<Box<[OutlinedPredicate; 2]>, Diagnostic> {
         self.out.push('(');
         let a = self.predicate(a)?;
         self.out.push_str(op);
@@ -177,13 +188,18 @@ impl<R: BufRead> Predicates<'_, R> {
                     self.out.push(')');
                     OutlinedPredicate::Not(Box::new(inner))
                 }
-                Content::Apply("PBESAnd", &[a, b]) => OutlinedPredicate::And(self.two(a, " && ", b)?),
+                Content::Apply("PBESAnd", &[a, b]) => {
+                    OutlinedPredicate::And(self.two(a, " && ", b)?)
+                }
                 Content::Apply("PBESOr", &[a, b]) => OutlinedPredicate::Or(self.two(a, " || ", b)?),
-                Content::Apply("PBESImp", &[a, b]) => OutlinedPredicate::Implies(self.two(a, " => ", b)?),
+                Content::Apply("PBESImp", &[a, b]) => {
+                    OutlinedPredicate::Implies(self.two(a, " => ", b)?)
+                }
                 Content::Apply(kind @ ("PBESForall" | "PBESExists"), &[vars, body]) => {
                     let all = kind == "PBESForall";
                     self.out.push_str(if all { "(forall " } else { "(exists " });
-                    // Each quantifier has its own place, also if its variables occur again: one may be unrolled and the other not.
+                    // Each quantifier has its own place, also if its variables occur again: one may
+                    // be unrolled and the other not.
                     let from = self.out.len();
                     self.shared(vars, |printer, out| printer.variables(vars, out))?;
                     let vars = from..self.out.len();

@@ -16,7 +16,10 @@ fn round_trip(lts: &Lts) -> Lts {
 }
 
 fn rows(lts: &Lts) -> Vec<(usize, &str, u32)> {
-    let of = |s| lts.successors(StateId::new(s)).map(move |(l, t)| (s, lts.table.texts[l.index()].as_str(), t.0));
+    let of = |s| {
+        lts.successors(StateId::new(s))
+            .map(move |(l, t)| (s, lts.table.texts[l.index()].as_str(), t.0))
+    };
     (0..lts.state_count()).flat_map(of).collect()
 }
 
@@ -55,16 +58,22 @@ fn what_is_written_is_read() {
         (0..random.below(LABELS.len())).for_each(|i| table.texts.push(LABELS[i].into()));
         let mut edges = Vec::new();
         for _ in 0..random.below(20) {
-            let (s, l, t) = (random.below(states), random.below(table.texts.len()), random.below(states));
+            let (s, l, t) =
+                (random.below(states), random.below(table.texts.len()), random.below(states));
             edges.push((StateId::new(s), LabelId::new(l), StateId::new(t)));
         }
         let lts = Lts::from_edges(StateId::new(random.below(states)), states, &edges, table);
         let read = round_trip(&lts);
-        assert_eq!((lts.initial, lts.state_count(), rows(&lts)), (read.initial, read.state_count(), rows(&read)), "seed {seed}");
+        assert_eq!(
+            (lts.initial, lts.state_count(), rows(&lts)),
+            (read.initial, read.state_count(), rows(&read)),
+            "seed {seed}"
+        );
     }
 }
 
-/// A system as mCRL2 writes it, put together by hand: lists, sets and machine words in labels, values of states.
+/// A system as mCRL2 writes it, put together by hand: lists, sets and machine words in labels,
+/// values of states.
 #[test]
 fn values_print_as_mcrl2_prints_them() {
     let mut bytes = Vec::new();
@@ -83,8 +92,12 @@ fn values_print_as_mcrl2_prints_them() {
         all.extend(arguments);
         out.share("DataAppl", &all).unwrap()
     };
-    let (two, nil, none, x) =
-        (number(&mut out, &2.into(), NumberSort::Nat).unwrap(), op(&mut out, "[]"), op(&mut out, "{}"), op(&mut out, "x"));
+    let (two, nil, none, x) = (
+        number(&mut out, &2.into(), NumberSort::Nat).unwrap(),
+        op(&mut out, "[]"),
+        op(&mut out, "{}"),
+        op(&mut out, "x"),
+    );
     let list = apply(&mut out, "|>", &[x, nil]);
     let list = apply(&mut out, "|>", &[two, list]);
     let finite = apply(&mut out, "@fset_insert", &[x, none]);
@@ -125,7 +138,11 @@ fn values_print_as_mcrl2_prints_them() {
 fn damage_is_refused() {
     let mut table = Labels::default();
     table.texts.extend(["a(1, x)".to_string(), "b".into()]);
-    let edges = [(StateId(0), LabelId(1), StateId(1)), (StateId(1), LabelId(2), StateId(0)), (StateId(1), LabelId(0), StateId(1))];
+    let edges = [
+        (StateId(0), LabelId(1), StateId(1)),
+        (StateId(1), LabelId(2), StateId(0)),
+        (StateId(1), LabelId(0), StateId(1)),
+    ];
     let lts = Lts::from_edges(StateId(0), 2, &edges, table);
     let mut bytes = Vec::new();
     write(&lts, None, &mut bytes).unwrap();

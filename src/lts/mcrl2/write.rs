@@ -1,10 +1,14 @@
-//! [`Lts`] -> mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with what the labels' texts tell.
+//! [`Lts`] -> mCRL2's binary `.lts`: with the declarations and typed labels of a [`Typed`], or with
+//! what the labels' texts tell.
 //!
-//! With declarations: each sort and term that something needs is shared once, parts before wholes. Numbers are digits of 64 bits, conversions between sorts of numbers
-//! are constructors, as the toolset has them. Without: labels are read as multi-actions with arguments; numbers and truth values get their sorts, all other arguments
-//! become constants of a sort `Value` with their texts as names. A label that is no multi-action becomes an action without arguments of that name.
+//! With declarations: each sort and term that something needs is shared once, parts before wholes.
+//! Numbers are digits of 64 bits, conversions between sorts of numbers are constructors, as the
+//! toolset has them. Without: labels are read as multi-actions with arguments; numbers and truth
+//! values get their sorts, all other arguments become constants of a sort `Value` with their texts
+//! as names. A label that is no multi-action becomes an action without arguments of that name.
 //!
-//! Cost: one pass over labels, terms and transitions. Invariant: reading what was written gives the same system.
+//! Cost: one pass over labels, terms and transitions. Invariant: reading what was written gives the
+//! same system.
 
 use super::super::Lts;
 use super::super::aterm::{Term, Writer};
@@ -20,14 +24,17 @@ use std::io::{BufWriter, Write};
 /// The actions of a label with the texts of their arguments; none if it is no multi-action.
 fn actions_of(label: &str) -> Option<Vec<(&str, Vec<&str>)>> {
     let is_name = |n: &str| {
-        n.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && n.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
+        n.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && n.chars().all(|c| c.is_ascii_alphanumeric() || "_'".contains(c))
     };
     let mut actions = Vec::new();
     for part in split(label, '|')? {
         let part = part.trim();
         let (name, arguments) = match part.find('(') {
             None => (part, Vec::new()),
-            Some(at) => (&part[..at], split(part[at..].strip_prefix('(')?.strip_suffix(')')?, ',')?),
+            Some(at) => {
+                (&part[..at], split(part[at..].strip_prefix('(')?.strip_suffix(')')?, ',')?)
+            }
         };
         let arguments: Vec<&str> = arguments.into_iter().map(str::trim).collect();
         if !is_name(name) || arguments.iter().any(|a| a.is_empty()) {
@@ -76,7 +83,9 @@ impl Sort {
     fn of(text: &str) -> Sort {
         let digits = text.strip_prefix('-').unwrap_or(text);
         // As printed: without leading zeros.
-        let numeral = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty() && (digits == "0" || !digits.starts_with('0'));
+        let numeral = digits.bytes().all(|b| b.is_ascii_digit())
+            && !digits.is_empty()
+            && (digits == "0" || !digits.starts_with('0'));
         match text {
             "true" | "false" => Sort::Bool,
             "-0" => Sort::Value,
@@ -171,7 +180,13 @@ fn hand_actions<W: Write>(out: &mut Writer<W>, actions: &[Term]) -> std::io::Res
 fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Term>> {
     // Label 0 is tau, the empty multi-action, whatever its text.
     let labels: Vec<Vec<(&str, Vec<&str>)>> = (lts.table.texts.iter().enumerate())
-        .map(|(i, t)| if i == 0 { Vec::new() } else { actions_of(t).unwrap_or_else(|| vec![(t.as_str(), Vec::new())]) })
+        .map(|(i, t)| {
+            if i == 0 {
+                Vec::new()
+            } else {
+                actions_of(t).unwrap_or_else(|| vec![(t.as_str(), Vec::new())])
+            }
+        })
         .collect();
     let mut sorts: AHashMap<(&str, usize), Vec<Sort>> = AHashMap::new();
     let mut declared = Vec::new();
@@ -234,7 +249,9 @@ fn inferred<W: Write>(out: &mut Writer<W>, lts: &Lts) -> std::io::Result<Vec<Ter
 
 /// Writes declarations; the list of actions of each label, all of which are known.
 fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io::Result<Vec<Term>> {
-    let label = |(i, text): (usize, &String)| if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") };
+    let label = |(i, text): (usize, &String)| {
+        if i == 0 { Vec::new() } else { typed.label(text).expect("all labels are known") }
+    };
     let labels: Vec<Vec<&typed::Part>> = lts.table.texts.iter().enumerate().map(label).collect();
     let shared = share_needed(out, typed, labels.iter().flatten().flat_map(|p| &p.arguments))?;
     data_specification(out, typed, &shared)?;
@@ -248,7 +265,11 @@ fn declared<W: Write>(out: &mut Writer<W>, lts: &Lts, typed: &Typed) -> std::io:
 }
 
 /// Shares the actions.
-pub(super) fn action_declarations<W: Write>(out: &mut Writer<W>, typed: &Typed, shared: &Shared) -> std::io::Result<Vec<Term>> {
+pub(super) fn action_declarations<W: Write>(
+    out: &mut Writer<W>,
+    typed: &Typed,
+    shared: &Shared,
+) -> std::io::Result<Vec<Term>> {
     let mut actions = Vec::new();
     for a in typed.all_actions() {
         let of = out.share_list(&a.sorts.iter().map(|s| shared.sort(*s)).collect::<Vec<_>>())?;
@@ -274,13 +295,19 @@ pub(super) fn multi_action<'p, W: Write>(
 }
 
 /// Hands out the declarations of data.
-pub(super) fn data_specification<W: Write>(out: &mut Writer<W>, typed: &Typed, shared: &Shared) -> std::io::Result<()> {
+pub(super) fn data_specification<W: Write>(
+    out: &mut Writer<W>,
+    typed: &Typed,
+    shared: &Shared,
+) -> std::io::Result<()> {
     let sort = |s: &typed::SortRef| shared.sort(*s);
     let term = |t: &typed::TermRef| shared.term(*t);
     let sort_id = out.symbol("SortId", 1)?;
     out.hand_number(typed.declared.len() as u64)?;
     for s in &typed.declared {
-        let typed::Sort::Named(name) = &typed.all_sorts()[s.index()] else { panic!("a declared sort has a name") };
+        let typed::Sort::Named(name) = &typed.all_sorts()[s.index()] else {
+            panic!("a declared sort has a name")
+        };
         let name = out.share(name, &[])?;
         out.hand(sort_id, &[name])?;
     }
@@ -293,7 +320,9 @@ pub(super) fn data_specification<W: Write>(out: &mut Writer<W>, typed: &Typed, s
     for operations in [&typed.constructors, &typed.mappings] {
         out.hand_number(operations.len() as u64)?;
         for o in operations {
-            let typed::Term::Operation(name, of) = &typed.all_terms()[o.index()] else { panic!("what is declared is an operation") };
+            let typed::Term::Operation(name, of) = &typed.all_terms()[o.index()] else {
+                panic!("what is declared is an operation")
+            };
             let name = out.share(name, &[])?;
             out.hand(op_id, &[name, sort(of)])?;
         }
@@ -332,11 +361,25 @@ pub(super) fn share_needed<'t, W: Write>(
     also: impl Iterator<Item = &'t typed::TermRef>,
 ) -> std::io::Result<Shared> {
     let mut terms = vec![false; typed.all_terms().len()];
-    let equations = typed.equations.iter().flat_map(|e| e.variables.iter().chain([&e.condition, &e.left, &e.right]));
-    typed.constructors.iter().chain(&typed.mappings).chain(equations).chain(also).for_each(|t| terms[t.index()] = true);
+    let equations = typed
+        .equations
+        .iter()
+        .flat_map(|e| e.variables.iter().chain([&e.condition, &e.left, &e.right]));
+    typed
+        .constructors
+        .iter()
+        .chain(&typed.mappings)
+        .chain(equations)
+        .chain(also)
+        .for_each(|t| terms[t.index()] = true);
     let mut sorts = vec![false; typed.all_sorts().len()];
     let of_actions = typed.all_actions().iter().flat_map(|a| &a.sorts);
-    typed.aliases.iter().flat_map(|(a, b)| [a, b]).chain(of_actions).for_each(|s| sorts[s.index()] = true);
+    typed
+        .aliases
+        .iter()
+        .flat_map(|(a, b)| [a, b])
+        .chain(of_actions)
+        .for_each(|s| sorts[s.index()] = true);
     // Parts have smaller numbers than wholes.
     for i in (0..terms.len()).rev() {
         if !terms[i] {
@@ -349,7 +392,11 @@ pub(super) fn share_needed<'t, W: Write>(
                 rest.iter().chain([head]).for_each(|t| terms[t.index()] = true)
             }
             typed::Term::Where(body, definitions) => {
-                definitions.iter().flat_map(|(v, d)| [v, d]).chain([body]).for_each(|t| terms[t.index()] = true);
+                definitions
+                    .iter()
+                    .flat_map(|(v, d)| [v, d])
+                    .chain([body])
+                    .for_each(|t| terms[t.index()] = true);
             }
         }
     }
@@ -360,8 +407,12 @@ pub(super) fn share_needed<'t, W: Write>(
         match &typed.all_sorts()[i] {
             typed::Sort::Named(_) => {}
             typed::Sort::Container(_, s) => sorts[s.index()] = true,
-            typed::Sort::Function(domain, range) => domain.iter().chain([range]).for_each(|s| sorts[s.index()] = true),
-            typed::Sort::Struct(all) => all.iter().flat_map(|c| &c.arguments).for_each(|(_, s)| sorts[s.index()] = true),
+            typed::Sort::Function(domain, range) => {
+                domain.iter().chain([range]).for_each(|s| sorts[s.index()] = true)
+            }
+            typed::Sort::Struct(all) => {
+                all.iter().flat_map(|c| &c.arguments).for_each(|(_, s)| sorts[s.index()] = true)
+            }
         }
     }
     let mut shared = Shared { sorts: vec![None; sorts.len()], terms: vec![None; terms.len()] };
@@ -374,7 +425,11 @@ pub(super) fn share_needed<'t, W: Write>(
     Ok(shared)
 }
 
-fn share_sort<W: Write>(out: &mut Writer<W>, sort: &typed::Sort, known: &[Option<Term>]) -> std::io::Result<Term> {
+fn share_sort<W: Write>(
+    out: &mut Writer<W>,
+    sort: &typed::Sort,
+    known: &[Option<Term>],
+) -> std::io::Result<Term> {
     let part = |s: &typed::SortRef| known[s.index()].expect("parts are shared before wholes");
     match sort {
         typed::Sort::Named(name) => named_sort(out, name),
@@ -402,7 +457,10 @@ fn share_sort<W: Write>(out: &mut Writer<W>, sort: &typed::Sort, known: &[Option
                     projections.push(out.share("StructProj", &[name, part(of)])?);
                 }
                 let projections = out.share_list(&projections)?;
-                let (name, recogniser) = (out.share(&c.name, &[])?, out.share(c.recogniser.as_deref().unwrap_or_default(), &[])?);
+                let (name, recogniser) = (
+                    out.share(&c.name, &[])?,
+                    out.share(c.recogniser.as_deref().unwrap_or_default(), &[])?,
+                );
                 all.push(out.share("StructCons", &[name, projections, recogniser])?);
             }
             let all = out.share_list(&all)?;
@@ -411,7 +469,11 @@ fn share_sort<W: Write>(out: &mut Writer<W>, sort: &typed::Sort, known: &[Option
     }
 }
 
-fn share_term<W: Write>(out: &mut Writer<W>, term: &typed::Term, known: &Shared) -> std::io::Result<Term> {
+fn share_term<W: Write>(
+    out: &mut Writer<W>,
+    term: &typed::Term,
+    known: &Shared,
+) -> std::io::Result<Term> {
     let part = |t: &typed::TermRef| known.terms[t.index()].expect("parts are shared before wholes");
     let sort = |s: &typed::SortRef| known.sorts[s.index()].expect("sorts are shared before terms");
     match term {
@@ -450,7 +512,10 @@ fn share_term<W: Write>(out: &mut Writer<W>, term: &typed::Term, known: &Shared)
 }
 
 /// The arguments of the sort `Value`, each once, in the order in which they occur.
-fn constants<'t>(labels: &[Vec<(&'t str, Vec<&'t str>)>], sorts: &AHashMap<(&str, usize), Vec<Sort>>) -> Vec<&'t str> {
+fn constants<'t>(
+    labels: &[Vec<(&'t str, Vec<&'t str>)>],
+    sorts: &AHashMap<(&str, usize), Vec<Sort>>,
+) -> Vec<&'t str> {
     let (mut known, mut constants) = (ahash::AHashSet::new(), Vec::new());
     for (name, arguments) in labels.iter().flatten() {
         for (a, s) in arguments.iter().zip(&sorts[&(*name, arguments.len())]) {
@@ -474,7 +539,12 @@ pub(super) fn named_sort<W: Write>(out: &mut Writer<W>, name: &str) -> std::io::
 }
 
 /// An operation `from -> to`.
-fn function<W: Write>(out: &mut Writer<W>, name: &str, from: &[&str], to: &str) -> std::io::Result<Term> {
+fn function<W: Write>(
+    out: &mut Writer<W>,
+    name: &str,
+    from: &[&str],
+    to: &str,
+) -> std::io::Result<Term> {
     let mut domain = Vec::new();
     for f in from {
         domain.push(named_sort(out, f)?);
@@ -485,7 +555,11 @@ fn function<W: Write>(out: &mut Writer<W>, name: &str, from: &[&str], to: &str) 
 }
 
 /// A constant of a named sort.
-pub(super) fn constant<W: Write>(out: &mut Writer<W>, name: &str, sort: &str) -> std::io::Result<Term> {
+pub(super) fn constant<W: Write>(
+    out: &mut Writer<W>,
+    name: &str,
+    sort: &str,
+) -> std::io::Result<Term> {
     let (name, sort) = (out.share(name, &[])?, named_sort(out, sort)?);
     out.share("OpIdNoIndex", &[name, sort])
 }
@@ -501,7 +575,11 @@ fn argument<W: Write>(out: &mut Writer<W>, text: &str, sort: Sort) -> std::io::R
 }
 
 /// An integer at a sort of numbers.
-pub(super) fn number<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: typed::NumberSort) -> std::io::Result<Term> {
+pub(super) fn number<W: Write>(
+    out: &mut Writer<W>,
+    value: &BigInt,
+    sort: typed::NumberSort,
+) -> std::io::Result<Term> {
     let unary = |out: &mut Writer<W>, name: &str, from: &str, inner: Term| {
         let f = function(out, name, &[from], "Int")?;
         out.share("DataAppl", &[f, inner])
@@ -518,18 +596,25 @@ pub(super) fn number<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: typed:
             unary(out, "@cInt", "Nat", inner)
         }
         typed::NumberSort::Real => {
-            let (above, below) = (number(out, value, typed::NumberSort::Int)?, digits(out, &1.into(), "Pos")?);
+            let (above, below) =
+                (number(out, value, typed::NumberSort::Int)?, digits(out, &1.into(), "Pos")?);
             let f = function(out, "@cReal", &["Int", "Pos"], "Real")?;
             out.share("DataAppl", &[f, above, below])
         }
     }
 }
 
-/// The magnitude as a positive or natural number: digits of 64 bits, from the most significant one on.
+/// The magnitude as a positive or natural number: digits of 64 bits, from the most significant one
+/// on.
 fn digits<W: Write>(out: &mut Writer<W>, value: &BigInt, sort: &str) -> std::io::Result<Term> {
     let (_, words) = value.to_u64_digits();
     let (first, rest) = words.split_last().map_or((0, [].as_slice()), |(f, r)| (*f, r));
-    let start = function(out, if sort == "Pos" { "@most_significant_digit" } else { "@most_significant_digitNat" }, &["@word"], sort)?;
+    let start = function(
+        out,
+        if sort == "Pos" { "@most_significant_digit" } else { "@most_significant_digitNat" },
+        &["@word"],
+        sort,
+    )?;
     let word = out.share_int(first)?;
     let mut term = out.share("DataAppl", &[start, word])?;
     for &word in rest.iter().rev() {

@@ -1,4 +1,5 @@
-//! A linear process or an equation system of typed terms -> mCRL2's binary `.lps` and `.pbes`; the form is that of [`super::behaviour`].
+//! A linear process or an equation system of typed terms -> mCRL2's binary `.lps` and `.pbes`; the
+//! form is that of [`super::behaviour`].
 //!
 //! Cost: one pass. Invariant: reading what was written gives a text that means the same.
 
@@ -6,7 +7,10 @@ use super::super::aterm::{Term, Writer};
 use super::super::behaviour::{Equations, Predicate, Process};
 use super::super::typed::{NumberSort, TermRef};
 use super::refuse;
-use super::write::{Shared, action_declarations, constant, data_specification, hand_list, multi_action, named_sort, number, share_needed};
+use super::write::{
+    Shared, action_declarations, constant, data_specification, hand_list, multi_action, named_sort,
+    number, share_needed,
+};
 use mu_base::Diagnostic;
 use std::io::{BufWriter, Write};
 
@@ -51,7 +55,8 @@ fn process_stream(process: &Process, output: impl Write) -> std::io::Result<()> 
         out.hand_again(untimed)?;
         let mut assignments = Vec::new();
         for (var, value) in &s.assignments {
-            assignments.push(out.share("DataVarIdInit", &[shared.term(*var), shared.term(*value)])?);
+            assignments
+                .push(out.share("DataVarIdInit", &[shared.term(*var), shared.term(*value)])?);
         }
         hand_list(&mut out, &assignments)?;
     }
@@ -79,19 +84,25 @@ fn equations_stream(system: &Equations, output: impl Write) -> std::io::Result<(
     for e in &system.equations {
         let sign = out.symbol(if e.least { "Mu" } else { "Nu" }, 0)?;
         out.hand(sign, &[])?;
-        let (name, parameters) = (out.share(&e.name, &[])?, out.share_list(&shared.list(&e.parameters))?);
+        let (name, parameters) =
+            (out.share(&e.name, &[])?, out.share_list(&shared.list(&e.parameters))?);
         let head = out.symbol("PropVarDecl", 2)?;
         out.hand(head, &[name, parameters])?;
         let body = predicate(&mut out, &e.body, &shared)?;
         out.hand_again(body)?;
     }
-    let (name, values) = (out.share(&system.initial.0, &[])?, out.share_list(&shared.list(&system.initial.1))?);
+    let (name, values) =
+        (out.share(&system.initial.0, &[])?, out.share_list(&shared.list(&system.initial.1))?);
     let start = out.symbol("PropVarInst", 2)?;
     out.hand(start, &[name, values])?;
     out.finish()
 }
 
-fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> std::io::Result<Term> {
+fn predicate<W: Write>(
+    out: &mut Writer<W>,
+    p: &Predicate,
+    shared: &Shared,
+) -> std::io::Result<Term> {
     stacker::maybe_grow(64 << 10, 1 << 20, || match p {
         Predicate::Const(value) => truth(out, *value),
         Predicate::Data(e) => Ok(shared.term(*e)),
@@ -101,7 +112,9 @@ fn predicate<W: Write>(out: &mut Writer<W>, p: &Predicate, shared: &Shared) -> s
                 let part = predicate(out, part, shared)?;
                 whole = Some(match whole {
                     None => part,
-                    Some(rest) => out.share(if *all { "PBESAnd" } else { "PBESOr" }, &[part, rest])?,
+                    Some(rest) => {
+                        out.share(if *all { "PBESAnd" } else { "PBESOr" }, &[part, rest])?
+                    }
                 });
             }
             match whole {
@@ -126,7 +139,11 @@ fn truth<W: Write>(out: &mut Writer<W>, value: bool) -> std::io::Result<Term> {
     constant(out, if value { "true" } else { "false" }, "Bool")
 }
 
-fn globals<W: Write>(out: &mut Writer<W>, globals: &[TermRef], shared: &Shared) -> std::io::Result<()> {
+fn globals<W: Write>(
+    out: &mut Writer<W>,
+    globals: &[TermRef],
+    shared: &Shared,
+) -> std::io::Result<()> {
     out.hand_number(globals.len() as u64)?;
     globals.iter().try_for_each(|g| out.hand_again(shared.term(*g)))
 }

@@ -10,7 +10,9 @@
 //! definition and shares no code with the type checker of specifications. Cost: linear in the
 //! shared terms, once for each scope that holds them.
 
-use super::{Action, Binder, Container, NumberSort, Part, Sort, SortRef, Table, Term, TermRef, Typed};
+use super::{
+    Action, Binder, Container, NumberSort, Part, Sort, SortRef, Table, Term, TermRef, Typed,
+};
 use crate::behaviour::{Equations, Predicate, Process};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
@@ -212,7 +214,8 @@ impl Typed {
     /// # Errors
     /// A term is not well typed: an internal error.
     pub fn check(&self) -> Result<(), Diagnostic> {
-        let labels = |checker: &mut Checker<'_>| self.parts.values().try_for_each(|part| checker.part(part));
+        let labels =
+            |checker: &mut Checker<'_>| self.parts.values().try_for_each(|part| checker.part(part));
         Checker::run(self, labels).map_err(report)
     }
 }
@@ -248,7 +251,10 @@ impl<'t> Checker<'t> {
         let mut table = typed.sorts.clone();
         let mut checker = Checker {
             typed,
-            basic: BASIC.iter().map(|b| SortRef(table.intern(Sort::Named((*b).to_string())))).collect(),
+            basic: BASIC
+                .iter()
+                .map(|b| SortRef(table.intern(Sort::Named((*b).to_string()))))
+                .collect(),
             table,
             sorts: Vec::new(),
             operations: AHashSet::new(),
@@ -287,14 +293,20 @@ impl<'t> Checker<'t> {
 
     /// Prints a term, cut below a depth.
     fn text(&self, term: TermRef, depth: u32) -> String {
-        let list = |all: &[TermRef]| all.iter().map(|t| self.text(*t, depth + 1)).collect::<Vec<_>>().join(", ");
+        let list = |all: &[TermRef]| {
+            all.iter().map(|t| self.text(*t, depth + 1)).collect::<Vec<_>>().join(", ")
+        };
         match &self.typed.terms.all[term.index()] {
             Term::Variable(name, sort) => format!("{name}: {}", self.sort_text(*sort)),
             Term::Operation(name, _) => name.clone(),
             Term::Number(value, sort) => format!("{value}: {sort:?}"),
             _ if depth > 4 => "…".into(),
-            Term::Apply(head, arguments) => format!("{}({})", self.text(*head, depth + 1), list(arguments)),
-            Term::Bind(binder, variables, body) => format!("{binder:?} {} . {}", list(variables), self.text(*body, depth + 1)),
+            Term::Apply(head, arguments) => {
+                format!("{}({})", self.text(*head, depth + 1), list(arguments))
+            }
+            Term::Bind(binder, variables, body) => {
+                format!("{binder:?} {} . {}", list(variables), self.text(*body, depth + 1))
+            }
             Term::Where(body, _) => format!("{} whr …", self.text(*body, depth + 1)),
         }
     }
@@ -362,7 +374,9 @@ impl<'t> Checker<'t> {
             (S, _) => is(0, sort),
             (T, _) => is(1, sort),
             (Of(container), Sort::Container(own, element)) => container == *own && is(0, *element),
-            (Function, Sort::Function(domain, range)) => domain.len() == 1 && is(0, domain[0]) && is(1, *range),
+            (Function, Sort::Function(domain, range)) => {
+                domain.len() == 1 && is(0, domain[0]) && is(1, *range)
+            }
             (Test | Multiplicity, Sort::Function(domain, range)) => {
                 let name = if matches!(pattern, Test) { "Bool" } else { "Nat" };
                 domain.len() == 1 && is(0, domain[0]) && Some(*range) == self.basic(name)
@@ -388,7 +402,9 @@ impl<'t> Checker<'t> {
         match term {
             Term::Variable(_, sort) => Ok(*sort),
             Term::Operation(name, sort) => {
-                if self.operations.contains(&(name.clone(), *sort)) || self.is_of_language(name, *sort) {
+                if self.operations.contains(&(name.clone(), *sort))
+                    || self.is_of_language(name, *sort)
+                {
                     return Ok(*sort);
                 }
                 Err(format!("no operation `{name}` has the sort {}", self.sort_text(*sort)))
@@ -400,7 +416,11 @@ impl<'t> Checker<'t> {
                     NumberSort::Int => (3, true),
                     NumberSort::Real => (4, true),
                 };
-                if is_in { Ok(self.basic[at]) } else { Err(format!("{value} is no number of the sort {}", BASIC[at])) }
+                if is_in {
+                    Ok(self.basic[at])
+                } else {
+                    Err(format!("{value} is no number of the sort {}", BASIC[at]))
+                }
             }
             Term::Apply(head, arguments) => {
                 let sort = self.sorts[head.index()];
@@ -411,7 +431,10 @@ impl<'t> Checker<'t> {
                 }
                 let own: Vec<String> = own.iter().map(|s| self.sort_text(*s)).collect();
                 let (head, sort) = (self.text(*head, 2), self.sort_text(sort));
-                Err(format!("`{head}` of the sort {sort} has arguments of the sorts {}", own.join(" # ")))
+                Err(format!(
+                    "`{head}` of the sort {sort} has arguments of the sorts {}",
+                    own.join(" # ")
+                ))
             }
             Term::Bind(binder, variables, body) => {
                 self.variables(variables)?;
@@ -422,9 +445,11 @@ impl<'t> Checker<'t> {
                         Ok(self.function(domain, range))
                     }
                     Binder::Forall | Binder::Exists if range == self.bool() => Ok(range),
-                    Binder::Forall | Binder::Exists => {
-                        Err(format!("the body of a quantifier, `{}`, has the sort {}", self.text(*body, 0), self.sort_text(range)))
-                    }
+                    Binder::Forall | Binder::Exists => Err(format!(
+                        "the body of a quantifier, `{}`, has the sort {}",
+                        self.text(*body, 0),
+                        self.sort_text(range)
+                    )),
                 }
             }
             Term::Where(body, definitions) => {
@@ -450,7 +475,10 @@ impl<'t> Checker<'t> {
             return Ok(());
         }
         let (own, sort) = (self.sort_text(own), self.sort_text(sort));
-        Err(format!("{what}, `{}`, has the sort {own} where {sort} is expected", self.text(term, 0)))
+        Err(format!(
+            "{what}, `{}`, has the sort {own} where {sort} is expected",
+            self.text(term, 0)
+        ))
     }
 
     /// Checks that a term has a sort, and that its variables are in scope.
@@ -464,7 +492,11 @@ impl<'t> Checker<'t> {
     }
 
     /// Runs a check where more variables are in scope.
-    fn scoped<R>(&mut self, variables: &[TermRef], run: impl FnOnce(&mut Self) -> Checked<R>) -> Checked<R> {
+    fn scoped<R>(
+        &mut self,
+        variables: &[TermRef],
+        run: impl FnOnce(&mut Self) -> Checked<R>,
+    ) -> Checked<R> {
         self.variables(variables)?;
         let before = self.now;
         self.scopes += 1;
@@ -509,7 +541,11 @@ impl<'t> Checker<'t> {
     /// Checks values for variables, one each.
     fn values(&mut self, variables: &[SortRef], values: &[TermRef], what: &str) -> Checked<()> {
         if variables.len() != values.len() {
-            return Err(format!("{what}: {} values, and {} are expected", values.len(), variables.len()));
+            return Err(format!(
+                "{what}: {} values, and {} are expected",
+                values.len(),
+                variables.len()
+            ));
         }
         variables.iter().zip(values).try_for_each(|(sort, value)| self.at(*value, *sort, what))
     }
@@ -534,9 +570,16 @@ impl<'t> Checker<'t> {
                         s.actions.iter().try_for_each(|part| it.part(part))?;
                         for (parameter, value) in &s.assignments {
                             if !process.parameters.contains(parameter) {
-                                return Err(format!("`{}` is assigned, and is no parameter", it.text(*parameter, 0)));
+                                return Err(format!(
+                                    "`{}` is assigned, and is no parameter",
+                                    it.text(*parameter, 0)
+                                ));
                             }
-                            it.at(*value, it.sorts[parameter.index()], "a new value of a parameter")?;
+                            it.at(
+                                *value,
+                                it.sorts[parameter.index()],
+                                "a new value of a parameter",
+                            )?;
                         }
                         Ok(())
                     })?;
@@ -547,8 +590,11 @@ impl<'t> Checker<'t> {
     }
 
     fn equations(&mut self, system: &Equations) -> Checked<()> {
-        let heads: AHashMap<&str, Vec<SortRef>> =
-            system.equations.iter().map(|e| (e.name.as_str(), self.sorts_of(&e.parameters))).collect();
+        let heads: AHashMap<&str, Vec<SortRef>> = system
+            .equations
+            .iter()
+            .map(|e| (e.name.as_str(), self.sorts_of(&e.parameters)))
+            .collect();
         self.scoped(&system.globals, |it| {
             it.call(&heads, &system.initial.0, &system.initial.1)?;
             for e in &system.equations {
@@ -558,7 +604,12 @@ impl<'t> Checker<'t> {
         })
     }
 
-    fn call(&mut self, heads: &AHashMap<&str, Vec<SortRef>>, name: &str, values: &[TermRef]) -> Checked<()> {
+    fn call(
+        &mut self,
+        heads: &AHashMap<&str, Vec<SortRef>>,
+        name: &str,
+        values: &[TermRef],
+    ) -> Checked<()> {
         let sorts = heads.get(name).ok_or_else(|| format!("`{name}` has no equation"))?;
         self.values(sorts, values, &format!("an argument of `{name}`"))
     }
@@ -567,8 +618,12 @@ impl<'t> Checker<'t> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match p {
             Predicate::Const(_) => Ok(()),
             Predicate::Data(e) => self.condition(*e, "a part of a right-hand side"),
-            Predicate::Junction(_, parts) => parts.iter().try_for_each(|p| self.predicate(heads, p)),
-            Predicate::Quantifier(_, variables, body) => self.scoped(variables, |it| it.predicate(heads, body)),
+            Predicate::Junction(_, parts) => {
+                parts.iter().try_for_each(|p| self.predicate(heads, p))
+            }
+            Predicate::Quantifier(_, variables, body) => {
+                self.scoped(variables, |it| it.predicate(heads, body))
+            }
             Predicate::Call(name, values) => self.call(heads, name, values),
         })
     }

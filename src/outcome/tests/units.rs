@@ -1,4 +1,5 @@
-//! Heads, tables, questions and answers on texts of their own: names are `0:x` and `[x]`, values are numbers.
+//! Heads, tables, questions and answers on texts of their own: names are `0:x` and `[x]`, values
+//! are numbers.
 
 use mu_base::words::{Cursor, Form, Kind, tokens};
 use mu_base::{Diagnostic, SourceId};
@@ -43,7 +44,10 @@ impl Names for Plain {
         if cursor.peek().kind == Kind::Number {
             let thread = cursor.number()? as u32;
             cursor.expect(":")?;
-            return Ok(Place { name: format!("{thread}:{}", cursor.name("a register")?.text), thread: Some(thread) });
+            return Ok(Place {
+                name: format!("{thread}:{}", cursor.name("a register")?.text),
+                thread: Some(thread),
+            });
         }
         cursor.expect("[")?;
         let name = format!("[{}]", cursor.name("a variable")?.text);
@@ -96,13 +100,23 @@ fn registers_come_first_and_outcomes_decide() {
     let names: Vec<&str> = question.observed.iter().map(|o| o.name()).collect();
     assert_eq!(names, ["0:r", "1:r", "[x]"]);
     let found = [vec![0, 0, 1], vec![0, 1, 1], vec![0, 0, 2], vec![1, 1, 100]];
-    let of = |found: &[Vec<u64>], complete| Answer::new("t", "m", &question, &Plain, found, complete);
+    let of =
+        |found: &[Vec<u64>], complete| Answer::new("t", "m", &question, &Plain, found, complete);
     let all = of(&found, true);
-    assert_eq!((all.verdict, all.positive, all.negative, all.observation()), (Verdict::Ok, 1, 1, "Sometimes"));
-    assert_eq!(all.outcomes[0], [("0:r", "0"), ("1:r", "0"), ("[x]", "1")].map(|(n, v)| (n.to_string(), v.to_string())));
+    assert_eq!(
+        (all.verdict, all.positive, all.negative, all.observation()),
+        (Verdict::Ok, 1, 1, "Sometimes")
+    );
+    assert_eq!(
+        all.outcomes[0],
+        [("0:r", "0"), ("1:r", "0"), ("[x]", "1")].map(|(n, v)| (n.to_string(), v.to_string()))
+    );
     // An outcome that satisfies it stays; that there is none is known when all are.
     assert_eq!(of(&found[1..], false).verdict, Verdict::Unknown);
-    assert_eq!((of(&found[1..], true).verdict, of(&found[..1], false).verdict), (Verdict::No, Verdict::Ok));
+    assert_eq!(
+        (of(&found[1..], true).verdict, of(&found[..1], false).verdict),
+        (Verdict::No, Verdict::Ok)
+    );
     assert!(question.decided_by(&found[0]) && !question.decided_by(&found[2]));
     assert_eq!(question.outcome_text(&found[3], &Plain), "0:r=1; 1:r=1; [x]=v100;");
     let expected = "Test t Allowed\nStates 2\n0:r=0; 1:r=0; [x]=1;\n0:r=0; 1:r=1; [x]=1;\nOk\nWitnesses\nPositive: 1 Negative: 1\n\
@@ -130,7 +144,10 @@ fn heads_and_tables() {
     })
     .unwrap();
     assert_eq!(cells, ["a", "bL:c"]);
-    assert_eq!(question::Question::parse(&mut cursor, &mut Plain).unwrap().prop, mu_outcome::Prop::True);
+    assert_eq!(
+        question::Question::parse(&mut cursor, &mut Plain).unwrap().prop,
+        mu_outcome::Prop::True
+    );
     for (text, part) in [
         ("", "empty"),
         ("ARM t {", "the architecture `ARM` is not supported"),
@@ -138,6 +155,9 @@ fn heads_and_tables() {
         ("ARCH t", "expected `{`"),
         ("(* no", "not closed"),
     ] {
-        assert!(head(SourceId(0), text, known, "ARCH").unwrap_err().message.contains(part), "{text}");
+        assert!(
+            head(SourceId(0), text, known, "ARCH").unwrap_err().message.contains(part),
+            "{text}"
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Formula states as text, so that a later run numbers them alike; and as bytes, by which other processes know them.
+//! Formula states as text, so that a later run numbers them alike; and as bytes, by which other
+//! processes know them.
 //!
-//! A state is the number of its node in the normal form, which depends on the formula only, and the values of its live variables.
-//! Invariant: states that are read get the numbers that they had.
+//! A state is the number of its node in the normal form, which depends on the formula only, and the
+//! values of its live variables. Invariant: states that are read get the numbers that they had.
 
 use super::target::Interner;
 use super::{Automaton, CompiledRule, FormulaState};
@@ -24,18 +25,31 @@ impl Automaton {
         }
         let values: Vec<(&Expr, Option<SortId>)> = values.iter().map(|(v, s)| (v, *s)).collect();
         let mut texts = text::faithful(&self.kept_data(), &values)?.into_iter();
-        let one = |(node, own): &super::Key| std::iter::once(node.0.to_string()).chain(texts.by_ref().take(own.len())).collect();
+        let one = |(node, own): &super::Key| {
+            std::iter::once(node.0.to_string()).chain(texts.by_ref().take(own.len())).collect()
+        };
         Ok(states.iter().map(one).collect())
     }
 
-    /// Gives states the numbers that they had. Error: they are not those of this formula, or others were met before.
+    /// Gives states the numbers that they had. Error: they are not those of this formula, or others
+    /// were met before.
     pub fn import_states(&mut self, states: &[Vec<String>]) -> Result<(), Diagnostic> {
-        let other = || Diagnostic::new(Stage::File, "the formula's states in the checkpoint are not those of this formula");
+        let other = || {
+            Diagnostic::new(
+                Stage::File,
+                "the formula's states in the checkpoint are not those of this formula",
+            )
+        };
         let mut nodes = Vec::with_capacity(states.len());
         let mut texts = Vec::new();
         for state in states {
             let (node, own) = state.split_first().ok_or_else(other)?;
-            let node = node.parse().ok().map(NodeId).filter(|n| self.rules.states.contains_key(n)).ok_or_else(other)?;
+            let node = node
+                .parse()
+                .ok()
+                .map(NodeId)
+                .filter(|n| self.rules.states.contains_key(n))
+                .ok_or_else(other)?;
             let sorts = self.sorts_of(node);
             if sorts.len() != own.len() {
                 return Err(other());
@@ -43,9 +57,15 @@ impl Automaton {
             nodes.push((node, own.len()));
             texts.extend(own.iter().map(|t| &t[..]).zip(sorts.into_iter().map(Some)));
         }
-        let mut values = text::read(&self.kept_data(), texts.into_iter()).map_err(|_| other())?.into_iter();
+        let mut values =
+            text::read(&self.kept_data(), texts.into_iter()).map_err(|_| other())?.into_iter();
         for (n, (node, count)) in nodes.into_iter().enumerate() {
-            let own = values.by_ref().take(count).map(|v| self.engine.from_expr(&v)).collect::<Result<Vec<_>, _>>().map_err(|_| other())?;
+            let own = values
+                .by_ref()
+                .take(count)
+                .map(|v| self.engine.from_expr(&v))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|_| other())?;
             let Self { states, state_ids, .. } = self;
             if (Interner { states, state_ids }).number((node, own.into())).0 as usize != n {
                 return Err(other());
@@ -76,8 +96,11 @@ impl Automaton {
     /// # Errors
     /// It is that of no state of this formula.
     pub fn named(&mut self, mut name: &[u8]) -> Result<FormulaState, Diagnostic> {
-        let other = || Diagnostic::new(Stage::File, "what another process names is no state of this formula");
-        let node = take(&mut name).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+        let other = || {
+            Diagnostic::new(Stage::File, "what another process names is no state of this formula")
+        };
+        let node =
+            take(&mut name).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
         let node = Some(node).filter(|n| self.rules.states.contains_key(n)).ok_or_else(other)?;
         let mut own = Vec::new();
         for _ in 0..self.normal.live(node).len() {
@@ -94,7 +117,8 @@ impl Automaton {
         Ok(Interner { states, state_ids }.number((node, own.into())))
     }
 
-    /// Which rules were put to the test, and which of them something has fitted; see [`Automaton::never_met`].
+    /// Which rules were put to the test, and which of them something has fitted; see
+    /// [`Automaton::never_met`].
     pub fn experience(&self) -> Vec<u8> {
         let mut nodes: Vec<(&NodeId, &Vec<CompiledRule>)> = self.compiled.iter().collect();
         nodes.sort_unstable_by_key(|n| n.0.0);
@@ -112,15 +136,19 @@ impl Automaton {
     /// # Errors
     /// The bytes are not those of this formula.
     pub fn learn(&mut self, bytes: &mut &[u8]) -> Result<(), Diagnostic> {
-        let other = || Diagnostic::new(Stage::File, "what another process has seen is not of this formula");
+        let other =
+            || Diagnostic::new(Stage::File, "what another process has seen is not of this formula");
         for _ in 0..take(bytes).ok_or_else(other)? {
-            let node = take(bytes).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
+            let node =
+                take(bytes).and_then(|n| u32::try_from(n).ok()).map(NodeId).ok_or_else(other)?;
             let rules = self.rules.clone();
             let rules = rules.states.get(&node).ok_or_else(other)?;
             let (met, rest) = bytes.split_at_checked(rules.rules.len()).ok_or_else(other)?;
             *bytes = rest;
             let own = self.compiled.entry(node);
-            let own = own.or_insert_with(|| rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect());
+            let own = own.or_insert_with(|| {
+                rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect()
+            });
             own.iter_mut().zip(met).for_each(|(rule, met)| rule.met |= *met == 1);
         }
         Ok(())
@@ -131,7 +159,8 @@ impl Automaton {
         self.normal.live(node).iter().map(|v| signature.var(*v).sort).collect()
     }
 
-    /// The formula's data with the operations of its program, which are those of the states' values.
+    /// The formula's data with the operations of its program, which are those of the states'
+    /// values.
     fn kept_data(&self) -> DataSpec {
         DataSpec { signature: self.engine.program().signature().clone(), ..self.data.clone() }
     }

@@ -1,13 +1,15 @@
-//! Running half of the formula automaton: interned formula states and memoised answers to "what does state `q` demand here" and "what
-//! does it demand beyond a transition labelled `l`".
+//! Running half of the formula automaton: interned formula states and memoised answers to "what
+//! does state `q` demand here" and "what does it demand beyond a transition labelled `l`".
 //!
-//! A formula sees labels only, never process parameters, so together with any transition system this is an alternating parity automaton
-//! (cf. Wilke 2001; for data, the PBES of Groote & Willemse 2005 with the process abstracted to its labels). A state is a node of the
-//! normal form with the values of its live data variables. Answers are interned sets of states.
+//! A formula sees labels only, never process parameters, so together with any transition system
+//! this is an alternating parity automaton (cf. Wilke 2001; for data, the PBES of Groote & Willemse
+//! 2005 with the process abstracted to its labels). A state is a node of the normal form with the
+//! values of its live data variables. Answers are interned sets of states.
 //!
-//! Cost: one evaluation or solution of the conditions of modalities for each label and those values of a state that they read, one of the
-//! targets for each state and pattern of modalities that fit (`patterns`); then two hash lookups.
-//! Invariant: states are append-only; equal (node, values) have equal numbers.
+//! Cost: one evaluation or solution of the conditions of modalities for each label and those values
+//! of a state that they read, one of the targets for each state and pattern of modalities that fit
+//! (`patterns`); then two hash lookups. Invariant: states are append-only; equal (node, values)
+//! have equal numbers.
 
 mod kept;
 mod patterns;
@@ -162,7 +164,8 @@ impl Automaton {
         let program = Program::compile(&data)?;
         let engine = Engine::new(program);
         let named = |shape: &[ActId]| {
-            let mut names: Vec<String> = shape.iter().map(|a| formula.actions[a.index()].name.clone()).collect();
+            let mut names: Vec<String> =
+                shape.iter().map(|a| formula.actions[a.index()].name.clone()).collect();
             names.sort_unstable();
             names
         };
@@ -190,7 +193,8 @@ impl Automaton {
         Ok(automaton)
     }
 
-    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one is met.
+    /// The same under the limits of a run: evaluations end with an error of stage `Limit` when one
+    /// is met.
     #[must_use]
     pub fn limited(mut self, budget: &Budget) -> Self {
         self.engine = self.engine.limited(budget);
@@ -201,8 +205,9 @@ impl Automaton {
     pub fn normal(&self) -> &Normal {
         &self.normal
     }
-    /// Equations of a translation of the formula as written that no state here stands for: one for a formula that does not begin with a fixed point,
-    /// before which such a translation puts one.
+    /// Equations of a translation of the formula as written that no state here stands for: one for
+    /// a formula that does not begin with a fixed point, before which such a translation puts
+    /// one.
     pub fn more_equations(&self) -> u64 {
         u64::from(self.as_written && !matches!(self.normal.node(self.normal.root), Node::Call(..)))
     }
@@ -249,7 +254,8 @@ impl Automaton {
         self.set_ids.insert(states, id);
         id
     }
-    /// Whether a state has rules whose instances at the same system state are drawn from the outgoing labels.
+    /// Whether a state has rules whose instances at the same system state are drawn from the
+    /// outgoing labels.
     pub fn asks_labels(&self, q: FormulaState) -> bool {
         let rules = &self.rules.states[&self.node(q)].rules;
         rules.iter().any(|r| matches!((&r.when, r.effect), (When::Label(_), Effect::Here(_))))
@@ -258,7 +264,8 @@ impl Automaton {
     pub fn follows_labels(&self, q: FormulaState) -> bool {
         self.rules.states[&self.node(q)].rules.iter().any(|r| matches!(r.when, When::Label(_)))
     }
-    /// Text of a state, for messages: the variable or the kind of node, with the values of its live variables.
+    /// Text of a state, for messages: the variable or the kind of node, with the values of its live
+    /// variables.
     pub fn state_text(&mut self, q: FormulaState, show: &dyn Fn(&Expr) -> String) -> String {
         let (node, values) = self.states[q.0 as usize].clone();
         let mut text = match self.normal.node(node) {
@@ -272,21 +279,27 @@ impl Automaton {
             _ => "val".into(),
         };
         if !values.is_empty() {
-            let values: Vec<String> = values.iter().map(|v| show(&self.engine.to_expr(v))).collect();
+            let values: Vec<String> =
+                values.iter().map(|v| show(&self.engine.to_expr(v))).collect();
             text.push_str(&format!("({})", values.join(", ")));
         }
         text
     }
 
-    /// Whether the answers are known to be symmetric under a permutation of constants: those of the image are the images of those.
+    /// Whether the answers are known to be symmetric under a permutation of constants: those of the
+    /// image are the images of those.
     pub fn ignores(&self, map: &[(OpId, OpId)]) -> bool {
-        self.mentions.as_ref().is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
+        self.mentions
+            .as_ref()
+            .is_some_and(|m| map.iter().all(|(from, to)| !m.contains(from) && !m.contains(to)))
     }
 
-    /// What a permutation of constants makes of a state: the same node, with the images of the values; none if that is not known.
+    /// What a permutation of constants makes of a state: the same node, with the images of the
+    /// values; none if that is not known.
     pub fn image(&mut self, q: FormulaState, map: &[(OpId, OpId)]) -> Option<FormulaState> {
         let (node, values) = self.states[q.0 as usize].clone();
-        let images: Vec<Value> = values.iter().map(|v| self.engine.image(v, map)).collect::<Option<_>>()?;
+        let images: Vec<Value> =
+            values.iter().map(|v| self.engine.image(v, map)).collect::<Option<_>>()?;
         let Self { states, state_ids, .. } = self;
         Some(Interner { states, state_ids }.number((node, images.into())))
     }
@@ -322,7 +335,12 @@ impl Automaton {
     }
 
     /// What `q` demands at the same system state because this label leaves it.
-    pub fn here_if(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
+    pub fn here_if(
+        &mut self,
+        q: FormulaState,
+        label: LabelId,
+        labels: &dyn ActionLabels,
+    ) -> Result<Demand, Diagnostic> {
         if let Some(&answer) = self.here_if.get(&(q, label)) {
             return Ok(answer);
         }
@@ -333,7 +351,12 @@ impl Automaton {
     }
 
     /// What `q` demands at the target of a transition with this label.
-    pub fn step(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
+    pub fn step(
+        &mut self,
+        q: FormulaState,
+        label: LabelId,
+        labels: &dyn ActionLabels,
+    ) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
         self.step_seen(q, if l.class == 0 { Seen::Other } else { Seen::Label(label) }, &l)
     }
@@ -365,8 +388,14 @@ impl Automaton {
         Ok(answer)
     }
 
-    /// The same as [`Automaton::step`], for callers that ask each question once: the answer is not remembered.
-    pub fn step_once(&mut self, q: FormulaState, label: LabelId, labels: &dyn ActionLabels) -> Result<Demand, Diagnostic> {
+    /// The same as [`Automaton::step`], for callers that ask each question once: the answer is not
+    /// remembered.
+    pub fn step_once(
+        &mut self,
+        q: FormulaState,
+        label: LabelId,
+        labels: &dyn ActionLabels,
+    ) -> Result<Demand, Diagnostic> {
         let l = self.label(label, labels)?;
         let name = if l.class == 0 { Seen::Other } else { Seen::Label(label) };
         match self.pattern(q, name, &l)? {
@@ -375,14 +404,17 @@ impl Automaton {
         }
     }
 
-    /// Whether a multi-action of the formula has the label's action names; labels of which none has are all alike.
+    /// Whether a multi-action of the formula has the label's action names; labels of which none has
+    /// are all alike.
     pub fn names(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<bool, Diagnostic> {
         Ok(self.label(label, labels)?.class != 0)
     }
 
-    /// Places of modalities `[a]f` that were asked and that no label has fitted: what the formula says beyond them was never put to the test.
-    /// One such as `[a]false`, whose purpose is that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label; nor
-    /// does one whose `f` was put to the test in another way, as that of the round of a `R*` that is never gone.
+    /// Places of modalities `[a]f` that were asked and that no label has fitted: what the formula
+    /// says beyond them was never put to the test. One such as `[a]false`, whose purpose is
+    /// that nothing fits, does not count; nor does `<a>f`, which does not hold for want of a label;
+    /// nor does one whose `f` was put to the test in another way, as that of the round of a
+    /// `R*` that is never gone.
     pub fn never_met(&self) -> Vec<mu_base::Span> {
         let mut modalities: AHashMap<(mu_base::Span, NodeId), bool> = AHashMap::new();
         for (node, rules) in self.rules.states.iter().filter(|state| state.1.universal) {
@@ -393,7 +425,11 @@ impl Automaton {
                 }
             }
         }
-        let mut out: Vec<_> = modalities.into_iter().filter(|s| !s.1 && !self.was_asked(s.0.1)).map(|s| s.0.0).collect();
+        let mut out: Vec<_> = modalities
+            .into_iter()
+            .filter(|s| !s.1 && !self.was_asked(s.0.1))
+            .map(|s| s.0.0)
+            .collect();
         out.sort_unstable();
         out.dedup();
         out
@@ -408,7 +444,11 @@ impl Automaton {
         }
     }
 
-    fn label(&mut self, label: LabelId, labels: &dyn ActionLabels) -> Result<Rc<Label>, Diagnostic> {
+    fn label(
+        &mut self,
+        label: LabelId,
+        labels: &dyn ActionLabels,
+    ) -> Result<Rc<Label>, Diagnostic> {
         if let Some(Some(l)) = self.labels.get(label.index()) {
             return Ok(l.clone());
         }
@@ -429,7 +469,12 @@ impl Automaton {
         Ok(l)
     }
 
-    fn evaluate(&mut self, q: FormulaState, phase: Phase, label: Option<&Label>) -> Result<Demand, Diagnostic> {
+    fn evaluate(
+        &mut self,
+        q: FormulaState,
+        phase: Phase,
+        label: Option<&Label>,
+    ) -> Result<Demand, Diagnostic> {
         let (node, values) = self.states[q.0 as usize].clone();
         self.with_rules(node, |automaton, rules, compiled| {
             let all = rules.universal;
@@ -442,9 +487,17 @@ impl Automaton {
                     _ => continue,
                 }
                 let out = &mut sum.out;
-                let decided = automaton.each_fit(node, &values, all, rule, run, label, &mut |engine, mut interner, target, env| {
-                    target.map_or(Ok(true), |t| interner.run(engine, t, all, env, out))
-                });
+                let decided = automaton.each_fit(
+                    node,
+                    &values,
+                    all,
+                    rule,
+                    run,
+                    label,
+                    &mut |engine, mut interner, target, env| {
+                        target.map_or(Ok(true), |t| interner.run(engine, t, all, env, out))
+                    },
+                );
                 if sum.add(decided.map_err(|d| automaton.explain(d, rule)))? {
                     return Ok(Demand::Decided);
                 }
@@ -461,8 +514,9 @@ impl Automaton {
     ) -> Result<T, Diagnostic> {
         let all_rules = self.rules.clone();
         let state_rules = &all_rules.states[&node];
-        let mut compiled =
-            self.compiled.remove(&node).unwrap_or_else(|| state_rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect());
+        let mut compiled = self.compiled.remove(&node).unwrap_or_else(|| {
+            state_rules.rules.iter().map(|rule| CompiledRule::new(&rule.when)).collect()
+        });
         let result = act(self, state_rules, &mut compiled);
         self.compiled.insert(node, compiled);
         result
@@ -475,8 +529,9 @@ impl Automaton {
         }
     }
 
-    /// Calls `each` for each instance of a rule, with its target and the values that this is to be run with, until it says to stop;
-    /// whether it did. A target that uses no unknown gets one instance.
+    /// Calls `each` for each instance of a rule, with its target and the values that this is to be
+    /// run with, until it says to stop; whether it did. A target that uses no unknown gets one
+    /// instance.
     #[allow(clippy::too_many_arguments)]
     fn each_fit(
         &mut self,
@@ -486,7 +541,12 @@ impl Automaton {
         rule: &rules::Rule,
         run: &mut CompiledRule,
         label: Option<&Label>,
-        each: &mut dyn FnMut(&mut Engine, Interner, Option<&Target>, &[Value]) -> Result<bool, Diagnostic>,
+        each: &mut dyn FnMut(
+            &mut Engine,
+            Interner,
+            Option<&Target>,
+            &[Value],
+        ) -> Result<bool, Diagnostic>,
     ) -> Result<bool, Diagnostic> {
         let class = label.map_or(0, |l| l.class);
         let live = self.normal.live(node).to_vec();
@@ -504,7 +564,9 @@ impl Automaton {
         let CompiledRule { conditions, target, uses_unknowns, met } = run;
         let target = target.as_ref();
         let Self { engine, states, state_ids, .. } = self;
-        let environment = || values.iter().chain(label.iter().flat_map(|l| &l.args)).cloned().collect::<Vec<Value>>();
+        let environment = || {
+            values.iter().chain(label.iter().flat_map(|l| &l.args)).cloned().collect::<Vec<Value>>()
+        };
         match &conditions[class] {
             None | Some(Condition::Never) => Ok(false),
             Some(condition @ (Condition::Always | Condition::Test(_))) => {
@@ -518,13 +580,21 @@ impl Automaton {
             }
             Some(Condition::Solve(problem)) => {
                 let mut stopped = false;
-                engine.solve(problem, &environment(), &mut |engine: &mut Engine, solution: &[Value]| {
-                    *met = true;
-                    let with: &[Value] = if *uses_unknowns { solution } else { &[] };
-                    let full: Vec<Value> = values.iter().chain(with).cloned().collect();
-                    stopped = each(engine, Interner { states, state_ids }, target, &full)?;
-                    Ok(if stopped || !*uses_unknowns { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-                })?;
+                engine.solve(
+                    problem,
+                    &environment(),
+                    &mut |engine: &mut Engine, solution: &[Value]| {
+                        *met = true;
+                        let with: &[Value] = if *uses_unknowns { solution } else { &[] };
+                        let full: Vec<Value> = values.iter().chain(with).cloned().collect();
+                        stopped = each(engine, Interner { states, state_ids }, target, &full)?;
+                        Ok(if stopped || !*uses_unknowns {
+                            ControlFlow::Break(())
+                        } else {
+                            ControlFlow::Continue(())
+                        })
+                    },
+                )?;
                 Ok(stopped)
             }
         }
@@ -538,7 +608,12 @@ impl Automaton {
         }
     }
 
-    fn compile_condition(&mut self, rule: &rules::Rule, class: usize, live: &[VarId]) -> Result<Condition, Diagnostic> {
+    fn compile_condition(
+        &mut self,
+        rule: &rules::Rule,
+        class: usize,
+        live: &[VarId],
+    ) -> Result<Condition, Diagnostic> {
         let expr = match &rule.when {
             When::Always(None) => None,
             When::Always(Some(e)) => Some(e),
@@ -565,6 +640,8 @@ impl Automaton {
                 &always
             }
         };
-        Ok(Condition::Solve(self.engine.problem(&rule.unknowns, expr, &layout)?.bound_by("a quantifier")))
+        Ok(Condition::Solve(
+            self.engine.problem(&rule.unknowns, expr, &layout)?.bound_by("a quantifier"),
+        ))
     }
 }

@@ -1,12 +1,16 @@
-//! Patterns: which modalities of a formula state a label fits, and with what values for their quantified variables.
+//! Patterns: which modalities of a formula state a label fits, and with what values for their
+//! quantified variables.
 //!
-//! Whether a label fits depends only on the values that the conditions of modalities read (the *context*: the instance of the outer
-//! quantifiers, mostly), not on what a state remembers of the past; and what a state becomes depends on the label only by the pattern.
-//! Thus of `instances x memories x labels` questions there remain `instances x labels` about fitting and, for each state, as many as there
-//! are patterns: a handful. Labels are not indexed beforehand; a pattern is found when it is first asked for.
+//! Whether a label fits depends only on the values that the conditions of modalities read (the
+//! *context*: the instance of the outer quantifiers, mostly), not on what a state remembers of the
+//! past; and what a state becomes depends on the label only by the pattern. Thus of `instances x
+//! memories x labels` questions there remain `instances x labels` about fitting and, for each
+//! state, as many as there are patterns: a handful. Labels are not indexed beforehand; a pattern is
+//! found when it is first asked for.
 //!
-//! Cost: a lookup for (context, label) and one for (state, pattern). Invariant: states of one context have the same patterns; a pattern
-//! has all solutions of its conditions, of which there are at most [`MOST`].
+//! Cost: a lookup for (context, label) and one for (state, pattern). Invariant: states of one
+//! context have the same patterns; a pattern has all solutions of its conditions, of which there
+//! are at most [`MOST`].
 
 use super::{Automaton, Demand, FormulaState, Key, Label, Seen, Sum};
 use crate::rules::{Effect, When};
@@ -21,13 +25,15 @@ use std::rc::Rc;
 /// Most instances of modalities in a pattern; labels with more are evaluated for each state.
 const MOST: usize = 64;
 
-/// A rule, by its place among those of the node, and a solution for its unknowns if the target uses them.
+/// A rule, by its place among those of the node, and a solution for its unknowns if the target uses
+/// them.
 type Fit = (u32, Rc<[Value]>);
 
 /// The patterns met, and the answers by pattern.
 #[derive(Default)]
 pub(super) struct Patterns {
-    /// Positions of the live values that make the context; none if these are all: then patterns gain nothing.
+    /// Positions of the live values that make the context; none if these are all: then patterns
+    /// gain nothing.
     read: AHashMap<NodeId, Option<Rc<[usize]>>>,
     contexts: AHashMap<Key, u32>,
     /// By formula state, from 1; 0 is unknown.
@@ -49,8 +55,14 @@ impl Patterns {
 }
 
 impl Automaton {
-    /// The pattern of a label (under a name that equal labels share) for a state; none if the state is to be asked itself.
-    pub(super) fn pattern(&mut self, q: FormulaState, name: Seen, label: &Label) -> Result<Option<u32>, Diagnostic> {
+    /// The pattern of a label (under a name that equal labels share) for a state; none if the state
+    /// is to be asked itself.
+    pub(super) fn pattern(
+        &mut self,
+        q: FormulaState,
+        name: Seen,
+        label: &Label,
+    ) -> Result<Option<u32>, Diagnostic> {
         let Some(context) = self.context(q) else { return Ok(None) };
         if let Some(&pattern) = self.patterns.found.get(&(context, name)) {
             return Ok(pattern);
@@ -117,10 +129,18 @@ impl Automaton {
                 if !matches!((&rule.when, rule.effect), (When::Label(_), Effect::Step(_))) {
                     continue;
                 }
-                let full = automaton.each_fit(node, &values, rules.universal, rule, run, Some(label), &mut |_, _, _, env| {
-                    fits.push((i, env[values.len()..].into()));
-                    Ok(fits.len() >= MOST)
-                })?;
+                let full = automaton.each_fit(
+                    node,
+                    &values,
+                    rules.universal,
+                    rule,
+                    run,
+                    Some(label),
+                    &mut |_, _, _, env| {
+                        fits.push((i, env[values.len()..].into()));
+                        Ok(fits.len() >= MOST)
+                    },
+                )?;
                 if full {
                     return Ok(None);
                 }
@@ -137,7 +157,10 @@ impl Automaton {
             let mut sum = Sum::default();
             for (i, solution) in fits.iter() {
                 let Some(target) = &compiled[*i as usize].target else {
-                    return Err(Diagnostic::new(Stage::Internal, "a matching modality has no target"));
+                    return Err(Diagnostic::new(
+                        Stage::Internal,
+                        "a matching modality has no target",
+                    ));
                 };
                 let env: Vec<Value> = values.iter().chain(solution.iter()).cloned().collect();
                 let decided = automaton.run_target(target, rules.universal, &env, &mut sum.out);

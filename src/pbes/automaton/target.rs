@@ -1,6 +1,8 @@
-//! Targets of rules: what an instance of a rule demands, compiled for an environment of values, and the numbers of formula states.
+//! Targets of rules: what an instance of a rule demands, compiled for an environment of values, and
+//! the numbers of formula states.
 //!
-//! Cost: one evaluation for each test and each argument of a call. Invariant: equal (node, values) have equal numbers.
+//! Cost: one evaluation for each test and each argument of a call. Invariant: equal (node, values)
+//! have equal numbers.
 
 use super::{Automaton, FormulaState, Key};
 use ahash::AHashMap;
@@ -25,8 +27,8 @@ pub(super) enum Source {
 pub(super) enum Target {
     Const(bool),
     Test(Code),
-    /// Operands are taken apart if the owner has the same connective; else tests are evaluated and what remains, if more than one, is
-    /// the state of the node itself.
+    /// Operands are taken apart if the owner has the same connective; else tests are evaluated and
+    /// what remains, if more than one, is the state of the node itself.
     Junction {
         all: bool,
         tests: Vec<Code>,
@@ -37,7 +39,12 @@ pub(super) enum Target {
 }
 
 impl Automaton {
-    fn sources(&mut self, node: NodeId, fix: Option<(FixId, &[Expr])>, layout: &[VarId]) -> Result<Vec<Source>, Diagnostic> {
+    fn sources(
+        &mut self,
+        node: NodeId,
+        fix: Option<(FixId, &[Expr])>,
+        layout: &[VarId],
+    ) -> Result<Vec<Source>, Diagnostic> {
         let live = self.normal.live(node).to_vec();
         let mut out = Vec::with_capacity(live.len());
         for v in live {
@@ -47,16 +54,23 @@ impl Automaton {
                 out.push(Source::Term(self.engine.code(&args[i], layout)?));
                 continue;
             }
-            let at = layout
-                .iter()
-                .position(|l| *l == v)
-                .ok_or_else(|| Diagnostic::new(Stage::Internal, "a live variable of a formula state is not in scope"))?;
+            let at = layout.iter().position(|l| *l == v).ok_or_else(|| {
+                Diagnostic::new(
+                    Stage::Internal,
+                    "a live variable of a formula state is not in scope",
+                )
+            })?;
             out.push(Source::Copy(at));
         }
         Ok(out)
     }
 
-    pub(super) fn compile_target(&mut self, node: NodeId, all: bool, layout: &[VarId]) -> Result<Target, Diagnostic> {
+    pub(super) fn compile_target(
+        &mut self,
+        node: NodeId,
+        all: bool,
+        layout: &[VarId],
+    ) -> Result<Target, Diagnostic> {
         stacker::maybe_grow(128 << 10, 4 << 20, || {
             Ok(match self.normal.node(node).clone() {
                 Node::Const(b) => Target::Const(b),
@@ -73,20 +87,25 @@ impl Automaton {
                     }
                     let single = rest.len() <= 1 || conjunction == all;
                     let rest = if single {
-                        rest.into_iter().map(|n| self.compile_target(n, all, layout)).collect::<Result<_, _>>()?
+                        rest.into_iter()
+                            .map(|n| self.compile_target(n, all, layout))
+                            .collect::<Result<_, _>>()?
                     } else {
                         Vec::new()
                     };
-                    let whole = if single { None } else { Some((node, self.sources(node, None, layout)?)) };
+                    let whole =
+                        if single { None } else { Some((node, self.sources(node, None, layout)?)) };
                     Target::Junction { all: conjunction, tests, rest, whole }
                 }
                 Node::Call(fix, args) => {
                     let head = self.normal.fix(fix).head;
                     Target::State(head, self.sources(head, Some((fix, &args)), layout)?)
                 }
-                Node::Forall(..) | Node::Exists(..) | Node::Must(..) | Node::May(..) | Node::Head(_) => {
-                    Target::State(node, self.sources(node, None, layout)?)
-                }
+                Node::Forall(..)
+                | Node::Exists(..)
+                | Node::Must(..)
+                | Node::May(..)
+                | Node::Head(_) => Target::State(node, self.sources(node, None, layout)?),
             })
         })
     }
@@ -103,7 +122,8 @@ impl Automaton {
     }
 }
 
-/// A condition's value. One that rewrites to neither constant is an error of stage `Data`: it is raised only if nothing else decides.
+/// A condition's value. One that rewrites to neither constant is an error of stage `Data`: it is
+/// raised only if nothing else decides.
 pub(super) fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bool, Diagnostic> {
     let value = engine.eval(code, env)?;
     match (value.is_true(), value.is_false()) {
@@ -111,7 +131,11 @@ pub(super) fn test(engine: &mut Engine, code: &Code, env: &[Value]) -> Result<bo
         (_, true) => Ok(false),
         _ => {
             let text = engine.text(&value, 120);
-            Err(Diagnostic::new(Stage::Data, "a condition of the formula rewrites to neither true nor false").note(format!("to: {text}")))
+            Err(Diagnostic::new(
+                Stage::Data,
+                "a condition of the formula rewrites to neither true nor false",
+            )
+            .note(format!("to: {text}")))
         }
     }
 }

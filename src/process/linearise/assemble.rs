@@ -1,8 +1,8 @@
 //! From combined summands to a linear process: control locations and variables become parameters.
 //!
-//! Each component gets a control parameter (if it has more than one location) and as few data parameters as its locations need at
-//! once: variables of one sort that are never live together share a parameter. A parameter that is not live has a value that stands
-//! for none.
+//! Each component gets a control parameter (if it has more than one location) and as few data
+//! parameters as its locations need at once: variables of one sort that are never live together
+//! share a parameter. A parameter that is not live has a value that stands for none.
 //! Cost: summands times their parts.
 
 use super::chance::product;
@@ -22,7 +22,8 @@ use mu_data::sort::{SortKind, basic};
 use mu_labels::ActionDecl;
 
 impl Automaton {
-    /// The pseudo-component that remembers whether a first step was done: two locations, no edges of its own.
+    /// The pseudo-component that remembers whether a first step was done: two locations, no edges
+    /// of its own.
     pub(super) fn phase() -> Automaton {
         let location = Location { vars: Vec::new(), terminated: true };
         Automaton {
@@ -40,9 +41,14 @@ impl Automaton {
 /// Some closed term of a sort: `false`, 0, the empty collection, the first constructor that ends.
 pub fn default_value(signature: &mut Signature, sort: SortId) -> Expr {
     default_below(signature, sort, &mut Vec::new()).unwrap_or_else(|| {
-        let name = format!("any_{}", signature.sorts.text(sort).replace(|c: char| !c.is_alphanumeric(), "_"));
-        let known = signature.ops().find(|(_, o)| o.name == name && o.sort == sort).map(|(id, _)| id);
-        let op = known.unwrap_or_else(|| signature.add_op(Op { name, sort, kind: OpKind::Mapping }));
+        let name = format!(
+            "any_{}",
+            signature.sorts.text(sort).replace(|c: char| !c.is_alphanumeric(), "_")
+        );
+        let known =
+            signature.ops().find(|(_, o)| o.name == name && o.sort == sort).map(|(id, _)| id);
+        let op =
+            known.unwrap_or_else(|| signature.add_op(Op { name, sort, kind: OpKind::Mapping }));
         Expr::op(signature, op)
     })
 }
@@ -83,7 +89,8 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
             let mut found = None;
             for c in constructors {
                 let domain = signature.domain_range(signature.op(c).sort).0.to_vec();
-                let args: Option<Vec<Expr>> = domain.into_iter().map(|s| default_below(signature, s, above)).collect();
+                let args: Option<Vec<Expr>> =
+                    domain.into_iter().map(|s| default_below(signature, s, above)).collect();
                 if let Some(args) = args {
                     found = Some(Expr::apply(signature, c, args));
                     break;
@@ -94,7 +101,10 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
             match found {
                 Some(e) => e,
                 None => {
-                    let constant = signature.ops().find(|(_, o)| o.sort == sort && o.kind == OpKind::Mapping).map(|(id, _)| id);
+                    let constant = signature
+                        .ops()
+                        .find(|(_, o)| o.sort == sort && o.kind == OpKind::Mapping)
+                        .map(|(id, _)| id);
                     Expr::op(signature, constant?)
                 }
             }
@@ -102,13 +112,18 @@ fn default_below(signature: &mut Signature, sort: SortId, above: &mut Vec<SortId
     })
 }
 
-/// The name of what a parameter holds while it is not live; with further underscores if the specification has that name itself.
+/// The name of what a parameter holds while it is not live; with further underscores if the
+/// specification has that name itself.
 pub fn unused_name(signature: &Signature, sort: SortId) -> String {
-    format!("unused_{}", signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
+    format!(
+        "unused_{}",
+        signature.sorts.text(sort).replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+    )
 }
 
-/// What parameters hold while they are not live. For declared sorts and functions a constant without equations, made at first use: it is
-/// no constructor, so it does not single out one of several interchangeable values.
+/// What parameters hold while they are not live. For declared sorts and functions a constant
+/// without equations, made at first use: it is no constructor, so it does not single out one of
+/// several interchangeable values.
 #[derive(Clone, Default)]
 pub(super) struct Unused(AHashMap<SortId, Expr>);
 
@@ -128,7 +143,8 @@ impl Unused {
     }
 }
 
-/// The variables of a component, those that share a parameter together: of one sort and never live at one location.
+/// The variables of a component, those that share a parameter together: of one sort and never live
+/// at one location.
 pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec<Vec<VarId>> {
     let mut order = Vec::new();
     let mut live: AHashMap<VarId, Vec<usize>> = AHashMap::new();
@@ -145,8 +161,9 @@ pub(super) fn shared_places(automaton: &Automaton, signature: &Signature) -> Vec
     let mut places: Vec<(Vec<VarId>, FixedBitSet)> = Vec::new();
     for v in order {
         let (sort, at) = (signature.var(v).sort, &live[&v]);
-        let fits =
-            |(shared, taken): &(Vec<VarId>, FixedBitSet)| signature.var(shared[0]).sort == sort && !at.iter().any(|l| taken.contains(*l));
+        let fits = |(shared, taken): &(Vec<VarId>, FixedBitSet)| {
+            signature.var(shared[0]).sort == sort && !at.iter().any(|l| taken.contains(*l))
+        };
         let place = places.iter().position(fits).unwrap_or_else(|| {
             places.push((Vec::new(), FixedBitSet::with_capacity(automaton.locations.len())));
             places.len() - 1
@@ -165,7 +182,8 @@ pub(super) struct Placement {
     pub of_var: AHashMap<VarId, usize>,
 }
 
-/// The step `Terminate`, which all components do together from their last locations; component `c` goes on to its location `dead`.
+/// The step `Terminate`, which all components do together from their last locations; component `c`
+/// goes on to its location `dead`.
 fn termination(
     automata: &[Automaton],
     placements: &[Placement],
@@ -185,7 +203,11 @@ fn termination(
         if automaton.phase {
             continue;
         }
-        let location = automaton.locations.iter().position(|l| l.terminated).expect("every component terminates");
+        let location = automaton
+            .locations
+            .iter()
+            .position(|l| l.terminated)
+            .expect("every component terminates");
         if let Some(control) = placement.control {
             let at = at(&mut data.signature, control, location);
             guard = Expr::and(&mut data.signature, guard, at);
@@ -194,7 +216,16 @@ fn termination(
     let control = placements[c].control.expect("two locations at least");
     let updates = vec![(control, Expr::number(dead as u32 + 1, basic::POS))];
     let actions = vec![Act { action, args: vec![], from: vec![], place: Place::default() }];
-    Summand { sum_vars: vec![], guard, actions, hidden: vec![], updates, chance: None, time: None, had_sum: false }
+    Summand {
+        sum_vars: vec![],
+        guard,
+        actions,
+        hidden: vec![],
+        updates,
+        chance: None,
+        time: None,
+        had_sum: false,
+    }
 }
 
 /// The parameters and what lies in them.
@@ -204,7 +235,8 @@ struct Layout {
     defaults: Vec<Expr>,
     /// By component.
     placements: Vec<Placement>,
-    /// If all components can terminate: after `Terminate` this component is at this location of its own, from which nothing is possible.
+    /// If all components can terminate: after `Terminate` this component is at this location of
+    /// its own, from which nothing is possible.
     ending: Option<(usize, usize)>,
 }
 
@@ -213,7 +245,8 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
     let mut params: Vec<Param> = Vec::new();
     let mut defaults: Vec<Expr> = Vec::new();
     let mut placements = Vec::new();
-    let terminates = !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
+    let terminates =
+        !automata.is_empty() && automata.iter().all(|a| a.locations.iter().any(|l| l.terminated));
     let mut ending = None;
     for (c, automaton) in automata.iter().enumerate() {
         let component = c as u32;
@@ -241,7 +274,8 @@ fn laid_out(automata: &[Automaton], data: &mut DataSpec, unused: &mut Unused) ->
         for (v, value) in &automaton.initial_values {
             let param = of_var[v];
             params[param].init = value.clone();
-            // A list that is a board keeps its length where it is not live, so that it can be unfolded.
+            // A list that is a board keeps its length where it is not live, so that it can be
+            // unfolded.
             if value.is_closed() && matches!(signature.sorts.kind(value.sort), SortKind::List(_)) {
                 defaults[param] = value.clone();
             }
@@ -283,7 +317,12 @@ struct Joint {
 
 impl Maker<'_> {
     /// The summand of a step; none if its guard is false.
-    fn summand(&self, signature: &mut Signature, step: Combined, eliminate: bool) -> Option<Summand> {
+    fn summand(
+        &self,
+        signature: &mut Signature,
+        step: Combined,
+        eliminate: bool,
+    ) -> Option<Summand> {
         let mut joint = Joint::default();
         for &(c, part) in &step.parts {
             self.add(signature, &mut joint, c, part);
@@ -291,27 +330,44 @@ impl Maker<'_> {
         for &(c, value) in &step.phases {
             joint.control.extend(self.at_location(signature, c, value as usize));
         }
-        let Joint { mut sum_vars, control, mut guard, updates, chosen, weights, mut times, had_sum } = joint;
+        let Joint {
+            mut sum_vars,
+            control,
+            mut guard,
+            updates,
+            chosen,
+            weights,
+            mut times,
+            had_sum,
+        } = joint;
         while times.len() > 1 {
             let last = times.pop().expect("there are two at least");
             guard.push(Expr::equal(signature, times[0].clone(), last));
         }
         guard.extend(step.guard.iter().map(|g| g.substitute(self.as_param)));
-        let solved = if eliminate { one_point(signature, &mut sum_vars, &mut guard) } else { Substitution::new() };
+        let solved = if eliminate {
+            one_point(signature, &mut sum_vars, &mut guard)
+        } else {
+            Substitution::new()
+        };
         if guard.iter().any(|g| g.as_bool(signature) == Some(false)) {
             return None;
         }
-        let finish = |e: &Expr| e.substitute(self.as_param).substitute(&solved).substitute(self.globals);
+        let finish =
+            |e: &Expr| e.substitute(self.as_param).substitute(&solved).substitute(self.globals);
         let act = |a: &Act| Act { args: a.args.iter().map(finish).collect(), ..a.clone() };
         let mut actions: Vec<Act> = step.acts.iter().map(act).collect();
         actions.sort_by_key(|a| a.action);
         let hidden: Vec<Act> = step.hidden.iter().map(act).collect();
-        let mut updates: Vec<(usize, Expr)> =
-            updates.into_iter().map(|(p, e)| (p, e.substitute(&solved).substitute(self.globals))).collect();
+        let mut updates: Vec<(usize, Expr)> = updates
+            .into_iter()
+            .map(|(p, e)| (p, e.substitute(&solved).substitute(self.globals)))
+            .collect();
         updates.retain(|(p, e)| *e != self.params[*p]);
         updates.sort_by_key(|u| u.0);
         let time = times.first().map(|t| t.substitute(&solved).substitute(self.globals));
-        let weights = weights.iter().map(|w| w.substitute(&solved).substitute(self.globals)).collect();
+        let weights =
+            weights.iter().map(|w| w.substitute(&solved).substitute(self.globals)).collect();
         let chance = product(signature, weights).map(|weight| Chance { vars: chosen, weight });
         let mut conjunction = Expr::boolean(signature, true);
         for g in control.into_iter().chain(guard) {
@@ -324,7 +380,16 @@ impl Maker<'_> {
         updates.iter().for_each(|(_, e)| e.free_vars(&mut used));
         time.iter().chain(chance.as_ref().map(|c| &c.weight)).for_each(|e| e.free_vars(&mut used));
         sum_vars.retain(|v| used.contains(v));
-        Some(Summand { sum_vars, guard: conjunction, actions, hidden, updates, chance, time, had_sum })
+        Some(Summand {
+            sum_vars,
+            guard: conjunction,
+            actions,
+            hidden,
+            updates,
+            chance,
+            time,
+            had_sum,
+        })
     }
 
     /// Adds what one automaton does.
@@ -386,7 +451,8 @@ pub(super) fn assemble(
     mut unused: Unused,
     eliminate: bool,
 ) -> Result<LinearProcess, Diagnostic> {
-    let Layout { mut params, defaults, placements, ending } = laid_out(automata, &mut data, &mut unused);
+    let Layout { mut params, defaults, placements, ending } =
+        laid_out(automata, &mut data, &mut unused);
     // Variables of locations, as parameters.
     let param_exprs: Vec<Expr> = params.iter().map(|p| Expr::var(&data.signature, p.var)).collect();
     let mut as_param = Substitution::new();
@@ -410,18 +476,51 @@ pub(super) fn assemble(
         chosen.extend(&chance.vars);
         weights.push(chance.weight.substitute(&globals));
     }
-    let chance = product(&mut data.signature, weights).map(|weight| Chance { vars: chosen, weight });
-    let maker =
-        Maker { automata, placements: &placements, defaults: &defaults, params: &param_exprs, as_param: &as_param, globals: &globals };
-    let summands = combined.into_iter().filter_map(|c| maker.summand(&mut data.signature, c, eliminate));
+    let chance =
+        product(&mut data.signature, weights).map(|weight| Chance { vars: chosen, weight });
+    let maker = Maker {
+        automata,
+        placements: &placements,
+        defaults: &defaults,
+        params: &param_exprs,
+        as_param: &as_param,
+        globals: &globals,
+    };
+    let summands =
+        combined.into_iter().filter_map(|c| maker.summand(&mut data.signature, c, eliminate));
     let mut summands: Vec<Summand> = summands.collect();
     let mut actions = spec.actions.clone();
     if let Some(ending) = ending {
-        summands.push(termination(automata, &placements, &param_exprs, &mut data, &mut actions, ending));
+        summands.push(termination(
+            automata,
+            &placements,
+            &param_exprs,
+            &mut data,
+            &mut actions,
+            ending,
+        ));
     }
     let components = automata.iter().map(|a| a.name.clone()).collect();
-    let plan = plan::Placed { params: &params, placements: &placements, as_param: &as_param, globals: &globals };
+    let plan = plan::Placed {
+        params: &params,
+        placements: &placements,
+        as_param: &as_param,
+        globals: &globals,
+    };
     let unused = unused.0.values().filter_map(Expr::head).collect();
-    let anatomy = Anatomy { components: plan.automata(automata, &mut data.signature), unused, ..Anatomy::default() };
-    Ok(LinearProcess { data, actions, globals: Vec::new(), params, chance, summands, components, anatomy })
+    let anatomy = Anatomy {
+        components: plan.automata(automata, &mut data.signature),
+        unused,
+        ..Anatomy::default()
+    };
+    Ok(LinearProcess {
+        data,
+        actions,
+        globals: Vec::new(),
+        params,
+        chance,
+        summands,
+        components,
+        anatomy,
+    })
 }

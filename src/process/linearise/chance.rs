@@ -1,11 +1,15 @@
-//! Choices by chance that come before an action: they are made as soon as a place is entered, so that no location begins with one.
+//! Choices by chance that come before an action: they are made as soon as a place is entered, so
+//! that no location begins with one.
 //!
-//! In: what stays to be done and the values of its variables. Out: the same without the leading `dist`s, whose variables are then free in it, and how these
-//! are chosen. A `dist` below `+` and `c -> p <> q` is pulled out: chance decides before choices are made (Groote, Rivera Verduzco, de Vink, "An efficient
-//! algorithm to determine probabilistic bisimulation", 2018, and the reference's linear form). Where a condition rules a `dist` out, its variables have one
+//! In: what stays to be done and the values of its variables. Out: the same without the leading
+//! `dist`s, whose variables are then free in it, and how these are chosen. A `dist` below `+` and
+//! `c -> p <> q` is pulled out: chance decides before choices are made (Groote, Rivera Verduzco, de
+//! Vink, "An efficient algorithm to determine probabilistic bisimulation", 2018, and the
+//! reference's linear form). Where a condition rules a `dist` out, its variables have one
 //! value of their sort for certain, so that states do not multiply.
 //!
-//! Cost: linear in the terms up to the first actions. Invariant: the weights speak of what the values speak of, and of what is chosen.
+//! Cost: linear in the terms up to the first actions. Invariant: the weights speak of what the
+//! values speak of, and of what is chosen.
 
 use super::assemble::default_value;
 use super::sequence::Sequence;
@@ -73,7 +77,9 @@ struct Pulling {
 
 /// The product of weights.
 pub(super) fn product(signature: &mut Signature, weights: Vec<Expr>) -> Option<Expr> {
-    weights.into_iter().reduce(|a, b| Expr::builtin(signature, Builtin::Multiply, vec![a, b], basic::REAL))
+    weights
+        .into_iter()
+        .reduce(|a, b| Expr::builtin(signature, Builtin::Multiply, vec![a, b], basic::REAL))
 }
 
 fn real(signature: &mut Signature, n: u32) -> Expr {
@@ -81,9 +87,17 @@ fn real(signature: &mut Signature, n: u32) -> Expr {
 }
 
 impl Builder<'_> {
-    /// A sequence after the choices by chance with which it starts. `taken`: variables that these must not have, besides its own.
-    pub(super) fn drawn(&mut self, sequence: Sequence, values: Substitution, taken: Vec<VarId>) -> Result<Drawn, Diagnostic> {
-        let Some(first) = self.sequences.first(sequence).filter(|t| starts(t, &self.chancy)).cloned() else {
+    /// A sequence after the choices by chance with which it starts. `taken`: variables that these
+    /// must not have, besides its own.
+    pub(super) fn drawn(
+        &mut self,
+        sequence: Sequence,
+        values: Substitution,
+        taken: Vec<VarId>,
+    ) -> Result<Drawn, Diagnostic> {
+        let Some(first) =
+            self.sequences.first(sequence).filter(|t| starts(t, &self.chancy)).cloned()
+        else {
             return Ok(Drawn { sequence, values, chance: None });
         };
         let mut pulling = Pulling { taken, values, calls: Vec::new() };
@@ -98,12 +112,20 @@ impl Builder<'_> {
         let sequence = self.sequences.push(&term, rest);
         let Pulling { values, .. } = pulling;
         let weights = pulled.weights.iter().map(|w| w.substitute(&values)).collect();
-        let chance = product(self.signature, weights).map(|weight| Chance { vars: pulled.vars, weight });
+        let chance =
+            product(self.signature, weights).map(|weight| Chance { vars: pulled.vars, weight });
         Ok(Drawn { sequence, values, chance })
     }
 
-    /// A term without the `dist`s before its actions. `more`: whether something stays to be done after it.
-    fn pull(&mut self, term: &Rc<Term>, more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+    /// A term without the `dist`s before its actions. `more`: whether something stays to be done
+    /// after it.
+    fn pull(
+        &mut self,
+        term: &Rc<Term>,
+        more: bool,
+        at: &mut Pulling,
+        out: &mut Pulled,
+    ) -> Result<Rc<Term>, Diagnostic> {
         if !starts(term, &self.chancy) {
             return Ok(term.clone());
         }
@@ -122,7 +144,9 @@ impl Builder<'_> {
                     out.weights.push(weight.substitute(&by));
                     return self.pull(&p.substitute(&by), more, at, out);
                 }
-                Term::Choice(p, q) => Term::Choice(self.pull(p, more, at, out)?, self.pull(q, more, at, out)?),
+                Term::Choice(p, q) => {
+                    Term::Choice(self.pull(p, more, at, out)?, self.pull(q, more, at, out)?)
+                }
                 Term::If(c, p, q) => {
                     let otherwise = Expr::negate(self.signature, c.clone());
                     let p = self.pull_if(c, p, more, at, out)?;
@@ -134,15 +158,24 @@ impl Builder<'_> {
                 Term::Call(p, args) => return self.pull_call(*p, args, more, at, out),
                 Term::Sum(..) => {
                     let message = "a `sum` over a process that starts with `dist` is not supported by linearisation";
-                    return Err(Diagnostic::new(Stage::Unsupported, message).note("an action between them says which comes first"));
+                    return Err(Diagnostic::new(Stage::Unsupported, message)
+                        .note("an action between them says which comes first"));
                 }
                 Term::Action(_) | Term::Delta => return Ok(term.clone()),
             }))
         })
     }
 
-    /// A branch of a conditional: where its condition does not hold, what it would choose is certain.
-    fn pull_if(&mut self, c: &Expr, p: &Rc<Term>, more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+    /// A branch of a conditional: where its condition does not hold, what it would choose is
+    /// certain.
+    fn pull_if(
+        &mut self,
+        c: &Expr,
+        p: &Rc<Term>,
+        more: bool,
+        at: &mut Pulling,
+        out: &mut Pulled,
+    ) -> Result<Rc<Term>, Diagnostic> {
         let mut inner = Pulled::default();
         let p = self.pull(p, more, at, &mut inner)?;
         let Some(weight) = product(self.signature, inner.weights) else { return Ok(p) };
@@ -154,29 +187,49 @@ impl Builder<'_> {
             certain = Expr::and(self.signature, certain, same);
         }
         let (one, none) = (real(self.signature, 1), real(self.signature, 0));
-        let certain = Expr::builtin(self.signature, Builtin::If, vec![certain, one, none], basic::REAL);
+        let certain =
+            Expr::builtin(self.signature, Builtin::If, vec![certain, one, none], basic::REAL);
         out.vars.extend(inner.vars);
-        out.weights.push(Expr::builtin(self.signature, Builtin::If, vec![c.clone(), weight, certain], basic::REAL));
+        out.weights.push(Expr::builtin(
+            self.signature,
+            Builtin::If,
+            vec![c.clone(), weight, certain],
+            basic::REAL,
+        ));
         Ok(p)
     }
 
     /// The body of a process in the place of its call.
-    fn pull_call(&mut self, p: ProcId, args: &[Expr], more: bool, at: &mut Pulling, out: &mut Pulled) -> Result<Rc<Term>, Diagnostic> {
+    fn pull_call(
+        &mut self,
+        p: ProcId,
+        args: &[Expr],
+        more: bool,
+        at: &mut Pulling,
+        out: &mut Pulled,
+    ) -> Result<Rc<Term>, Diagnostic> {
         let def = &self.spec.procs[p.index()];
         if at.calls.contains(&p) {
-            let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
-            return Err(
-                Diagnostic::at(Stage::Process, def.span, message).note("put an action before the recursive call, as in `P = a . P`")
+            let message = format!(
+                "unguarded recursion: process `{}` calls itself without doing an action first",
+                def.name
             );
+            return Err(Diagnostic::at(Stage::Process, def.span, message)
+                .note("put an action before the recursive call, as in `P = a . P`"));
         }
         if self.stacky[p.index()] && more {
-            let message = format!("process `{}` starts with `dist` and its recursion needs a stack, which is not supported", def.name);
-            return Err(Diagnostic::at(Stage::Unsupported, def.span, message).note("an action before the `dist` lets it be linearised"));
+            let message = format!(
+                "process `{}` starts with `dist` and its recursion needs a stack, which is not supported",
+                def.name
+            );
+            return Err(Diagnostic::at(Stage::Unsupported, def.span, message)
+                .note("an action before the `dist` lets it be linearised"));
         }
         args.iter().for_each(|a| a.free_vars(&mut at.taken));
         let mut by = Substitution::new();
         for (param, arg) in def.params.clone().into_iter().zip(args) {
-            // A variable of its own even for what is a variable: so that nothing in the body has to be renamed, and the place is the same each time.
+            // A variable of its own even for what is a variable: so that nothing in the body has to
+            // be renamed, and the place is the same each time.
             let formal = self.rename(param, &at.taken);
             at.taken.push(formal);
             let value = arg.substitute(&at.values);
@@ -185,7 +238,9 @@ impl Builder<'_> {
                 by.insert(param, Expr::var(self.signature, formal));
             }
         }
-        let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
+        let body = self.bodies[p.index()]
+            .clone()
+            .expect("calls of sequential terms are to sequential processes");
         let body = body.substitute(&by);
         at.calls.push(p);
         let pulled = self.pull(&body, more, at, out);

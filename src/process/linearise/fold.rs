@@ -1,15 +1,19 @@
-//! Folding: the locations of a component become a value of a parameter, so that edges with the same actions become few.
+//! Folding: the locations of a component become a value of a parameter, so that edges with the same
+//! actions become few.
 //!
-//! Composition multiplies edges. Where several components take part in one action from hundreds of locations each (a clock's tick, a
-//! barrier), that is too many, although each component is at one location at a time. A folded component has one location and a parameter
-//! `s` for where it was; the edges of one kind (the same actions, sums, conditions and arguments on what is summed) become one, whose
-//! condition, arguments, target and values are functions of `s` and of the variables. If a location has several of a kind, it sums over
-//! their number `k`. It is the clustering of summands of Groote, Ponse and Usenko, "Linearization in parallel pCRL" (2001), done where
-//! composition needs it only: edges apart are read and tabulated faster.
+//! Composition multiplies edges. Where several components take part in one action from hundreds of
+//! locations each (a clock's tick, a barrier), that is too many, although each component is at one
+//! location at a time. A folded component has one location and a parameter `s` for where it was;
+//! the edges of one kind (the same actions, sums, conditions and arguments on what is summed)
+//! become one, whose condition, arguments, target and values are functions of `s` and of the
+//! variables. If a location has several of a kind, it sums over their number `k`. It is the
+//! clustering of summands of Groote, Ponse and Usenko, "Linearization in parallel pCRL" (2001),
+//! done where composition needs it only: edges apart are read and tabulated faster.
 //!
-//! In and out: [`Automaton`]. Functions get one equation each: a balanced tree of comparisons of `k` and `s`. Edges of a location that
-//! differ in one condition and its negation become one whose parts are conditional.
-//! Cost: edges times variables. Invariant: states are mapped one to one; a place that is not live holds what `assemble` gives it.
+//! In and out: [`Automaton`]. Functions get one equation each: a balanced tree of comparisons of
+//! `k` and `s`. Edges of a location that differ in one condition and its negation become one whose
+//! parts are conditional. Cost: edges times variables. Invariant: states are mapped one to one; a
+//! place that is not live holds what `assemble` gives it.
 
 use super::assemble::{Unused, shared_places};
 use super::sequential::{Automaton, Edge, Location};
@@ -21,7 +25,8 @@ use mu_data::expr::{DataSpec, Equation, Expr, Substitution};
 use mu_data::signature::{Builtin, Op, OpKind, Signature};
 use mu_data::sort::{SortKind, basic};
 
-/// What edges that may become one agree in. Sum variables have the names that all folded edges of the component share.
+/// What edges that may become one agree in. Sum variables have the names that all folded edges of
+/// the component share.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     actions: Vec<ActId>,
@@ -63,7 +68,11 @@ pub(super) struct Fold<'a> {
 
 impl<'a> Fold<'a> {
     /// Plans the fold of a component.
-    pub(super) fn new(automaton: &'a Automaton, signature: &mut Signature, unused: &mut Unused) -> Self {
+    pub(super) fn new(
+        automaton: &'a Automaton,
+        signature: &mut Signature,
+        unused: &mut Unused,
+    ) -> Self {
         let places = shared_places(automaton, signature);
         let vars: Vec<VarId> = places.iter().map(|shared| signature.copy_var(shared[0])).collect();
         let mut fold = Self { automaton, places, vars, kinds: Vec::new() };
@@ -79,7 +88,8 @@ impl<'a> Fold<'a> {
             kinds[at].1.push(row);
         }
         for (kind, rows) in kinds {
-            let merged = by_location(rows).into_iter().flat_map(|rows| merged(signature, rows)).collect();
+            let merged =
+                by_location(rows).into_iter().flat_map(|rows| merged(signature, rows)).collect();
             fold.kinds.push((kind, merged));
         }
         fold
@@ -95,7 +105,13 @@ impl<'a> Fold<'a> {
         if gain > 100 { gain } else { 0 }
     }
 
-    fn row(&self, edge: &Edge, signature: &mut Signature, unused: &mut Unused, sums: &mut AHashMap<(usize, SortId), VarId>) -> (Kind, Row) {
+    fn row(
+        &self,
+        edge: &Edge,
+        signature: &mut Signature,
+        unused: &mut Unused,
+        sums: &mut AHashMap<(usize, SortId), VarId>,
+    ) -> (Kind, Row) {
         let locations = &self.automaton.locations;
         let mut by = Substitution::new();
         let mut live = Vec::new();
@@ -116,30 +132,57 @@ impl<'a> Fold<'a> {
             e.free_vars(&mut free);
             free.iter().any(|v| sum_vars.contains(v))
         };
-        let all = edge.acts.iter().flat_map(|a| &a.args).map(|e| e.substitute(&by)).collect::<Vec<Expr>>();
+        let all = edge
+            .acts
+            .iter()
+            .flat_map(|a| &a.args)
+            .map(|e| e.substitute(&by))
+            .collect::<Vec<Expr>>();
         let args = all.iter().map(|e| summed(e).then(|| e.clone())).collect();
         let rest = all.iter().map(|e| (!summed(e)).then(|| e.clone())).collect();
         let (kept, guard) = edge.guard.iter().map(|g| g.substitute(&by)).partition(summed);
         let mut values = Vec::new();
         for (place, shared) in self.places.iter().enumerate() {
-            let given = edge.assigns.iter().find(|(v, _)| shared.contains(v)).map(|(_, e)| e.substitute(&by));
+            let given = edge
+                .assigns
+                .iter()
+                .find(|(v, _)| shared.contains(v))
+                .map(|(_, e)| e.substitute(&by));
             let own = Expr::var(signature, self.vars[place]);
             // What is not live before nor after stays as it is.
-            values.push(given.unwrap_or_else(|| if live[place] { unused.value(signature, own.sort) } else { own }));
+            values.push(given.unwrap_or_else(|| {
+                if live[place] { unused.value(signature, own.sort) } else { own }
+            }));
         }
         let over = locations[edge.to].terminated.then_some(edge.to);
         let actions = edge.acts.iter().map(|a| a.action).collect();
         let kind = Kind { actions, sum_vars, had_sum: edge.had_sum, args, guard: kept, over };
         let to = Expr::number(edge.to as u32 + 1, basic::POS);
-        (kind, Row { from: edge.from, number: 1, guard, args: rest, to, values, acts: edge.acts.clone() })
+        (
+            kind,
+            Row {
+                from: edge.from,
+                number: 1,
+                guard,
+                args: rest,
+                to,
+                values,
+                acts: edge.acts.clone(),
+            },
+        )
     }
 
     /// The folded component: location 0 for all that go on, and those of successful termination.
     pub(super) fn build(&self, data: &mut DataSpec, unused: &mut Unused) -> Automaton {
         let at = data.signature.fresh_var("s", basic::POS);
-        let mut locations = vec![Location { vars: [at].into_iter().chain(self.vars.iter().copied()).collect(), terminated: false }];
+        let mut locations = vec![Location {
+            vars: [at].into_iter().chain(self.vars.iter().copied()).collect(),
+            terminated: false,
+        }];
         let mut ends = AHashMap::new();
-        for (l, location) in self.automaton.locations.iter().enumerate().filter(|(_, l)| l.terminated) {
+        for (l, location) in
+            self.automaton.locations.iter().enumerate().filter(|(_, l)| l.terminated)
+        {
             ends.insert(l, locations.len());
             locations.push(location.clone());
         }
@@ -155,9 +198,15 @@ impl<'a> Fold<'a> {
         };
         if initial == 0 {
             for (shared, var) in self.places.iter().zip(&self.vars) {
-                let given = self.automaton.initial_values.iter().find(|(v, _)| shared.contains(v)).map(|(_, e)| e.clone());
+                let given = self
+                    .automaton
+                    .initial_values
+                    .iter()
+                    .find(|(v, _)| shared.contains(v))
+                    .map(|(_, e)| e.clone());
                 let sort = data.signature.var(*var).sort;
-                initial_values.push((*var, given.unwrap_or_else(|| unused.value(&mut data.signature, sort))));
+                initial_values
+                    .push((*var, given.unwrap_or_else(|| unused.value(&mut data.signature, sort))));
             }
         }
         Automaton {
@@ -173,22 +222,40 @@ impl<'a> Fold<'a> {
 }
 
 /// One edge for all rows of a kind.
-fn edge(kind: &Kind, rows: &[Row], vars: &[VarId], ends: &AHashMap<usize, usize>, functions: &mut Functions) -> Edge {
+fn edge(
+    kind: &Kind,
+    rows: &[Row],
+    vars: &[VarId],
+    ends: &AHashMap<usize, usize>,
+    functions: &mut Functions,
+) -> Edge {
     let most = rows.iter().map(|r| r.number).max().unwrap_or(1);
     let number = (most > 1).then(|| functions.data.signature.fresh_var("k", basic::POS));
     functions.number = number;
     let condition = functions.condition(rows, most);
     let mut args = kind.args.clone();
     for (i, arg) in args.iter_mut().enumerate().filter(|(_, a)| a.is_none()) {
-        *arg = Some(functions.choice("value", rows.iter().filter_map(|r| Some((r.number, r.from, r.args[i].clone()?))).collect()));
+        *arg = Some(functions.choice(
+            "value",
+            rows.iter().filter_map(|r| Some((r.number, r.from, r.args[i].clone()?))).collect(),
+        ));
     }
     let mut args = args.into_iter().flatten();
     let place = |a: &Act| if rows.len() == 1 { a.place } else { Place::default() };
-    let acts: Vec<Act> =
-        (rows[0].acts.iter()).map(|a| Act { args: args.by_ref().take(a.args.len()).collect(), place: place(a), ..a.clone() }).collect();
+    let acts: Vec<Act> = (rows[0].acts.iter())
+        .map(|a| Act {
+            args: args.by_ref().take(a.args.len()).collect(),
+            place: place(a),
+            ..a.clone()
+        })
+        .collect();
     let mut assigns = Vec::new();
     if kind.over.is_none() {
-        assigns.push((functions.at, functions.choice("next", rows.iter().map(|r| (r.number, r.from, r.to.clone())).collect())));
+        assigns.push((
+            functions.at,
+            functions
+                .choice("next", rows.iter().map(|r| (r.number, r.from, r.to.clone())).collect()),
+        ));
         for (place, var) in vars.iter().enumerate() {
             let cases = rows.iter().map(|r| (r.number, r.from, r.values[place].clone())).collect();
             assigns.push((*var, functions.choice("value", cases)));
@@ -231,10 +298,16 @@ impl Functions<'_> {
     /// What holds where these rows are; nothing does at other locations.
     fn condition(&mut self, rows: &[Row], most: usize) -> Expr {
         let no = Expr::boolean(&mut self.data.signature, false);
-        let mut all: Vec<Case> = (1..=most).flat_map(|k| (0..self.last).map(move |l| (k, l))).map(|(k, l)| (k, l, no.clone())).collect();
+        let mut all: Vec<Case> = (1..=most)
+            .flat_map(|k| (0..self.last).map(move |l| (k, l)))
+            .map(|(k, l)| (k, l, no.clone()))
+            .collect();
         for row in rows {
             let yes = Expr::boolean(&mut self.data.signature, true);
-            let guard = row.guard.iter().fold(yes, |all, c| Expr::and(&mut self.data.signature, all, c.clone()));
+            let guard = row
+                .guard
+                .iter()
+                .fold(yes, |all, c| Expr::and(&mut self.data.signature, all, c.clone()));
             all[(row.number - 1) * self.last + row.from].2 = guard;
         }
         self.choice("guard", all)
@@ -255,18 +328,27 @@ impl Functions<'_> {
         let args: Vec<Expr> = params.iter().map(|v| Expr::var(signature, *v)).collect();
         let domain: Vec<SortId> = args.iter().map(|e| e.sort).collect();
         let own: Vec<VarId> = params.iter().map(|v| signature.copy_var(*v)).collect();
-        let by: Substitution = params.iter().zip(&own).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
+        let by: Substitution =
+            params.iter().zip(&own).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
         let body = body.substitute(&by);
         let full = signature.sorts.intern(SortKind::Function(domain.into(), body.sort));
         let base = self.name.replace(|c: char| !c.is_ascii_alphanumeric(), "_").to_lowercase();
         let name = signature.free_op_name(format!("{base}_{what}{}", signature.op_count()));
         let op = signature.add_op(Op { name, sort: full, kind: OpKind::Mapping });
-        let lhs = Expr::apply(signature, op, own.iter().map(|v| Expr::var(signature, *v)).collect());
-        self.data.equations.push(Equation { vars: own, condition: None, lhs, rhs: body, span: Default::default() });
+        let lhs =
+            Expr::apply(signature, op, own.iter().map(|v| Expr::var(signature, *v)).collect());
+        self.data.equations.push(Equation {
+            vars: own,
+            condition: None,
+            lhs,
+            rhs: body,
+            span: Default::default(),
+        });
         Expr::apply(&self.data.signature, op, args)
     }
 
-    /// Comparisons of the number with the first one of the second half of them, then of the location.
+    /// Comparisons of the number with the first one of the second half of them, then of the
+    /// location.
     fn tree(&mut self, cases: &[Case]) -> Expr {
         let (first, last) = (&cases[0], &cases[cases.len() - 1]);
         if cases.iter().all(|c| c.2 == first.2) {
@@ -326,7 +408,8 @@ fn by_location(rows: Vec<Row>) -> Vec<Vec<Row>> {
 fn merged(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
     let mut i = 0;
     while i < rows.len() {
-        let other = (0..i).find_map(|j| Some((j, opposite(signature, &rows[j].guard, &rows[i].guard)?)));
+        let other =
+            (0..i).find_map(|j| Some((j, opposite(signature, &rows[j].guard, &rows[i].guard)?)));
         let Some((j, c)) = other else {
             i += 1;
             continue;
@@ -334,7 +417,12 @@ fn merged(signature: &mut Signature, mut rows: Vec<Row>) -> Vec<Row> {
         let b = rows.remove(i);
         let a = rows.remove(j);
         let mut both = |a: Expr, b: Expr| conditional(signature, c.clone(), a, b);
-        let args = a.args.into_iter().zip(b.args).map(|(x, y)| x.zip(y).map(|(x, y)| both(x, y))).collect();
+        let args = a
+            .args
+            .into_iter()
+            .zip(b.args)
+            .map(|(x, y)| x.zip(y).map(|(x, y)| both(x, y)))
+            .collect();
         let values = a.values.into_iter().zip(b.values).map(|(x, y)| both(x, y)).collect();
         let to = both(a.to, b.to);
         let guard = a.guard.into_iter().filter(|g| *g != c).collect();

@@ -5,11 +5,13 @@
 //! - `sequential`: each parallel component becomes an automaton with data;
 //! - `simplify`: constants, duplicates and, if asked, dead variables go, per location;
 //! - `fold`: where composition would multiply too many edges, locations become data;
-//! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something allowed can come of it;
+//! - `network`: communication, allow, hide, rename, block are multiplied out, as far as something
+//!   allowed can come of it;
 //! - `assemble`: locations and variables become parameters.
 //!
-//! The linear process has exactly the states (process instances and their live arguments) that the text describes: an argument that
-//! no longer occurs in what is left to do is reset to a default value, and nothing else is merged.
+//! The linear process has exactly the states (process instances and their live arguments) that the
+//! text describes: an argument that no longer occurs in what is left to do is reset to a default
+//! value, and nothing else is merged.
 
 mod assemble;
 mod chance;
@@ -49,18 +51,21 @@ pub struct Options {
     pub eliminate: bool,
     /// Remove summands that control flow never reaches.
     pub control: bool,
-    /// Remove parameters that nothing depends on; this may merge states that are strongly bisimilar.
+    /// Remove parameters that nothing depends on; this may merge states that are strongly
+    /// bisimilar.
     pub dead: bool,
     /// Replace sums over small finite sorts by a summand for each value.
     pub instantiate: bool,
-    /// Replace parameters that are records by their fields where summands depend on few of these then.
+    /// Replace parameters that are records by their fields where summands depend on few of these
+    /// then.
     pub unfold: bool,
-    /// With that: have a summand for each value of a parameter that other parameters are looked at by. It names the values, so a sort that stands for one of any size
-    /// does without.
+    /// With that: have a summand for each value of a parameter that other parameters are looked at
+    /// by. It names the values, so a sort that stands for one of any size does without.
     pub positions: bool,
     /// Where composition gives more summands than this, make locations of components data.
     pub fold_above: usize,
-    /// As far as summands become fewer by this factor: those of folded components have to be tried in every state.
+    /// As far as summands become fewer by this factor: those of folded components have to be tried
+    /// in every state.
     pub fold_gain: usize,
     /// Refuse to build more summands than this.
     pub max_summands: usize,
@@ -86,7 +91,8 @@ impl Default for Options {
 
 impl Options {
     /// Names of the simplifications.
-    pub const SIMPLIFICATIONS: [&str; 7] = ["constants", "duplicates", "eliminate", "control", "unfold", "dead", "instantiate"];
+    pub const SIMPLIFICATIONS: [&str; 7] =
+        ["constants", "duplicates", "eliminate", "control", "unfold", "dead", "instantiate"];
 
     /// No simplification.
     pub fn plain() -> Self {
@@ -96,18 +102,28 @@ impl Options {
     /// All simplifications, or none.
     #[must_use]
     pub fn with_all(mut self, on: bool) -> Self {
-        Self::SIMPLIFICATIONS.iter().for_each(|name| *self.simplification(name).expect("its own name") = on);
+        Self::SIMPLIFICATIONS
+            .iter()
+            .for_each(|name| *self.simplification(name).expect("its own name") = on);
         self
     }
 
-    /// For processes whose sorts may stand for sorts of any size: no values are named that the specification does not name.
+    /// For processes whose sorts may stand for sorts of any size: no values are named that the
+    /// specification does not name.
     pub fn of_any_size() -> Self {
         Self { positions: false, ..Self::default() }
     }
 
-    /// For processes with components that may be there in any number: what is done to a summand depends on nothing but the components that take part in it.
+    /// For processes with components that may be there in any number: what is done to a summand
+    /// depends on nothing but the components that take part in it.
     pub fn of_any_number() -> Self {
-        Self { unfold: false, control: false, positions: false, fold_above: usize::MAX, ..Self::default() }
+        Self {
+            unfold: false,
+            control: false,
+            positions: false,
+            fold_above: usize::MAX,
+            ..Self::default()
+        }
     }
 
     /// With all components folded that take part in compositions and get smaller by it.
@@ -136,8 +152,8 @@ const MAX_FOLLOWED: usize = 100_000;
 
 /// Linearises a specification.
 ///
-/// Errors: unguarded recursion, constructs without untimed meaning, parallel operators in a place that has no finite network, each
-/// with its place.
+/// Errors: unguarded recursion, constructs without untimed meaning, parallel operators in a place
+/// that has no finite network, each with its place.
 pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Diagnostic> {
     let mut data = spec.data.clone();
     let parallel = term::parallel_equations(spec);
@@ -150,12 +166,23 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     let mut bodies = Vec::with_capacity(spec.procs.len());
     let reachable = reachable_equations(spec);
     for (i, def) in spec.procs.iter().enumerate() {
-        bodies.push(if parallel[i] || !reachable[i] { None } else { Some(term::convert(&def.body)?.substitute(&globals)) });
+        bodies.push(if parallel[i] || !reachable[i] {
+            None
+        } else {
+            Some(term::convert(&def.body)?.substitute(&globals))
+        });
     }
     let ends = ending::ending(&bodies);
     bodies.iter_mut().flatten().for_each(|body| *body = ending::trim(body, &ends));
     let mut names = Names::new(&spec.actions);
-    let mut layout = Layout { spec, parallel: &parallel, names: &mut names, components: Vec::new(), calls: Vec::new(), engine: None };
+    let mut layout = Layout {
+        spec,
+        parallel: &parallel,
+        names: &mut names,
+        components: Vec::new(),
+        calls: Vec::new(),
+        engine: None,
+    };
     let network = layout.network(&spec.init, &Substitution::new())?;
     let components = layout.components;
     let titles = titles(&components, &data.signature);
@@ -164,7 +191,8 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     for component in components {
         automata.push(match component {
             Component::Term(name, _, term) => {
-                let automaton = builder.build(name, ending::trim(&term.substitute(&globals), &ends))?;
+                let automaton =
+                    builder.build(name, ending::trim(&term.substitute(&globals), &ends))?;
                 let mut automaton = rename_apart(automaton, builder.signature);
                 if options.constants {
                     simplify::constants(&mut automaton);
@@ -189,8 +217,10 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
         automata.iter_mut().for_each(|a| evaluator.automaton(a));
     }
     let mut unused = Unused::default();
-    let (automata, combined) = composed(spec, &mut data, automata, &network, &names, options, &mut unused)?;
-    let mut process = assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
+    let (automata, combined) =
+        composed(spec, &mut data, automata, &network, &names, options, &mut unused)?;
+    let mut process =
+        assemble::assemble(spec, data, &automata, combined, unused, options.eliminate)?;
     process.components = titles;
     plan::operators(&network, &names, &mut process.anatomy);
     let plain = !process.is_probabilistic() && !process.is_timed();
@@ -209,8 +239,9 @@ pub fn linearise(spec: &ProcSpec, options: &Options) -> Result<LinearProcess, Di
     Ok(process)
 }
 
-/// Components as they are composed, and the summands of the whole. Where composition meets its limit, components are folded, those first
-/// that become smallest by it, and left as they were if that gains little.
+/// Components as they are composed, and the summands of the whole. Where composition meets its
+/// limit, components are folded, those first that become smallest by it, and left as they were if
+/// that gains little.
 fn composed(
     spec: &ProcSpec,
     data: &mut DataSpec,
@@ -224,7 +255,15 @@ fn composed(
     // The summands and how many there were at a time, or the refusal if those were too many.
     let compose = |automata: &[Automaton], data: &mut DataSpec, limit: usize| {
         let signature = &mut data.signature;
-        let mut composer = Composer { automata, names, signature, actions: &spec.actions, rewritten: &rewritten, limit, most: 0 };
+        let mut composer = Composer {
+            automata,
+            names,
+            signature,
+            actions: &spec.actions,
+            rewritten: &rewritten,
+            limit,
+            most: 0,
+        };
         match composer.compose(network) {
             Err(refused) if composer.most > limit => Ok(Err(refused)),
             other => other.map(|combined| Ok((combined, composer.most))),
@@ -235,7 +274,8 @@ fn composed(
         return Ok((automata, combined));
     }
     let (plain_data, plain_unused) = (data.clone(), unused.clone());
-    let folds: Vec<Fold> = automata.iter().map(|a| Fold::new(a, &mut data.signature, unused)).collect();
+    let folds: Vec<Fold> =
+        automata.iter().map(|a| Fold::new(a, &mut data.signature, unused)).collect();
     let mut gains: Vec<usize> = folds.iter().map(Fold::gain).collect();
     if gains.iter().all(|g| *g == 0) {
         let (combined, _) = compose(&automata, data, options.max_summands)??;
@@ -256,7 +296,8 @@ fn composed(
             break composition;
         }
     };
-    let (folded_data, folded_unused) = (std::mem::replace(data, plain_data), std::mem::replace(unused, plain_unused));
+    let (folded_data, folded_unused) =
+        (std::mem::replace(data, plain_data), std::mem::replace(unused, plain_unused));
     let worth = most.min(few).saturating_mul(options.fold_gain);
     if let Ok((plain, _)) = compose(&automata, data, options.max_summands.min(worth))? {
         return Ok((automata, plain));
@@ -265,17 +306,22 @@ fn composed(
     Ok((folded, combined))
 }
 
-/// Names of the components for people: those of their processes, with the arguments that tell instances of one process apart.
+/// Names of the components for people: those of their processes, with the arguments that tell
+/// instances of one process apart.
 fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
     let all: Vec<(&str, Vec<String>)> = (components.iter())
         .map(|c| match c {
-            Component::Term(name, args, _) => (name.as_str(), args.iter().map(|e| mu_data::print::expression(signature, e)).collect()),
+            Component::Term(name, args, _) => (
+                name.as_str(),
+                args.iter().map(|e| mu_data::print::expression(signature, e)).collect(),
+            ),
             Component::Phase => ("phase", Vec::new()),
         })
         .collect();
     let mut titles = Vec::new();
     for (i, (name, args)) in all.iter().enumerate() {
-        let mut rivals: Vec<usize> = (0..all.len()).filter(|&j| j != i && all[j].0 == *name).collect();
+        let mut rivals: Vec<usize> =
+            (0..all.len()).filter(|&j| j != i && all[j].0 == *name).collect();
         let alone = rivals.is_empty();
         let mut shown = Vec::new();
         for (k, arg) in args.iter().enumerate() {
@@ -284,13 +330,22 @@ fn titles(components: &[Component], signature: &Signature) -> Vec<String> {
                 shown.push(arg.as_str());
             }
         }
-        let number = if rivals.is_empty() { String::new() } else { format!(" {}", 1 + rivals.iter().filter(|&&j| j < i).count()) };
-        titles.push(if alone || shown.is_empty() { format!("{name}{number}") } else { format!("{name}({}){number}", shown.join(", ")) });
+        let number = if rivals.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", 1 + rivals.iter().filter(|&&j| j < i).count())
+        };
+        titles.push(if alone || shown.is_empty() {
+            format!("{name}{number}")
+        } else {
+            format!("{name}({}){number}", shown.join(", "))
+        });
     }
     titles
 }
 
-/// Equations that the initial process reaches; the others are not converted, so what is unsupported in them does not matter.
+/// Equations that the initial process reaches; the others are not converted, so what is unsupported
+/// in them does not matter.
 fn reachable_equations(spec: &ProcSpec) -> Vec<bool> {
     let mut seen = vec![false; spec.procs.len()];
     let mut todo = vec![&spec.init];
@@ -350,7 +405,8 @@ const MAX_STEPS: u64 = 100_000;
 const MAX_UNFOLDINGS: usize = 2_000;
 
 impl Layout<'_> {
-    /// The normal form of a closed expression, with what it is if that is a Boolean; others stay as they are.
+    /// The normal form of a closed expression, with what it is if that is a Boolean; others stay as
+    /// they are.
     fn value(&mut self, e: &Expr, by: &Substitution) -> Result<(Expr, Option<bool>), Diagnostic> {
         let e = e.substitute(by);
         if !e.is_closed() {
@@ -371,7 +427,8 @@ impl Layout<'_> {
         Ok((if fits { normal } else { e }, truth))
     }
 
-    /// The term that a process stands for if all it says is another process: such a name is no place of its own.
+    /// The term that a process stands for if all it says is another process: such a name is no
+    /// place of its own.
     fn resolved(&self, named: Rc<term::Term>) -> Result<Rc<term::Term>, Diagnostic> {
         let mut term = named.clone();
         for _ in 0..self.spec.procs.len() {
@@ -391,13 +448,18 @@ impl Layout<'_> {
         if term::is_sequential(proc, self.parallel) {
             let term = self.resolved(term::convert(proc)?.substitute(by))?;
             let (name, args) = match &proc.kind {
-                ProcKind::Call(p, args) => (self.spec.procs[p.index()].name.clone(), args.iter().map(|a| a.substitute(by)).collect()),
+                ProcKind::Call(p, args) => (
+                    self.spec.procs[p.index()].name.clone(),
+                    args.iter().map(|a| a.substitute(by)).collect(),
+                ),
                 _ => ("init".to_string(), Vec::new()),
             };
             self.components.push(Component::Term(name, args, term));
             return Ok(Network::Component(self.components.len() - 1));
         }
-        let set = |this: &mut Self, names: &[String]| names.iter().map(|n| this.names.intern(n)).collect();
+        let set = |this: &mut Self, names: &[String]| {
+            names.iter().map(|n| this.names.intern(n)).collect()
+        };
         let bag = |this: &mut Self, names: &[String]| {
             let mut bag: Vec<Name> = names.iter().map(|n| this.names.intern(n)).collect();
             bag.sort_unstable();
@@ -422,47 +484,67 @@ impl Layout<'_> {
                 Ok(Network::First { sync, phase: self.components.len() - 1, left, right })
             }
             ProcKind::Call(p, args) => {
-                let args = args.iter().map(|a| self.value(a, by).map_or_else(|_| a.substitute(by), |v| v.0)).collect::<Vec<Expr>>();
+                let args = args
+                    .iter()
+                    .map(|a| self.value(a, by).map_or_else(|_| a.substitute(by), |v| v.0))
+                    .collect::<Vec<Expr>>();
                 let same = |c: &(ProcId, Vec<Expr>)| c.0 == *p && c.1 == args;
                 if self.calls.len() > MAX_UNFOLDINGS || self.calls.iter().any(same) {
                     let def = &self.spec.procs[p.index()];
-                    let message =
-                        format!("process `{}` has a parallel operator in its recursion, so it has no finite linear process", def.name);
+                    let message = format!(
+                        "process `{}` has a parallel operator in its recursion, so it has no finite linear process",
+                        def.name
+                    );
                     return Err(Diagnostic::at(Stage::Process, proc.span, message)
                         .note("parallel operators may stand outside the recursion only, as in `init P || Q` with sequential P and Q")
                         .note("a bounded number of copies: `Copies(n: Nat) = (n > 1) -> (P(n) || Copies(Int2Nat(n - 1))) <> P(1)`"));
                 }
                 let def = &self.spec.procs[p.index()];
-                let inner: Substitution = def.params.iter().copied().zip(args.iter().cloned()).collect();
+                let inner: Substitution =
+                    def.params.iter().copied().zip(args.iter().cloned()).collect();
                 self.calls.push((*p, args));
                 let network = self.network(&def.body, &inner);
                 self.calls.pop();
                 network
             }
-            // A condition that the arguments decide chooses the branch: so many copies as a number says.
+            // A condition that the arguments decide chooses the branch: so many copies as a number
+            // says.
             ProcKind::If(c, p, q) => match self.value(c, by)?.1 {
                 Some(true) => self.network(p, by),
                 Some(false) => match q {
                     Some(q) => self.network(q, by),
                     None => {
-                        self.components.push(Component::Term("delta".into(), Vec::new(), Rc::new(term::Term::Delta)));
+                        self.components.push(Component::Term(
+                            "delta".into(),
+                            Vec::new(),
+                            Rc::new(term::Term::Delta),
+                        ));
                         Ok(Network::Component(self.components.len() - 1))
                     }
                 },
                 None => Err(not_sequential(proc)),
             },
-            ProcKind::Block(names, p) => Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?), proc.span)),
-            ProcKind::Hide(names, p) => Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?), proc.span)),
+            ProcKind::Block(names, p) => {
+                Ok(Network::Block(set(self, names), Box::new(self.network(p, by)?), proc.span))
+            }
+            ProcKind::Hide(names, p) => {
+                Ok(Network::Hide(set(self, names), Box::new(self.network(p, by)?), proc.span))
+            }
             ProcKind::Allow(bags, p) => {
                 let bags = bags.iter().map(|b| bag(self, b)).collect();
                 Ok(Network::Allow(bags, Box::new(self.network(p, by)?), proc.span))
             }
             ProcKind::Rename(pairs, p) => {
-                let map: AHashMap<Name, Name> = pairs.iter().map(|(a, b)| (self.names.intern(a), self.names.intern(b))).collect();
+                let map: AHashMap<Name, Name> = pairs
+                    .iter()
+                    .map(|(a, b)| (self.names.intern(a), self.names.intern(b)))
+                    .collect();
                 Ok(Network::Rename(map, Box::new(self.network(p, by)?), proc.span))
             }
             ProcKind::Comm(rules, p) => {
-                let rules = (rules.iter()).map(|(lhs, to)| (bag(self, lhs), to.as_ref().map(|t| self.names.intern(t)))).collect();
+                let rules = (rules.iter())
+                    .map(|(lhs, to)| (bag(self, lhs), to.as_ref().map(|t| self.names.intern(t))))
+                    .collect();
                 Ok(Network::Comm(rules, Box::new(self.network(p, by)?), proc.span))
             }
             _ => Err(not_sequential(proc)),
@@ -470,7 +552,8 @@ impl Layout<'_> {
     }
 }
 
-/// The error for a process that is not sequential because of what is inside: conversion says what and where.
+/// The error for a process that is not sequential because of what is inside: conversion says what
+/// and where.
 fn not_sequential(proc: &Proc) -> Diagnostic {
     term::convert(proc).err().unwrap_or_else(|| {
         let message = "a process with parallel operators inside `.`, `+`, `sum` or a conditional is not supported";
@@ -478,8 +561,9 @@ fn not_sequential(proc: &Proc) -> Diagnostic {
     })
 }
 
-/// A copy of an automaton whose variables are its own, so that two copies of one process can stand side by side. Sum variables become
-/// different from all variables of locations: as written, a variable that is summed over and then kept is one and the same.
+/// A copy of an automaton whose variables are its own, so that two copies of one process can stand
+/// side by side. Sum variables become different from all variables of locations: as written, a
+/// variable that is summed over and then kept is one and the same.
 fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automaton {
     let mut map: AHashMap<VarId, VarId> = AHashMap::new();
     for v in automaton.locations.iter().flat_map(|l| &l.vars) {
@@ -487,7 +571,8 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
             map.insert(*v, signature.copy_var(*v));
         }
     }
-    let mut of_locations: Substitution = map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
+    let mut of_locations: Substitution =
+        map.iter().map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
     for location in &mut automaton.locations {
         location.vars.iter_mut().for_each(|v| *v = map[v]);
     }
@@ -513,7 +598,10 @@ fn rename_apart(mut automaton: Automaton, signature: &mut Signature) -> Automato
             *v = own;
         }
         edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
-        edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(by));
+        edge.time
+            .iter_mut()
+            .chain(edge.chance.iter_mut().map(|c| &mut c.weight))
+            .for_each(|e| *e = e.substitute(by));
         edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
         for (v, e) in &mut edge.assigns {
             *v = map[v];

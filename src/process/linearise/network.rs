@@ -1,13 +1,16 @@
 //! Parallel composition: from the summands of the components to the summands of the whole.
 //!
-//! In: a tree of parallel operators over automata. Out: combined summands: which edges of which components go together, the
-//! multi-action that results and the conditions that communication adds.
+//! In: a tree of parallel operators over automata. Out: combined summands: which edges of which
+//! components go together, the multi-action that results and the conditions that communication
+//! adds.
 //!
-//! What is never allowed is never multiplied out: the set of allowed multi-actions is pushed down the tree (through hide, rename and
-//! communication, as in the alphabet axioms of van Weerdenburg, "Efficient rewriting techniques", 2009, and mCRL2's alphabet
-//! reduction), and a combination of edges is dropped as soon as no allowed multi-action contains its actions, or as what is blocked
+//! What is never allowed is never multiplied out: the set of allowed multi-actions is pushed down
+//! the tree (through hide, rename and communication, as in the alphabet axioms of van Weerdenburg,
+//! "Efficient rewriting techniques", 2009, and mCRL2's alphabet reduction), and a combination of
+//! edges is dropped as soon as no allowed multi-action contains its actions, or as what is blocked
 //! finds no partner to communicate with any more.
-//! Cost: the number of combinations that can still become allowed. Without any `allow` or `block` that is the product, by definition.
+//! Cost: the number of combinations that can still become allowed. Without any `allow` or `block`
+//! that is the product, by definition.
 
 use super::sequential::{Automaton, Edge};
 use crate::linear::{Act, Origin};
@@ -66,7 +69,8 @@ pub(super) enum Network {
     /// A component, by index.
     Component(usize),
     Parallel(Vec<Network>),
-    /// Left merge (`sync` false) or synchronisation: `phase` is the component that remembers whether the first step was done.
+    /// Left merge (`sync` false) or synchronisation: `phase` is the component that remembers
+    /// whether the first step was done.
     First {
         sync: bool,
         phase: usize,
@@ -113,10 +117,12 @@ struct Allowed {
     free: AHashSet<Name>,
     /// Names that may not occur.
     blocked: AHashSet<Name>,
-    /// Names that may occur only if communication takes all of them away, each with what it may be taken away with. Given to the parallel
-    /// composition right below a communication, for it alone.
+    /// Names that may occur only if communication takes all of them away, each with what it may be
+    /// taken away with. Given to the parallel composition right below a communication, for it
+    /// alone.
     consumed: AHashMap<Name, Vec<Bag>>,
-    /// Multisets of which nothing but one communication of all of them can come: useless if arguments differ. Given like `consumed`.
+    /// Multisets of which nothing but one communication of all of them can come: useless if
+    /// arguments differ. Given like `consumed`.
     meeting: AHashSet<Bag>,
 }
 
@@ -132,38 +138,54 @@ impl Allowed {
     fn of(exact: AHashSet<Bag>, free: AHashSet<Name>, blocked: AHashSet<Name>) -> Self {
         let mut below = AHashSet::new();
         for bag in &exact {
-            // Multi-actions are short; a long one is a product of repetitions, which the set removes.
+            // Multi-actions are short; a long one is a product of repetitions, which the set
+            // removes.
             let mut parts: Vec<Bag> = vec![Vec::new()];
             for &name in bag {
-                let longer: Vec<Bag> = parts.iter().map(|p| p.iter().copied().chain([name]).collect()).collect();
+                let longer: Vec<Bag> =
+                    parts.iter().map(|p| p.iter().copied().chain([name]).collect()).collect();
                 parts.extend(longer);
                 parts.sort();
                 parts.dedup();
             }
             below.extend(parts);
         }
-        Self { exact: Some(exact), below, free, blocked, consumed: AHashMap::new(), meeting: AHashSet::new() }
+        Self {
+            exact: Some(exact),
+            below,
+            free,
+            blocked,
+            consumed: AHashMap::new(),
+            meeting: AHashSet::new(),
+        }
     }
     fn stripped(&self, bag: &[Name]) -> Bag {
         bag.iter().copied().filter(|n| !self.free.contains(n)).collect()
     }
     /// Whether something that contains `bag` may be allowed.
     fn partly(&self, bag: &[Name]) -> bool {
-        !bag.iter().any(|n| self.blocked.contains(n)) && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
+        !bag.iter().any(|n| self.blocked.contains(n))
+            && (self.exact.is_none() || self.below.contains(&self.stripped(bag)))
     }
-    /// Whether what must be consumed in `bag` can be, with partners in it and others of these names.
+    /// Whether what must be consumed in `bag` can be, with partners in it and others of these
+    /// names.
     fn consumable(&self, bag: &[Name], later: &AHashSet<Name>) -> bool {
         let count = |n: Name| bag.iter().filter(|m| **m == n).count();
         bag.iter().all(|n| match self.consumed.get(n).map(Vec::as_slice) {
             None => true,
             // Each needs one of its own.
-            Some([partners]) if partners.len() == 1 && partners[0] != *n => later.contains(&partners[0]) || count(*n) <= count(partners[0]),
-            Some(all) => all.iter().any(|partners| partners.iter().all(|m| bag.contains(m) || later.contains(m))),
+            Some([partners]) if partners.len() == 1 && partners[0] != *n => {
+                later.contains(&partners[0]) || count(*n) <= count(partners[0])
+            }
+            Some(all) => all
+                .iter()
+                .any(|partners| partners.iter().all(|m| bag.contains(m) || later.contains(m))),
         })
     }
     /// Whether `bag` itself may be allowed.
     fn wholly(&self, bag: &[Name]) -> bool {
-        !bag.iter().any(|n| self.blocked.contains(n)) && self.exact.as_ref().is_none_or(|e| e.contains(&self.stripped(bag)))
+        !bag.iter().any(|n| self.blocked.contains(n))
+            && self.exact.as_ref().is_none_or(|e| e.contains(&self.stripped(bag)))
     }
 }
 
@@ -189,11 +211,18 @@ impl Composer<'_> {
 
     /// Whether two expressions have different values, whatever their variables.
     fn differ(&self, a: &Expr, b: &Expr) -> bool {
-        let free = |op: OpId| matches!(self.signature.op(op).kind, OpKind::Constructor(_)) && !self.rewritten.contains(&op);
+        let free = |op: OpId| {
+            matches!(self.signature.op(op).kind, OpKind::Constructor(_))
+                && !self.rewritten.contains(&op)
+        };
         match (&a.kind, &b.kind) {
             (ExprKind::Number(a), ExprKind::Number(b)) => a != b,
-            (ExprKind::Apply(f, s), ExprKind::Apply(g, t)) if f == g && f.head().is_some_and(free) => {
-                stacker::maybe_grow(64 << 10, 1 << 20, || s.iter().zip(t).any(|(a, b)| self.differ(a, b)))
+            (ExprKind::Apply(f, s), ExprKind::Apply(g, t))
+                if f == g && f.head().is_some_and(free) =>
+            {
+                stacker::maybe_grow(64 << 10, 1 << 20, || {
+                    s.iter().zip(t).any(|(a, b)| self.differ(a, b))
+                })
             }
             _ => match (a.as_bool(self.signature), b.as_bool(self.signature)) {
                 (Some(a), Some(b)) => a != b,
@@ -208,31 +237,61 @@ impl Composer<'_> {
         bag
     }
 
-    /// `part`: the result will be combined with others, so being part of an allowed multiset is enough.
-    fn visit(&mut self, network: &Network, allowed: &Allowed, part: bool) -> Result<Vec<Combined>, Diagnostic> {
+    /// `part`: the result will be combined with others, so being part of an allowed multiset is
+    /// enough.
+    fn visit(
+        &mut self,
+        network: &Network,
+        allowed: &Allowed,
+        part: bool,
+    ) -> Result<Vec<Combined>, Diagnostic> {
         let fits = |bag: &Bag| if part { allowed.partly(bag) } else { allowed.wholly(bag) };
         match network {
             Network::Component(c) => Ok((self.automata[*c].edges.iter().enumerate())
                 .filter(|(_, e)| fits(&self.bag(&e.acts)))
                 .map(|(i, e)| {
-                    let acts = e.acts.iter().map(|act| Act { from: vec![origin(*c, e, act)], ..act.clone() }).collect();
-                    Combined { parts: vec![(*c, Part::Edge(i))], guard: vec![], phases: vec![], acts, hidden: vec![] }
+                    let acts = e
+                        .acts
+                        .iter()
+                        .map(|act| Act { from: vec![origin(*c, e, act)], ..act.clone() })
+                        .collect();
+                    Combined {
+                        parts: vec![(*c, Part::Edge(i))],
+                        guard: vec![],
+                        phases: vec![],
+                        acts,
+                        hidden: vec![],
+                    }
                 })
                 .collect()),
             Network::Parallel(children) => {
-                let inside = Allowed { consumed: AHashMap::new(), meeting: AHashSet::new(), ..allowed.clone() };
+                let inside = Allowed {
+                    consumed: AHashMap::new(),
+                    meeting: AHashSet::new(),
+                    ..allowed.clone()
+                };
                 let mut all: Vec<Vec<(Bag, Combined)>> = Vec::new();
                 for child in children {
-                    all.push(self.visit(child, &inside, true)?.into_iter().map(|c| (self.bag(&c.acts), c)).collect());
+                    all.push(
+                        self.visit(child, &inside, true)?
+                            .into_iter()
+                            .map(|c| (self.bag(&c.acts), c))
+                            .collect(),
+                    );
                 }
                 self.combine(all, allowed, &fits)
             }
-            Network::First { sync, phase, left, right } => self.first(*sync, *phase, (left, right), allowed, &fits),
+            Network::First { sync, phase, left, right } => {
+                self.first(*sync, *phase, (left, right), allowed, &fits)
+            }
             Network::Block(names, inner, _) => {
                 let mut below = allowed.clone();
                 below.blocked.extend(names);
                 let out = self.visit(inner, &below, part)?;
-                Ok(out.into_iter().filter(|c| !self.bag(&c.acts).iter().any(|n| names.contains(n))).collect())
+                Ok(out
+                    .into_iter()
+                    .filter(|c| !self.bag(&c.acts).iter().any(|n| names.contains(n)))
+                    .collect())
             }
             Network::Allow(bags, inner, _) => {
                 let mut exact: AHashSet<Bag> = bags.iter().filter(|b| fits(b)).cloned().collect();
@@ -250,7 +309,9 @@ impl Composer<'_> {
                 }
                 let mut out = self.visit(inner, &below, part)?;
                 for c in &mut out {
-                    let (hidden, acts) = std::mem::take(&mut c.acts).into_iter().partition(|a| names.contains(&self.names.of(a.action)));
+                    let (hidden, acts) = std::mem::take(&mut c.acts)
+                        .into_iter()
+                        .partition(|a| names.contains(&self.names.of(a.action)));
                     c.acts = acts;
                     c.hidden.extend::<Vec<Act>>(hidden);
                 }
@@ -270,11 +331,14 @@ impl Composer<'_> {
                 out.retain(|c| fits(&self.bag(&c.acts)));
                 Ok(out)
             }
-            Network::Comm(rules, inner, _) => self.communications(rules, inner, allowed, part, &fits),
+            Network::Comm(rules, inner, _) => {
+                self.communications(rules, inner, allowed, part, &fits)
+            }
         }
     }
 
-    /// Left merge, or synchronisation if `sync`: the first step is one of the left side (of both sides), all others interleave.
+    /// Left merge, or synchronisation if `sync`: the first step is one of the left side (of both
+    /// sides), all others interleave.
     fn first(
         &mut self,
         sync: bool,
@@ -329,7 +393,8 @@ impl Composer<'_> {
         if matches!(inner, Network::Parallel(_)) && below.exact.is_none() {
             for (lhs, _) in rules {
                 for (i, n) in lhs.iter().enumerate().filter(|(_, n)| allowed.blocked.contains(n)) {
-                    let partners = lhs.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
+                    let partners =
+                        lhs.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, m)| *m).collect();
                     below.consumed.entry(*n).or_default().push(partners);
                 }
             }
@@ -347,13 +412,18 @@ impl Composer<'_> {
             self.communicate(&c, rules, allowed, fits, &mut out)?;
             self.most = self.most.max(out.len());
             if out.len() > self.limit {
-                return Err(self.too_many("communication", out.iter().map(|c| self.bag(&c.acts)), allowed));
+                return Err(self.too_many(
+                    "communication",
+                    out.iter().map(|c| self.bag(&c.acts)),
+                    allowed,
+                ));
             }
         }
         Ok(out)
     }
 
-    /// All ways in which some of the children do one of their steps each, as far as something allowed can come of it.
+    /// All ways in which some of the children do one of their steps each, as far as something
+    /// allowed can come of it.
     fn combine(
         &mut self,
         mut all: Vec<Vec<(Bag, Combined)>>,
@@ -373,7 +443,8 @@ impl Composer<'_> {
         later.reverse();
         let mut combinations: Vec<(Bag, Combined)> = Vec::new();
         for (steps, later) in all.into_iter().zip(&later[1..]) {
-            // By the names that they do, so that what does not fit is skipped for all of them at once.
+            // By the names that they do, so that what does not fit is skipped for all of them at
+            // once.
             let kinds = by_names(&steps);
             let mut joined_all: Vec<((usize, usize, usize), Bag, Combined)> = Vec::new();
             for (bag, places) in by_names(&combinations) {
@@ -386,13 +457,18 @@ impl Composer<'_> {
                     for &i in &places {
                         for &j in step_places {
                             let (combination, step) = (&combinations[i].1, &steps[j].1);
-                            if meeting && self.args_differ(combination.acts.iter().chain(&step.acts)) {
+                            if meeting
+                                && self.args_differ(combination.acts.iter().chain(&step.acts))
+                            {
                                 continue;
                             }
                             joined_all.push(((i, k, j), joined.clone(), merge(combination, step)));
                             self.most = self.most.max(combinations.len() + joined_all.len());
                             if combinations.len() + joined_all.len() > self.limit {
-                                let bags = combinations.iter().map(|c| c.0.clone()).chain(joined_all.iter().map(|j| j.1.clone()));
+                                let bags = combinations
+                                    .iter()
+                                    .map(|c| c.0.clone())
+                                    .chain(joined_all.iter().map(|j| j.1.clone()));
                                 return Err(self.too_many("parallel composition", bags, allowed));
                             }
                         }
@@ -412,24 +488,42 @@ impl Composer<'_> {
         Ok(combinations.into_iter().filter(|(bag, _)| fits(bag)).map(|(_, c)| c).collect())
     }
 
-    /// The refusal of a composition that grows without end, with the actions that most of its summands do.
-    fn too_many(&self, what: &str, bags: impl Iterator<Item = Bag>, allowed: &Allowed) -> Diagnostic {
+    /// The refusal of a composition that grows without end, with the actions that most of its
+    /// summands do.
+    fn too_many(
+        &self,
+        what: &str,
+        bags: impl Iterator<Item = Bag>,
+        allowed: &Allowed,
+    ) -> Diagnostic {
         let mut count: AHashMap<Bag, usize> = AHashMap::new();
         bags.for_each(|bag| *count.entry(bag).or_default() += 1);
-        let most = count.into_iter().max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0))).map_or_else(Vec::new, |(bag, _)| bag);
+        let most = count
+            .into_iter()
+            .max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0)))
+            .map_or_else(Vec::new, |(bag, _)| bag);
         let names: Vec<&str> = most.iter().map(|n| self.names.text(*n)).collect();
         let message = format!("{what} gives more than {} summands", self.limit);
         let advice = match allowed.exact {
-            None => "put an `allow` around the composition, so that only the multi-actions that are meant are built",
-            Some(_) => "the components take part in it from too many places each: fewer sequences of actions in them may help",
+            None => {
+                "put an `allow` around the composition, so that only the multi-actions that are meant are built"
+            }
+            Some(_) => {
+                "the components take part in it from too many places each: fewer sequences of actions in them may help"
+            }
         };
-        Diagnostic::new(Stage::Process, message).note(format!("most of them do `{}`", names.join("|"))).note(advice)
+        Diagnostic::new(Stage::Process, message)
+            .note(format!("most of them do `{}`", names.join("|")))
+            .note(advice)
     }
 
     /// Whether actions never have the same arguments.
     fn args_differ<'c>(&self, mut acts: impl Iterator<Item = &'c Act>) -> bool {
         let Some(first) = acts.next() else { return false };
-        acts.any(|act| act.args.len() != first.args.len() || act.args.iter().zip(&first.args).any(|(a, b)| self.differ(a, b)))
+        acts.any(|act| {
+            act.args.len() != first.args.len()
+                || act.args.iter().zip(&first.args).any(|(a, b)| self.differ(a, b))
+        })
     }
 
     /// The action of that name with the same sorts.
@@ -437,14 +531,23 @@ impl Composer<'_> {
         let decl = &self.actions[like.index()];
         self.names.overloads.get(&(name, decl.sorts.clone())).copied().ok_or_else(|| {
             let to = self.names.text(name);
-            let sorts: Vec<String> = decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
-            Diagnostic::new(Stage::Process, format!("there is no action `{to}: {}` to replace `{}`", sorts.join(" # "), decl.name))
+            let sorts: Vec<String> =
+                decl.sorts.iter().map(|s| self.signature.sorts.text(*s)).collect();
+            Diagnostic::new(
+                Stage::Process,
+                format!(
+                    "there is no action `{to}: {}` to replace `{}`",
+                    sorts.join(" # "),
+                    decl.name
+                ),
+            )
         })
     }
 
     fn before_rename(&self, allowed: &Allowed, map: &AHashMap<Name, Name>) -> Allowed {
         let sources = |name: Name| {
-            let mut from: Vec<Name> = map.iter().filter(|(_, to)| **to == name).map(|(from, _)| *from).collect();
+            let mut from: Vec<Name> =
+                map.iter().filter(|(_, to)| **to == name).map(|(from, _)| *from).collect();
             if !map.contains_key(&name) {
                 from.push(name);
             }
@@ -458,7 +561,8 @@ impl Composer<'_> {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
             for &name in bag {
                 let from = sources(name);
-                // A name that renaming cannot give may still come from beside it: the rest of the multiset counts.
+                // A name that renaming cannot give may still come from beside it: the rest of the
+                // multiset counts.
                 if !from.is_empty() {
                     bags = bags.iter().flat_map(|b| from.iter().map(|s| join(b, &[*s]))).collect();
                 }
@@ -484,17 +588,22 @@ impl Composer<'_> {
             let mut bags: AHashSet<Bag> = AHashSet::from([Vec::new()]);
             for &name in bag {
                 let mut sources: Vec<Bag> = vec![vec![name]];
-                sources.extend(rules.iter().filter(|(_, to)| *to == Some(name)).map(|(lhs, _)| lhs.clone()));
+                sources.extend(
+                    rules.iter().filter(|(_, to)| *to == Some(name)).map(|(lhs, _)| lhs.clone()),
+                );
                 bags = bags.iter().flat_map(|b| sources.iter().map(|s| join(b, s))).collect();
             }
             before.extend(bags);
         }
-        let stripped = before.into_iter().map(|b| b.into_iter().filter(|n| !free.contains(n)).collect()).collect();
+        let stripped = before
+            .into_iter()
+            .map(|b| b.into_iter().filter(|n| !free.contains(n)).collect())
+            .collect();
         Allowed::of(stripped, free, blocked)
     }
 
-    /// All ways in which a multi-action can communicate. Communication must happen where arguments agree: what stays behind gets the
-    /// condition that it does not match.
+    /// All ways in which a multi-action can communicate. Communication must happen where arguments
+    /// agree: what stays behind gets the condition that it does not match.
     fn communicate(
         &mut self,
         combined: &Combined,
@@ -511,7 +620,16 @@ impl Composer<'_> {
             return Ok(());
         }
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-        self.choose(combined, rules, allowed, fits, &mut groups, &mut vec![false; combined.acts.len()], 0, out)
+        self.choose(
+            combined,
+            rules,
+            allowed,
+            fits,
+            &mut groups,
+            &mut vec![false; combined.acts.len()],
+            0,
+            out,
+        )
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -529,7 +647,8 @@ impl Composer<'_> {
         let Some(first) = (from..used.len()).find(|&i| !used[i]) else {
             return self.finish(combined, rules, fits, groups, out);
         };
-        // The first free action communicates, in each way that is possible, or stays behind; unless what comes of it is never allowed.
+        // The first free action communicates, in each way that is possible, or stays behind; unless
+        // what comes of it is never allowed.
         for (r, (lhs, to)) in rules.iter().enumerate() {
             if to.is_some_and(|to| !allowed.partly(&[to])) {
                 continue;
@@ -556,8 +675,15 @@ impl Composer<'_> {
         self.args_differ(group.iter().map(|&i| &combined.acts[i]))
     }
 
-    /// The sets of free actions that contain `first` (and none before it) and have the names of `lhs`, with equal argument sorts.
-    fn matches(&self, combined: &Combined, lhs: &[Name], first: usize, used: &[bool]) -> Vec<Vec<usize>> {
+    /// The sets of free actions that contain `first` (and none before it) and have the names of
+    /// `lhs`, with equal argument sorts.
+    fn matches(
+        &self,
+        combined: &Combined,
+        lhs: &[Name],
+        first: usize,
+        used: &[bool],
+    ) -> Vec<Vec<usize>> {
         let name = |i: usize| self.names.of(combined.acts[i].action);
         let sorts = |i: usize| &self.actions[combined.acts[i].action.index()].sorts;
         let Some(at) = lhs.iter().position(|n| *n == name(first)) else { return Vec::new() };
@@ -568,7 +694,11 @@ impl Composer<'_> {
             let mut longer = Vec::new();
             for group in &found {
                 for (i, taken) in used.iter().enumerate().skip(first + 1) {
-                    if !taken && !group.contains(&i) && name(i) == wanted && sorts(i) == sorts(first) {
+                    if !taken
+                        && !group.contains(&i)
+                        && name(i) == wanted
+                        && sorts(i) == sorts(first)
+                    {
                         let mut g = group.clone();
                         g.push(i);
                         longer.push(g);
@@ -610,9 +740,15 @@ impl Composer<'_> {
             }
             match rules[*rule].1 {
                 Some(to) => {
-                    let mut from: Vec<Origin> = group.iter().flat_map(|&i| combined.acts[i].from.iter().cloned()).collect();
+                    let mut from: Vec<Origin> =
+                        group.iter().flat_map(|&i| combined.acts[i].from.iter().cloned()).collect();
                     from.sort_by_key(|o| o.component);
-                    acts.push(Act { action: self.overload(to, first.action)?, args: first.args.clone(), from, place: first.place });
+                    acts.push(Act {
+                        action: self.overload(to, first.action)?,
+                        args: first.args.clone(),
+                        from,
+                        place: first.place,
+                    });
                 }
                 None => hidden.extend(group.iter().map(|&i| combined.acts[i].clone())),
             }
@@ -632,7 +768,9 @@ impl Composer<'_> {
                     }
                     let mut same = Expr::boolean(self.signature, true);
                     let args = |i: usize| &combined.acts[i].args;
-                    for (a, b) in group[1..].iter().flat_map(|&other| args(group[0]).iter().zip(args(other))) {
+                    for (a, b) in
+                        group[1..].iter().flat_map(|&other| args(group[0]).iter().zip(args(other)))
+                    {
                         let equal = Expr::equal(self.signature, a.clone(), b.clone());
                         same = Expr::and(self.signature, same, equal);
                     }
@@ -677,13 +815,18 @@ fn by_names(steps: &[(Bag, Combined)]) -> Vec<(&Bag, Vec<usize>)> {
     kinds
 }
 
-/// Children in an order in which the partners of what must be consumed come soon: next is always the one that can take the most of the names
-/// at hand, or, where none can, the first.
-fn partners_together(mut all: Vec<Vec<(Bag, Combined)>>, consumed: &AHashMap<Name, Vec<Bag>>) -> Vec<Vec<(Bag, Combined)>> {
+/// Children in an order in which the partners of what must be consumed come soon: next is always
+/// the one that can take the most of the names at hand, or, where none can, the first.
+fn partners_together(
+    mut all: Vec<Vec<(Bag, Combined)>>,
+    consumed: &AHashMap<Name, Vec<Bag>>,
+) -> Vec<Vec<(Bag, Combined)>> {
     let mut out: Vec<Vec<(Bag, Combined)>> = Vec::new();
     let mut wanted: AHashSet<Name> = AHashSet::new();
     while !all.is_empty() {
-        let names = |steps: &[(Bag, Combined)]| steps.iter().flat_map(|s| s.0.iter().copied()).collect::<AHashSet<Name>>();
+        let names = |steps: &[(Bag, Combined)]| {
+            steps.iter().flat_map(|s| s.0.iter().copied()).collect::<AHashSet<Name>>()
+        };
         let taken = |i: &usize| names(&all[*i]).intersection(&wanted).count();
         let next = (0..all.len()).rev().max_by_key(taken).unwrap_or(0);
         let child = all.remove(next);
@@ -697,7 +840,11 @@ fn partners_together(mut all: Vec<Vec<(Bag, Combined)>>, consumed: &AHashMap<Nam
 
 /// Where an action of a component's edge comes from.
 fn origin(component: usize, edge: &Edge, act: &Act) -> Origin {
-    let open = act.args.iter().filter(|e| matches!(e.kind, ExprKind::Var(v) if edge.sum_vars.contains(&v))).count();
+    let open = act
+        .args
+        .iter()
+        .filter(|e| matches!(e.kind, ExprKind::Var(v) if edge.sum_vars.contains(&v)))
+        .count();
     Origin { component: component as u32, action: act.action, open: open as u32 }
 }
 
@@ -712,9 +859,14 @@ fn merge(a: &Combined, b: &Combined) -> Combined {
     merged
 }
 
-/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other conjuncts. The one-point rule. Where `x` is of a
-/// narrower sort of numbers than `e`, a conjunct says that `e` is in it.
-pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<mu_base::ids::VarId>, guard: &mut Vec<Expr>) -> Substitution {
+/// Solves conjuncts `x == e` for sum variables `x`: gives the substitution, leaves the other
+/// conjuncts. The one-point rule. Where `x` is of a narrower sort of numbers than `e`, a conjunct
+/// says that `e` is in it.
+pub(super) fn one_point(
+    signature: &mut Signature,
+    sum_vars: &mut Vec<mu_base::ids::VarId>,
+    guard: &mut Vec<Expr>,
+) -> Substitution {
     use mu_data::signature::Builtin;
     let mut all = Substitution::new();
     // Conjunctions apart.
@@ -737,8 +889,10 @@ pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<mu_base::i
                 {
                     let mut free = Vec::new();
                     value.free_vars(&mut free);
-                    // What bounds another sum variable is not put below a conversion: the bound would not be seen any more.
-                    let hides = signature.var(v).sort != value.sort && free.iter().any(|f| sum_vars.contains(f));
+                    // What bounds another sum variable is not put below a conversion: the bound
+                    // would not be seen any more.
+                    let hides = signature.var(v).sort != value.sort
+                        && free.iter().any(|f| sum_vars.contains(f));
                     if !free.contains(&v) && !hides {
                         found = Some((i, v, value.clone()));
                         break 'search;
@@ -760,7 +914,15 @@ pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<mu_base::i
             Some((narrow, least)) => {
                 let least = Expr::number(least, value.sort);
                 // First, so that nothing else asks for what the value is as a number of that sort.
-                guard.insert(0, Expr::builtin(signature, Builtin::LessEqual, vec![least, value.clone()], basic::BOOL));
+                guard.insert(
+                    0,
+                    Expr::builtin(
+                        signature,
+                        Builtin::LessEqual,
+                        vec![least, value.clone()],
+                        basic::BOOL,
+                    ),
+                );
                 Expr::builtin(signature, narrow, vec![value], sort)
             }
             None => value,
@@ -776,7 +938,9 @@ pub(super) fn one_point(signature: &mut Signature, sum_vars: &mut Vec<mu_base::i
 /// A whole number below the conversions that only widen its sort.
 fn unwidened<'e>(signature: &Signature, mut e: &'e Expr) -> &'e Expr {
     use mu_data::signature::Builtin;
-    while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) = e.as_builtin(signature) {
+    while let Some((Builtin::PosToNat | Builtin::PosToInt | Builtin::NatToInt, [inner])) =
+        e.as_builtin(signature)
+    {
         e = inner;
     }
     e

@@ -1,7 +1,8 @@
 //! What a linear process was made of, kept for explanations: see [`crate::anatomy`].
 //!
-//! In: the automata that were composed, their placement among the parameters, the network. Out: the same as plain data over parameters.
-//! Cost: one substitution for each expression of the components' summands.
+//! In: the automata that were composed, their placement among the parameters, the network. Out: the
+//! same as plain data over parameters. Cost: one substitution for each expression of the
+//! components' summands.
 
 use super::assemble::Placement;
 use super::network::{Bag, Name, Names, Network};
@@ -24,15 +25,32 @@ pub(super) struct Placed<'a> {
 
 impl Placed<'_> {
     /// The automata over parameters.
-    pub(super) fn automata(&self, automata: &[sequential::Automaton], signature: &mut Signature) -> Vec<Automaton> {
-        automata.iter().zip(self.placements).map(|(a, placement)| self.automaton(a, placement, signature)).collect()
+    pub(super) fn automata(
+        &self,
+        automata: &[sequential::Automaton],
+        signature: &mut Signature,
+    ) -> Vec<Automaton> {
+        automata
+            .iter()
+            .zip(self.placements)
+            .map(|(a, placement)| self.automaton(a, placement, signature))
+            .collect()
     }
 
-    fn automaton(&self, automaton: &sequential::Automaton, placement: &Placement, signature: &mut Signature) -> Automaton {
+    fn automaton(
+        &self,
+        automaton: &sequential::Automaton,
+        placement: &Placement,
+        signature: &mut Signature,
+    ) -> Automaton {
         let over = |e: &Expr| e.substitute(self.as_param).substitute(self.globals);
         let locations = (automaton.locations.iter())
             .map(|l| Location {
-                live: l.vars.iter().map(|v| self.params[placement.of_var[v]].var).collect::<Vec<VarId>>(),
+                live: l
+                    .vars
+                    .iter()
+                    .map(|v| self.params[placement.of_var[v]].var)
+                    .collect::<Vec<VarId>>(),
                 terminated: l.terminated,
             })
             .collect();
@@ -43,7 +61,13 @@ impl Placed<'_> {
                 guard = Expr::and(signature, guard, over(conjunct));
             }
             let act = |a: &Act| Act { args: a.args.iter().map(over).collect(), ..a.clone() };
-            edges.push(Edge { from: e.from, to: e.to, sum_vars: e.sum_vars.clone(), guard, acts: e.acts.iter().map(act).collect() });
+            edges.push(Edge {
+                from: e.from,
+                to: e.to,
+                sum_vars: e.sum_vars.clone(),
+                guard,
+                acts: e.acts.iter().map(act).collect(),
+            });
         }
         Automaton { locations, edges, initial: automaton.initial, is_phase: automaton.phase }
     }
@@ -74,15 +98,27 @@ pub(super) fn operators(network: &Network, names: &Names, anatomy: &mut Anatomy)
                 todo.extend([(&**left, above.clone()), (&**right, above)]);
                 continue;
             }
-            Network::Block(set, inner, place) => (OperatorKind::Block(set.iter().map(text).collect()), inner, place),
-            Network::Hide(set, inner, place) => (OperatorKind::Hide(set.iter().map(text).collect()), inner, place),
-            Network::Allow(bags, inner, place) => (OperatorKind::Allow(bags.iter().map(bag).collect()), inner, place),
-            Network::Rename(map, inner, place) => {
-                (OperatorKind::Rename(map.iter().map(|(a, b)| (text(a), text(b))).collect()), inner, place)
+            Network::Block(set, inner, place) => {
+                (OperatorKind::Block(set.iter().map(text).collect()), inner, place)
             }
-            Network::Comm(rules, inner, place) => {
-                (OperatorKind::Comm(rules.iter().map(|(lhs, to)| (bag(lhs), to.as_ref().map(text))).collect()), inner, place)
+            Network::Hide(set, inner, place) => {
+                (OperatorKind::Hide(set.iter().map(text).collect()), inner, place)
             }
+            Network::Allow(bags, inner, place) => {
+                (OperatorKind::Allow(bags.iter().map(bag).collect()), inner, place)
+            }
+            Network::Rename(map, inner, place) => (
+                OperatorKind::Rename(map.iter().map(|(a, b)| (text(a), text(b))).collect()),
+                inner,
+                place,
+            ),
+            Network::Comm(rules, inner, place) => (
+                OperatorKind::Comm(
+                    rules.iter().map(|(lhs, to)| (bag(lhs), to.as_ref().map(text))).collect(),
+                ),
+                inner,
+                place,
+            ),
         };
         anatomy.operators.push(Operator { kind, place: *place });
         let mut above = above;

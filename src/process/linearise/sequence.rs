@@ -1,9 +1,10 @@
 //! What stays to be done in a sequential component: terms to be run one after the other.
 //!
-//! In: terms, by [`Sequences::push`]. Out: numbers of sequences, equal for equal sequences however they were composed; first term, rest
-//! and free variables of each. Sequences share their rests, so that each suffix of a long composition is made and compared once.
-//! Cost: linear in the size of the terms, each of which is looked at once wherever it occurs ([`Known`]).
-//! Invariant: no first term is a sequential composition, and nothing comes after a deadlock.
+//! In: terms, by [`Sequences::push`]. Out: numbers of sequences, equal for equal sequences however
+//! they were composed; first term, rest and free variables of each. Sequences share their rests, so
+//! that each suffix of a long composition is made and compared once. Cost: linear in the size of
+//! the terms, each of which is looked at once wherever it occurs ([`Known`]). Invariant: no first
+//! term is a sequential composition, and nothing comes after a deadlock.
 
 use super::term::Term;
 use ahash::AHashMap;
@@ -68,9 +69,20 @@ pub(super) struct Sequences {
 
 impl Sequences {
     pub(super) fn new() -> Self {
-        let empty = Node { first: Rc::new(Term::Delta), rest: Sequence::EMPTY, vars: Rc::from([]), shape: 0 };
+        let empty = Node {
+            first: Rc::new(Term::Delta),
+            rest: Sequence::EMPTY,
+            vars: Rc::from([]),
+            shape: 0,
+        };
         let nodes = vec![empty];
-        Self { nodes, by_parts: AHashMap::new(), known: AHashMap::new(), of_term: AHashMap::new(), renamed: AHashMap::new() }
+        Self {
+            nodes,
+            by_parts: AHashMap::new(),
+            known: AHashMap::new(),
+            of_term: AHashMap::new(),
+            renamed: AHashMap::new(),
+        }
     }
 
     /// The first term; none of the empty sequence.
@@ -115,7 +127,9 @@ impl Sequences {
             let own = &self.nodes[known.0 as usize].first;
             Rc::ptr_eq(own, &first) || *own == first
         };
-        if let Some(known) = self.by_parts.get(&(digest, rest)).and_then(|known| known.iter().find(same)) {
+        if let Some(known) =
+            self.by_parts.get(&(digest, rest)).and_then(|known| known.iter().find(same))
+        {
             return *known;
         }
         let after = &self.nodes[rest.0 as usize];
@@ -134,7 +148,9 @@ impl Sequences {
         }
         let facts = stacker::maybe_grow(64 << 10, 1 << 20, || {
             let (exprs, parts, bound): (Vec<&Expr>, Vec<&Rc<Term>>, &[VarId]) = match &**term {
-                Term::Action(acts) => (acts.iter().flat_map(|a| &a.args).collect(), Vec::new(), &[]),
+                Term::Action(acts) => {
+                    (acts.iter().flat_map(|a| &a.args).collect(), Vec::new(), &[])
+                }
                 Term::Call(_, args) => (args.iter().collect(), Vec::new(), &[]),
                 Term::Delta => (Vec::new(), Vec::new(), &[]),
                 Term::Choice(p, q) | Term::Seq(p, q) => (Vec::new(), vec![p, q], &[]),
@@ -150,7 +166,8 @@ impl Sequences {
             for part in &parts {
                 // The time of an action comes after it.
                 let time_last = matches!(**term, Term::At(..));
-                vars = if time_last { united(&part.vars, &vars) } else { united(&vars, &part.vars) };
+                vars =
+                    if time_last { united(&part.vars, &vars) } else { united(&vars, &part.vars) };
             }
             if vars.iter().any(|v| bound.contains(v)) {
                 vars = vars.iter().copied().filter(|v| !bound.contains(v)).collect();
@@ -159,7 +176,9 @@ impl Sequences {
                 let mut h = h;
                 std::mem::discriminant(&**term).hash(&mut h);
                 match &**term {
-                    Term::Action(acts) => acts.iter().for_each(|a| (a.action, a.args.len()).hash(&mut h)),
+                    Term::Action(acts) => {
+                        acts.iter().for_each(|a| (a.action, a.args.len()).hash(&mut h))
+                    }
                     Term::Call(p, _) => p.hash(&mut h),
                     _ => bound.len().hash(&mut h),
                 }
@@ -182,7 +201,12 @@ impl Sequences {
     }
 
     /// The sequence with the variables `to` in place of its free variables, in their order.
-    pub(super) fn rename(&mut self, signature: &Signature, sequence: Sequence, to: &[VarId]) -> Sequence {
+    pub(super) fn rename(
+        &mut self,
+        signature: &Signature,
+        sequence: Sequence,
+        to: &[VarId],
+    ) -> Sequence {
         if to.is_empty() {
             return sequence;
         }
@@ -192,11 +216,15 @@ impl Sequences {
         }
         let Node { first, rest, vars, .. } = &self.nodes[sequence.0 as usize];
         let (first, rest) = (first.clone(), *rest);
-        let by: Substitution = vars.iter().zip(to).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
+        let by: Substitution =
+            vars.iter().zip(to).map(|(v, w)| (*v, Expr::var(signature, *w))).collect();
         let of_rest = self.vars(rest);
-        let to_rest: Vec<VarId> =
-            of_rest.iter().map(|v| to[vars.iter().position(|own| own == v).expect("a variable of the whole")]).collect();
-        let rest = stacker::maybe_grow(64 << 10, 1 << 20, || self.rename(signature, rest, &to_rest));
+        let to_rest: Vec<VarId> = of_rest
+            .iter()
+            .map(|v| to[vars.iter().position(|own| own == v).expect("a variable of the whole")])
+            .collect();
+        let rest =
+            stacker::maybe_grow(64 << 10, 1 << 20, || self.rename(signature, rest, &to_rest));
         let renamed = self.cons(first.substitute(&by), rest);
         self.renamed.insert(key, renamed);
         renamed

@@ -1,17 +1,21 @@
 //! One sequential component: from process equations to a finite automaton with data.
 //!
-//! In: a closed sequential term. Out: [`Automaton`]: locations with the data variables that are live there, and summands between
-//! them. A location is what stays to be done (a sequence of terms); its variables are the free variables of that sequence, so a
-//! variable that no longer occurs is forgotten. A sequence that starts with a process instance is the location of that process:
-//! its arguments become the values of the process's own parameters. A conditional that comes next is resolved at once.
-//! The regular form of Usenko, "Linearization in muCRL" (2002), chapter 4, with variables per location.
+//! In: a closed sequential term. Out: [`Automaton`]: locations with the data variables that are
+//! live there, and summands between them. A location is what stays to be done (a sequence of
+//! terms); its variables are the free variables of that sequence, so a variable that no longer
+//! occurs is forgotten. A sequence that starts with a process instance is the location of that
+//! process: its arguments become the values of the process's own parameters. A conditional that
+//! comes next is resolved at once. The regular form of Usenko, "Linearization in muCRL" (2002),
+//! chapter 4, with variables per location.
 //!
-//! Where an equation calls itself with something left to do after the call, sequences would grow without end. Such calls push what
-//! is left onto a stack (a data value of a generated structured sort); the end of a process pops it. A call in a choice, whose body
-//! is put in its place, pushes when its first action is done, and not at all if that action ends it.
+//! Where an equation calls itself with something left to do after the call, sequences would grow
+//! without end. Such calls push what is left onto a stack (a data value of a generated structured
+//! sort); the end of a process pops it. A call in a choice, whose body is put in its place, pushes
+//! when its first action is done, and not at all if that action ends it.
 //!
 //! Cost: linear in the number of locations times the size of their terms.
-//! Invariant: every summand from a location reads only that location's variables, its own sum variables, and the stack.
+//! Invariant: every summand from a location reads only that location's variables, its own sum
+//! variables, and the stack.
 
 use super::chance;
 use super::sequence::{Sequence, Sequences};
@@ -136,7 +140,8 @@ struct Unfolding {
     time: Option<Expr>,
     /// Calls whose bodies stand in their place.
     calls: Vec<ProcId>,
-    /// What follows those of them that go over the stack and have something left to do after them, outermost first; none is empty.
+    /// What follows those of them that go over the stack and have something left to do after them,
+    /// outermost first; none is empty.
     after: Vec<Sequence>,
 }
 
@@ -156,11 +161,13 @@ pub(super) struct Builder<'a> {
     at: Vec<Sequence>,
     /// As they were met.
     met: AHashMap<Sequence, usize>,
-    /// By the sequence with canonical variables: locations of one shape that several sequences have.
+    /// By the sequence with canonical variables: locations of one shape that several sequences
+    /// have.
     by_sequence: AHashMap<Sequence, usize>,
     by_shape: AHashMap<u64, Alike>,
     edges: Vec<Edge>,
-    /// Steps that end a process of the stack; their edges are the pops, made when all frames are known.
+    /// Steps that end a process of the stack; their edges are the pops, made when all frames are
+    /// known.
     ends: Vec<Step>,
     stack: Option<Stack>,
     renamed: AHashMap<VarId, VarId>,
@@ -169,8 +176,8 @@ pub(super) struct Builder<'a> {
     stack_count: usize,
 }
 
-/// Processes on a cycle of calls one of which has something left to do after it: those need a stack. `bodies` of processes that are not
-/// sequential are `None`.
+/// Processes on a cycle of calls one of which has something left to do after it: those need a
+/// stack. `bodies` of processes that are not sequential are `None`.
 pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
     fn calls(term: &Term, tail: bool, out: &mut Vec<(ProcId, bool)>) {
         stacker::maybe_grow(64 << 10, 1 << 20, || match term {
@@ -225,7 +232,11 @@ pub(super) fn non_regular(bodies: &[Option<Rc<Term>>]) -> Vec<bool> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(spec: &'a ProcSpec, signature: &'a mut Signature, bodies: Vec<Option<Rc<Term>>>) -> Self {
+    pub(super) fn new(
+        spec: &'a ProcSpec,
+        signature: &'a mut Signature,
+        bodies: Vec<Option<Rc<Term>>>,
+    ) -> Self {
         let stacky = non_regular(&bodies);
         let chancy = chance::chancy(&bodies);
         Self {
@@ -275,7 +286,8 @@ impl<'a> Builder<'a> {
         let mut next = 0;
         while next < self.locations.len() {
             if self.locations.len() > MAX_LOCATIONS {
-                let message = format!("process `{name}` has more than {MAX_LOCATIONS} control locations");
+                let message =
+                    format!("process `{name}` has more than {MAX_LOCATIONS} control locations");
                 return Err(Diagnostic::new(Stage::Process, message));
             }
             self.expand(next)?;
@@ -285,7 +297,15 @@ impl<'a> Builder<'a> {
             }
         }
         let edges = std::mem::take(&mut self.edges);
-        Ok(Automaton { name, phase: false, locations: std::mem::take(&mut self.locations), edges, initial_chance, initial, initial_values })
+        Ok(Automaton {
+            name,
+            phase: false,
+            locations: std::mem::take(&mut self.locations),
+            edges,
+            initial_chance,
+            initial,
+            initial_values,
+        })
     }
 
     fn reaches_stack(&self, term: &Term) -> bool {
@@ -303,7 +323,9 @@ impl<'a> Builder<'a> {
                         todo.push(body.clone());
                     }
                 }
-                Term::Seq(p, q) | Term::Choice(p, q) | Term::If(_, p, q) => todo.extend([p.clone(), q.clone()]),
+                Term::Seq(p, q) | Term::Choice(p, q) | Term::If(_, p, q) => {
+                    todo.extend([p.clone(), q.clone()])
+                }
                 Term::Sum(_, p) | Term::Dist(_, _, p) | Term::At(p, _) => todo.push(p.clone()),
                 Term::Action(_) | Term::Delta => {}
             }
@@ -321,8 +343,14 @@ impl<'a> Builder<'a> {
     }
 
     fn add_constructor(&mut self, sort: SortId, name: String, args: &[SortId]) -> OpId {
-        let full = if args.is_empty() { sort } else { self.signature.sorts.intern(SortKind::Function(args.into(), sort)) };
-        let SortKind::Named(named) = *self.signature.sorts.kind(sort) else { unreachable!("stack sorts are declared") };
+        let full = if args.is_empty() {
+            sort
+        } else {
+            self.signature.sorts.intern(SortKind::Function(args.into(), sort))
+        };
+        let SortKind::Named(named) = *self.signature.sorts.kind(sort) else {
+            unreachable!("stack sorts are declared")
+        };
         let index = self.signature.sorts.named[named as usize].constructors.len() as u32;
         let op = self.signature.add_op(Op { name, sort: full, kind: OpKind::Constructor(index) });
         self.signature.sorts.named[named as usize].constructors.push(op);
@@ -343,7 +371,8 @@ impl<'a> Builder<'a> {
         let constructor = self.add_constructor(sort, base.clone(), &args);
         let bool_fun = self.signature.sorts.intern(SortKind::Function([sort].into(), basic::BOOL));
         let kind = OpKind::Recogniser(vec![constructor]);
-        let recogniser = self.signature.add_op(Op { name: format!("is_{base}"), sort: bool_fun, kind });
+        let recogniser =
+            self.signature.add_op(Op { name: format!("is_{base}"), sort: bool_fun, kind });
         let projections = (args.iter().enumerate())
             .map(|(i, &arg)| {
                 let fun = self.signature.sorts.intern(SortKind::Function([sort].into(), arg));
@@ -361,14 +390,20 @@ impl<'a> Builder<'a> {
     fn pushed(&mut self, rest: Sequence, below: Expr, values: &Substitution) -> Expr {
         let frame = self.frame(rest);
         let frame = &self.stack.as_ref().expect("frames need a stack").frames[frame];
-        let mut args: Vec<Expr> = frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(values)).collect();
+        let mut args: Vec<Expr> =
+            frame.vars.iter().map(|v| Expr::var(self.signature, *v).substitute(values)).collect();
         args.push(below);
         Expr::apply(self.signature, frame.constructor, args)
     }
 
-    /// The location of a sequence and the values of its variables, which `values` gives for the sequence's own free variables (a variable
-    /// that is absent keeps its value). Does not resolve conditionals.
-    fn enter(&mut self, mut sequence: Sequence, values: &Substitution) -> (usize, Vec<(VarId, Expr)>) {
+    /// The location of a sequence and the values of its variables, which `values` gives for the
+    /// sequence's own free variables (a variable that is absent keeps its value). Does not
+    /// resolve conditionals.
+    fn enter(
+        &mut self,
+        mut sequence: Sequence,
+        values: &Substitution,
+    ) -> (usize, Vec<(VarId, Expr)>) {
         let mut values = values.clone();
         let mut stack_value = self.stack.as_ref().map(|s| Expr::var(self.signature, s.var));
         if let Some(v) = self.stack.as_ref().and_then(|s| values.get(&s.var)) {
@@ -378,17 +413,21 @@ impl<'a> Builder<'a> {
             let (p, args) = (*p, args.clone());
             let mut rest = self.sequences.rest(sequence);
             if self.stacky[p.index()] && !rest.is_empty() {
-                let below = stack_value.take().expect("a component that calls a stacky process has a stack");
+                let below = stack_value
+                    .take()
+                    .expect("a component that calls a stacky process has a stack");
                 stack_value = Some(self.pushed(rest, below, &values));
                 rest = Sequence::EMPTY;
             }
-            // Abstract the arguments into the process's parameters (renamed where what follows uses them too).
+            // Abstract the arguments into the process's parameters (renamed where what follows uses
+            // them too).
             let rest_vars = self.sequences.vars(rest);
             let params = self.spec.procs[p.index()].params.clone();
             let mut formals = Vec::new();
             let mut new_values = Vec::new();
             for (param, arg) in params.into_iter().zip(&args) {
-                let formal = if rest_vars.contains(&param) { self.rename(param, &rest_vars) } else { param };
+                let formal =
+                    if rest_vars.contains(&param) { self.rename(param, &rest_vars) } else { param };
                 formals.push(Expr::var(self.signature, formal));
                 new_values.push((formal, arg.substitute(&values)));
             }
@@ -413,7 +452,8 @@ impl<'a> Builder<'a> {
 
     /// Variables of the location, of the sums around, and of what follows.
     fn in_use(&self, at: &Unfolding, rest: Sequence) -> Vec<VarId> {
-        let mut vars: Vec<VarId> = self.locations[at.from].vars.iter().chain(&at.sum_vars).copied().collect();
+        let mut vars: Vec<VarId> =
+            self.locations[at.from].vars.iter().chain(&at.sum_vars).copied().collect();
         for &sequence in at.after.iter().chain([&rest]) {
             vars.extend_from_slice(&self.sequences.vars(sequence));
         }
@@ -432,14 +472,22 @@ impl<'a> Builder<'a> {
                 Term::If(c, p, q) => Term::If(c.clone(), self.apart(p, free), self.apart(q, free)),
                 Term::Sum(vars, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
-                    let by: Substitution =
-                        vars.iter().zip(&fresh).filter(|(v, w)| v != w).map(|(v, w)| (*v, Expr::var(self.signature, *w))).collect();
+                    let by: Substitution = vars
+                        .iter()
+                        .zip(&fresh)
+                        .filter(|(v, w)| v != w)
+                        .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
+                        .collect();
                     Term::Sum(fresh, self.apart(p, free).substitute(&by))
                 }
                 Term::Dist(vars, w, p) => {
                     let fresh: Vec<VarId> = vars.iter().map(|v| self.rename(*v, free)).collect();
-                    let by: Substitution =
-                        vars.iter().zip(&fresh).filter(|(v, w)| v != w).map(|(v, w)| (*v, Expr::var(self.signature, *w))).collect();
+                    let by: Substitution = vars
+                        .iter()
+                        .zip(&fresh)
+                        .filter(|(v, w)| v != w)
+                        .map(|(v, w)| (*v, Expr::var(self.signature, *w)))
+                        .collect();
                     Term::Dist(fresh, w.substitute(&by), self.apart(p, free).substitute(&by))
                 }
                 Term::At(p, t) => Term::At(self.apart(p, free), t.clone()),
@@ -464,7 +512,8 @@ impl<'a> Builder<'a> {
         candidate
     }
 
-    /// The location of a sequence. Sequences that differ in the names of their variables only are one location.
+    /// The location of a sequence. Sequences that differ in the names of their variables only are
+    /// one location.
     fn location(&mut self, sequence: Sequence) -> usize {
         if let Some(&l) = self.met.get(&sequence) {
             return l;
@@ -491,7 +540,10 @@ impl<'a> Builder<'a> {
         let vars = self.sequences.vars(sequence);
         let over = self.sequences.first(sequence).is_none_or(|t| matches!(**t, Term::Delta));
         let stack = self.stack.as_ref().filter(|_| !over).map(|s| s.var);
-        self.locations.push(Location { vars: stack.into_iter().chain(vars.iter().copied()).collect(), terminated: sequence.is_empty() });
+        self.locations.push(Location {
+            vars: stack.into_iter().chain(vars.iter().copied()).collect(),
+            terminated: sequence.is_empty(),
+        });
         self.at.push(sequence);
         self.met.insert(sequence, l);
         l
@@ -504,12 +556,18 @@ impl<'a> Builder<'a> {
         for (i, v) in vars.iter().enumerate() {
             let sort = self.signature.var(*v).sort;
             let signature = &mut *self.signature;
-            canonical.push(*self.canonical.entry((i, sort)).or_insert_with(|| signature.fresh_var(format!("v{i}"), sort)));
+            canonical.push(
+                *self
+                    .canonical
+                    .entry((i, sort))
+                    .or_insert_with(|| signature.fresh_var(format!("v{i}"), sort)),
+            );
         }
         self.sequences.rename(self.signature, sequence, &canonical)
     }
 
-    /// All targets of a continuation: conditionals that come next are resolved. `taken`: variables that what is chosen by chance must not have.
+    /// All targets of a continuation: conditionals that come next are resolved. `taken`: variables
+    /// that what is chosen by chance must not have.
     fn targets(
         &mut self,
         sequence: Sequence,
@@ -550,14 +608,29 @@ impl<'a> Builder<'a> {
     fn expand(&mut self, from: usize) -> Result<(), Diagnostic> {
         let sequence = self.at[from];
         let Some(first) = self.sequences.first(sequence).cloned() else { return Ok(()) };
-        let mut at = Unfolding { from, sum_vars: vec![], guard: vec![], had_sum: false, time: None, calls: vec![], after: vec![] };
+        let mut at = Unfolding {
+            from,
+            sum_vars: vec![],
+            guard: vec![],
+            had_sum: false,
+            time: None,
+            calls: vec![],
+            after: vec![],
+        };
         self.unfold(&first, self.sequences.rest(sequence), &Substitution::new(), &mut at)
     }
 
-    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that neither the location nor a sum around
-    /// has: the parameters of processes whose bodies were put in place of their calls. They stay variables in what follows, so that a process
-    /// that counts (`P(n) = a . (b + P(n + 1))`) has as many locations as its text.
-    fn unfold(&mut self, term: &Rc<Term>, rest: Sequence, values: &Substitution, at: &mut Unfolding) -> Result<(), Diagnostic> {
+    /// Adds the edges of a term that `rest` follows. `values` says what variables of both are that
+    /// neither the location nor a sum around has: the parameters of processes whose bodies were
+    /// put in place of their calls. They stay variables in what follows, so that a process that
+    /// counts (`P(n) = a . (b + P(n + 1))`) has as many locations as its text.
+    fn unfold(
+        &mut self,
+        term: &Rc<Term>,
+        rest: Sequence,
+        values: &Substitution,
+        at: &mut Unfolding,
+    ) -> Result<(), Diagnostic> {
         stacker::maybe_grow(64 << 10, 1 << 20, || match &**term {
             Term::Delta => Ok(()),
             Term::Choice(p, q) => {
@@ -607,11 +680,14 @@ impl<'a> Builder<'a> {
             Term::Call(p, args) => self.unfold_call(*p, args, rest, values, at),
             Term::Action(acts) => self.unfold_action(acts, rest, values, at),
             Term::At(p, t) => self.unfold_at(p, &t.substitute(values), rest, values, at),
-            Term::Dist(..) => Err(Diagnostic::internal("a choice by chance is left at the start of a location")),
+            Term::Dist(..) => {
+                Err(Diagnostic::internal("a choice by chance is left at the start of a location"))
+            }
         })
     }
 
-    /// Adds the edges of a term whose first action happens at a time: at no other, if its own is said too.
+    /// Adds the edges of a term whose first action happens at a time: at no other, if its own is
+    /// said too.
     fn unfold_at(
         &mut self,
         term: &Rc<Term>,
@@ -621,7 +697,8 @@ impl<'a> Builder<'a> {
         at: &mut Unfolding,
     ) -> Result<(), Diagnostic> {
         let outer = at.time.replace(time.clone());
-        let same = outer.as_ref().map(|outer| Expr::equal(self.signature, outer.clone(), time.clone()));
+        let same =
+            outer.as_ref().map(|outer| Expr::equal(self.signature, outer.clone(), time.clone()));
         at.guard.extend(same.clone());
         self.unfold(term, rest, values, at)?;
         if same.is_some() {
@@ -642,8 +719,16 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Diagnostic> {
         let def = &self.spec.procs[p.index()];
         if at.calls.contains(&p) {
-            let message = format!("unguarded recursion: process `{}` calls itself without doing an action first", def.name);
-            let mut path: Vec<&str> = at.calls.iter().skip_while(|c| **c != p).map(|c| self.spec.procs[c.index()].name.as_str()).collect();
+            let message = format!(
+                "unguarded recursion: process `{}` calls itself without doing an action first",
+                def.name
+            );
+            let mut path: Vec<&str> = at
+                .calls
+                .iter()
+                .skip_while(|c| **c != p)
+                .map(|c| self.spec.procs[c.index()].name.as_str())
+                .collect();
             path.push(&def.name);
             return Err(Diagnostic::at(Stage::Process, def.span, message)
                 .note(format!("the calls: {}", path.join(" -> ")))
@@ -669,8 +754,11 @@ impl<'a> Builder<'a> {
                 by.insert(param, Expr::var(self.signature, formal));
             }
         }
-        let body = self.bodies[p.index()].clone().expect("calls of sequential terms are to sequential processes");
-        // A process that goes on within the scope of its own sum: its variables are in the arguments.
+        let body = self.bodies[p.index()]
+            .clone()
+            .expect("calls of sequential terms are to sequential processes");
+        // A process that goes on within the scope of its own sum: its variables are in the
+        // arguments.
         let mut free = Vec::new();
         by.values().for_each(|e| e.free_vars(&mut free));
         let body = self.apart(&body, &free);
@@ -687,15 +775,24 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds an edge for each place that an action leads to.
-    fn unfold_action(&mut self, acts: &[Act], rest: Sequence, values: &Substitution, at: &Unfolding) -> Result<(), Diagnostic> {
+    fn unfold_action(
+        &mut self,
+        acts: &[Act],
+        rest: Sequence,
+        values: &Substitution,
+        at: &Unfolding,
+    ) -> Result<(), Diagnostic> {
         let mut targets = Vec::new();
         let taken = self.in_use(at, rest);
         match at.after.split_last() {
             None => self.targets(rest, Vec::new(), values, &taken, &mut targets)?,
             Some((&last, before)) => {
-                // The action ends the innermost call, or something of it stays to be done before what follows it.
-                let (next, over) = if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
-                let var = self.stack.as_ref().expect("what follows such a call goes on a stack").var;
+                // The action ends the innermost call, or something of it stays to be done before
+                // what follows it.
+                let (next, over) =
+                    if rest.is_empty() { (last, before) } else { (rest, &at.after[..]) };
+                let var =
+                    self.stack.as_ref().expect("what follows such a call goes on a stack").var;
                 let below = Expr::var(self.signature, var);
                 let stack = over.iter().fold(below, |below, &s| self.pushed(s, below, values));
                 let mut values = values.clone();
@@ -703,8 +800,13 @@ impl<'a> Builder<'a> {
                 self.targets(next, Vec::new(), &values, &taken, &mut targets)?;
             }
         }
-        let acts: Vec<Act> =
-            acts.iter().map(|a| Act { args: a.args.iter().map(|e| e.substitute(values)).collect(), ..a.clone() }).collect();
+        let acts: Vec<Act> = acts
+            .iter()
+            .map(|a| Act {
+                args: a.args.iter().map(|e| e.substitute(values)).collect(),
+                ..a.clone()
+            })
+            .collect();
         for target in targets {
             let mut guard = at.guard.clone();
             guard.extend(target.guard);
@@ -724,12 +826,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Gives each edge that ends a process its pops: one for each frame kind that there is by now, and termination.
+    /// Gives each edge that ends a process its pops: one for each frame kind that there is by now,
+    /// and termination.
     fn complete_pops(&mut self) -> Result<(), Diagnostic> {
         let Some(stack) = &self.stack else { return Ok(()) };
         let (var, empty, count) = (stack.var, stack.empty, stack.frames.len());
         let ends = std::mem::take(&mut self.ends);
-        // Redo all pops from scratch: `expand` is over for all locations known now, so only new frame kinds can add edges.
+        // Redo all pops from scratch: `expand` is over for all locations known now, so only new
+        // frame kinds can add edges.
         let mut done: AHashSet<(usize, Vec<Expr>, Vec<Act>, usize)> = AHashSet::new();
         for e in &self.edges {
             done.insert((e.from, e.guard.clone(), e.acts.clone(), e.to));
@@ -743,9 +847,16 @@ impl<'a> Builder<'a> {
                 };
                 let mut values = Substitution::new();
                 for (v, projection) in vars.iter().zip(&projections) {
-                    values.insert(*v, Expr::apply(self.signature, *projection, vec![stack_now.clone()]));
+                    values.insert(
+                        *v,
+                        Expr::apply(self.signature, *projection, vec![stack_now.clone()]),
+                    );
                 }
-                let below = Expr::apply(self.signature, *projections.last().expect("the stack below"), vec![stack_now.clone()]);
+                let below = Expr::apply(
+                    self.signature,
+                    *projections.last().expect("the stack below"),
+                    vec![stack_now.clone()],
+                );
                 values.insert(var, below);
                 let mut targets = Vec::new();
                 let mut taken = self.locations[end.from].vars.clone();

@@ -1,8 +1,10 @@
-//! Static simplification of one component before composition: constant, duplicate and dead variables, by location.
+//! Static simplification of one component before composition: constant, duplicate and dead
+//! variables, by location.
 //!
-//! In and out: [`Automaton`]. The first two analyses are optimistic fixed points over the edges (Groote, Lisser, "Computer assisted
-//! manipulation of algebraic process specifications", 2001, done per location instead of per parameter). Neither changes the
-//! transition system: the state space is mapped one to one. Without dead variables, states that differ in them only become one.
+//! In and out: [`Automaton`]. The first two analyses are optimistic fixed points over the edges
+//! (Groote, Lisser, "Computer assisted manipulation of algebraic process specifications", 2001,
+//! done per location instead of per parameter). Neither changes the transition system: the state
+//! space is mapped one to one. Without dead variables, states that differ in them only become one.
 //! Cost: (locations + edges) times variables, a few rounds.
 
 use super::sequential::Automaton;
@@ -20,17 +22,22 @@ fn substitute_edge(edge: &mut super::sequential::Edge, by: &Substitution) {
     edge.guard.iter_mut().for_each(|g| *g = g.substitute(by));
     edge.acts.iter_mut().flat_map(|a| a.args.iter_mut()).for_each(|e| *e = e.substitute(by));
     edge.assigns.iter_mut().for_each(|(_, e)| *e = e.substitute(by));
-    edge.time.iter_mut().chain(edge.chance.iter_mut().map(|c| &mut c.weight)).for_each(|e| *e = e.substitute(by));
+    edge.time
+        .iter_mut()
+        .chain(edge.chance.iter_mut().map(|c| &mut c.weight))
+        .for_each(|e| *e = e.substitute(by));
 }
 
 /// Most parts of a normal form that takes the place of a term.
 const MAX_PARTS: usize = 16;
-/// Equations that one evaluation may apply, and terms that may fail to get a small normal form before no more are tried.
+/// Equations that one evaluation may apply, and terms that may fail to get a small normal form
+/// before no more are tried.
 const MAX_STEPS: u64 = 10_000;
 const MAX_FAILURES: u32 = 100;
 
-/// Evaluates closed terms of actions and conditions, where that gives something small: so composition sees which communications have equal
-/// arguments, and conditions that are decided are gone.
+/// Evaluates closed terms of actions and conditions, where that gives something small: so
+/// composition sees which communications have equal arguments, and conditions that are decided are
+/// gone.
 pub(super) struct Evaluator<'a> {
     data: &'a DataSpec,
     engine: Option<Engine>,
@@ -63,9 +70,14 @@ impl<'a> Evaluator<'a> {
     fn condition(&mut self, e: &Expr) -> Expr {
         let signature = &self.data.signature;
         if e.is_closed() {
-            return self.normal(e).filter(|n| n.as_bool(signature).is_some()).unwrap_or_else(|| e.clone());
+            return self
+                .normal(e)
+                .filter(|n| n.as_bool(signature).is_some())
+                .unwrap_or_else(|| e.clone());
         }
-        let (ExprKind::Apply(head, args), Some((Builtin::And | Builtin::Or, _))) = (&e.kind, e.as_builtin(signature)) else {
+        let (ExprKind::Apply(head, args), Some((Builtin::And | Builtin::Or, _))) =
+            (&e.kind, e.as_builtin(signature))
+        else {
             return e.clone();
         };
         let all = matches!(e.as_builtin(signature), Some((Builtin::And, _)));
@@ -94,7 +106,10 @@ impl<'a> Evaluator<'a> {
                 return self.normal(e).unwrap_or_else(|| e.clone());
             }
             // The operands of what is lazy may never be asked for.
-            if matches!(e.as_builtin(&self.data.signature), Some((Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies, _))) {
+            if matches!(
+                e.as_builtin(&self.data.signature),
+                Some((Builtin::If | Builtin::And | Builtin::Or | Builtin::Implies, _))
+            ) {
                 return e.clone();
             }
             let args = args.iter().map(|a| self.inside(a)).collect();
@@ -104,7 +119,9 @@ impl<'a> Evaluator<'a> {
 
     fn normal(&mut self, closed: &Expr) -> Option<Expr> {
         let mut needed = false;
-        closed.each_op(&mut |op| needed |= !matches!(self.data.signature.op(op).kind, OpKind::Constructor(_)));
+        closed.each_op(&mut |op| {
+            needed |= !matches!(self.data.signature.op(op).kind, OpKind::Constructor(_))
+        });
         if !needed {
             return None;
         }
@@ -133,7 +150,8 @@ impl<'a> Evaluator<'a> {
             return None;
         }
         let normal = engine.to_expr_at(&value, closed.sort);
-        // A normal form may need operations that only the engine has; what has variables is no value.
+        // A normal form may need operations that only the engine has; what has variables is no
+        // value.
         let (mut parts, mut fits) = (0, normal.is_closed());
         normal.each_op(&mut |op| {
             parts += 1;
@@ -186,7 +204,8 @@ pub(super) fn constants(automaton: &mut Automaton) {
                     let mut free = Vec::new();
                     e.free_vars(&mut free);
                     // Only what the location has can be known: sums range over many values.
-                    let known: Vec<Option<&Value>> = free.iter().map(|f| values.get(&(edge.from, *f))).collect();
+                    let known: Vec<Option<&Value>> =
+                        free.iter().map(|f| values.get(&(edge.from, *f))).collect();
                     if known.contains(&Some(&Value::Unknown)) {
                         Value::Unknown
                     } else if known.iter().any(|k| matches!(k, None | Some(Value::Varies))) {
@@ -196,7 +215,8 @@ pub(super) fn constants(automaton: &mut Automaton) {
                             Some(Value::Constant(e)) => Some((*v, e.clone())),
                             _ => None,
                         };
-                        let by: Substitution = free.iter().zip(&known).filter_map(constant).collect();
+                        let by: Substitution =
+                            free.iter().zip(&known).filter_map(constant).collect();
                         Value::Constant(e.substitute(&by))
                     }
                 };
@@ -214,7 +234,11 @@ pub(super) fn constants(automaton: &mut Automaton) {
     };
     let locations = automaton.locations.clone();
     for edge in &mut automaton.edges {
-        let by: Substitution = locations[edge.from].vars.iter().filter_map(|v| Some((*v, constant(edge.from, *v)?))).collect();
+        let by: Substitution = locations[edge.from]
+            .vars
+            .iter()
+            .filter_map(|v| Some((*v, constant(edge.from, *v)?)))
+            .collect();
         substitute_edge(edge, &by);
         edge.assigns.retain(|(v, _)| constant(edge.to, *v).is_none());
     }
@@ -226,7 +250,8 @@ pub(super) fn constants(automaton: &mut Automaton) {
 
 /// Removes variables that always equal another variable of their location.
 pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
-    // class[l][i]: index of the first variable of location l that variable i equals, as far as is known.
+    // class[l][i]: index of the first variable of location l that variable i equals, as far as is
+    // known.
     let mut class: Vec<Vec<usize>> = (automaton.locations.iter())
         .map(|l| {
             let sort = |i: usize| signature.var(l.vars[i]).sort;
@@ -235,7 +260,10 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
         .collect();
     let representative = |class: &[Vec<usize>], automaton: &Automaton, l: usize| -> Substitution {
         let vars = &automaton.locations[l].vars;
-        (0..vars.len()).filter(|&i| class[l][i] != i).map(|i| (vars[i], Expr::var(signature, vars[class[l][i]]))).collect()
+        (0..vars.len())
+            .filter(|&i| class[l][i] != i)
+            .map(|i| (vars[i], Expr::var(signature, vars[class[l][i]])))
+            .collect()
     };
     // Splits classes by the values assigned; returns whether anything was split.
     fn split(class: &mut [usize], values: &[Expr]) -> bool {
@@ -261,7 +289,10 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
                 continue;
             }
             let by = representative(&class, automaton, edge.from);
-            let values: Vec<Expr> = ordered(automaton, edge.to, &edge.assigns).iter().map(|e| e.substitute(&by)).collect();
+            let values: Vec<Expr> = ordered(automaton, edge.to, &edge.assigns)
+                .iter()
+                .map(|e| e.substitute(&by))
+                .collect();
             changed |= split(&mut class[edge.to], &values);
         }
         if !changed {
@@ -273,7 +304,12 @@ pub(super) fn duplicates(automaton: &mut Automaton, signature: &Signature) {
         substitute_edge(&mut automaton.edges[i], &by);
     }
     let dropped: Vec<AHashSet<VarId>> = (automaton.locations.iter().enumerate())
-        .map(|(l, location)| (0..location.vars.len()).filter(|&i| class[l][i] != i).map(|i| location.vars[i]).collect())
+        .map(|(l, location)| {
+            (0..location.vars.len())
+                .filter(|&i| class[l][i] != i)
+                .map(|i| location.vars[i])
+                .collect()
+        })
         .collect();
     automaton.initial_values.retain(|(v, _)| !dropped[automaton.initial].contains(v));
     for edge in &mut automaton.edges {
@@ -292,21 +328,33 @@ pub(super) fn dead(automaton: &mut Automaton) {
         vars
     };
     // What each variable depends on.
-    let asked: Vec<Vec<(VarId, Vec<VarId>)>> =
-        automaton.edges.iter().map(|edge| edge.assigns.iter().map(|(v, e)| (*v, free(e))).collect()).collect();
+    let asked: Vec<Vec<(VarId, Vec<VarId>)>> = automaton
+        .edges
+        .iter()
+        .map(|edge| edge.assigns.iter().map(|(v, e)| (*v, free(e))).collect())
+        .collect();
     let locations = automaton.locations.clone();
     let mut used: AHashSet<(usize, VarId)> = AHashSet::new();
     for edge in &automaton.edges {
         let parts = edge.guard.iter().chain(edge.acts.iter().flat_map(|a| &a.args));
         let parts = parts.chain(&edge.time).chain(edge.chance.as_ref().map(|c| &c.weight));
-        used.extend(parts.flat_map(free).filter(|v| locations[edge.from].vars.contains(v)).map(|v| (edge.from, v)));
+        used.extend(
+            parts
+                .flat_map(free)
+                .filter(|v| locations[edge.from].vars.contains(v))
+                .map(|v| (edge.from, v)),
+        );
     }
     loop {
         let before = used.len();
         for (edge, asked) in automaton.edges.iter().zip(&asked) {
             for (v, of) in asked {
                 if used.contains(&(edge.to, *v)) {
-                    used.extend(of.iter().filter(|v| locations[edge.from].vars.contains(v)).map(|v| (edge.from, *v)));
+                    used.extend(
+                        of.iter()
+                            .filter(|v| locations[edge.from].vars.contains(v))
+                            .map(|v| (edge.from, *v)),
+                    );
                 }
             }
         }

@@ -1,8 +1,10 @@
-//! Sequential process terms in the form that linearisation works on: shared, hashable, without places.
+//! Sequential process terms in the form that linearisation works on: shared, hashable, without
+//! places.
 //!
-//! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as the empty multi-action and every
-//! conditional with an else-branch. Constructs that the reference gives no linear process either are refused by name, with their place.
-//! Cost: linear in the size of the specification. Invariant: a term has no parallel operator in it.
+//! In: typed process terms (`process::spec`). Out: [`Term`], with multi-actions joined, `tau` as
+//! the empty multi-action and every conditional with an else-branch. Constructs that the reference
+//! gives no linear process either are refused by name, with their place. Cost: linear in the size
+//! of the specification. Invariant: a term has no parallel operator in it.
 
 use crate::linear::Act;
 use crate::spec::{Proc, ProcKind, ProcSpec};
@@ -29,7 +31,8 @@ pub(super) enum Term {
 }
 
 impl Term {
-    /// Replaces free data variables, by expressions without variables that the term sums over; shares what does not change.
+    /// Replaces free data variables, by expressions without variables that the term sums over;
+    /// shares what does not change.
     pub(super) fn substitute(self: &Rc<Term>, by: &Substitution) -> Rc<Term> {
         if by.is_empty() {
             return self.clone();
@@ -37,14 +40,18 @@ impl Term {
         let exprs = |es: &[Expr]| es.iter().map(|e| e.substitute(by)).collect::<Vec<_>>();
         stacker::maybe_grow(64 << 10, 1 << 20, || {
             Rc::new(match &**self {
-                Term::Action(acts) => Term::Action(acts.iter().map(|a| Act { args: exprs(&a.args), ..a.clone() }).collect()),
+                Term::Action(acts) => Term::Action(
+                    acts.iter().map(|a| Act { args: exprs(&a.args), ..a.clone() }).collect(),
+                ),
                 Term::Call(p, args) => Term::Call(*p, exprs(args)),
                 Term::Delta => Term::Delta,
                 Term::Choice(p, q) => Term::Choice(p.substitute(by), q.substitute(by)),
                 Term::Seq(p, q) => Term::Seq(p.substitute(by), q.substitute(by)),
                 Term::If(c, p, q) => Term::If(c.substitute(by), p.substitute(by), q.substitute(by)),
                 Term::Sum(vars, p) => Term::Sum(vars.clone(), p.substitute(by)),
-                Term::Dist(vars, w, p) => Term::Dist(vars.clone(), w.substitute(by), p.substitute(by)),
+                Term::Dist(vars, w, p) => {
+                    Term::Dist(vars.clone(), w.substitute(by), p.substitute(by))
+                }
                 Term::At(p, t) => Term::At(p.substitute(by), t.substitute(by)),
             })
         })
@@ -55,14 +62,19 @@ impl Term {
         !vars.is_empty()
             && stacker::maybe_grow(64 << 10, 1 << 20, || match self {
                 Term::Action(_) | Term::Call(..) | Term::Delta => false,
-                Term::Choice(p, q) | Term::Seq(p, q) | Term::If(_, p, q) => p.sums_over(vars) || q.sums_over(vars),
-                Term::Sum(own, p) | Term::Dist(own, _, p) => own.iter().any(|v| vars.contains(v)) || p.sums_over(vars),
+                Term::Choice(p, q) | Term::Seq(p, q) | Term::If(_, p, q) => {
+                    p.sums_over(vars) || q.sums_over(vars)
+                }
+                Term::Sum(own, p) | Term::Dist(own, _, p) => {
+                    own.iter().any(|v| vars.contains(v)) || p.sums_over(vars)
+                }
                 Term::At(p, _) => p.sums_over(vars),
             })
     }
 }
 
-/// Whether a process term is sequential: no operator of the parallel layer in it. Calls are looked up in `parallel`.
+/// Whether a process term is sequential: no operator of the parallel layer in it. Calls are looked
+/// up in `parallel`.
 pub(super) fn is_sequential(proc: &Proc, parallel: &[bool]) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match &proc.kind {
         ProcKind::Action(..) | ProcKind::Delta | ProcKind::Tau => true,
@@ -71,8 +83,12 @@ pub(super) fn is_sequential(proc: &Proc, parallel: &[bool]) -> bool {
             is_sequential(p, parallel) && is_sequential(q, parallel)
         }
         ProcKind::Sync(..) => is_multi_action(proc),
-        ProcKind::At(p, _) | ProcKind::Sum(_, p) | ProcKind::Dist(_, _, p) => is_sequential(p, parallel),
-        ProcKind::If(_, p, q) => is_sequential(p, parallel) && q.as_ref().is_none_or(|q| is_sequential(q, parallel)),
+        ProcKind::At(p, _) | ProcKind::Sum(_, p) | ProcKind::Dist(_, _, p) => {
+            is_sequential(p, parallel)
+        }
+        ProcKind::If(_, p, q) => {
+            is_sequential(p, parallel) && q.as_ref().is_none_or(|q| is_sequential(q, parallel))
+        }
         ProcKind::Parallel(..)
         | ProcKind::LeftMerge(..)
         | ProcKind::Block(..)
@@ -92,7 +108,8 @@ pub(super) fn is_multi_action(proc: &Proc) -> bool {
     }
 }
 
-/// For each process equation, whether its body uses (directly or by calls) the parallel layer. Least fixed point.
+/// For each process equation, whether its body uses (directly or by calls) the parallel layer.
+/// Least fixed point.
 pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
     let mut parallel = vec![false; spec.procs.len()];
     loop {
@@ -112,8 +129,12 @@ pub(super) fn parallel_equations(spec: &ProcSpec) -> Vec<bool> {
 /// Converts a sequential process term.
 pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
     let refuse = |what: &str| {
-        Err(Diagnostic::at(Stage::Unsupported, proc.span, format!("{what} is not supported by linearisation"))
-            .note("the construct parses and type checks, but cannot be run yet"))
+        Err(Diagnostic::at(
+            Stage::Unsupported,
+            proc.span,
+            format!("{what} is not supported by linearisation"),
+        )
+        .note("the construct parses and type checks, but cannot be run yet"))
     };
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         Ok(Rc::new(match &proc.kind {
@@ -124,20 +145,39 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
             ProcKind::Choice(p, q) => Term::Choice(convert(p)?, convert(q)?),
             ProcKind::Seq(p, q) => Term::Seq(convert(p)?, convert(q)?),
             ProcKind::If(c, p, q) => {
-                let otherwise = q.as_ref().map_or_else(|| Ok(Rc::new(Term::Delta)), |q| convert(q))?;
+                let otherwise =
+                    q.as_ref().map_or_else(|| Ok(Rc::new(Term::Delta)), |q| convert(q))?;
                 Term::If(c.clone(), convert(p)?, otherwise)
             }
             ProcKind::Sum(vars, p) => Term::Sum(vars.clone(), convert(p)?),
             ProcKind::BoundedInit(..) => return refuse("the bounded initialisation operator `<<`"),
             ProcKind::At(p, t) => Term::At(convert(p)?, t.clone()),
-            ProcKind::Dist(vars, weight, p) => Term::Dist(vars.clone(), weight.clone(), convert(p)?),
-            ProcKind::Parallel(..) => return refuse("the parallel operator `||` inside `.`, `+`, `sum` or a conditional"),
-            ProcKind::LeftMerge(..) => return refuse("the left merge `||_` inside `.`, `+`, `sum` or a conditional"),
-            ProcKind::Sync(..) => return refuse("the synchronisation `|` of processes inside `.`, `+`, `sum` or a conditional"),
-            ProcKind::Block(..) => return refuse("`block` inside `.`, `+`, `sum` or a conditional"),
-            ProcKind::Allow(..) => return refuse("`allow` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Dist(vars, weight, p) => {
+                Term::Dist(vars.clone(), weight.clone(), convert(p)?)
+            }
+            ProcKind::Parallel(..) => {
+                return refuse(
+                    "the parallel operator `||` inside `.`, `+`, `sum` or a conditional",
+                );
+            }
+            ProcKind::LeftMerge(..) => {
+                return refuse("the left merge `||_` inside `.`, `+`, `sum` or a conditional");
+            }
+            ProcKind::Sync(..) => {
+                return refuse(
+                    "the synchronisation `|` of processes inside `.`, `+`, `sum` or a conditional",
+                );
+            }
+            ProcKind::Block(..) => {
+                return refuse("`block` inside `.`, `+`, `sum` or a conditional");
+            }
+            ProcKind::Allow(..) => {
+                return refuse("`allow` inside `.`, `+`, `sum` or a conditional");
+            }
             ProcKind::Hide(..) => return refuse("`hide` inside `.`, `+`, `sum` or a conditional"),
-            ProcKind::Rename(..) => return refuse("`rename` inside `.`, `+`, `sum` or a conditional"),
+            ProcKind::Rename(..) => {
+                return refuse("`rename` inside `.`, `+`, `sum` or a conditional");
+            }
             ProcKind::Comm(..) => return refuse("`comm` inside `.`, `+`, `sum` or a conditional"),
         }))
     })
@@ -145,7 +185,12 @@ pub(super) fn convert(proc: &Proc) -> Result<Rc<Term>, Diagnostic> {
 
 fn multi_action(proc: &Proc) -> Result<Vec<Act>, Diagnostic> {
     match &proc.kind {
-        ProcKind::Action(action, args) => Ok(vec![Act { action: *action, args: args.clone(), from: Vec::new(), place: Place(proc.span) }]),
+        ProcKind::Action(action, args) => Ok(vec![Act {
+            action: *action,
+            args: args.clone(),
+            from: Vec::new(),
+            place: Place(proc.span),
+        }]),
         ProcKind::Sync(p, q) => {
             let mut acts = multi_action(p)?;
             acts.extend(multi_action(q)?);

@@ -15,21 +15,42 @@ const MODEL: &str = "sort Message = struct m1 | m2(value: Nat)?is_m2;
 
 #[test]
 fn printed_processes_are_linear_again() {
-    for text in [MODEL, "act a; init a . delta;", "init tau;", "init delta;", "act P: Nat; proc X(n: Nat) = P(n) . X(n + 1); init X(0);"] {
+    for text in [
+        MODEL,
+        "act a; init a . delta;",
+        "init tau;",
+        "init delta;",
+        "act P: Nat; proc X(n: Nat) = P(n) . X(n + 1); init X(0);",
+    ] {
         let text = text.replace(" <> delta", "");
-        let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+        let spec =
+            check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
         let linear = linearise(&spec, &Options::default()).unwrap();
         let printed = linear_process(&linear);
-        let again = check_specification(&parse_specification(Default::default(), &printed).unwrap_or_else(|e| panic!("{printed}\n{e:?}")))
-            .unwrap_or_else(|e| panic!("{printed}\n{e:?}"));
+        let again = check_specification(
+            &parse_specification(Default::default(), &printed)
+                .unwrap_or_else(|e| panic!("{printed}\n{e:?}")),
+        )
+        .unwrap_or_else(|e| panic!("{printed}\n{e:?}"));
         assert_eq!(again.procs.len(), 1);
-        let header = printed.lines().find(|l| l.trim_start().starts_with('P') && l.contains(": ") && l.ends_with('=')).unwrap_or("");
-        assert!(parameter_names(&linear).iter().all(|n| header.contains(&format!("{n}: "))), "{printed}");
+        let header = printed
+            .lines()
+            .find(|l| l.trim_start().starts_with('P') && l.contains(": ") && l.ends_with('='))
+            .unwrap_or("");
+        assert!(
+            parameter_names(&linear).iter().all(|n| header.contains(&format!("{n}: "))),
+            "{printed}"
+        );
         assert_eq!(again.procs[0].params.len(), linear.params.len());
         let twice = linearise(&again, &Options::default()).unwrap();
         let actions = |p: &LinearProcess| {
-            let mut all: Vec<Vec<String>> =
-                p.summands.iter().map(|s| s.actions.iter().map(|a| p.actions[a.action.index()].name.clone()).collect()).collect();
+            let mut all: Vec<Vec<String>> = p
+                .summands
+                .iter()
+                .map(|s| {
+                    s.actions.iter().map(|a| p.actions[a.action.index()].name.clone()).collect()
+                })
+                .collect();
             all.sort();
             all
         };
@@ -40,12 +61,14 @@ fn printed_processes_are_linear_again() {
 #[test]
 fn hidden_actions_are_told() {
     let text = MODEL.replace(" <> delta", "");
-    let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+    let spec =
+        check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
     let printed = linear_process(&linearise(&spec, &Options::default()).unwrap());
     assert!(printed.contains("% hides deal(m"), "{printed}");
 }
 
-/// What a parameter is where nothing uses it has no value, nor has a set of it; intersected with itself again and again it grows without end, and so does looking into it.
+/// What a parameter is where nothing uses it has no value, nor has a set of it; intersected with
+/// itself again and again it grows without end, and so does looking into it.
 #[test]
 fn sets_of_what_has_no_value_end_nothing() {
     let text =
@@ -54,9 +77,13 @@ fn sets_of_what_has_no_value_end_nothing() {
         init a . Q(d1, {});";
     for text in [
         text.to_string(),
-        text.replace("Set(E)", "Bag(E)").replace("{e2, e3}", "{e2: 1, e3: 2}").replace("{from(d)}", "{from(d): 1}").replace("{})", "{:})"),
+        text.replace("Set(E)", "Bag(E)")
+            .replace("{e2, e3}", "{e2: 1, e3: 2}")
+            .replace("{from(d)}", "{from(d): 1}")
+            .replace("{})", "{:})"),
     ] {
-        let spec = check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
+        let spec =
+            check_specification(&parse_specification(Default::default(), &text).unwrap()).unwrap();
         assert_eq!(linearise(&spec, &Options::default()).unwrap().summands.len(), 4, "{text}");
     }
 }

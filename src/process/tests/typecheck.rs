@@ -7,7 +7,9 @@ use mu_process::typecheck::check_specification;
 use mu_syntax::parse_specification;
 
 fn check(text: &str) -> Result<ProcSpec, Diagnostic> {
-    check_specification(&parse_specification(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}")))
+    check_specification(
+        &parse_specification(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}")),
+    )
 }
 
 #[test]
@@ -23,30 +25,54 @@ fn accepted_and_refused() {
         ("act a; proc a = delta; init a;", "`a` is declared as an action and as a process"),
         ("act a; init a();", "action `a` is written without parentheses"),
         ("act a;", "the specification has no `init`"),
-        ("act a; proc P = a . P; P = a; init P;", "process `P` (without parameters) is declared twice"),
+        (
+            "act a; proc P = a . P; P = a; init P;",
+            "process `P` (without parameters) is declared twice",
+        ),
         ("act a; proc P(n: Nat) = a . P(n + 1); P(b: Bool) = a; init P(0) || P(true);", ""),
         ("act a; proc P(n: Nat, b: Bool) = a . P(n = n + 1) + a . P(); init P(0, true);", ""),
         ("act a; proc P(n: Nat, b: Bool) = a . P(); Q(n: Nat) = a . P(b = false); init Q(1);", ""),
-        ("act a; proc P(n: Nat, b: Bool) = a; Q(n: Nat) = a . P(); init Q(1);", "parameter `b` of process `P` gets no value here"),
-        ("act a; proc P(n: Nat) = a; Q(n: Pos) = a . P(); init Q(1);", "parameter `n` of process `P` gets no value here"),
+        (
+            "act a; proc P(n: Nat, b: Bool) = a; Q(n: Nat) = a . P(); init Q(1);",
+            "parameter `b` of process `P` gets no value here",
+        ),
+        (
+            "act a; proc P(n: Nat) = a; Q(n: Pos) = a . P(); init Q(1);",
+            "parameter `n` of process `P` gets no value here",
+        ),
         ("act a; proc P(n: Nat) = a; init P();", "parameter `n` of process `P` gets no value here"),
         ("glob n: Nat; act a; proc P(n: Nat) = a; init P();", ""),
         ("act a; proc P(n: Nat) = a . P(m = 1); init P(1);", "process `P` has no parameter `m`"),
-        ("act a; proc P(n: Nat) = a . P(n = 1, n = 2); init P(1);", "parameter `n` is assigned twice"),
+        (
+            "act a; proc P(n: Nat) = a . P(n = 1, n = 2); init P(1);",
+            "parameter `n` is assigned twice",
+        ),
         ("act a; proc P(n: Nat, n: Bool) = a; init P(1, true);", "variable `n` is declared twice"),
         ("act a: Nat; init sum n: Nat. (n < 3) -> a(n) <> delta;", ""),
         ("act a: Nat; init (sum n: Nat. a(n)) . a(n);", "`n` is not declared"),
         ("act a: Nat; init (1) -> a(1);", "expression of sort Pos, where Bool is expected"),
         ("act a: Nat; init a(1) @ 3 + delta @ (5 / 2);", ""),
         ("act a: Bool; init dist b: Bool [if(b, 1 / 4, 3 / 4)] . a(b);", ""),
-        ("act a: Bool; init dist b: Bool [b] . a(b);", "expression of sort Bool, where Real is expected"),
+        (
+            "act a: Bool; init dist b: Bool [b] . a(b);",
+            "expression of sort Bool, where Real is expected",
+        ),
         ("act a, b, c; init allow({a|b, c}, comm({a|b -> c}, a || b));", ""),
         ("act a, b, c; init allow({d}, a);", "action `d` is not declared"),
         ("act a, b, c; init hide({d}, a);", "action `d` is not declared"),
-        ("act a, b, c; init comm({a|b -> c, a|c -> b}, a);", "action `a` occurs on the left of two communications"),
-        ("act a, b, c, d; init comm({a|b -> c, c|d -> a}, a);", "results from a communication and takes part in another"),
+        (
+            "act a, b, c; init comm({a|b -> c, a|c -> b}, a);",
+            "action `a` occurs on the left of two communications",
+        ),
+        (
+            "act a, b, c, d; init comm({a|b -> c, c|d -> a}, a);",
+            "results from a communication and takes part in another",
+        ),
         ("act a, b; init comm({a|a -> a}, a || b);", ""),
-        ("act a: Nat; b, c; init comm({a|b -> c}, b);", "the actions of this communication have no sorts in common"),
+        (
+            "act a: Nat; b, c; init comm({a|b -> c}, b);",
+            "the actions of this communication have no sorts in common",
+        ),
         ("act a, b: Nat; c: Nat; init comm({a|b -> c}, a(1) || b(1));", ""),
         ("act a, b; init rename({a -> b, a -> b}, a);", "action `a` is renamed twice"),
         ("act a; b: Nat; init rename({a -> b}, a);", "their sorts differ"),
@@ -56,18 +82,25 @@ fn accepted_and_refused() {
     for (text, expected) in cases {
         match check(text) {
             Ok(_) => assert!(expected.is_empty(), "{text}: no error, expected {expected}"),
-            Err(e) => assert!(!expected.is_empty() && e.message.contains(expected), "{text}: expected {expected}, found {}", e.message),
+            Err(e) => assert!(
+                !expected.is_empty() && e.message.contains(expected),
+                "{text}: expected {expected}, found {}",
+                e.message
+            ),
         }
     }
 }
 
 #[test]
 fn assignments_are_completed() {
-    let spec = check("act a; proc P(n: Nat, b: Bool) = sum n: Nat. a . P(b = n > 1); init P(0, true);").unwrap();
+    let spec =
+        check("act a; proc P(n: Nat, b: Bool) = sum n: Nat. a . P(b = n > 1); init P(0, true);")
+            .unwrap();
     let ProcKind::Sum(vars, body) = &spec.procs[0].body.kind else { panic!() };
     let ProcKind::Seq(_, call) = &body.kind else { panic!() };
     let ProcKind::Call(_, args) = &call.kind else { panic!() };
-    // The equation's own parameter, not the summed variable of the same name; the condition sees the latter.
+    // The equation's own parameter, not the summed variable of the same name; the condition sees
+    // the latter.
     assert_eq!(args[0].kind, ExprKind::Var(spec.procs[0].params[0]));
     let mut free = Vec::new();
     args[1].free_vars(&mut free);

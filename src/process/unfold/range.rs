@@ -1,8 +1,11 @@
-//! The values that a parameter takes, where they are few: found by following its updates from its initial value.
+//! The values that a parameter takes, where they are few: found by following its updates from its
+//! initial value.
 //!
-//! In: a linear process and a parameter. Out: its values, a superset of those that it has in reachable states. A summand whose condition is false for a value,
-//! whatever the other parameters are, leads nowhere from there: that is what keeps a position on its board. What is summed over must be bound by the condition
-//! on it alone. Cost: for each value an evaluation of each summand that changes the parameter, for each value of its sums.
+//! In: a linear process and a parameter. Out: its values, a superset of those that it has in
+//! reachable states. A summand whose condition is false for a value, whatever the other parameters
+//! are, leads nowhere from there: that is what keeps a position on its board. What is summed over
+//! must be bound by the condition on it alone. Cost: for each value an evaluation of each summand
+//! that changes the parameter, for each value of its sums.
 
 use super::{Instance, Unfolding};
 use mu_base::ids::VarId;
@@ -24,7 +27,10 @@ fn choices(signature: &Signature, e: &Expr, out: &mut Vec<Expr>) -> Option<()> {
             let literal = match &e.kind {
                 ExprKind::Number(_) => true,
                 ExprKind::Op(op) => {
-                    matches!(signature.op(*op).kind, OpKind::Constructor(_) | OpKind::Builtin(Builtin::True | Builtin::False))
+                    matches!(
+                        signature.op(*op).kind,
+                        OpKind::Constructor(_) | OpKind::Builtin(Builtin::True | Builtin::False)
+                    )
                 }
                 _ => false,
             };
@@ -41,7 +47,10 @@ impl Unfolding<'_> {
         match signature.sorts.kind(sort) {
             SortKind::Pos | SortKind::Nat | SortKind::Int => true,
             SortKind::Named(_) => signature.sorts.named_of(sort).is_some_and(|n| {
-                n.constructors.len() > 1 && n.constructors.iter().all(|c| signature.domain_range(signature.op(*c).sort).0.is_empty())
+                n.constructors.len() > 1
+                    && n.constructors
+                        .iter()
+                        .all(|c| signature.domain_range(signature.op(*c).sort).0.is_empty())
             }),
             _ => false,
         }
@@ -58,7 +67,8 @@ impl Unfolding<'_> {
     }
 
     fn followed(&mut self, param: usize) -> Option<Vec<Expr>> {
-        if self.process.chance.is_some() || self.process.summands.iter().any(|s| s.chance.is_some()) {
+        if self.process.chance.is_some() || self.process.summands.iter().any(|s| s.chance.is_some())
+        {
             return None;
         }
         let var = self.process.params[param].var;
@@ -71,11 +81,15 @@ impl Unfolding<'_> {
             done += 1;
             for i in 0..self.process.summands.len() {
                 let s = &self.process.summands[i];
-                let Some(update) = s.updates.iter().find(|u| u.0 == param).map(|u| u.1.clone()) else { continue };
+                let Some(update) = s.updates.iter().find(|u| u.0 == param).map(|u| u.1.clone())
+                else {
+                    continue;
+                };
                 if matches!(update.kind, ExprKind::Var(v) if v == var) {
                     continue;
                 }
-                let (sums, here) = (s.sum_vars.clone(), Substitution::from_iter([(var, value.clone())]));
+                let (sums, here) =
+                    (s.sum_vars.clone(), Substitution::from_iter([(var, value.clone())]));
                 let guard = s.guard.substitute(&here);
                 // Sums that the update does not speak of need no values.
                 let mut used = Vec::new();
@@ -104,8 +118,13 @@ impl Unfolding<'_> {
         Some(found)
     }
 
-    /// The parameters that some expression of a summand has together with fields, as many as have few values.
-    pub(super) fn indices(&mut self, touched: &[usize], summand: &super::Summand) -> Vec<(VarId, Vec<Expr>)> {
+    /// The parameters that some expression of a summand has together with fields, as many as have
+    /// few values.
+    pub(super) fn indices(
+        &mut self,
+        touched: &[usize],
+        summand: &super::Summand,
+    ) -> Vec<(VarId, Vec<Expr>)> {
         let board: Vec<VarId> = touched.iter().map(|p| self.process.params[*p].var).collect();
         let mut beside: Vec<VarId> = Vec::new();
         let mut look = |e: &Expr| {
@@ -121,7 +140,10 @@ impl Unfolding<'_> {
         let mut out = Vec::new();
         for param in 0..self.process.params.len() {
             let var = self.process.params[param].var;
-            if beside.contains(&var) && !self.candidates.contains_key(&param) && self.may_index(param) {
+            if beside.contains(&var)
+                && !self.candidates.contains_key(&param)
+                && self.may_index(param)
+            {
                 out.extend(self.range(param).map(|range| (var, range)));
             }
         }
@@ -130,7 +152,11 @@ impl Unfolding<'_> {
 
     /// How many of the fields of parameters instances speak of, on average.
     pub(super) fn width(&self, touched: &[usize], instances: &[Instance]) -> f64 {
-        let fields: Vec<VarId> = touched.iter().filter_map(|p| self.candidates.get(p)).flat_map(|c| c.fields.iter().copied()).collect();
+        let fields: Vec<VarId> = touched
+            .iter()
+            .filter_map(|p| self.candidates.get(p))
+            .flat_map(|c| c.fields.iter().copied())
+            .collect();
         let mut read = 0;
         for Instance { summand, updates } in instances {
             let mut vars = Vec::new();
@@ -143,7 +169,10 @@ impl Unfolding<'_> {
 }
 
 /// All ways to give each of some variables one of its values; none if they are more than that many.
-pub(super) fn combinations(ranges: &[(VarId, Vec<Expr>)], most: usize) -> Option<Vec<Substitution>> {
+pub(super) fn combinations(
+    ranges: &[(VarId, Vec<Expr>)],
+    most: usize,
+) -> Option<Vec<Substitution>> {
     let many = ranges.iter().try_fold(1usize, |n, r| n.checked_mul(r.1.len()))?;
     (many <= most).then(|| {
         let mut out = vec![Substitution::new()];

@@ -1,10 +1,14 @@
-//! The shape of a parameter that is unfolded: a record by its constructor, a list by its length, a function by what it differs from, and so on inside.
+//! The shape of a parameter that is unfolded: a record by its constructor, a list by its length, a
+//! function by what it differs from, and so on inside.
 //!
-//! In: a sort, and the initial value of the parameter where there is one. Out: [`Shape`], with a variable for each field. A list has the length that it
-//! begins with: a guess, which [`Shape::split`] proves or refutes update by update. A function is what it begins as but for the arguments at which some
-//! update changes it; those that updates name become known as they are split. Cost: linear in the fields.
+//! In: a sort, and the initial value of the parameter where there is one. Out: [`Shape`], with a
+//! variable for each field. A list has the length that it begins with: a guess, which
+//! [`Shape::split`] proves or refutes update by update. A function is what it begins as but for the
+//! arguments at which some update changes it; those that updates name become known as they are
+//! split. Cost: linear in the fields.
 //!
-//! Invariant: two values of one shape are equal exactly if their fields are. For functions that rests on what the fields hold: data, of which equality is that of terms.
+//! Invariant: two values of one shape are equal exactly if their fields are. For functions that
+//! rests on what the fields hold: data, of which equality is that of terms.
 
 use ahash::AHashSet;
 use mu_base::ids::{OpId, SortId, VarId};
@@ -33,7 +37,8 @@ pub(super) struct Function {
     base: Expr,
     /// Arguments, what it has there, what `base` has there.
     entries: Vec<(Expr, Shape, Expr)>,
-    /// What the parameter holds where it is not live, if that is no value: it is as if it were `base` there.
+    /// What the parameter holds where it is not live, if that is no value: it is as if it were
+    /// `base` there.
     unused: Option<OpId>,
 }
 
@@ -65,7 +70,10 @@ pub(super) struct Shaper<'a> {
 }
 
 /// A function without its updates, and these, the last one first.
-fn updates<'e>(signature: &Signature, mut function: &'e Expr) -> (&'e Expr, Vec<(&'e Expr, &'e Expr)>) {
+fn updates<'e>(
+    signature: &Signature,
+    mut function: &'e Expr,
+) -> (&'e Expr, Vec<(&'e Expr, &'e Expr)>) {
     let mut out = Vec::new();
     while let Some((Builtin::Update, [before, key, value])) = function.as_builtin(signature) {
         out.push((key, value));
@@ -97,10 +105,20 @@ fn is_plain(signature: &Signature, special: &AHashSet<SortId>, sort: SortId) -> 
         }
         match signature.sorts.kind(sort) {
             SortKind::List(element) => todo.push(*element),
-            SortKind::Function(..) | SortKind::Set(_) | SortKind::FSet(_) | SortKind::Bag(_) | SortKind::FBag(_) => return false,
+            SortKind::Function(..)
+            | SortKind::Set(_)
+            | SortKind::FSet(_)
+            | SortKind::Bag(_)
+            | SortKind::FBag(_) => return false,
             _ => {
-                let constructors = signature.sorts.named_of(sort).map(|n| n.constructors.clone()).unwrap_or_default();
-                todo.extend(constructors.iter().flat_map(|op| signature.domain_range(signature.op(*op).sort).0.iter().copied()));
+                let constructors = signature
+                    .sorts
+                    .named_of(sort)
+                    .map(|n| n.constructors.clone())
+                    .unwrap_or_default();
+                todo.extend(constructors.iter().flat_map(|op| {
+                    signature.domain_range(signature.op(*op).sort).0.iter().copied()
+                }));
             }
         }
     }
@@ -117,7 +135,9 @@ fn elements<'e>(signature: &Signature, list: &'e Expr) -> Option<Vec<&'e Expr>> 
         }
         at = tail;
     }
-    matches!(at.as_builtin(signature), Some((Builtin::EmptyList, _))).then_some(out).filter(|e| !e.is_empty())
+    matches!(at.as_builtin(signature), Some((Builtin::EmptyList, _)))
+        .then_some(out)
+        .filter(|e| !e.is_empty())
 }
 
 impl Shaper<'_> {
@@ -126,16 +146,21 @@ impl Shaper<'_> {
         if self.special.contains(&sort) {
             return self.field(name, sort);
         }
-        if let (SortKind::List(element), Some(init), 1..) = (self.signature.sorts.kind(sort).clone(), init, self.lists)
+        if let (SortKind::List(element), Some(init), 1..) =
+            (self.signature.sorts.kind(sort).clone(), init, self.lists)
             && let Some(inits) = elements(self.signature, init)
         {
             self.lists -= 1;
-            let shapes: Option<Vec<Shape>> =
-                inits.into_iter().enumerate().map(|(i, e)| self.shape(&format!("{name}_{i}"), element, Some(e))).collect();
+            let shapes: Option<Vec<Shape>> = inits
+                .into_iter()
+                .enumerate()
+                .map(|(i, e)| self.shape(&format!("{name}_{i}"), element, Some(e)))
+                .collect();
             self.lists += 1;
             return Some(Shape::List(sort, shapes?));
         }
-        if let (SortKind::Function(domain, range), Some(init)) = (self.signature.sorts.kind(sort).clone(), init)
+        if let (SortKind::Function(domain, range), Some(init)) =
+            (self.signature.sorts.kind(sort).clone(), init)
             && domain.len() == 1
         {
             return self.function(name, (sort, range), init);
@@ -144,17 +169,29 @@ impl Shaper<'_> {
             Some([op]) => Some(*op),
             _ => None,
         };
-        let parts = constructor.map(|op| self.signature.domain_range(self.signature.op(op).sort).0.to_vec()).unwrap_or_default();
-        let Some(op) = constructor.filter(|_| !parts.is_empty()) else { return self.field(name, sort) };
+        let parts = constructor
+            .map(|op| self.signature.domain_range(self.signature.op(op).sort).0.to_vec())
+            .unwrap_or_default();
+        let Some(op) = constructor.filter(|_| !parts.is_empty()) else {
+            return self.field(name, sort);
+        };
         let inits = match init.map(|e| &e.kind) {
-            Some(ExprKind::Apply(head, args)) if matches!(head.kind, ExprKind::Op(o) if o == op) && args.len() == parts.len() => &args[..],
+            Some(ExprKind::Apply(head, args))
+                if matches!(head.kind, ExprKind::Op(o) if o == op) && args.len() == parts.len() =>
+            {
+                &args[..]
+            }
             _ => &[],
         };
         let projection = |i: usize| {
             let of = |kind: &OpKind| matches!(kind, OpKind::Projection(parts) if parts.contains(&(op, i as u32)));
-            self.signature.ops().find(|(_, o)| of(&o.kind)).map_or_else(|| (i + 1).to_string(), |(_, o)| o.name.clone())
+            self.signature
+                .ops()
+                .find(|(_, o)| of(&o.kind))
+                .map_or_else(|| (i + 1).to_string(), |(_, o)| o.name.clone())
         };
-        let names: Vec<String> = (0..parts.len()).map(|i| format!("{name}_{}", projection(i))).collect();
+        let names: Vec<String> =
+            (0..parts.len()).map(|i| format!("{name}_{}", projection(i))).collect();
         let mut all = Vec::with_capacity(parts.len());
         for (i, (name, part)) in names.iter().zip(parts).enumerate() {
             all.push(self.shape(name, part, inits.get(i))?);
@@ -162,8 +199,14 @@ impl Shaper<'_> {
         Some(Shape::Record(op, all))
     }
 
-    /// The shape of a function, which at first is `init`; a field of its own if what it has may be equal without being the same term.
-    fn function(&mut self, name: &str, (sort, range): (SortId, SortId), init: &Expr) -> Option<Shape> {
+    /// The shape of a function, which at first is `init`; a field of its own if what it has may be
+    /// equal without being the same term.
+    fn function(
+        &mut self,
+        name: &str,
+        (sort, range): (SortId, SortId),
+        init: &Expr,
+    ) -> Option<Shape> {
         let mut last = range;
         while let SortKind::Function(_, range) = self.signature.sorts.kind(last) {
             last = *range;
@@ -173,7 +216,8 @@ impl Shaper<'_> {
         }
         let (base, own) = updates(self.signature, init);
         let own: Vec<(Expr, Expr)> = own.into_iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-        let mut keys: Vec<Expr> = self.keys.iter().filter(|k| k.0 == sort).map(|k| k.1.clone()).collect();
+        let mut keys: Vec<Expr> =
+            self.keys.iter().filter(|k| k.0 == sort).map(|k| k.1.clone()).collect();
         own.iter().for_each(|(k, _)| {
             if !keys.contains(k) {
                 keys.push(k.clone())
@@ -184,7 +228,11 @@ impl Shaper<'_> {
         }
         let mut entries = Vec::with_capacity(keys.len());
         for key in keys {
-            let before = (self.apply)(&Expr::new(ExprKind::Apply(base.clone(), vec![key.clone()]), range, key.span))?;
+            let before = (self.apply)(&Expr::new(
+                ExprKind::Apply(base.clone(), vec![key.clone()]),
+                range,
+                key.span,
+            ))?;
             let at_first = own.iter().find(|o| o.0 == key).map_or(&before, |o| &o.1);
             let part = mu_data::print::expression(self.signature, &key);
             let shape = self.shape(&format!("{name}_{part}"), range, Some(at_first))?;
@@ -221,7 +269,9 @@ impl Shape {
     pub fn has_functions(&self) -> bool {
         match self {
             Shape::Field(_) => false,
-            Shape::Record(_, parts) | Shape::List(_, parts) => parts.iter().any(Shape::has_functions),
+            Shape::Record(_, parts) | Shape::List(_, parts) => {
+                parts.iter().any(Shape::has_functions)
+            }
             Shape::Function(_) => true,
         }
     }
@@ -246,7 +296,12 @@ impl Shape {
                 let mut function = f.base.clone();
                 for (key, shape, _) in &f.entries {
                     let value = shape.term(signature);
-                    function = Expr::builtin(signature, Builtin::Update, vec![function, key.clone(), value], f.sort);
+                    function = Expr::builtin(
+                        signature,
+                        Builtin::Update,
+                        vec![function, key.clone(), value],
+                        f.sort,
+                    );
                 }
                 function
             }
@@ -267,33 +322,54 @@ impl Shape {
                     && matches!(head.kind, ExprKind::Op(o) if o == *op)
                     && args.len() == fields.len()
                 {
-                    return fields.iter().zip(args).try_for_each(|(f, a)| f.split(signature, a, out));
+                    return fields
+                        .iter()
+                        .zip(args)
+                        .try_for_each(|(f, a)| f.split(signature, a, out));
                 }
-                split_choice(signature, e, out, &mut |signature, e, out| self.split(signature, e, out))
+                split_choice(signature, e, out, &mut |signature, e, out| {
+                    self.split(signature, e, out)
+                })
             }
         }
     }
 }
 
-fn split_list(elements: &[Shape], signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
+fn split_list(
+    elements: &[Shape],
+    signature: &mut Signature,
+    e: &Expr,
+    out: &mut Parts,
+) -> Option<()> {
     match (e.as_builtin(signature), elements) {
         (Some((Builtin::Cons, [head, tail])), [first, rest @ ..]) => {
             first.split(signature, head, out)?;
             split_list(rest, signature, tail, out)
         }
         (Some((Builtin::EmptyList, _)), []) => Some(()),
-        _ => split_choice(signature, e, out, &mut |signature, e, out| split_list(elements, signature, e, out)),
+        _ => split_choice(signature, e, out, &mut |signature, e, out| {
+            split_list(elements, signature, e, out)
+        }),
     }
 }
 
-fn split_function(shape: &Function, signature: &mut Signature, e: &Expr, out: &mut Parts) -> Option<()> {
+fn split_function(
+    shape: &Function,
+    signature: &mut Signature,
+    e: &Expr,
+    out: &mut Parts,
+) -> Option<()> {
     let Function { base, entries, unused, .. } = shape;
     if matches!(e.kind, ExprKind::Op(op) if Some(op) == *unused) && e != base {
-        return entries.iter().try_for_each(|(_, shape, without)| shape.split(signature, without, out));
+        return entries
+            .iter()
+            .try_for_each(|(_, shape, without)| shape.split(signature, without, out));
     }
     let (before, own) = updates(signature, e);
     if before != base {
-        return split_choice(signature, e, out, &mut |signature, e, out| split_function(shape, signature, e, out));
+        return split_choice(signature, e, out, &mut |signature, e, out| {
+            split_function(shape, signature, e, out)
+        });
     }
     if own.iter().any(|(key, _)| entries.iter().all(|e| e.0 != **key)) {
         changed(signature, e, &mut out.unknown);
@@ -310,7 +386,12 @@ fn split_function(shape: &Function, signature: &mut Signature, e: &Expr, out: &m
 type Splitter<'a> = dyn FnMut(&mut Signature, &Expr, &mut Parts) -> Option<()> + 'a;
 
 /// Fields of one of two expressions: choices of fields.
-fn split_choice(signature: &mut Signature, e: &Expr, out: &mut Parts, split: &mut Splitter<'_>) -> Option<()> {
+fn split_choice(
+    signature: &mut Signature,
+    e: &Expr,
+    out: &mut Parts,
+    split: &mut Splitter<'_>,
+) -> Option<()> {
     let Some((Builtin::If, [condition, a, b])) = e.as_builtin(signature) else { return None };
     let (mut yes, mut no) = (Parts::default(), Parts::default());
     let both = (split(signature, a, &mut yes), split(signature, b, &mut no));
@@ -319,7 +400,11 @@ fn split_choice(signature: &mut Signature, e: &Expr, out: &mut Parts, split: &mu
     let (Some(()), Some(())) = both else { return None };
     for ((v, a), (_, b)) in yes.values.into_iter().zip(no.values) {
         let sort = signature.var(v).sort;
-        let e = if a == b { a } else { Expr::builtin(signature, Builtin::If, vec![condition.clone(), a, b], sort) };
+        let e = if a == b {
+            a
+        } else {
+            Expr::builtin(signature, Builtin::If, vec![condition.clone(), a, b], sort)
+        };
         out.values.push((v, e));
     }
     Some(())

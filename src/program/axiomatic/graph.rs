@@ -1,6 +1,8 @@
-//! A part of an execution: events with their rf, what is forced of uniproc and ghb, and where the threads are.
+//! A part of an execution: events with their rf, what is forced of uniproc and ghb, and where the
+//! threads are.
 //!
-//! Every change says whether both relations are still without cycles; a graph with a cycle is dropped by who made it.
+//! Every change says whether both relations are still without cycles; a graph with a cycle is
+//! dropped by who made it.
 
 use super::super::expr::Expr;
 use super::super::{Access, Fence, Next, Program, Register, Step};
@@ -80,18 +82,28 @@ pub enum Edge {
 }
 
 impl Execution {
-    /// What relates its events directly: all else follows from these by going on along program order and coherence. Loads of an initial
-    /// value have no edge for that.
+    /// What relates its events directly: all else follows from these by going on along program
+    /// order and coherence. Loads of an initial value have no edge for that.
     pub fn edges(&self) -> Vec<(usize, Edge, usize)> {
         let mut out = Vec::new();
         for (a, e) in self.events.iter().enumerate() {
-            out.extend((a + 1..self.events.len()).find(|&b| self.events[b].thread == e.thread).map(|b| (a, Edge::Po, b)));
+            out.extend(
+                (a + 1..self.events.len())
+                    .find(|&b| self.events[b].thread == e.thread)
+                    .map(|b| (a, Edge::Po, b)),
+            );
         }
-        out.extend(self.events.iter().enumerate().filter_map(|(b, e)| e.source.map(|a| (a, Edge::Rf, b))));
-        out.extend(self.coherence.iter().flat_map(|list| list.windows(2).map(|w| (w[0], Edge::Co, w[1]))));
+        out.extend(
+            self.events.iter().enumerate().filter_map(|(b, e)| e.source.map(|a| (a, Edge::Rf, b))),
+        );
+        out.extend(
+            self.coherence.iter().flat_map(|list| list.windows(2).map(|w| (w[0], Edge::Co, w[1]))),
+        );
         for (a, e) in self.events.iter().enumerate().filter(|(_, e)| e.reads()) {
             let list = &self.coherence[e.cell];
-            let next = e.source.map_or(0, |s| list.iter().position(|&w| w == s).map_or(list.len(), |i| i + 1));
+            let next = e
+                .source
+                .map_or(0, |s| list.iter().position(|&w| w == s).map_or(list.len(), |i| i + 1));
             // A locked instruction is itself the store after the one that it takes.
             out.extend(list.get(next).filter(|&&b| b != a).map(|&b| (a, Edge::Fr, b)));
         }
@@ -141,7 +153,16 @@ impl<'p> Graph<'p> {
             registers.extend(t.registers.iter().map(|r| r.initial));
         }
         let cells = vec![Accesses::default(); program.cells.len()];
-        Self { program, axioms, events: Vec::new(), uniproc: Relation::default(), ghb: Relation::default(), threads, registers, cells }
+        Self {
+            program,
+            axioms,
+            events: Vec::new(),
+            uniproc: Relation::default(),
+            ghb: Relation::default(),
+            threads,
+            registers,
+            cells,
+        }
     }
     /// Where a thread is.
     pub fn place(&self, thread: usize) -> usize {
@@ -165,7 +186,13 @@ impl<'p> Graph<'p> {
     fn step(&self, thread: usize) -> Option<&'p Step> {
         self.program.threads[thread].steps.get(self.threads[thread].place)
     }
-    fn cell(&self, thread: usize, step: &Step, address: &Expr, loaded: u64) -> Result<usize, Diagnostic> {
+    fn cell(
+        &self,
+        thread: usize,
+        step: &Step,
+        address: &Expr,
+        loaded: u64,
+    ) -> Result<usize, Diagnostic> {
         let address = self.eval(thread, address, loaded);
         self.program.cell_at(address).ok_or_else(|| {
             let instruction = &self.program.threads[thread].instructions[step.instruction as usize];
@@ -181,7 +208,9 @@ impl<'p> Graph<'p> {
     pub fn load(&self, thread: usize) -> Result<Option<usize>, Diagnostic> {
         let Some(step) = self.step(thread) else { return Ok(None) };
         match &step.access {
-            Access::Read { address, .. } | Access::Update { address, .. } => self.cell(thread, step, address, 0).map(Some),
+            Access::Read { address, .. } | Access::Update { address, .. } => {
+                self.cell(thread, step, address, 0).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -190,8 +219,15 @@ impl<'p> Graph<'p> {
     pub fn run(&mut self) -> Result<bool, Diagnostic> {
         for t in 0..self.threads.len() {
             while let Some(step) = self.step(t) {
-                let event =
-                    |kind, cell, written| Event { thread: t, kind, cell, read: 0, written, source: None, instruction: step.instruction };
+                let event = |kind, cell, written| Event {
+                    thread: t,
+                    kind,
+                    cell,
+                    read: 0,
+                    written,
+                    source: None,
+                    instruction: step.instruction,
+                };
                 let fine = match &step.access {
                     Access::Read { .. } | Access::Update { .. } => break,
                     Access::None => true,
@@ -217,10 +253,23 @@ impl<'p> Graph<'p> {
     }
 
     /// Lets a thread's load take its value; false if that makes a cycle.
-    pub fn take(&mut self, t: usize, cell: usize, source: Option<usize>) -> Result<bool, Diagnostic> {
+    pub fn take(
+        &mut self,
+        t: usize,
+        cell: usize,
+        source: Option<usize>,
+    ) -> Result<bool, Diagnostic> {
         let Some(step) = self.step(t) else { return Ok(false) };
         let read = source.map_or(self.program.cells[cell].initial, |s| self.events[s].written);
-        let mut event = Event { thread: t, kind: EventKind::Read, cell, read, written: 0, source, instruction: step.instruction };
+        let mut event = Event {
+            thread: t,
+            kind: EventKind::Read,
+            cell,
+            read,
+            written: 0,
+            source,
+            instruction: step.instruction,
+        };
         let mut loaded = read;
         match &step.access {
             Access::Read { width, .. } => loaded &= width.mask(),
@@ -229,7 +278,8 @@ impl<'p> Graph<'p> {
                 event.kind = EventKind::Test;
                 if when.as_ref().is_none_or(|w| self.eval(t, w, loaded) != 0) {
                     event.kind = EventKind::Update;
-                    event.written = self.program.cells[cell].initial & !width.mask() | self.eval(t, value, loaded) & width.mask();
+                    event.written = self.program.cells[cell].initial & !width.mask()
+                        | self.eval(t, value, loaded) & width.mask();
                 }
             }
             _ => return Ok(false),
@@ -249,7 +299,8 @@ impl<'p> Graph<'p> {
             Next::Branch(test, to) if self.eval(t, test, loaded) != 0 => *to as usize,
             Next::Branch(..) => at + 1,
         };
-        let new: Vec<(Register, u64)> = step.assigns.iter().map(|(r, e)| (*r, self.eval(t, e, loaded))).collect();
+        let new: Vec<(Register, u64)> =
+            step.assigns.iter().map(|(r, e)| (*r, self.eval(t, e, loaded))).collect();
         let first = self.threads[t].registers;
         new.into_iter().for_each(|(r, v)| self.registers[first + r as usize] = v);
         self.threads[t].place = next;
@@ -262,7 +313,10 @@ impl<'p> Graph<'p> {
         match self.axioms {
             _ if a.is_full() || b.is_full() => true,
             Axioms::Sc => true,
-            _ if mark(a) || mark(b) => self.axioms == Axioms::Pso && (store(a) && mark(b) || mark(a) && store(b) || mark(a) && mark(b)),
+            _ if mark(a) || mark(b) => {
+                self.axioms == Axioms::Pso
+                    && (store(a) && mark(b) || mark(a) && store(b) || mark(a) && mark(b))
+            }
             Axioms::Tso => !(store(a) && b.kind == EventKind::Read),
             Axioms::Pso => a.kind == EventKind::Read,
         }
@@ -272,12 +326,20 @@ impl<'p> Graph<'p> {
     fn add(&mut self, event: Event) -> Result<bool, Diagnostic> {
         let new = self.events.len();
         if new == MOST {
-            return Err(Diagnostic::new(Stage::Unsupported, format!("an execution has more than {MOST} events, which is not supported")));
+            return Err(Diagnostic::new(
+                Stage::Unsupported,
+                format!("an execution has more than {MOST} events, which is not supported"),
+            ));
         }
-        let (own, all) = (self.threads[event.thread].events, self.cells.get(event.cell).copied().unwrap_or_default());
+        let (own, all) = (
+            self.threads[event.thread].events,
+            self.cells.get(event.cell).copied().unwrap_or_default(),
+        );
         let is_access = event.reads() || event.writes();
         let mut uniproc = if is_access { own & (all.reads | all.writes) } else { 0 };
-        let mut ghb = bits(own).filter(|&old| self.kept(&self.events[old], &event)).fold(0, |set, old| set | 1 << old);
+        let mut ghb = bits(own)
+            .filter(|&old| self.kept(&self.events[old], &event))
+            .fold(0, |set, old| set | 1 << old);
         if let Some(s) = event.source {
             uniproc |= 1 << s;
             if self.axioms == Axioms::Sc || self.events[s].thread != event.thread {
@@ -317,7 +379,8 @@ impl<'p> Graph<'p> {
         self.uniproc.add(a, b) && self.ghb.add(a, b)
     }
 
-    /// Adds what rf and the order so far force of co and fr. Edges may order stores to other cells, so all cells are looked at again.
+    /// Adds what rf and the order so far force of co and fr. Edges may order stores to other cells,
+    /// so all cells are looked at again.
     fn saturate(&mut self, first: usize) -> bool {
         let mut cells: Vec<usize> = vec![first];
         cells.extend((0..self.program.cells.len()).filter(|&c| c != first));
@@ -340,8 +403,11 @@ impl<'p> Graph<'p> {
         }
         for w in bits(writes) {
             let later = self.after(w) & !(1 << w);
-            // A load that comes after this store and takes another one: the store is before that one.
-            let others = bits(later & reads).filter_map(|r| self.events[r].source).fold(0, |set, s| set | 1 << s);
+            // A load that comes after this store and takes another one: the store is before that
+            // one.
+            let others = bits(later & reads)
+                .filter_map(|r| self.events[r].source)
+                .fold(0, |set, s| set | 1 << s);
             if !self.after_both(w, (later & writes | others) & !(1 << w), changed) {
                 return false;
             }
@@ -356,10 +422,14 @@ impl<'p> Graph<'p> {
         true
     }
 
-    /// What a load of a cell may take: stores that came since there were `from` events; from the start the initial value as well.
+    /// What a load of a cell may take: stores that came since there were `from` events; from the
+    /// start the initial value as well.
     pub fn sources(&self, cell: usize, from: Option<usize>) -> Vec<Option<usize>> {
         let initial = from.is_none().then_some(None);
-        initial.into_iter().chain(self.writers(cell).filter(|&w| w >= from.unwrap_or(0)).map(Some)).collect()
+        initial
+            .into_iter()
+            .chain(self.writers(cell).filter(|&w| w >= from.unwrap_or(0)).map(Some))
+            .collect()
     }
     /// The stores to a cell that may be last.
     pub fn last_candidates(&self, cell: usize) -> Vec<usize> {
@@ -368,11 +438,14 @@ impl<'p> Graph<'p> {
     }
     /// Puts a store after all others to its cell; false if that makes a cycle.
     pub fn make_last(&mut self, cell: usize, last: usize) -> bool {
-        self.writers(cell).filter(|&w| w != last).all(|w| self.both(w, last, &mut false)) && self.saturate(cell)
+        self.writers(cell).filter(|&w| w != last).all(|w| self.both(w, last, &mut false))
+            && self.saturate(cell)
     }
     /// The value of a cell at the end, if one store may be last.
     pub fn last_value(&self, cell: usize) -> u64 {
-        self.last_candidates(cell).first().map_or(self.program.cells[cell].initial, |&w| self.events[w].written)
+        self.last_candidates(cell)
+            .first()
+            .map_or(self.program.cells[cell].initial, |&w| self.events[w].written)
     }
 
     /// An execution, if what is left open of coherence can be chosen.
@@ -388,7 +461,9 @@ impl<'p> Graph<'p> {
                     // The depth is the number of pairs of stores, of which there are few.
                     return [(b, a), (a, b)].into_iter().find_map(|(x, y)| {
                         let mut next = self.clone();
-                        (next.both(x, y, &mut false) && next.saturate(cell)).then(|| next.execution()).flatten()
+                        (next.both(x, y, &mut false) && next.saturate(cell))
+                            .then(|| next.execution())
+                            .flatten()
                     });
                 }
             }

@@ -1,19 +1,25 @@
-//! The memory models by axioms: which executions of a program without loops are consistent, and their outcomes.
+//! The memory models by axioms: which executions of a program without loops are consistent, and
+//! their outcomes.
 //!
-//! In: a loop-free [`Program`], a model's [`Axioms`]. Out: outcomes, or one [`Execution`]: events, program order, reads-from (rf), coherence
-//! (co), from-reads (fr). An execution is consistent if two relations have no cycle (Alglave, "A formal hierarchy of weak memory models", 2012;
-//! Alglave, Maranget, Tautschnig, "Herding cats", 2014):
+//! In: a loop-free [`Program`], a model's [`Axioms`]. Out: outcomes, or one [`Execution`]: events,
+//! program order, reads-from (rf), coherence (co), from-reads (fr). An execution is consistent if
+//! two relations have no cycle (Alglave, "A formal hierarchy of weak memory models", 2012; Alglave,
+//! Maranget, Tautschnig, "Herding cats", 2014):
 //!
 //! - *uniproc*: program order between accesses to one cell, rf, co, fr;
-//! - *ghb*, global happens-before: the program order that the model keeps, fences, rf between threads (under SC all rf), co, fr.
+//! - *ghb*, global happens-before: the program order that the model keeps, fences, rf between
+//!   threads (under SC all rf), co, fr.
 //!
-//! A locked instruction is one event that reads and writes, so that its atomicity follows from uniproc; it orders like a fence.
+//! A locked instruction is one event that reads and writes, so that its atomicity follows from
+//! uniproc; it orders like a fence.
 //!
-//! Executions are built event by event, as in stateless model checking (Kokologiannakis, Vafeiadis, "GenMC", CAV 2021, without its revisits):
-//! all threads run up to their loads; then one load takes each of the stores that are there, or waits for one that is not there yet. No model
-//! here lets a load take the value of a store that depends on it, so each pair of program order and rf is met once. Coherence is not
-//! enumerated: what rf forces is added by saturation, and the rest is chosen only to see that it can be (first success ends it), for each
-//! combination of last stores whose outcome is new. This shares nothing with the machines but the programs and their expressions.
+//! Executions are built event by event, as in stateless model checking (Kokologiannakis, Vafeiadis,
+//! "GenMC", CAV 2021, without its revisits): all threads run up to their loads; then one load takes
+//! each of the stores that are there, or waits for one that is not there yet. No model here lets a
+//! load take the value of a store that depends on it, so each pair of program order and rf is met
+//! once. Coherence is not enumerated: what rf forces is added by saturation, and the rest is chosen
+//! only to see that it can be (first success ends it), for each combination of last stores whose
+//! outcome is new. This shares nothing with the machines but the programs and their expressions.
 
 mod graph;
 mod relation;
@@ -59,14 +65,20 @@ impl Axioms {
 }
 
 /// All outcomes of a program without loops.
-pub fn outcomes(program: &Program, axioms: Axioms, observables: &[Observable], budget: &Budget) -> Result<Outcomes, Diagnostic> {
+pub fn outcomes(
+    program: &Program,
+    axioms: Axioms,
+    observables: &[Observable],
+    budget: &Budget,
+) -> Result<Outcomes, Diagnostic> {
     let mut set = BTreeSet::new();
-    let (executions, stop) = search(program, axioms, observables, budget, &mut |outcome, graph| {
-        if !set.contains(outcome) && graph.execution().is_some() {
-            set.insert(outcome.to_vec());
-        }
-        false
-    })?;
+    let (executions, stop) =
+        search(program, axioms, observables, budget, &mut |outcome, graph| {
+            if !set.contains(outcome) && graph.execution().is_some() {
+                set.insert(outcome.to_vec());
+            }
+            false
+        })?;
     Ok(Outcomes { set, states: executions, stop, bound_reached: false })
 }
 
@@ -88,7 +100,8 @@ pub fn execution(
     Ok(found)
 }
 
-/// Who is shown an outcome, and the graph in which the stores that it needs are last; says whether to stop.
+/// Who is shown an outcome, and the graph in which the stores that it needs are last; says whether
+/// to stop.
 type Visit<'a> = &'a mut dyn FnMut(&[u64], &Graph<'_>) -> bool;
 
 /// Calls `visit` for each rf and each combination of last stores; the number of rf met.
@@ -100,12 +113,23 @@ fn search(
     visit: Visit<'_>,
 ) -> Result<(u64, Stop), Diagnostic> {
     if !program.is_loop_free() {
-        return Err(
-            Diagnostic::new(Stage::Unsupported, "a program with loops has no finite set of executions").note("the machines take loops")
-        );
+        return Err(Diagnostic::new(
+            Stage::Unsupported,
+            "a program with loops has no finite set of executions",
+        )
+        .note("the machines take loops"));
     }
-    let futures: Vec<Vec<Future>> = program.threads.iter().map(|t| liveness::futures(program, t)).collect();
-    let mut search = Search { program, futures, observables, budget, executions: 0, visit, stop: Stop::Complete };
+    let futures: Vec<Vec<Future>> =
+        program.threads.iter().map(|t| liveness::futures(program, t)).collect();
+    let mut search = Search {
+        program,
+        futures,
+        observables,
+        budget,
+        executions: 0,
+        visit,
+        stop: Stop::Complete,
+    };
     search.extend(Graph::new(program, axioms))?;
     Ok((search.executions, search.stop))
 }
@@ -121,7 +145,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Goes on from a graph; true if the search is to end. The depth is the number of loads, of which there are at most [`relation::MOST`].
+    /// Goes on from a graph; true if the search is to end. The depth is the number of loads, of
+    /// which there are at most [`relation::MOST`].
     fn extend(&mut self, mut graph: Graph<'a>) -> Result<bool, Diagnostic> {
         if let Err(stop) = self.budget.check(self.executions) {
             self.stop = stop;
@@ -145,7 +170,9 @@ impl<'a> Search<'a> {
                     return Ok(true);
                 }
             }
-            let coming = |u: usize| u != t && self.futures[u][graph.place(u)].writes & cell_bit(cell as u32) != 0;
+            let coming = |u: usize| {
+                u != t && self.futures[u][graph.place(u)].writes & cell_bit(cell as u32) != 0
+            };
             if (0..self.program.threads.len()).any(coming) {
                 graph.wait(t);
                 return self.extend(graph);

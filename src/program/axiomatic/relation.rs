@@ -1,6 +1,7 @@
 //! A relation over at most [`MOST`] events, kept transitively closed, that refuses cycles.
 //!
-//! Cost: an edge that is new touches each event once, and so does a new event; a question is a bit test.
+//! Cost: an edge that is new touches each event once, and so does a new event; a question is a bit
+//! test.
 
 /// Most events of an execution.
 pub const MOST: usize = 64;

@@ -20,8 +20,14 @@ fn compare(seed: u64, shape: Shape) -> usize {
     let registers = observed_registers(&observables, test.program.threads.len());
     let mut count = 0;
     for axioms in Axioms::ALL {
-        let machine = Machine::new(test.program.clone(), memory::by_name(axioms.name()).unwrap(), None, &registers);
-        let machine = operational::outcomes(&machine, &observables, true, &Budget::default()).unwrap();
+        let machine = Machine::new(
+            test.program.clone(),
+            memory::by_name(axioms.name()).unwrap(),
+            None,
+            &registers,
+        );
+        let machine =
+            operational::outcomes(&machine, &observables, true, &Budget::default()).unwrap();
         let graphs = outcomes(&test.program, axioms, &observables, &Budget::default()).unwrap();
         assert_eq!(machine.set, graphs.set, "seed {seed}, {shape:?}, {}\n{text}", axioms.name());
         count += graphs.set.len();
@@ -31,22 +37,31 @@ fn compare(seed: u64, shape: Shape) -> usize {
 
 #[test]
 fn axioms_and_machines_agree_on_random_programs() {
-    let total: usize = (0..400).map(|seed| compare(seed, Shape { threads: 3, instructions: 4, rich: seed % 2 == 0 })).sum();
+    let total: usize = (0..400)
+        .map(|seed| compare(seed, Shape { threads: 3, instructions: 4, rich: seed % 2 == 0 }))
+        .sum();
     assert!(total > 4000, "{total}");
-    (1000..1100).for_each(|seed| _ = compare(seed, Shape { threads: 4, instructions: 3, rich: false }));
+    (1000..1100)
+        .for_each(|seed| _ = compare(seed, Shape { threads: 4, instructions: 3, rich: false }));
 }
 
-/// At length: `PROGRAMS=100000 SEED=1 cargo test --release --lib at_length -- --ignored --nocapture`.
+/// At length: `PROGRAMS=100000 SEED=1 cargo test --release --lib at_length -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "minutes"]
 fn axioms_and_machines_agree_at_length() {
-    let of = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let of =
+        |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let (programs, first) = (of("PROGRAMS", 100_000), of("SEED", 1 << 32));
     println!("seeds {first} to {}", first + programs - 1);
     use rayon::prelude::*;
-    let total: usize =
-        (first..first + programs).into_par_iter().map(|s| compare(s, Shape { threads: 4, instructions: 4, rich: s % 2 == 0 })).sum();
-    println!("{programs} programs, {total} outcomes under three models: the same by machines and by axioms");
+    let total: usize = (first..first + programs)
+        .into_par_iter()
+        .map(|s| compare(s, Shape { threads: 4, instructions: 4, rich: s % 2 == 0 }))
+        .sum();
+    println!(
+        "{programs} programs, {total} outcomes under three models: the same by machines and by axioms"
+    );
 }
 
 /// The textbook's facts, each under SC, TSO, PSO.
@@ -56,26 +71,77 @@ fn facts_of_the_literature() {
         let test = test(text);
         Axioms::ALL.map(|a| {
             let holds = |o: &[u64]| test.question.holds(o);
-            execution(&test.program, a, &test.observables(), &Budget::default(), &holds).unwrap().is_some()
+            execution(&test.program, a, &test.observables(), &Budget::default(), &holds)
+                .unwrap()
+                .is_some()
         })
     };
     let two = |a: &str, b: &str, condition: &str| {
         let (a, b): (Vec<&str>, Vec<&str>) = (a.split("; ").collect(), b.split("; ").collect());
-        let rows: Vec<String> =
-            (0..a.len().max(b.len())).map(|i| format!("{} | {} ;", a.get(i).unwrap_or(&""), b.get(i).unwrap_or(&""))).collect();
+        let rows: Vec<String> = (0..a.len().max(b.len()))
+            .map(|i| format!("{} | {} ;", a.get(i).unwrap_or(&""), b.get(i).unwrap_or(&"")))
+            .collect();
         format!("X86 t\n{{}}\nP0 | P1 ;\n{}\nexists ({condition})\n", rows.join("\n"))
     };
     let never = [false; 3];
     for (name, text, expected) in [
-        ("SB", two("MOV [x],$1; MOV EAX,[y]", "MOV [y],$1; MOV EAX,[x]", "0:EAX=0 /\\ 1:EAX=0"), [false, true, true]),
-        ("SB+mfences", two("MOV [x],$1; MFENCE; MOV EAX,[y]", "MOV [y],$1; MFENCE; MOV EAX,[x]", "0:EAX=0 /\\ 1:EAX=0"), never),
-        ("SB+xchg", two("MOV EBX,$1; XCHG [x],EBX; MOV EAX,[y]", "MOV EBX,$1; XCHG [y],EBX; MOV EAX,[x]", "0:EAX=0 /\\ 1:EAX=0"), never),
-        ("MP", two("MOV [x],$1; MOV [y],$1", "MOV EAX,[y]; MOV EBX,[x]", "1:EAX=1 /\\ 1:EBX=0"), [false, false, true]),
-        ("MP+sfence", two("MOV [x],$1; SFENCE; MOV [y],$1", "MOV EAX,[y]; MOV EBX,[x]", "1:EAX=1 /\\ 1:EBX=0"), never),
-        ("LB", two("MOV EAX,[x]; MOV [y],$1", "MOV EAX,[y]; MOV [x],$1", "0:EAX=1 /\\ 1:EAX=1"), never),
-        ("2+2W", two("MOV [x],$1; MOV [y],$2", "MOV [y],$1; MOV [x],$2", "[x]=1 /\\ [y]=1"), [false, false, true]),
-        ("R", two("MOV [x],$1; MOV [y],$1", "MOV [y],$2; MOV EAX,[x]", "[y]=2 /\\ 1:EAX=0"), [false, true, true]),
-        ("S", two("MOV [x],$2; MOV [y],$1", "MOV EAX,[y]; MOV [x],$1", "[x]=2 /\\ 1:EAX=1"), [false, false, true]),
+        (
+            "SB",
+            two("MOV [x],$1; MOV EAX,[y]", "MOV [y],$1; MOV EAX,[x]", "0:EAX=0 /\\ 1:EAX=0"),
+            [false, true, true],
+        ),
+        (
+            "SB+mfences",
+            two(
+                "MOV [x],$1; MFENCE; MOV EAX,[y]",
+                "MOV [y],$1; MFENCE; MOV EAX,[x]",
+                "0:EAX=0 /\\ 1:EAX=0",
+            ),
+            never,
+        ),
+        (
+            "SB+xchg",
+            two(
+                "MOV EBX,$1; XCHG [x],EBX; MOV EAX,[y]",
+                "MOV EBX,$1; XCHG [y],EBX; MOV EAX,[x]",
+                "0:EAX=0 /\\ 1:EAX=0",
+            ),
+            never,
+        ),
+        (
+            "MP",
+            two("MOV [x],$1; MOV [y],$1", "MOV EAX,[y]; MOV EBX,[x]", "1:EAX=1 /\\ 1:EBX=0"),
+            [false, false, true],
+        ),
+        (
+            "MP+sfence",
+            two(
+                "MOV [x],$1; SFENCE; MOV [y],$1",
+                "MOV EAX,[y]; MOV EBX,[x]",
+                "1:EAX=1 /\\ 1:EBX=0",
+            ),
+            never,
+        ),
+        (
+            "LB",
+            two("MOV EAX,[x]; MOV [y],$1", "MOV EAX,[y]; MOV [x],$1", "0:EAX=1 /\\ 1:EAX=1"),
+            never,
+        ),
+        (
+            "2+2W",
+            two("MOV [x],$1; MOV [y],$2", "MOV [y],$1; MOV [x],$2", "[x]=1 /\\ [y]=1"),
+            [false, false, true],
+        ),
+        (
+            "R",
+            two("MOV [x],$1; MOV [y],$1", "MOV [y],$2; MOV EAX,[x]", "[y]=2 /\\ 1:EAX=0"),
+            [false, true, true],
+        ),
+        (
+            "S",
+            two("MOV [x],$2; MOV [y],$1", "MOV EAX,[y]; MOV [x],$1", "[x]=2 /\\ 1:EAX=1"),
+            [false, false, true],
+        ),
         ("CoRR", two("MOV [x],$1", "MOV EAX,[x]; MOV EBX,[x]", "1:EAX=1 /\\ 1:EBX=0"), never),
         ("inc", two("INC [x]", "INC [x]", "[x]=1"), [true; 3]),
         ("lock inc", two("LOCK INC [x]", "LOCK INC [x]", "[x]=1"), never),
@@ -92,7 +158,9 @@ fn facts_of_the_literature() {
 fn loops_and_long_programs_are_refused() {
     let refused = |text: &str| {
         let test = test(text);
-        outcomes(&test.program, Axioms::Tso, &test.observables(), &Budget::default()).expect_err(text).message
+        outcomes(&test.program, Axioms::Tso, &test.observables(), &Budget::default())
+            .expect_err(text)
+            .message
     };
     assert!(refused("X86 l\n{}\nP0 ;\nL: JMP L ;\n").contains("loops"));
     let long = "MOV [x],$1 ;\n".repeat(65);

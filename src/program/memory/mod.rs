@@ -1,8 +1,9 @@
 //! Memory models as machines: what is between a thread and memory.
 //!
-//! Every thread has one buffer of stores in program order; a model says which of them may go to memory next, and which buffers behave alike.
-//! All else is the same for all of them: a load takes the newest store of its own thread to the cell if there is one in the buffer; a full
-//! fence and a locked instruction wait for an empty buffer. Sequential consistency has no buffer.
+//! Every thread has one buffer of stores in program order; a model says which of them may go to
+//! memory next, and which buffers behave alike. All else is the same for all of them: a load takes
+//! the newest store of its own thread to the cell if there is one in the buffer; a full fence and a
+//! locked instruction wait for an empty buffer. Sequential consistency has no buffer.
 
 mod pso;
 mod sc;
@@ -52,7 +53,8 @@ pub trait MemoryModel: Send + Sync + std::fmt::Debug {
 }
 
 /// The models by name.
-pub const ALL: [&dyn MemoryModel; 3] = [&sc::SequentialConsistency, &tso::TotalStoreOrder, &pso::PartialStoreOrder];
+pub const ALL: [&dyn MemoryModel; 3] =
+    [&sc::SequentialConsistency, &tso::TotalStoreOrder, &pso::PartialStoreOrder];
 
 /// Sequential consistency.
 pub const SC: &dyn MemoryModel = ALL[0];

@@ -1,7 +1,8 @@
-//! Partial store order (SPARC V9): a queue for each cell. A store fence orders all stores before it with all after it.
+//! Partial store order (SPARC V9): a queue for each cell. A store fence orders all stores before it
+//! with all after it.
 //!
-//! The queues are kept in one list: between two marks, the stores sorted by cell. A store may go to memory if no mark and no store to the same
-//! cell is before it.
+//! The queues are kept in one list: between two marks, the stores sorted by cell. A store may go to
+//! memory if no mark and no store to the same cell is before it.
 
 use super::{Entry, MemoryModel};
 

@@ -1,7 +1,8 @@
-//! Operands that x86 has no encoding for (Intel SDM volume 2): each is rejected with its place, since it would have no meaning.
+//! Operands that x86 has no encoding for (Intel SDM volume 2): each is rejected with its place,
+//! since it would have no meaning.
 //!
-//! In: an instruction with its operands in order. Out: nothing, or the refusal. Where the other order of operands has an
-//! encoding, the refusal says that it is worth trying.
+//! In: an instruction with its operands in order. Out: nothing, or the refusal. Where the other
+//! order of operands has an encoding, the refusal says that it is worth trying.
 
 use super::super::expr::Width;
 use super::super::registers;
@@ -15,17 +16,24 @@ fn refuse<T>(span: Span, message: String, order: bool) -> Result<T, Refusal> {
     Err(Refusal { diagnostic: Diagnostic::at(Stage::Type, span, message), order })
 }
 
-/// Rejects a number of more than 32 bits in an instruction of 64, which only a move to a register takes: others extend 32 bits
-/// by their sign.
-pub(super) fn expect_small_number(word: &str, width: Width, operands: &[&Operand]) -> Result<(), Refusal> {
-    let moves = word.to_ascii_lowercase().starts_with("mov") && operands.iter().any(|o| matches!(o, Operand::Register(..)));
+/// Rejects a number of more than 32 bits in an instruction of 64, which only a move to a register
+/// takes: others extend 32 bits by their sign.
+pub(super) fn expect_small_number(
+    word: &str,
+    width: Width,
+    operands: &[&Operand],
+) -> Result<(), Refusal> {
+    let moves = word.to_ascii_lowercase().starts_with("mov")
+        && operands.iter().any(|o| matches!(o, Operand::Register(..)));
     for operand in operands {
         if let Operand::Immediate(n, span) = operand
             && width == Width::W64
             && !moves
             && i32::try_from(*n).is_err()
         {
-            let message = format!("{n} in `{word}`, expected a number of 32 bits with a sign: the instruction extends it to 64 bits");
+            let message = format!(
+                "{n} in `{word}`, expected a number of 32 bits with a sign: the instruction extends it to 64 bits"
+            );
             return refuse(*span, message, false);
         }
     }
@@ -34,46 +42,81 @@ pub(super) fn expect_small_number(word: &str, width: Width, operands: &[&Operand
 
 impl Assembler {
     /// Rejects operands of two-operand instructions without an encoding.
-    pub(super) fn expect_encodable(&self, i: &Lowered<'_>, kind: Kind, target: &Operand, source: &Operand) -> Result<(), Refusal> {
+    pub(super) fn expect_encodable(
+        &self,
+        i: &Lowered<'_>,
+        kind: Kind,
+        target: &Operand,
+        source: &Operand,
+    ) -> Result<(), Refusal> {
         let word = i.word;
         match kind {
-            Kind::ExchangeAdd | Kind::CompareExchange if !matches!(source, Operand::Register(..)) => {
-                return refuse(source.span(), format!("the source of `{word}` must be a register"), target.is_register());
+            Kind::ExchangeAdd | Kind::CompareExchange
+                if !matches!(source, Operand::Register(..)) =>
+            {
+                return refuse(
+                    source.span(),
+                    format!("the source of `{word}` must be a register"),
+                    target.is_register(),
+                );
             }
             Kind::MoveIf(_) | Kind::Lea if !target.is_register() => {
-                return refuse(target.span(), format!("the destination of `{word}` must be a register"), source.is_register());
+                return refuse(
+                    target.span(),
+                    format!("the destination of `{word}` must be a register"),
+                    source.is_register(),
+                );
             }
             Kind::MoveIf(_) if source.is_immediate() => {
-                return refuse(source.span(), format!("the source of `{word}` must be a register or memory"), false);
+                return refuse(
+                    source.span(),
+                    format!("the source of `{word}` must be a register or memory"),
+                    false,
+                );
             }
             Kind::MoveIf(_) if byte(target) => {
-                return refuse(target.span(), format!("`{word}` of 8 bits, expected 16, 32 or 64"), false);
+                return refuse(
+                    target.span(),
+                    format!("`{word}` of 8 bits, expected 16, 32 or 64"),
+                    false,
+                );
             }
             _ => {}
         }
         // A prefix for registers that only 64-bit mode has leaves no names for high bytes.
-        let high = [target, source].into_iter().find(|o| matches!(o, Operand::Register(_, view, _) if view.shift == 8));
+        let high = [target, source]
+            .into_iter()
+            .find(|o| matches!(o, Operand::Register(_, view, _) if view.shift == 8));
         if let Some(high) = high
             && let Some(other) = [target, source].into_iter().find(|o| self.needs_prefix(o))
         {
-            let message = format!("`{word}` takes no high byte of a register beside a register of 64-bit mode");
+            let message = format!(
+                "`{word}` takes no high byte of a register beside a register of 64-bit mode"
+            );
             let error = Diagnostic::at(Stage::Type, high.span().to(other.span()), message);
-            return Err(error.note("that are r8 to r15, sil, dil, bpl, spl, and registers of 64 bits").into());
+            return Err(error
+                .note("that are r8 to r15, sil, dil, bpl, spl, and registers of 64 bits")
+                .into());
         }
         Ok(())
     }
     /// True if an operand needs the prefix of 64-bit mode.
     fn needs_prefix(&self, operand: &Operand) -> bool {
-        let numbered = |full: &str| registers::parse(full).is_some() && full[1..].starts_with(|c: char| c.is_ascii_digit());
+        let numbered = |full: &str| {
+            registers::parse(full).is_some() && full[1..].starts_with(|c: char| c.is_ascii_digit())
+        };
         match operand {
             Operand::Register(_, view, _) => {
                 let known = registers::parse(&view.full).is_some();
-                let low = view.width == Width::W8 && ["rsi", "rdi", "rbp", "rsp"].contains(&view.full.as_str());
+                let low = view.width == Width::W8
+                    && ["rsi", "rdi", "rbp", "rsp"].contains(&view.full.as_str());
                 numbered(&view.full) || low || known && view.width == Width::W64
             }
             Operand::Memory(address, ..) => {
                 let mut found = false;
-                address.registers(&mut |r| found |= numbered(&self.thread.registers[usize::from(r)].name));
+                address.registers(&mut |r| {
+                    found |= numbered(&self.thread.registers[usize::from(r)].name)
+                });
                 found
             }
             Operand::Immediate(..) => false,

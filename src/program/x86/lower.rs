@@ -13,7 +13,11 @@ use mu_base::{Diagnostic, Span, Stage};
 
 impl Assembler {
     /// Lowers the instruction at the cursor, up to its end.
-    pub(super) fn instruction(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(), Refusal> {
+    pub(super) fn instruction(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<(), Refusal> {
         let Head { word, entry, width, locked } = head(cursor)?;
         let kind = entry.kind;
         if let Kind::Jump | Kind::JumpIf(_) = kind {
@@ -22,7 +26,9 @@ impl Assembler {
             self.keep(&word, entry, width, locked, vec![label]);
             self.jumps.push((self.thread.steps.len(), target.text.into(), target.span));
             let next = match kind {
-                Kind::JumpIf(test) => Next::Branch(Expr::Test(test, Box::new(Expr::Register(FLAGS))), 0),
+                Kind::JumpIf(test) => {
+                    Next::Branch(Expr::Test(test, Box::new(Expr::Register(FLAGS))), 0)
+                }
                 _ => Next::Jump(0),
             };
             self.push(Access::None, Vec::new(), next);
@@ -52,10 +58,16 @@ impl Assembler {
             Operands::Two | Operands::Count => 2,
         };
         if operands.len() != expected {
-            let text = format!("`{}` has {expected} operand{}, found {}", word.text, if expected == 1 { "" } else { "s" }, operands.len());
+            let text = format!(
+                "`{}` has {expected} operand{}, found {}",
+                word.text,
+                if expected == 1 { "" } else { "s" },
+                operands.len()
+            );
             return Err(Diagnostic::at(Stage::Syntax, word.span, text).into());
         }
-        let lowered = Lowered { word: word.text, span: word.span, width, locked, lockable: entry.lockable };
+        let lowered =
+            Lowered { word: word.text, span: word.span, width, locked, lockable: entry.lockable };
         // Of two operands the destination is known when their order is.
         if locked && !operands.iter().any(Operand::is_memory) {
             return Err(Diagnostic::at(Stage::Type, word.span, super::unlockable(word.text)).into());
@@ -79,14 +91,28 @@ impl Assembler {
     }
 
     /// Keeps the instruction in hand as written.
-    fn keep(&mut self, word: &Token<'_>, entry: Entry, width: Option<Width>, locked: bool, operands: Vec<Written>) {
+    fn keep(
+        &mut self,
+        word: &Token<'_>,
+        entry: Entry,
+        width: Option<Width>,
+        locked: bool,
+        operands: Vec<Written>,
+    ) {
         let (word, span) = (word.text.to_ascii_lowercase(), self.here());
         let first = self.thread.instructions.last().map_or(0, |i| i.first);
         self.statements.push(Statement { word, entry, locked, width, operands, span, first });
     }
 
     /// An instruction of two operands, in the order of the text.
-    fn binary(&mut self, i: &Lowered<'_>, kind: Kind, first: Operand, second: Operand, variables: &mut Variables) -> Result<(), Refusal> {
+    fn binary(
+        &mut self,
+        i: &Lowered<'_>,
+        kind: Kind,
+        first: Operand,
+        second: Operand,
+        variables: &mut Variables,
+    ) -> Result<(), Refusal> {
         let (mut target, mut source) = (first, second);
         // `xchg` has its operands in any order.
         let swapped = match kind {
@@ -100,7 +126,11 @@ impl Assembler {
         // `test` writes nothing, so a number may stand on either side.
         let may_be_number = kind == Kind::Compare(BinOp::And) && !source.is_immediate();
         if target.is_immediate() && !may_be_number {
-            let error = Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be the destination of `{}`", i.word));
+            let error = Diagnostic::at(
+                Stage::Type,
+                target.span(),
+                format!("a number cannot be the destination of `{}`", i.word),
+            );
             return Err(Refusal { diagnostic: error, order: !source.is_immediate() });
         }
         if i.locked && !target.is_memory() {
@@ -109,11 +139,18 @@ impl Assembler {
         }
         if target.is_memory() && source.is_memory() {
             let span = target.span().to(source.span());
-            return Err(Diagnostic::at(Stage::Type, span, format!("both operands of `{}` are in memory", i.word)).into());
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("both operands of `{}` are in memory", i.word),
+            )
+            .into());
         }
         match kind {
             Kind::Mov => self.mov(i, target, source, variables),
-            Kind::Extend { signed, from } => self.extend(i, signed, from, target, source, variables),
+            Kind::Extend { signed, from } => {
+                self.extend(i, signed, from, target, source, variables)
+            }
             Kind::Lea => self.lea(i, target, source),
             Kind::Arithmetic(op) => self.arithmetic(i, op, target, source, variables),
             Kind::Compare(op) => self.compare(i, op, target, source, variables),
@@ -129,20 +166,36 @@ impl Assembler {
             | Kind::Nothing
             | Kind::Return
             | Kind::Unary(_)
-            | Kind::Set(_) => Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word)).into()),
+            | Kind::Set(_) => {
+                Err(Diagnostic::internal(format!("`{}` as an instruction of two operands", i.word))
+                    .into())
+            }
         }
     }
 
-    /// The width of an instruction: its suffix, its registers, what its memory operand says, the variable's type, or 32 bits.
-    fn width(&self, i: &Lowered<'_>, operands: &[&Operand], variables: &Variables) -> Result<Width, Refusal> {
+    /// The width of an instruction: its suffix, its registers, what its memory operand says, the
+    /// variable's type, or 32 bits.
+    fn width(
+        &self,
+        i: &Lowered<'_>,
+        operands: &[&Operand],
+        variables: &Variables,
+    ) -> Result<Width, Refusal> {
         let mut width = i.width;
         for o in operands {
             let Operand::Register(_, view, span) = o else { continue };
             match width {
                 None => width = Some(view.width),
                 // Symbolic registers take any width.
-                Some(w) if w != view.width && super::super::registers::parse(&view.full).is_some() => {
-                    let text = format!("a register of {} bits where `{}` has {} bits", view.width.bits(), i.word, w.bits());
+                Some(w)
+                    if w != view.width && super::super::registers::parse(&view.full).is_some() =>
+                {
+                    let text = format!(
+                        "a register of {} bits where `{}` has {} bits",
+                        view.width.bits(),
+                        i.word,
+                        w.bits()
+                    );
                     return Err(Diagnostic::at(Stage::Type, *span, text).into());
                 }
                 Some(_) => {}
@@ -160,7 +213,9 @@ impl Assembler {
             if let Operand::Immediate(n, span) = o
                 && !width.holds(*n)
             {
-                return Err(Diagnostic::at(Stage::Type, *span, super::too_wide(*n, width, i.word)).into());
+                return Err(
+                    Diagnostic::at(Stage::Type, *span, super::too_wide(*n, width, i.word)).into()
+                );
             }
         }
         encoding::expect_small_number(i.word, width, operands)?;
@@ -178,7 +233,9 @@ impl Assembler {
         let value = match width {
             // The upper half becomes zero; values of this width have zeros there.
             Width::W64 | Width::W32 => value.part(0, width),
-            _ => Expr::Merge(Box::new(Expr::Register(register)), Box::new(value), view.shift, width),
+            _ => {
+                Expr::Merge(Box::new(Expr::Register(register)), Box::new(value), view.shift, width)
+            }
         };
         (register, value)
     }
@@ -216,7 +273,13 @@ impl Assembler {
         self.push(Access::Write { address, width, value, when }, Vec::new(), Next::Fall);
     }
 
-    fn mov(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn mov(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
         let value = Self::value(&source, width);
         match target {
@@ -240,7 +303,12 @@ impl Assembler {
         variables: &Variables,
     ) -> Result<(), Refusal> {
         let Operand::Register(r, view, _) = &target else {
-            return Err(Diagnostic::at(Stage::Type, target.span(), format!("the destination of `{}` must be a register", i.word)).into());
+            return Err(Diagnostic::at(
+                Stage::Type,
+                target.span(),
+                format!("the destination of `{}` must be a register", i.word),
+            )
+            .into());
         };
         let from = match (from, &source) {
             (Some(from), _) => from,
@@ -257,31 +325,61 @@ impl Assembler {
             .into());
         }
         let value = Self::value(&source, from);
-        let value = if signed { Expr::SignExtend(from, Box::new(value)).part(0, to) } else { value };
+        let value =
+            if signed { Expr::SignExtend(from, Box::new(value)).part(0, to) } else { value };
         let access = self.load(&source, from);
         self.push(access, vec![Self::assign(*r, view, to, value)], Next::Fall);
         Ok(())
     }
 
     fn lea(&mut self, i: &Lowered<'_>, target: Operand, source: Operand) -> Result<(), Refusal> {
-        let (Operand::Register(r, view, _), Operand::Memory(address, _, _)) = (&target, source) else {
-            return Err(Diagnostic::at(Stage::Type, i.span, format!("`{}` puts an address into a register", i.word)).into());
+        let (Operand::Register(r, view, _), Operand::Memory(address, _, _)) = (&target, source)
+        else {
+            return Err(Diagnostic::at(
+                Stage::Type,
+                i.span,
+                format!("`{}` puts an address into a register", i.word),
+            )
+            .into());
         };
         let width = i.width.unwrap_or(view.width);
         self.push(Access::None, vec![Self::assign(*r, view, width, address)], Next::Fall);
         Ok(())
     }
 
-    fn arithmetic(&mut self, i: &Lowered<'_>, op: BinOp, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn arithmetic(
+        &mut self,
+        i: &Lowered<'_>,
+        op: BinOp,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let shift = matches!(op, BinOp::Shl | BinOp::Shr | BinOp::Sar);
-        let width = if shift { self.width(i, &[&target], variables)? } else { self.width(i, &[&target, &source], variables)? };
+        let width = if shift {
+            self.width(i, &[&target], variables)?
+        } else {
+            self.width(i, &[&target, &source], variables)?
+        };
         let by = if shift {
             match &source {
-                Operand::Register(_, v, span) if v.full != "rcx" || v.width != Width::W8 || v.shift != 0 => {
-                    return Err(Diagnostic::at(Stage::Type, *span, format!("`{}` takes its count from cl", i.word)).into());
+                Operand::Register(_, v, span)
+                    if v.full != "rcx" || v.width != Width::W8 || v.shift != 0 =>
+                {
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        *span,
+                        format!("`{}` takes its count from cl", i.word),
+                    )
+                    .into());
                 }
                 Operand::Immediate(n, span) if !Width::W8.holds(*n) => {
-                    return Err(Diagnostic::at(Stage::Type, *span, super::too_wide(*n, Width::W8, "a count")).into());
+                    return Err(Diagnostic::at(
+                        Stage::Type,
+                        *span,
+                        super::too_wide(*n, Width::W8, "a count"),
+                    )
+                    .into());
                 }
                 o => Self::value(o, Width::W8),
             }
@@ -295,7 +393,11 @@ impl Assembler {
         {
             let zero = Expr::Const(0);
             let flags = Expr::Const(op.flags(width, 0, 0, 0));
-            self.push(Access::None, vec![Self::assign(*r, view, width, zero), (FLAGS, flags)], Next::Fall);
+            self.push(
+                Access::None,
+                vec![Self::assign(*r, view, width, zero), (FLAGS, flags)],
+                Next::Fall,
+            );
             return Ok(());
         }
         let old = Self::value(&target, width);
@@ -311,9 +413,20 @@ impl Assembler {
         Ok(())
     }
 
-    fn unary(&mut self, i: &Lowered<'_>, op: Unary, target: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn unary(
+        &mut self,
+        i: &Lowered<'_>,
+        op: Unary,
+        target: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         if target.is_immediate() {
-            return Err(Diagnostic::at(Stage::Type, target.span(), format!("a number cannot be an operand of `{}`", i.word)).into());
+            return Err(Diagnostic::at(
+                Stage::Type,
+                target.span(),
+                format!("a number cannot be an operand of `{}`", i.word),
+            )
+            .into());
         }
         let width = self.width(i, &[&target], variables)?;
         let old = Self::value(&target, width);
@@ -325,7 +438,8 @@ impl Assembler {
         Ok(())
     }
 
-    /// Sets a register or memory to a value computed from it. `more` are further assignments with the access.
+    /// Sets a register or memory to a value computed from it. `more` are further assignments with
+    /// the access.
     #[expect(clippy::too_many_arguments, reason = "all of an instruction")]
     fn modify(
         &mut self,
@@ -356,7 +470,15 @@ impl Assembler {
             Operand::Memory(address, _, _) => {
                 self.note(&address, width, false);
                 if i.lockable {
-                    self.lockable(Access::Update { address: address.clone(), width, value: value.clone(), when: None }, more.clone());
+                    self.lockable(
+                        Access::Update {
+                            address: address.clone(),
+                            width,
+                            value: value.clone(),
+                            when: None,
+                        },
+                        more.clone(),
+                    );
                 }
                 more.push((CARRIED, value));
                 // The address register may be what the instruction changes.
@@ -369,8 +491,14 @@ impl Assembler {
         }
     }
 
-    /// An address for the read and for the write that follows, kept in a register of its own if the instruction changes its parts.
-    fn steady(&mut self, address: Expr, changed: &[Register], more: &mut Vec<(Register, Expr)>) -> (Expr, Expr) {
+    /// An address for the read and for the write that follows, kept in a register of its own if the
+    /// instruction changes its parts.
+    fn steady(
+        &mut self,
+        address: Expr,
+        changed: &[Register],
+        more: &mut Vec<(Register, Expr)>,
+    ) -> (Expr, Expr) {
         let mut depends = false;
         address.registers(&mut |r| depends |= changed.contains(&r));
         if !depends {
@@ -381,10 +509,19 @@ impl Assembler {
         (address, Expr::Register(kept))
     }
 
-    fn compare(&mut self, i: &Lowered<'_>, op: BinOp, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn compare(
+        &mut self,
+        i: &Lowered<'_>,
+        op: BinOp,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
-        let flags = Expr::flags(op, width, Self::value(&target, width), Self::value(&source, width));
-        let access = if target.is_memory() { self.load(&target, width) } else { self.load(&source, width) };
+        let flags =
+            Expr::flags(op, width, Self::value(&target, width), Self::value(&source, width));
+        let access =
+            if target.is_memory() { self.load(&target, width) } else { self.load(&source, width) };
         self.push(access, vec![(FLAGS, flags)], Next::Fall);
         Ok(())
     }
@@ -393,11 +530,22 @@ impl Assembler {
     fn other<'o>(i: &Lowered<'_>, o: &'o Operand) -> Result<(Register, &'o View), Refusal> {
         match o {
             Operand::Register(r, view, _) => Ok((*r, view)),
-            _ => Err(Diagnostic::at(Stage::Type, o.span(), format!("one operand of `{}` must be a register", i.word)).into()),
+            _ => Err(Diagnostic::at(
+                Stage::Type,
+                o.span(),
+                format!("one operand of `{}` must be a register", i.word),
+            )
+            .into()),
         }
     }
 
-    fn exchange(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn exchange(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
         let (r, view) = Self::other(i, &source)?;
         let back = Self::assign(r, view, width, Self::value(&target, width));
@@ -405,22 +553,40 @@ impl Assembler {
         match target {
             Operand::Memory(address, _, _) => {
                 self.note(&address, width, true);
-                self.push(Access::Update { address, width, value, when: None }, vec![back], Next::Fall);
+                self.push(
+                    Access::Update { address, width, value, when: None },
+                    vec![back],
+                    Next::Fall,
+                );
             }
             Operand::Register(t, target_view, _) if t != r => {
-                self.push(Access::None, vec![back, Self::assign(t, &target_view, width, value)], Next::Fall);
+                self.push(
+                    Access::None,
+                    vec![back, Self::assign(t, &target_view, width, value)],
+                    Next::Fall,
+                );
             }
             // The same register: at most halves change places.
             Operand::Register(t, target_view, _) => {
                 let (_, swapped) = Self::assign(t, &target_view, width, value);
-                self.push(Access::None, vec![(t, Self::written_after(swapped, back.1))], Next::Fall);
+                self.push(
+                    Access::None,
+                    vec![(t, Self::written_after(swapped, back.1))],
+                    Next::Fall,
+                );
             }
             Operand::Immediate(..) => {}
         }
         Ok(())
     }
 
-    fn exchange_add(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn exchange_add(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
         let (r, view) = Self::other(i, &source)?;
         let old = Self::value(&target, width);
@@ -439,7 +605,13 @@ impl Assembler {
         Ok(())
     }
 
-    fn compare_exchange(&mut self, i: &Lowered<'_>, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn compare_exchange(
+        &mut self,
+        i: &Lowered<'_>,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
         Self::other(i, &source)?;
         let accumulator = self.thread.register("rax");
@@ -448,23 +620,41 @@ impl Assembler {
         let found = Self::value(&target, width);
         let new = Self::value(&source, width);
         let flags = Expr::flags(BinOp::Sub, width, expected.clone(), found.clone());
-        let equal = Expr::Test(Test { kind: super::super::expr::TestKind::Equal, negated: false }, Box::new(flags.clone()));
+        let equal = Expr::Test(
+            Test { kind: super::super::expr::TestKind::Equal, negated: false },
+            Box::new(flags.clone()),
+        );
         let keep = Expr::Register(accumulator);
         let fetched = Self::assign(accumulator, &view, width, found.clone()).1;
-        let back = (accumulator, Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched.clone())));
+        let back = (
+            accumulator,
+            Expr::If(Box::new(equal.clone()), Box::new(keep), Box::new(fetched.clone())),
+        );
         match target {
             Operand::Memory(address, _, _) if i.locked => {
                 self.note(&address, width, true);
-                self.push(Access::Update { address, width, value: new, when: Some(equal) }, vec![back, (FLAGS, flags)], Next::Fall);
+                self.push(
+                    Access::Update { address, width, value: new, when: Some(equal) },
+                    vec![back, (FLAGS, flags)],
+                    Next::Fall,
+                );
             }
             Operand::Memory(address, _, _) => {
                 self.note(&address, width, false);
-                let update = Access::Update { address: address.clone(), width, value: new.clone(), when: Some(equal) };
+                let update = Access::Update {
+                    address: address.clone(),
+                    width,
+                    value: new.clone(),
+                    when: Some(equal),
+                };
                 self.lockable(update, vec![back.clone(), (FLAGS, flags.clone())]);
                 let mut assigns = vec![back, (FLAGS, flags), (CARRIED, new)];
                 let (read, write) = self.steady(address, &[accumulator], &mut assigns);
                 self.push(Access::Read { address: read, width }, assigns, Next::Fall);
-                let when = Expr::Test(Test { kind: super::super::expr::TestKind::Equal, negated: false }, Box::new(Expr::Register(FLAGS)));
+                let when = Expr::Test(
+                    Test { kind: super::super::expr::TestKind::Equal, negated: false },
+                    Box::new(Expr::Register(FLAGS)),
+                );
                 self.store(write, width, Expr::Register(CARRIED), Some(when));
             }
             Operand::Register(t, target_view, _) => {
@@ -491,28 +681,50 @@ impl Assembler {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         span,
-                        format!("`{}` sets a byte, this register has {} bits", i.word, view.width.bits()),
+                        format!(
+                            "`{}` sets a byte, this register has {} bits",
+                            i.word,
+                            view.width.bits()
+                        ),
                     )
                     .into());
                 }
                 self.push(Access::None, vec![Self::assign(r, &view, Width::W8, value)], Next::Fall);
             }
             Operand::Memory(_, Some(width), span) if width != Width::W8 => {
-                let message = format!("`{}` sets a byte, this operand has {} bits", i.word, width.bits());
+                let message =
+                    format!("`{}` sets a byte, this operand has {} bits", i.word, width.bits());
                 return Err(Diagnostic::at(Stage::Type, span, message).into());
             }
             Operand::Memory(address, _, _) => self.store(address, Width::W8, value, None),
             Operand::Immediate(_, span) => {
-                return Err(Diagnostic::at(Stage::Type, span, format!("a number cannot be an operand of `{}`", i.word)).into());
+                return Err(Diagnostic::at(
+                    Stage::Type,
+                    span,
+                    format!("a number cannot be an operand of `{}`", i.word),
+                )
+                .into());
             }
         }
         Ok(())
     }
 
-    fn move_if(&mut self, i: &Lowered<'_>, test: Test, target: Operand, source: Operand, variables: &Variables) -> Result<(), Refusal> {
+    fn move_if(
+        &mut self,
+        i: &Lowered<'_>,
+        test: Test,
+        target: Operand,
+        source: Operand,
+        variables: &Variables,
+    ) -> Result<(), Refusal> {
         let width = self.width(i, &[&target, &source], variables)?;
         let Operand::Register(r, view, _) = &target else {
-            return Err(Diagnostic::at(Stage::Type, target.span(), format!("the destination of `{}` must be a register", i.word)).into());
+            return Err(Diagnostic::at(
+                Stage::Type,
+                target.span(),
+                format!("the destination of `{}` must be a register", i.word),
+            )
+            .into());
         };
         let test = Expr::Test(test, Box::new(Expr::Register(FLAGS)));
         // Memory is read in any case, and the upper half becomes zero in any case.
@@ -557,7 +769,12 @@ fn head<'a>(cursor: &mut Cursor<'a, '_>) -> Result<Head<'a>, Refusal> {
             continue;
         }
         if let Some(span) = locked.filter(|_| !entry.lockable) {
-            return Err(Diagnostic::at(Stage::Type, span, format!("`lock` before `{}`, which cannot be locked", word.text)).into());
+            return Err(Diagnostic::at(
+                Stage::Type,
+                span,
+                format!("`lock` before `{}`, which cannot be locked", word.text),
+            )
+            .into());
         }
         return Ok(Head { word, entry, width, locked: locked.is_some() });
     }

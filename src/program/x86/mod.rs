@@ -1,8 +1,10 @@
 //! x86 assembly, lowered to steps.
 //!
-//! In: the tokens of instructions, in Intel's or AT&T's order of operands. Out: a [`Thread`]. An instruction becomes one step, or two if it
-//! reads and writes memory without being locked: x86 gives no atomicity then, and what another thread does between the two is seen.
-//! `xchg` with memory is locked by itself. Semantics: Intel SDM volume 2 for registers and flags; see [`super::memory`] for the rest.
+//! In: the tokens of instructions, in Intel's or AT&T's order of operands. Out: a [`Thread`]. An
+//! instruction becomes one step, or two if it reads and writes memory without being locked: x86
+//! gives no atomicity then, and what another thread does between the two is seen. `xchg` with
+//! memory is locked by itself. Semantics: Intel SDM volume 2 for registers and flags; see
+//! [`super::memory`] for the rest.
 
 mod encoding;
 pub mod statement;
@@ -102,13 +104,22 @@ impl Assembler {
         &self.labels
     }
     /// Takes labels, and an instruction if there is one. `text` is that of the source.
-    pub fn line(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables, text: &str) -> Result<(), Refusal> {
+    pub fn line(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+        text: &str,
+    ) -> Result<(), Refusal> {
         while cursor.peek().kind == Kind::Name && cursor.ahead(1).text == ":" {
             let label = cursor.take();
             cursor.take();
             let here = (self.thread.steps.len() as u32, label.span);
             if let Some((_, before)) = self.labels.insert(label.text.into(), here) {
-                let error = Diagnostic::at(Stage::Type, label.span, format!("the label `{}` is defined twice", label.text));
+                let error = Diagnostic::at(
+                    Stage::Type,
+                    label.span,
+                    format!("the label `{}` is defined twice", label.text),
+                );
                 return Err(error.related(before, "the other one").into());
             }
         }
@@ -117,10 +128,19 @@ impl Assembler {
         }
         let start = cursor.peek().span;
         let first = self.thread.steps.len() as u32;
-        self.thread.instructions.push(Instruction { text: String::new(), span: start, first, locked: None });
+        self.thread.instructions.push(Instruction {
+            text: String::new(),
+            span: start,
+            first,
+            locked: None,
+        });
         self.instruction(cursor, variables)?;
         let span = start.to(cursor.before().span);
-        let words: Vec<&str> = text.get(span.start as usize..span.end as usize).unwrap_or("").split_whitespace().collect();
+        let words: Vec<&str> = text
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or("")
+            .split_whitespace()
+            .collect();
         if let Some(last) = self.thread.instructions.last_mut() {
             last.text = words.join(" ");
             last.span = span;
@@ -136,8 +156,14 @@ impl Assembler {
             let Some(&(to, _)) = self.labels.get(&label) else {
                 let mut known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
                 known.sort_unstable();
-                let mut error =
-                    Diagnostic::at(Stage::Type, span, format!("jump to an undefined label: `{}` has no label `{label}`", self.thread.name));
+                let mut error = Diagnostic::at(
+                    Stage::Type,
+                    span,
+                    format!(
+                        "jump to an undefined label: `{}` has no label `{label}`",
+                        self.thread.name
+                    ),
+                );
                 if !known.is_empty() {
                     error = error.note(format!("its labels: {}", known.join(", ")));
                 }
@@ -156,20 +182,28 @@ impl Assembler {
         }
         Ok((self.thread, self.uses))
     }
-    /// Keeps the parity flag where some step tests it; elsewhere states would only be told apart by it.
+    /// Keeps the parity flag where some step tests it; elsewhere states would only be told apart by
+    /// it.
     fn keep_parity(&mut self) {
         let tested = self.thread.steps.iter().flat_map(Step::expressions).any(Expr::tests_parity);
         if !tested {
             return;
         }
         let locked = self.thread.instructions.iter_mut().filter_map(|i| i.locked.as_deref_mut());
-        for (register, value) in self.thread.steps.iter_mut().chain(locked).flat_map(|s| &mut s.assigns) {
+        for (register, value) in
+            self.thread.steps.iter_mut().chain(locked).flat_map(|s| &mut s.assigns)
+        {
             if *register == super::FLAGS {
                 *value = std::mem::replace(value, Expr::Const(0)).with_parity();
             }
         }
     }
-    fn push(&mut self, access: Access, assigns: Vec<(super::Register, super::expr::Expr)>, next: Next) {
+    fn push(
+        &mut self,
+        access: Access,
+        assigns: Vec<(super::Register, super::expr::Expr)>,
+        next: Next,
+    ) {
         let instruction = self.thread.instructions.len() as u32 - 1;
         self.thread.steps.push(Step { access, assigns, next, instruction });
     }

@@ -1,7 +1,8 @@
 //! Operands: registers, immediate values, memory, as Intel and AT&T write them.
 //!
-//! Accepted beside the two styles proper is what herd's users write: `[x]` and `(x)` in both, registers with and without `%`, immediate
-//! values with and without `$`, `%name` for a symbolic register, `%cs:` before an address, where segments are all the same.
+//! Accepted beside the two styles proper is what herd's users write: `[x]` and `(x)` in both,
+//! registers with and without `%`, immediate values with and without `$`, `%name` for a symbolic
+//! register, `%cs:` before an address, where segments are all the same.
 
 use super::super::Register;
 use super::super::expr::{BinOp, Expr, Width};
@@ -56,7 +57,8 @@ impl Sum {
             Some(before) => Expr::op(BinOp::Add, Width::W64, before, e),
         });
     }
-    /// The address: modulo 2^32 if its registers have 32 bits (Intel SDM volume 2, `LEA`, and volume 1, section 3.3.7).
+    /// The address: modulo 2^32 if its registers have 32 bits (Intel SDM volume 2, `LEA`, and
+    /// volume 1, section 3.3.7).
     fn finish(self) -> Expr {
         let sum = match self.rest {
             None => return Expr::Const(self.constant),
@@ -79,17 +81,25 @@ impl Assembler {
     }
 
     /// Reads an operand, with its form as written.
-    pub(super) fn operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<(Operand, Written), Diagnostic> {
+    pub(super) fn operand(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<(Operand, Written), Diagnostic> {
         let first = cursor.peek();
         self.element = None;
         let operand = self.sized_operand(cursor, variables)?;
         // `N` alone is the number of threads; in a sum it is that of this reading.
-        let threads = first.text == "N" && self.constants.contains_key("N") && cursor.before().span == first.span;
+        let threads = first.text == "N"
+            && self.constants.contains_key("N")
+            && cursor.before().span == first.span;
         let written = match &operand {
             Operand::Register(_, view, span) => Written::Register(view.clone(), *span),
             Operand::Immediate(_, span) if threads => Written::Immediate(Number::Threads, *span),
             Operand::Immediate(n, span) => Written::Immediate(Number::Is(*n), *span),
-            Operand::Memory(address, width, span) => Written::Memory(self.place(address, variables), *width, *span),
+            Operand::Memory(address, width, span) => {
+                Written::Memory(self.place(address, variables), *width, *span)
+            }
         };
         Ok((operand, written))
     }
@@ -98,17 +108,25 @@ impl Assembler {
     fn place(&self, address: &Expr, variables: &Variables) -> Place {
         let Expr::Const(address) = address else { return Place::Computed };
         match variables.at(*address) {
-            Some((v, _)) if v.per_thread => Place::Element(v.name.clone(), self.element.unwrap_or(Element::Own)),
+            Some((v, _)) if v.per_thread => {
+                Place::Element(v.name.clone(), self.element.unwrap_or(Element::Own))
+            }
             Some((v, 0)) => Place::Shared(v.name.clone()),
             _ => Place::Computed,
         }
     }
 
-    fn sized_operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
+    fn sized_operand(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<Operand, Diagnostic> {
         let start = cursor.peek().span;
         let mut width = None;
         // dword, byte ptr, …
-        while cursor.peek().kind == Kind::Name && !matches!(cursor.ahead(1).text, "," | ";" | "|" | "\n" | "") {
+        while cursor.peek().kind == Kind::Name
+            && !matches!(cursor.ahead(1).text, "," | ";" | "|" | "\n" | "")
+        {
             match cursor.peek().text.to_ascii_lowercase().as_str() {
                 "byte" => width = Some(Width::W8),
                 "word" => width = Some(Width::W16),
@@ -128,7 +146,11 @@ impl Assembler {
         })
     }
 
-    fn plain_operand(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<Operand, Diagnostic> {
+    fn plain_operand(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<Operand, Diagnostic> {
         let token = cursor.peek();
         if cursor.eat("$") {
             let value = self.after_dollar(cursor, variables)?;
@@ -142,13 +164,21 @@ impl Assembler {
             return Ok(Operand::Register(register, view, token.span));
         }
         if cursor.is("[") || cursor.is("(") {
-            return Ok(Operand::Memory(self.address(cursor, variables, Sum::default())?, None, token.span));
+            return Ok(Operand::Memory(
+                self.address(cursor, variables, Sum::default())?,
+                None,
+                token.span,
+            ));
         }
         if token.kind == Kind::Number || cursor.is("-") {
             let number = cursor.number()?;
             if cursor.is("[") || cursor.is("(") {
                 let sum = Sum { constant: number as u64, ..Sum::default() };
-                return Ok(Operand::Memory(self.address(cursor, variables, sum)?, None, token.span));
+                return Ok(Operand::Memory(
+                    self.address(cursor, variables, sum)?,
+                    None,
+                    token.span,
+                ));
             }
             return Ok(Operand::Immediate(number, token.span));
         }
@@ -160,10 +190,16 @@ impl Assembler {
             return Ok(Operand::Register(register, view, token.span));
         }
         // What is no register may be one that is misspelt: a name without brackets must be known.
-        let displacement = ["(", "["].contains(&cursor.ahead(1).text) || ["+", "-"].contains(&cursor.ahead(1).text);
-        if !displacement && variables.declares_by_use() && variables.get(token.text).is_none() && !self.constants.contains_key(token.text) {
+        let displacement = ["(", "["].contains(&cursor.ahead(1).text)
+            || ["+", "-"].contains(&cursor.ahead(1).text);
+        if !displacement
+            && variables.declares_by_use()
+            && variables.get(token.text).is_none()
+            && !self.constants.contains_key(token.text)
+        {
             let text = format!("`{}` is neither a register nor a declared variable", token.text);
-            return Err(Diagnostic::at(Stage::Type, token.span, text).note("memory is written `[x]` or `(x)`"));
+            return Err(Diagnostic::at(Stage::Type, token.span, text)
+                .note("memory is written `[x]` or `(x)`"));
         }
         let value = self.immediate(cursor, variables)?;
         if cursor.is("(") || cursor.is("[") {
@@ -178,7 +214,11 @@ impl Assembler {
     }
 
     /// Reads a thread, or what else may stand after `$`.
-    fn after_dollar(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<i64, Diagnostic> {
+    fn after_dollar(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<i64, Diagnostic> {
         if cursor.peek().kind == Kind::Name
             && let Some(&thread) = self.threads.get(cursor.peek().text)
         {
@@ -192,7 +232,11 @@ impl Assembler {
     }
 
     /// A number, a constant or an address, and numbers added to it.
-    fn immediate(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables) -> Result<i64, Diagnostic> {
+    fn immediate(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+    ) -> Result<i64, Diagnostic> {
         if cursor.peek().kind != Kind::Name {
             return cursor.number();
         }
@@ -219,11 +263,18 @@ impl Assembler {
     fn percent(&mut self, cursor: &mut Cursor<'_, '_>) -> Result<(Register, View), Diagnostic> {
         cursor.expect("%")?;
         let name = cursor.name("a register")?;
-        self.view(name.text, true).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a register", name.text)))
+        self.view(name.text, true).ok_or_else(|| {
+            Diagnostic::at(Stage::Type, name.span, format!("`{}` is not a register", name.text))
+        })
     }
 
     /// What is in brackets or parentheses: a sum, or AT&T's base, index and scale.
-    fn address(&mut self, cursor: &mut Cursor<'_, '_>, variables: &mut Variables, mut sum: Sum) -> Result<Expr, Diagnostic> {
+    fn address(
+        &mut self,
+        cursor: &mut Cursor<'_, '_>,
+        variables: &mut Variables,
+        mut sum: Sum,
+    ) -> Result<Expr, Diagnostic> {
         let open = cursor.peek().span;
         let close = if cursor.eat("[") { "]" } else { ")" };
         cursor.eat("(");
@@ -231,18 +282,26 @@ impl Assembler {
         let mut moved = 0u64;
         loop {
             let negative = cursor.is("-");
-            if cursor.is("%") || cursor.peek().kind == Kind::Name && registers::parse(cursor.peek().text).is_some() {
+            if cursor.is("%")
+                || cursor.peek().kind == Kind::Name
+                    && registers::parse(cursor.peek().text).is_some()
+            {
                 let span = cursor.peek().span;
                 let (register, view) = if cursor.is("%") {
                     self.percent(cursor)?
                 } else {
                     let name = cursor.take();
-                    self.view(name.text, false).ok_or_else(|| Diagnostic::at(Stage::Type, name.span, "no register"))?
+                    self.view(name.text, false)
+                        .ok_or_else(|| Diagnostic::at(Stage::Type, name.span, "no register"))?
                 };
-                // Every address is there already: relative to the instruction is what the linker makes of it.
+                // Every address is there already: relative to the instruction is what the linker
+                // makes of it.
                 if view.full != "rip" {
                     if !matches!(view.width, Width::W32 | Width::W64) {
-                        let message = format!("a register of {} bits in an address, expected 32 or 64", view.width.bits());
+                        let message = format!(
+                            "a register of {} bits in an address, expected 32 or 64",
+                            view.width.bits()
+                        );
                         return Err(Diagnostic::at(Stage::Type, span, message));
                     }
                     sum.width = sum.width.max(Some(view.width));
@@ -251,7 +310,11 @@ impl Assembler {
                     if scaled {
                         let scale = cursor.number()?;
                         if ![0, 1, 2, 4, 8].contains(&scale) {
-                            return Err(Diagnostic::at(Stage::Syntax, span, format!("a scale of {scale}, expected 1, 2, 4 or 8")));
+                            return Err(Diagnostic::at(
+                                Stage::Syntax,
+                                span,
+                                format!("a scale of {scale}, expected 1, 2, 4 or 8"),
+                            ));
                         }
                         e = Expr::op(BinOp::Mul, Width::W64, e, Expr::Const(scale as u64));
                     }
@@ -267,7 +330,9 @@ impl Assembler {
                 // A thread: its element of an array with one for each.
                 let span = cursor.peek().span;
                 let value = self.after_dollar(cursor, variables)?;
-                let element = variables.at(sum.constant).filter(|(v, _)| v.per_thread && value >= 0 && (value as usize) < v.initial.len());
+                let element = variables.at(sum.constant).filter(|(v, _)| {
+                    v.per_thread && value >= 0 && (value as usize) < v.initial.len()
+                });
                 let Some((v, _)) = element else {
                     return Err(Diagnostic::at(
                         Stage::Type,
@@ -290,7 +355,8 @@ impl Assembler {
         }
         cursor.expect(close)?;
         if (sum.rest.is_some() || moved != 0)
-            && let Some((v, _)) = variables.at(sum.constant.wrapping_sub(moved)).filter(|(v, _)| v.per_thread)
+            && let Some((v, _)) =
+                variables.at(sum.constant.wrapping_sub(moved)).filter(|(v, _)| v.per_thread)
         {
             return Err(computed(&v.name, open.to(cursor.before().span)));
         }
@@ -298,9 +364,12 @@ impl Assembler {
     }
 }
 
-/// In thread data a name is the own element: what a register or a number added to it would mean is not said.
+/// In thread data a name is the own element: what a register or a number added to it would mean is
+/// not said.
 fn computed(name: &str, span: Span) -> Diagnostic {
-    let message = format!("`{name}` is thread data, with an element for each thread: which one a computed address means is not defined");
+    let message = format!(
+        "`{name}` is thread data, with an element for each thread: which one a computed address means is not defined"
+    );
     Diagnostic::at(Stage::Unsupported, span, message)
         .note(format!("`[{name}]` is the own element, `[{name} + $next]` that of the next thread, `[{name} + $1]` that of thread 1"))
 }

@@ -1,7 +1,8 @@
-//! Instructions as written: what the one reader of instructions gives to those that do not lower them to steps.
+//! Instructions as written: what the one reader of instructions gives to those that do not lower
+//! them to steps.
 //!
-//! In: none, the reader ([`super::Assembler`]) fills them. Out: for each instruction its entry of the table and its operands,
-//! in which `N` and the threads of elements stay names.
+//! In: none, the reader ([`super::Assembler`]) fills them. Out: for each instruction its entry of
+//! the table and its operands, in which `N` and the threads of elements stay names.
 
 use super::super::expr::Width;
 use super::super::registers::View;
@@ -56,7 +57,10 @@ impl Written {
     /// Where it stands.
     pub fn span(&self) -> Span {
         match self {
-            Written::Register(_, s) | Written::Memory(_, _, s) | Written::Immediate(_, s) | Written::Label(_, s) => *s,
+            Written::Register(_, s)
+            | Written::Memory(_, _, s)
+            | Written::Immediate(_, s)
+            | Written::Label(_, s) => *s,
         }
     }
 }

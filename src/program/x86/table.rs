@@ -1,7 +1,9 @@
-//! The instruction table of x86: operands, widths, effect and flags of each instruction, for the machine, the axioms and the proofs.
+//! The instruction table of x86: operands, widths, effect and flags of each instruction, for the
+//! machine, the axioms and the proofs.
 //!
-//! In: a mnemonic in small letters, in Intel's form or with AT&T's letter of the width. Out: its [`Entry`]. Whoever reads instructions looks
-//! them up here, so that every route knows the same ones. What an operator computes and which flags it leaves is [`BinOp`].
+//! In: a mnemonic in small letters, in Intel's form or with AT&T's letter of the width. Out: its
+//! [`Entry`]. Whoever reads instructions looks them up here, so that every route knows the same
+//! ones. What an operator computes and which flags it leaves is [`BinOp`].
 
 use super::super::Fence;
 use super::super::expr::{BinOp, Test, Width};
@@ -68,7 +70,8 @@ pub enum Unary {
 }
 
 impl Unary {
-    /// The operator of two operands that computes it, and the operands, given the old value `old` and all ones of the width, `ones`.
+    /// The operator of two operands that computes it, and the operands, given the old value `old`
+    /// and all ones of the width, `ones`.
     pub fn operation<T>(self, old: T, number: impl Fn(i64) -> T) -> (BinOp, T, T) {
         match self {
             Unary::Inc => (BinOp::Inc, old, number(1)),
@@ -103,7 +106,8 @@ pub enum Operands {
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The mnemonic without letters of the width; of `j`, `set` and `cmov` what stands before the condition.
+    /// The mnemonic without letters of the width; of `j`, `set` and `cmov` what stands before the
+    /// condition.
     pub name: &'static str,
     /// Its operands.
     pub operands: Operands,
@@ -115,7 +119,13 @@ pub struct Entry {
     pub kind: Kind,
 }
 
-const fn entry(name: &'static str, operands: Operands, sized: bool, lockable: bool, kind: Kind) -> Entry {
+const fn entry(
+    name: &'static str,
+    operands: Operands,
+    sized: bool,
+    lockable: bool,
+    kind: Kind,
+) -> Entry {
     Entry { name, operands, sized, lockable, kind }
 }
 
@@ -158,11 +168,41 @@ pub const TABLE: [Entry; 41] = [
     entry("endbr32", Operands::None, false, false, Kind::Nothing),
     entry("ret", Operands::None, false, false, Kind::Return),
     entry("lock", Operands::None, false, false, Kind::Lock),
-    entry("movzb", Operands::Two, true, false, Kind::Extend { signed: false, from: Some(Width::W8) }),
-    entry("movzw", Operands::Two, true, false, Kind::Extend { signed: false, from: Some(Width::W16) }),
-    entry("movsb", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W8) }),
-    entry("movsw", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W16) }),
-    entry("movsl", Operands::Two, true, false, Kind::Extend { signed: true, from: Some(Width::W32) }),
+    entry(
+        "movzb",
+        Operands::Two,
+        true,
+        false,
+        Kind::Extend { signed: false, from: Some(Width::W8) },
+    ),
+    entry(
+        "movzw",
+        Operands::Two,
+        true,
+        false,
+        Kind::Extend { signed: false, from: Some(Width::W16) },
+    ),
+    entry(
+        "movsb",
+        Operands::Two,
+        true,
+        false,
+        Kind::Extend { signed: true, from: Some(Width::W8) },
+    ),
+    entry(
+        "movsw",
+        Operands::Two,
+        true,
+        false,
+        Kind::Extend { signed: true, from: Some(Width::W16) },
+    ),
+    entry(
+        "movsl",
+        Operands::Two,
+        true,
+        false,
+        Kind::Extend { signed: true, from: Some(Width::W32) },
+    ),
     entry("j", Operands::Label, false, false, Kind::JumpIf(EQUAL)),
     entry("set", Operands::One, false, false, Kind::Set(EQUAL)),
     entry("cmov", Operands::Two, true, false, Kind::MoveIf(EQUAL)),
@@ -185,7 +225,10 @@ fn suffix(letter: &str) -> Option<Width> {
 fn plain(word: &str) -> Option<Entry> {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
     // AT&T's `movzb` always has a letter of the width.
-    let named = single.iter().find(|e| e.name == word && !matches!(e.kind, Kind::Extend { from: Some(_), .. })).copied();
+    let named = single
+        .iter()
+        .find(|e| e.name == word && !matches!(e.kind, Kind::Extend { from: Some(_), .. }))
+        .copied();
     named.or_else(|| {
         families.iter().find_map(|e| {
             let test = Test::of_suffix(word.strip_prefix(e.name)?)?;
@@ -209,21 +252,30 @@ pub fn mnemonic(word: &str) -> Option<(Entry, Option<Width>)> {
     }
     let (stem, last) = word.split_at(word.len().checked_sub(1)?);
     let width = suffix(last)?;
-    let entry = plain(stem).or_else(|| TABLE.iter().find(|e| e.name == stem && matches!(e.kind, Kind::Extend { .. })).copied())?;
+    let entry = plain(stem).or_else(|| {
+        TABLE.iter().find(|e| e.name == stem && matches!(e.kind, Kind::Extend { .. })).copied()
+    })?;
     entry.sized.then_some((entry, Some(width)))
 }
 
 /// The instructions by name, for messages.
 pub fn known() -> String {
     let (single, families) = TABLE.split_at(TABLE.len() - FAMILIES);
-    let names = single.iter().filter(|e| !matches!(e.kind, Kind::Extend { from: Some(_), .. } | Kind::Lock)).map(|e| e.name.to_string());
+    let names = single
+        .iter()
+        .filter(|e| !matches!(e.kind, Kind::Extend { from: Some(_), .. } | Kind::Lock))
+        .map(|e| e.name.to_string());
     let all: Vec<String> = names.chain(families.iter().map(|e| format!("{}*", e.name))).collect();
     format!("{}, and the prefix lock", all.join(", "))
 }
 
 /// The error for a mnemonic that the table does not have.
 pub fn unknown(word: &Token<'_>) -> Diagnostic {
-    let error = Diagnostic::at(Stage::Unsupported, word.span, format!("unknown instruction `{}`", word.text));
+    let error = Diagnostic::at(
+        Stage::Unsupported,
+        word.span,
+        format!("unknown instruction `{}`", word.text),
+    );
     error.note(format!("known: {}", known()))
 }
 
@@ -236,13 +288,25 @@ mod tests {
         let of = |word: &str| mnemonic(word).map(|(entry, width)| (entry.kind, width));
         assert_eq!(of("movl"), Some((Kind::Mov, Some(Width::W32))));
         assert_eq!(of("shl"), Some((Kind::Arithmetic(BinOp::Shl), None)));
-        assert_eq!(of("movzbl"), Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32))));
-        assert_eq!(of("movswq"), Some((Kind::Extend { signed: true, from: Some(Width::W16) }, Some(Width::W64))));
-        assert_eq!(of("movslq"), Some((Kind::Extend { signed: true, from: Some(Width::W32) }, Some(Width::W64))));
+        assert_eq!(
+            of("movzbl"),
+            Some((Kind::Extend { signed: false, from: Some(Width::W8) }, Some(Width::W32)))
+        );
+        assert_eq!(
+            of("movswq"),
+            Some((Kind::Extend { signed: true, from: Some(Width::W16) }, Some(Width::W64)))
+        );
+        assert_eq!(
+            of("movslq"),
+            Some((Kind::Extend { signed: true, from: Some(Width::W32) }, Some(Width::W64)))
+        );
         assert_eq!(of("cmpxchgq"), Some((Kind::CompareExchange, Some(Width::W64))));
         assert_eq!(of("cmovcl").map(|m| m.1), Some(Some(Width::W32)));
         assert_eq!(of("jne").map(|m| m.1), Some(None));
-        for wrong in ["", "b", "movx", "mfencel", "jmpl", "fsqrt", "é", "lockb", "seteb", "movzb", "movsl", "j", "set"] {
+        for wrong in [
+            "", "b", "movx", "mfencel", "jmpl", "fsqrt", "é", "lockb", "seteb", "movzb", "movsl",
+            "j", "set",
+        ] {
             assert_eq!(of(wrong), None, "{wrong}");
         }
     }
@@ -252,7 +316,11 @@ mod tests {
         for e in TABLE {
             let conditional = matches!(e.kind, Kind::JumpIf(_) | Kind::Set(_) | Kind::MoveIf(_));
             let word = if conditional { format!("{}e", e.name) } else { e.name.to_string() };
-            let word = if matches!(e.kind, Kind::Extend { from: Some(_), .. }) { format!("{word}l") } else { word };
+            let word = if matches!(e.kind, Kind::Extend { from: Some(_), .. }) {
+                format!("{word}l")
+            } else {
+                word
+            };
             assert_eq!(mnemonic(&word).map(|m| m.0), Some(e), "{word}");
         }
     }

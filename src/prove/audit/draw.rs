@@ -7,7 +7,9 @@
 use super::machine::{Entry, Env, Machine, State};
 use super::value::{Number, Value, divided, number, plus, times, whole};
 use mu_base::random::Random;
-use mu_cubicle::system::{Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored};
+use mu_cubicle::system::{
+    Access, Atom, Cube, Kind, Op, Sum, System, Term, TypeId, Update, Value as Stored,
+};
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use std::collections::{BTreeSet, VecDeque};
@@ -79,7 +81,9 @@ impl Draw {
     /// A value of a sort.
     pub fn value(&mut self, machine: &Machine, sort: TypeId, state: Option<&State>) -> Value {
         match sort {
-            TypeId::PROC => Value::Process(self.random.below(machine.n as usize + usize::from(self.beyond)) as u32),
+            TypeId::PROC => Value::Process(
+                self.random.below(machine.n as usize + usize::from(self.beyond)) as u32,
+            ),
             TypeId::INT | TypeId::REAL => Value::Number(self.number(sort, state)),
             t => {
                 let constructors = &machine.system.type_of(t).constructors;
@@ -93,7 +97,9 @@ impl Draw {
 
     fn number(&mut self, sort: TypeId, state: Option<&State>) -> Number {
         let near = match state {
-            Some(state) if !state.cells.is_empty() && self.random.chance(1, 3) => Some(*self.random.choose(&state.cells)),
+            Some(state) if !state.cells.is_empty() && self.random.chance(1, 3) => {
+                Some(*self.random.choose(&state.cells))
+            }
             _ => None,
         };
         let mut n = match near {
@@ -109,7 +115,8 @@ impl Draw {
 
     /// A state with random values and empty buffers.
     pub fn any(&mut self, machine: &Machine) -> State {
-        let cells = (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
+        let cells =
+            (0..machine.slots).map(|slot| self.value(machine, machine.sort(slot), None)).collect();
         State { cells, buffers: vec![VecDeque::new(); machine.n as usize] }
     }
 
@@ -197,7 +204,10 @@ impl Draw {
         for u in &t.universal {
             for p in (0..machine.n).filter(|p| !env[..t.declared].contains(p)) {
                 let inner = super::machine::with(&env, u.var, p);
-                let holds = u.dnf.iter().any(|c| c.iter().all(|a| machine.atom(state, &inner, a) == Some(true)));
+                let holds = u
+                    .dnf
+                    .iter()
+                    .any(|c| c.iter().all(|a| machine.atom(state, &inner, a) == Some(true)));
                 if !holds && !u.dnf.is_empty() {
                     let cube = self.random.choose(&u.dnf);
                     cube.iter().for_each(|atom| self.repair(machine, state, &inner, atom));
@@ -216,16 +226,18 @@ impl Draw {
             Atom::Fence(p) => state.buffers[Machine::process(env, *p) as usize].clear(),
             Atom::Compare(Term::Sum(a), op, Term::Sum(b)) => {
                 let minus = whole(-1);
-                let all = a.terms.iter().map(|t| (t, whole(1))).chain(b.terms.iter().map(|t| (t, minus)));
+                let all =
+                    a.terms.iter().map(|t| (t, whole(1))).chain(b.terms.iter().map(|t| (t, minus)));
                 let all: Vec<_> = all.collect();
                 if all.is_empty() {
                     return;
                 }
                 let ((access, factor), sign) = *self.random.choose(&all);
                 let difference = |state: &State| {
-                    let (Value::Number(a), Value::Number(b)) =
-                        (machine.term(state, env, &Term::Sum(a.clone()))?, machine.term(state, env, &Term::Sum(b.clone()))?)
-                    else {
+                    let (Value::Number(a), Value::Number(b)) = (
+                        machine.term(state, env, &Term::Sum(a.clone()))?,
+                        machine.term(state, env, &Term::Sum(b.clone()))?,
+                    ) else {
                         return None;
                     };
                     plus(a, -b)
@@ -239,7 +251,9 @@ impl Draw {
                 let moved = || {
                     let change = plus(wanted, -difference(state)?)?;
                     let factor = times(number(factor)?, sign)?;
-                    let Value::Number(old) = machine.term(state, env, &as_sum(access))? else { return None };
+                    let Value::Number(old) = machine.term(state, env, &as_sum(access))? else {
+                        return None;
+                    };
                     plus(old, divided(change, factor)?)
                 };
                 let sort = machine.system.symbol(access.symbol).sort;
@@ -248,8 +262,11 @@ impl Draw {
                 }
             }
             Atom::Compare(a, op, b) => {
-                let sides = if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
-                let Some((access, other)) = sides.into_iter().find_map(|(x, o)| if let Term::Cell(c) = x { Some((c, o)) } else { None })
+                let sides =
+                    if self.random.chance(1, 2) { [(a, b), (b, a)] } else { [(b, a), (a, b)] };
+                let Some((access, other)) = sides
+                    .into_iter()
+                    .find_map(|(x, o)| if let Term::Cell(c) = x { Some((c, o)) } else { None })
                 else {
                     return;
                 };
@@ -267,7 +284,10 @@ impl Draw {
 
 /// A cell of numbers as a term.
 fn as_sum(access: &Access) -> Term {
-    Term::Sum(Sum { constant: BigRational::zero(), terms: vec![(access.clone(), BigRational::one())] })
+    Term::Sum(Sum {
+        constant: BigRational::zero(),
+        terms: vec![(access.clone(), BigRational::one())],
+    })
 }
 
 /// Sets a cell as a process sees it: in the newest entry of its buffer that writes it, else in
@@ -276,7 +296,9 @@ fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: 
     let slot = machine.accessed(env, access);
     if let (true, Some(by)) = (machine.tso, access.by) {
         let buffer = &mut state.buffers[Machine::process(env, by) as usize];
-        if let Some(write) = buffer.iter_mut().rev().find_map(|e| e.iter_mut().find(|w| w.0 == slot)) {
+        if let Some(write) =
+            buffer.iter_mut().rev().find_map(|e| e.iter_mut().find(|w| w.0 == slot))
+        {
             write.1 = value;
             return;
         }
@@ -287,8 +309,13 @@ fn set(machine: &Machine, state: &mut State, env: &Env, access: &Access, value: 
 /// Slots that steps write through buffers.
 pub fn buffered_slots(machine: &Machine) -> Vec<usize> {
     let system = machine.system;
-    let writes =
-        |symbol: usize| system.transitions.iter().filter(|t| !t.locked).any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol));
+    let writes = |symbol: usize| {
+        system
+            .transitions
+            .iter()
+            .filter(|t| !t.locked)
+            .any(|t| t.updates.iter().any(|u| u.symbol().index() == symbol))
+    };
     let weak = |symbol: usize| system.symbols[symbol].kind == Kind::Weak && writes(symbol);
     (0..machine.slots).filter(|slot| weak(machine.cell(*slot).0)).collect()
 }

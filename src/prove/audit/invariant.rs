@@ -152,7 +152,9 @@ impl<'a> Timeline<'a> {
     /// What a process sees at a moment.
     fn seen(&self, process: u32, moment: usize, slot: usize) -> Value {
         let own = (moment..self.order.len()).rev().filter(|at| self.order[*at].0 == process);
-        own.into_iter().find_map(|at| self.entry(at, slot)).unwrap_or_else(|| self.memory(moment, slot))
+        own.into_iter()
+            .find_map(|at| self.entry(at, slot))
+            .unwrap_or_else(|| self.memory(moment, slot))
     }
 
     /// True if all entries of a process are in memory at a moment.
@@ -188,7 +190,12 @@ impl Choice<'_, '_> {
             });
         }
         let Some(view) = self.cube.views.get(self.moments.len()) else { return true };
-        let earlier = self.cube.views.iter().zip(&self.moments).filter(|(v, _)| view.1 == SHARED || v.0 == view.0);
+        let earlier = self
+            .cube
+            .views
+            .iter()
+            .zip(&self.moments)
+            .filter(|(v, _)| view.1 == SHARED || v.0 == view.0);
         let least = earlier.map(|(_, at)| *at).max().unwrap_or(0);
         (least..=self.timeline.order.len()).any(|at| {
             self.moments.push(at);
@@ -241,7 +248,9 @@ impl Choice<'_, '_> {
                     names.iter().any(|at| self.names[*at] == p)
                 }
             }
-            Fact::Constructors(cell, among) => matches!(self.value(cell), Value::Constructor(c) if among.contains(&c)),
+            Fact::Constructors(cell, among) => {
+                matches!(self.value(cell), Value::Constructor(c) if among.contains(&c))
+            }
             Fact::Equal(a, b, equal) => (self.value(a) == self.value(b)) == *equal,
             Fact::Before(a, b, strict) => match (self.point(a), self.point(b)) {
                 (Some(a), Some(b)) => a < b || !*strict && a == b,
@@ -276,7 +285,8 @@ impl Invariant {
             // Facts at the first choices that name no process are decided with the fixed ones.
             let names = (0..self.fixed.min(cube.names) as u32).collect();
             let mut choice = Choice { cube, timeline, names, moments: Vec::new() };
-            let early = (0..choice.names.len()).all(|made| cube.facts[made].iter().all(|f| choice.fact(f)));
+            let early =
+                (0..choice.names.len()).all(|made| cube.facts[made].iter().all(|f| choice.fact(f)));
             early && choice.holds()
         })
     }
@@ -284,7 +294,8 @@ impl Invariant {
     /// The constants of sums.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         let facts = self.cubes.iter().flat_map(|c| c.facts.iter().flatten());
-        facts.filter_map(|f| if let Fact::Sum { constant, .. } = f { Some(*constant) } else { None })
+        facts
+            .filter_map(|f| if let Fact::Sum { constant, .. } = f { Some(*constant) } else { None })
     }
 }
 
@@ -302,7 +313,8 @@ type Read<T> = Result<T, String>;
 /// The line that is not of the form, and what was expected.
 pub fn read(system: &System, text: &str) -> Read<Invariant> {
     let fixed = system.fixed as usize;
-    let mut lines = text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|l| !l.1.is_empty());
+    let mut lines =
+        text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|l| !l.1.is_empty());
     let header = lines.next().map(|l| l.1);
     if header != Some("mu-check certificate 1") {
         return Err("line 1: expected `mu-check certificate 1`".into());
@@ -319,11 +331,17 @@ pub fn read(system: &System, text: &str) -> Read<Invariant> {
             found.push((fixed + words.count(), Vec::new()));
             continue;
         }
-        let Some((names, facts)) = found.last_mut() else { return Err(format!("line {number}: expected `never`")) };
+        let Some((names, facts)) = found.last_mut() else {
+            return Err(format!("line {number}: expected `never`"));
+        };
         let fact = Reader { system, names: *names }.fact(line);
         facts.push(fact.ok_or_else(|| format!("line {number}: `{line}`: expected a fact"))?);
     }
-    Ok(Invariant { tso, cubes: found.into_iter().map(|(names, facts)| cube(names, facts)).collect(), fixed })
+    Ok(Invariant {
+        tso,
+        cubes: found.into_iter().map(|(names, facts)| cube(names, facts)).collect(),
+        fixed,
+    })
 }
 
 impl Reader<'_> {
@@ -339,7 +357,10 @@ impl Reader<'_> {
 
     fn view(&self, text: &str) -> Option<View> {
         let (process, stage) = text.split_once('@')?;
-        Some((self.process(process)?, if stage == "*" { SHARED } else { stage.parse::<u8>().ok()?.into() }))
+        Some((
+            self.process(process)?,
+            if stage == "*" { SHARED } else { stage.parse::<u8>().ok()?.into() },
+        ))
     }
 
     fn cell(&self, text: &str) -> Option<Cell> {
@@ -348,11 +369,14 @@ impl Reader<'_> {
             None => (None, text),
         };
         let (name, args) = match text.strip_suffix(']') {
-            Some(text) => text.split_once('[').map(|(name, args)| (name, args.split(',').collect()))?,
+            Some(text) => {
+                text.split_once('[').map(|(name, args)| (name, args.split(',').collect()))?
+            }
             None => (text, Vec::new()),
         };
         let symbol = self.system.symbols.iter().position(|s| s.name == name)?;
-        let args: Vec<usize> = args.into_iter().map(|a: &str| self.process(a.trim())).collect::<Option<_>>()?;
+        let args: Vec<usize> =
+            args.into_iter().map(|a: &str| self.process(a.trim())).collect::<Option<_>>()?;
         (args.len() == self.system.symbols[symbol].arity).then_some(Cell { symbol, args, view })
     }
 
@@ -376,21 +400,32 @@ impl Reader<'_> {
     fn among(&self, line: &str) -> Option<Fact> {
         let (cell, set) = line.split_once(" in {")?;
         let cell = self.cell(cell.trim())?;
-        let listed: Vec<&str> = set.strip_suffix('}')?.split(',').map(str::trim).filter(|v| !v.is_empty()).collect();
+        let listed: Vec<&str> =
+            set.strip_suffix('}')?.split(',').map(str::trim).filter(|v| !v.is_empty()).collect();
         let sort = self.system.symbols[cell.symbol].sort;
         if sort == TypeId::PROC {
             let other = listed.contains(&"other");
-            let names = listed.into_iter().filter(|v| *v != "other").map(|v| self.process(v)).collect::<Option<_>>()?;
+            let names = listed
+                .into_iter()
+                .filter(|v| *v != "other")
+                .map(|v| self.process(v))
+                .collect::<Option<_>>()?;
             return Some(Fact::Processes { cell, names, other });
         }
         let all = &self.system.types[sort.index()].constructors;
-        let constructor = |v: &str| all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0);
+        let constructor = |v: &str| {
+            all.iter().find(|c| self.system.constructors[c.index()].name == v).map(|c| c.0)
+        };
         Some(Fact::Constructors(cell, listed.into_iter().map(constructor).collect::<Option<_>>()?))
     }
 
     fn sum(&self, words: &[&str]) -> Option<Fact> {
-        let number =
-            |w: &str| w.parse::<BigRational>().ok().filter(|n| *n.denom() != BigInt::zero()).and_then(|n| super::value::number(&n));
+        let number = |w: &str| {
+            w.parse::<BigRational>()
+                .ok()
+                .filter(|n| *n.denom() != BigInt::zero())
+                .and_then(|n| super::value::number(&n))
+        };
         let [parts @ .., constant, sign, "0"] = words else { return None };
         let mut terms = Vec::new();
         for part in parts.chunks(3) {
@@ -413,7 +448,10 @@ fn cells(fact: &Fact) -> Vec<&Cell> {
     match fact {
         Fact::Processes { cell, .. } | Fact::Constructors(cell, _) => vec![cell],
         Fact::Equal(a, b, _) => vec![a, b],
-        Fact::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Held(c) = p { Some(c) } else { None }).collect(),
+        Fact::Before(a, b, _) => [a, b]
+            .into_iter()
+            .filter_map(|p| if let Point::Held(c) = p { Some(c) } else { None })
+            .collect(),
         Fact::Sum { terms, .. } => terms.iter().map(|t| &t.1).collect(),
         Fact::Fence(_) => Vec::new(),
     }
@@ -450,8 +488,13 @@ fn named(fact: &Fact, names: usize) -> usize {
     let args = cells(fact).into_iter().flat_map(|c| c.args.iter().copied()).max();
     let more = match fact {
         Fact::Processes { names: listed, other: false, .. } => listed.iter().copied().max(),
-        Fact::Processes { names: listed, other: true, .. } => (0..names).rfind(|n| !listed.contains(n)),
-        Fact::Before(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Name(n) = p { Some(*n) } else { None }).max(),
+        Fact::Processes { names: listed, other: true, .. } => {
+            (0..names).rfind(|n| !listed.contains(n))
+        }
+        Fact::Before(a, b, _) => [a, b]
+            .into_iter()
+            .filter_map(|p| if let Point::Name(n) = p { Some(*n) } else { None })
+            .max(),
         _ => None,
     };
     args.max(more).map_or(0, |n| n + 1)

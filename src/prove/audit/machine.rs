@@ -9,7 +9,8 @@
 
 use super::value::{Number, Value, number, plus, times};
 use mu_cubicle::system::{
-    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId, Update, Value as Stored,
+    Access, Atom, Claim, Cube, Kind, Op, Proc, Sum, SymbolId, System, Term, Transition, TypeId,
+    Update, Value as Stored,
 };
 use std::collections::VecDeque;
 
@@ -94,9 +95,20 @@ impl<'s> Machine<'s> {
             first.push(slots);
             slots += (n as usize).pow(symbol.arity as u32);
         }
-        let params = system.transitions.iter().map(|t| t.params.len()).chain(system.unsafes.iter().map(|c| c.params.len()));
-        let most = params.chain(system.invariants.iter().map(|c| c.params.len())).max().unwrap_or(0);
-        let arity = system.symbols.iter().map(|s| s.arity).chain([system.init.params.len()]).max().unwrap_or(0);
+        let params = system
+            .transitions
+            .iter()
+            .map(|t| t.params.len())
+            .chain(system.unsafes.iter().map(|c| c.params.len()));
+        let most =
+            params.chain(system.invariants.iter().map(|c| c.params.len())).max().unwrap_or(0);
+        let arity = system
+            .symbols
+            .iter()
+            .map(|s| s.arity)
+            .chain([system.init.params.len()])
+            .max()
+            .unwrap_or(0);
         let distinct = (0..=most).map(|count| lists(n, count, true)).collect();
         let all = (0..=arity).map(|count| lists(n, count, false)).collect();
         Self { system, n, tso, first, slots, distinct, all }
@@ -178,7 +190,9 @@ impl<'s> Machine<'s> {
     pub fn atom(&self, state: &State, env: &Env, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::False => Some(false),
-            Atom::Fence(p) => Some(!self.tso || state.buffers[Self::process(env, *p) as usize].is_empty()),
+            Atom::Fence(p) => {
+                Some(!self.tso || state.buffers[Self::process(env, *p) as usize].is_empty())
+            }
             Atom::Compare(a, op, b) => {
                 let (a, b) = (self.term(state, env, a)?, self.term(state, env, b)?);
                 let less = |equal: bool| match (a, b) {
@@ -236,7 +250,10 @@ impl<'s> Machine<'s> {
     pub fn not_initial(&self, state: &State) -> Vec<Env> {
         let init = &self.system.init;
         let all = &self.all[init.params.len()];
-        all.iter().filter(|env| self.any_cube(state, env, &init.dnf) != Some(true)).cloned().collect()
+        all.iter()
+            .filter(|env| self.any_cube(state, env, &init.dnf) != Some(true))
+            .cloned()
+            .collect()
     }
 
     /// Steps of a state, without those with numbers that do not fit.
@@ -250,7 +267,12 @@ impl<'s> Machine<'s> {
                 let open = t.updates.iter().any(is_open);
                 for _ in 0..if open { VARIANTS } else { 1 } {
                     if let Some((next, effect)) = self.fire(state, env, t, source) {
-                        out.push(Step { transition: Some(number), processes: env[..t.declared].to_vec(), effect, next });
+                        out.push(Step {
+                            transition: Some(number),
+                            processes: env[..t.declared].to_vec(),
+                            effect,
+                            next,
+                        });
                     }
                 }
             }
@@ -259,7 +281,12 @@ impl<'s> Machine<'s> {
             let mut next = state.clone();
             if let Some(entry) = next.buffers[p as usize].pop_front() {
                 entry.into_iter().for_each(|(slot, value)| next.cells[slot] = value);
-                out.push(Step { transition: None, processes: vec![p], effect: Effect::Flush(p), next });
+                out.push(Step {
+                    transition: None,
+                    processes: vec![p],
+                    effect: Effect::Flush(p),
+                    next,
+                });
             }
         }
         out.retain(|s| self.is_state(&s.next));
@@ -267,7 +294,9 @@ impl<'s> Machine<'s> {
     }
 
     fn is_enabled(&self, state: &State, env: &Env, t: &Transition) -> Option<bool> {
-        let waits = self.tso && t.locked && t.actor.is_some_and(|p| !state.buffers[Self::process(env, p) as usize].is_empty());
+        let waits = self.tso
+            && t.locked
+            && t.actor.is_some_and(|p| !state.buffers[Self::process(env, p) as usize].is_empty());
         if waits || !self.cube(state, env, &t.guard)? {
             return Some(false);
         }
@@ -282,7 +311,13 @@ impl<'s> Machine<'s> {
     }
 
     /// The state after a transition that is enabled.
-    fn fire(&self, state: &State, env: &Env, t: &Transition, source: &mut Source) -> Option<(State, Effect)> {
+    fn fire(
+        &self,
+        state: &State,
+        env: &Env,
+        t: &Transition,
+        source: &mut Source,
+    ) -> Option<(State, Effect)> {
         let mut next = state.clone();
         let mut entry = Entry::new();
         for update in &t.updates {
@@ -304,7 +339,13 @@ impl<'s> Machine<'s> {
         Some((next, Effect::Store(actor)))
     }
 
-    fn writes(&self, state: &State, env: &Env, update: &Update, source: &mut Source) -> Option<Entry> {
+    fn writes(
+        &self,
+        state: &State,
+        env: &Env,
+        update: &Update,
+        source: &mut Source,
+    ) -> Option<Entry> {
         let sort = self.system.symbol(update.symbol()).sort;
         let mut value = |env: &Env, v: &Stored| match v {
             Stored::Any => Some(source(sort)),
@@ -324,7 +365,10 @@ impl<'s> Machine<'s> {
                     }
                     for case in cases {
                         if self.cube(state, &inner, &case.condition)? {
-                            out.push((self.slot(symbol.index(), indices.iter().copied()), value(&inner, &case.value)?));
+                            out.push((
+                                self.slot(symbol.index(), indices.iter().copied()),
+                                value(&inner, &case.value)?,
+                            ));
                             break;
                         }
                     }
@@ -336,13 +380,18 @@ impl<'s> Machine<'s> {
 
     /// A state as text.
     pub fn cells_text(&self, state: &State) -> String {
-        let texts = state.cells.iter().enumerate().map(|(slot, value)| format!("{} = {}", self.slot_text(slot), self.value_text(*value)));
+        let texts =
+            state.cells.iter().enumerate().map(|(slot, value)| {
+                format!("{} = {}", self.slot_text(slot), self.value_text(*value))
+            });
         texts.collect::<Vec<_>>().join(", ")
     }
 
     /// The entries of a buffer as text, oldest first.
     pub fn buffer_text(&self, buffer: &VecDeque<Entry>) -> String {
-        let write = |(slot, value): &(usize, Value)| format!("{} = {}", self.slot_text(*slot), self.value_text(*value));
+        let write = |(slot, value): &(usize, Value)| {
+            format!("{} = {}", self.slot_text(*slot), self.value_text(*value))
+        };
         let entries = buffer.iter().map(|e| e.iter().map(write).collect::<Vec<_>>().join(" & "));
         entries.collect::<Vec<_>>().join("; ")
     }

@@ -98,10 +98,13 @@ struct Instance<'s> {
 /// # Errors
 /// Internal: a state of the machine contradicts the certificate.
 pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
-    let invariant = read(wanted.system, wanted.certificate).map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
-    let numbers = constants(wanted.system).into_iter().chain(invariant.numbers().collect::<Vec<_>>());
+    let invariant = read(wanted.system, wanted.certificate)
+        .map_err(|e| Diagnostic::internal(format!("a certificate: {e}")))?;
+    let numbers =
+        constants(wanted.system).into_iter().chain(invariant.numbers().collect::<Vec<_>>());
     let draw = Draw::new(wanted.seed, numbers);
-    let mut check = Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
+    let mut check =
+        Check { wanted, invariant, draw, audit: Audit { seed: wanted.seed, ..Audit::default() } };
     let mut instances = instances(wanted.system, check.invariant.tso);
     let mut fruitless = 0;
     while !check.is_done() && !instances.is_empty() && fruitless < FRUITLESS {
@@ -120,8 +123,10 @@ fn instances(system: &System, tso: bool) -> Vec<Instance<'_>> {
     let most = system.processes.map_or(MOST_PROCESSES, |n| n.min(MOST_PROCESSES)).max(least);
     let fits = |n: u32| {
         let power = |arity: usize| (n as usize).checked_pow(arity as u32);
-        let cells = system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
-        power(system.init.params.len()).is_some_and(|c| c <= MOST_CHOICES) && cells.is_some_and(|c| c <= MOST_CELLS)
+        let cells =
+            system.symbols.iter().try_fold(0usize, |all, s| all.checked_add(power(s.arity)?));
+        power(system.init.params.len()).is_some_and(|c| c <= MOST_CHOICES)
+            && cells.is_some_and(|c| c <= MOST_CELLS)
     };
     let sizes = (least..=most).filter(|n| fits(*n));
     let instance = |n| {
@@ -194,10 +199,21 @@ impl Check<'_> {
     }
 
     /// A reachable state: it is not unsafe and in no cube, for some orders of its buffers.
-    fn reached(&mut self, machine: &Machine, state: &State, how: &str, by: Option<(&State, &Step)>) -> Result<(), Diagnostic> {
+    fn reached(
+        &mut self,
+        machine: &Machine,
+        state: &State,
+        how: &str,
+        by: Option<(&State, &Step)>,
+    ) -> Result<(), Diagnostic> {
         self.count(machine, state);
         if let Some(claim) = unsafe_claim(machine, state) {
-            return Err(self.violation(machine, &format!("a state {how} and satisfies `unsafe` number {}", claim + 1), state, by));
+            return Err(self.violation(
+                machine,
+                &format!("a state {how} and satisfies `unsafe` number {}", claim + 1),
+                state,
+                by,
+            ));
         }
         for _ in 0..if state.entries() > 1 { 2 } else { 1 } {
             let order = self.order(state);
@@ -213,19 +229,29 @@ impl Check<'_> {
     fn outside(&mut self, machine: &Machine, state: &State) -> Result<(), Diagnostic> {
         let order = self.order(state);
         let timeline = Timeline::new(machine, state, &order);
-        if !machine.is_state(state) || self.invariant.cube_of(&timeline).is_some() || timeline.is_undecided() {
+        if !machine.is_state(state)
+            || self.invariant.cube_of(&timeline).is_some()
+            || timeline.is_undecided()
+        {
             return Ok(());
         }
         self.count(machine, state);
         if let Some(claim) = unsafe_claim(machine, state) {
-            let text = format!("a state is in no cube of the certificate and satisfies `unsafe` number {}", claim + 1);
+            let text = format!(
+                "a state is in no cube of the certificate and satisfies `unsafe` number {}",
+                claim + 1
+            );
             return Err(self.violation(machine, &text, state, None));
         }
         for step in self.steps(machine, state) {
             let Some(order) = order_after(&order, &step) else { continue };
             self.audit.steps += 1;
-            if let Some(cube) = self.invariant.cube_of(&Timeline::new(machine, &step.next, &order)) {
-                let text = format!("a state is in no cube of the certificate, and a step leads into cube {}", cube + 1);
+            if let Some(cube) = self.invariant.cube_of(&Timeline::new(machine, &step.next, &order))
+            {
+                let text = format!(
+                    "a state is in no cube of the certificate, and a step leads into cube {}",
+                    cube + 1
+                );
                 return Err(self.violation(machine, &text, &step.next, Some((state, &step))));
             }
         }
@@ -241,7 +267,8 @@ impl Check<'_> {
 
     /// A random order in which the entries of buffers reach memory.
     fn order(&mut self, state: &State) -> Vec<u32> {
-        let mut order: Vec<u32> = state.buffers.iter().enumerate().flat_map(|(p, b)| vec![p as u32; b.len()]).collect();
+        let mut order: Vec<u32> =
+            state.buffers.iter().enumerate().flat_map(|(p, b)| vec![p as u32; b.len()]).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, self.draw.random.below(i + 1));
         }
@@ -249,8 +276,17 @@ impl Check<'_> {
     }
 
     /// `by`: the state before the step that leads to the state.
-    fn violation(&self, machine: &Machine, text: &str, state: &State, by: Option<(&State, &Step)>) -> Diagnostic {
-        let mut error = Diagnostic::new(Stage::Internal, format!("the check of the answer by samples failed: {text}"));
+    fn violation(
+        &self,
+        machine: &Machine,
+        text: &str,
+        state: &State,
+        by: Option<(&State, &Step)>,
+    ) -> Diagnostic {
+        let mut error = Diagnostic::new(
+            Stage::Internal,
+            format!("the check of the answer by samples failed: {text}"),
+        );
         error = error.note(format!("processes: {}", machine.n));
         let before = by.map_or(state, |b| b.0);
         error = described(error, machine, "state", before);
@@ -258,7 +294,12 @@ impl Check<'_> {
             if let Some(t) = step.transition {
                 error = error.placed(machine.system.transitions[t].place.0);
             }
-            error = described(error.note(format!("step: {}", machine.step_text(step))), machine, "next state", &step.next);
+            error = described(
+                error.note(format!("step: {}", machine.step_text(step))),
+                machine,
+                "next state",
+                &step.next,
+            );
         }
         error.note(format!("seed: {}", self.wanted.seed))
     }
@@ -268,7 +309,11 @@ impl Check<'_> {
 fn described(error: Diagnostic, machine: &Machine, name: &str, state: &State) -> Diagnostic {
     let mut error = error.note(format!("{name}: {}", machine.cells_text(state)));
     for (p, buffer) in state.buffers.iter().enumerate().filter(|(_, b)| !b.is_empty()) {
-        error = error.note(format!("store buffer of #{}, oldest first: {}", p + 1, machine.buffer_text(buffer)));
+        error = error.note(format!(
+            "store buffer of #{}, oldest first: {}",
+            p + 1,
+            machine.buffer_text(buffer)
+        ));
     }
     error
 }
@@ -283,7 +328,9 @@ fn order_after(order: &[u32], step: &Step) -> Option<Vec<u32>> {
     match step.effect {
         Effect::None => Some(order.to_vec()),
         Effect::Store(p) => Some([order, &[p]].concat()),
-        Effect::Flush(p) => order.split_first().filter(|(first, _)| **first == p).map(|(_, rest)| rest.to_vec()),
+        Effect::Flush(p) => {
+            order.split_first().filter(|(first, _)| **first == p).map(|(_, rest)| rest.to_vec())
+        }
         Effect::Locked => order.is_empty().then(Vec::new),
     }
 }

@@ -13,14 +13,18 @@ use mu_cubicle::system::TypeId;
 impl Check<'_> {
     /// A state that satisfies the facts of a random cube, as far as one pass makes them hold.
     pub(super) fn near_cube(&mut self, machine: &Machine, from: &State) -> State {
-        let mut state = if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
+        let mut state =
+            if self.draw.random.chance(1, 4) { self.draw.any(machine) } else { from.clone() };
         let cube = self.draw.random.choose(&self.invariant.cubes).clone();
         if cube.names > machine.n as usize {
             return state;
         }
         let mut names: Vec<u32> = (0..machine.n).collect();
         for i in (self.invariant.fixed + 1..names.len()).rev() {
-            names.swap(i, self.invariant.fixed + self.draw.random.below(i + 1 - self.invariant.fixed));
+            names.swap(
+                i,
+                self.invariant.fixed + self.draw.random.below(i + 1 - self.invariant.fixed),
+            );
         }
         names.truncate(cube.names);
         cube.all().for_each(|fact| self.hold(machine, &mut state, &names, fact));
@@ -44,7 +48,11 @@ impl Check<'_> {
             }
             Fact::Constructors(..) => {}
             Fact::Equal(a, b, equal) => {
-                let value = if *equal { state.cells[slot(b)] } else { self.draw.value(machine, machine.sort(slot(a)), None) };
+                let value = if *equal {
+                    state.cells[slot(b)]
+                } else {
+                    self.draw.value(machine, machine.sort(slot(a)), None)
+                };
                 write(state, slot(a), value);
                 write(state, slot(b), state.cells[slot(b)]);
             }
@@ -56,7 +64,9 @@ impl Check<'_> {
                 }
             }
             Fact::Sum { terms, constant, sign } => {
-                if let Some((at, n)) = self.solved(machine, state, terms, *constant, sign.offset(), &slot) {
+                if let Some((at, n)) =
+                    self.solved(machine, state, terms, *constant, sign.offset(), &slot)
+                {
                     write(state, at, Value::Number(n));
                 }
             }

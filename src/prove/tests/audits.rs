@@ -34,7 +34,12 @@ fn certificate(system: &System, memory: Memory) -> Option<String> {
     }
 }
 
-fn sampled(system: &System, certificate: &str, samples: usize, seed: u64) -> Result<Audit, mu_base::Diagnostic> {
+fn sampled(
+    system: &System,
+    certificate: &str,
+    samples: usize,
+    seed: u64,
+) -> Result<Audit, mu_base::Diagnostic> {
     audit(&Wanted { system, certificate, samples, seed, enough: &|| false })
 }
 
@@ -42,7 +47,9 @@ fn seeds(all: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     match (number("MU_CHECK_SEED"), number("MU_CHECK_RUNS")) {
         (Some(seed), _) => seed..seed + 1,
-        (None, Some(runs)) => number("MU_CHECK_FIRST").unwrap_or(0)..number("MU_CHECK_FIRST").unwrap_or(0) + runs,
+        (None, Some(runs)) => {
+            number("MU_CHECK_FIRST").unwrap_or(0)..number("MU_CHECK_FIRST").unwrap_or(0) + runs
+        }
         (None, None) => all,
     }
 }
@@ -90,9 +97,17 @@ fn wrong_certificates_are_caught_with_state_step_and_seed() {
         if let Err(error) = sampled(&system, &wrong, 1000, 7) {
             caught += 1;
             let again = sampled(&system, &wrong, 1000, 7).unwrap_err();
-            assert_eq!((error.stage, &error.message, &error.notes), (Stage::Internal, &again.message, &again.notes));
+            assert_eq!(
+                (error.stage, &error.message, &error.notes),
+                (Stage::Internal, &again.message, &again.notes)
+            );
             let notes = error.notes.join("\n");
-            assert!(notes.contains("state: At[#1]") && notes.contains("seed: 7") && notes.contains("processes: "), "{notes}");
+            assert!(
+                notes.contains("state: At[#1]")
+                    && notes.contains("seed: 7")
+                    && notes.contains("processes: "),
+                "{notes}"
+            );
         }
     }
     assert_eq!(caught, cubes, "each cube of this proof is needed\n{right}");
@@ -130,7 +145,18 @@ fn generated(seed: u64, memory: Memory) -> File {
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
     let (weak, arithmetic, quantifiers, open) = (private || flag(), flag(), flag(), flag());
-    generate::file(&mut random, Shape { weak, arithmetic, quantifiers, open, private, assumptions: seed % 8 == 6, transitions: 5 })
+    generate::file(
+        &mut random,
+        Shape {
+            weak,
+            arithmetic,
+            quantifiers,
+            open,
+            private,
+            assumptions: seed % 8 == 6,
+            transitions: 5,
+        },
+    )
 }
 
 #[test]
@@ -141,7 +167,8 @@ fn certificates_of_random_systems_pass_and_damaged_ones_are_caught() {
             let file = generated(seed, memory);
             let Ok(system) = mu_cubicle::check(&file) else { continue };
             let Some(right) = certificate(&system, memory) else { continue };
-            let found = sampled(&system, &right, 150, seed).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{right}\n{file}"));
+            let found = sampled(&system, &right, 150, seed)
+                .unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{right}\n{file}"));
             passed += 1;
             buffered += found.buffered;
             // Without any cube the claim itself is left.
@@ -149,9 +176,14 @@ fn certificates_of_random_systems_pass_and_damaged_ones_are_caught() {
             damaged += 1;
             caught += usize::from(sampled(&system, &empty, 150, seed).is_err());
         }
-        println!("{memory:?}: {passed} proofs, {buffered} states with buffers, {caught} of {damaged} damaged ones caught");
+        println!(
+            "{memory:?}: {passed} proofs, {buffered} states with buffers, {caught} of {damaged} damaged ones caught"
+        );
         if is_suite() {
-            assert!(passed > 10 && (memory == Memory::Sc || buffered > 200), "{memory:?}: {passed} proofs, {buffered} with buffers");
+            assert!(
+                passed > 10 && (memory == Memory::Sc || buffered > 200),
+                "{memory:?}: {passed} proofs, {buffered} with buffers"
+            );
             assert!(3 * caught > 2 * damaged, "{memory:?}: {caught} of {damaged}");
         }
     }
@@ -164,18 +196,25 @@ fn certificates_of_systems_of_the_grammar_pass() {
         let mut random = Random::new(seed);
         let private = random.chance(1, 2);
         let text = grammar::generate(&mut random, grammar::Shape { private, transitions: 4 }).text;
-        let Ok(system) = mu_cubicle::check(&mu_cubicle::parse(SourceId(0), &text).unwrap()) else { continue };
+        let Ok(system) = mu_cubicle::check(&mu_cubicle::parse(SourceId(0), &text).unwrap()) else {
+            continue;
+        };
         for memory in [Memory::Sc, Memory::Tso] {
             let Some(right) = certificate(&system, memory) else { continue };
             let found = sampled(&system, &right, 150, seed);
-            let found = found.unwrap_or_else(|e| panic!("seed {seed}, {memory:?}: {} {:#?}\n{right}\n{text}", e.message, e.notes));
+            let found = found.unwrap_or_else(|e| {
+                panic!("seed {seed}, {memory:?}: {} {:#?}\n{right}\n{text}", e.message, e.notes)
+            });
             passed += 1;
             samples += found.samples;
             without_initial += usize::from(found.initial == 0);
         }
     }
     println!("{passed} proofs, {samples} samples, {without_initial} without an initial state");
-    assert!(!is_suite() || passed > 8 && samples > 800 && 4 * without_initial < passed, "{passed}, {samples}, {without_initial}");
+    assert!(
+        !is_suite() || passed > 8 && samples > 800 && 4 * without_initial < passed,
+        "{passed}, {samples}, {without_initial}"
+    );
 }
 
 /// A state as the naive interpreter has it.
@@ -190,7 +229,8 @@ fn as_naive(machine: &Machine, state: &State) -> naive::State {
         let (symbol, args) = machine.cell(slot);
         (SymbolId(symbol as u32), args)
     };
-    let entry = |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
+    let entry =
+        |e: &Vec<(usize, Value)>| e.iter().map(|(slot, v)| (cell(*slot), value(v))).collect();
     naive::State {
         cells: state.cells.iter().enumerate().map(|(slot, v)| (cell(slot), value(v))).collect(),
         buffers: state.buffers.iter().map(|b| b.iter().map(entry).collect()).collect(),
@@ -205,12 +245,20 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
             let mut random = Random::new(seed);
             generate::file(
                 &mut random,
-                Shape { weak: true, arithmetic: true, quantifiers: true, open: seed % 2 == 0, transitions: 6, ..Shape::default() },
+                Shape {
+                    weak: true,
+                    arithmetic: true,
+                    quantifiers: true,
+                    open: seed % 2 == 0,
+                    transitions: 6,
+                    ..Shape::default()
+                },
             )
         };
         let Ok(system) = mu_cubicle::check(&file) else { continue };
         let text = file.to_string();
-        let parts = text.split("transition ").skip(1).filter(|t| t.contains(":= .") || t.contains(": ."));
+        let parts =
+            text.split("transition ").skip(1).filter(|t| t.contains(":= .") || t.contains(": ."));
         let open: Vec<&str> = parts.filter_map(|t| t.split_whitespace().next()).collect();
         for (n, tso) in [(1, true), (2, true), (3, true), (2, false)] {
             if n < system.fixed.max(1) || system.processes.is_some_and(|m| m < n) {
@@ -225,22 +273,40 @@ fn the_direct_semantics_has_the_steps_of_the_naive_interpreter() {
                 draw.mutate(&machine, &mut state, &buffered);
                 draw.enable(&machine, &mut state);
                 let same = as_naive(&machine, &state);
-                let text = || format!("seed {seed}, {n} processes, tso {tso}: {}\n{file}", machine.cells_text(&state));
+                let text = || {
+                    format!(
+                        "seed {seed}, {n} processes, tso {tso}: {}\n{file}",
+                        machine.cells_text(&state)
+                    )
+                };
                 assert_eq!(
-                    machine.not_initial(&state).is_empty() && state.entries() == 0 && machine.is_state(&state),
+                    machine.not_initial(&state).is_empty()
+                        && state.entries() == 0
+                        && machine.is_state(&state),
                     naive.is_initial(&same),
                     "{}",
                     text()
                 );
                 for claim in &system.unsafes {
-                    assert_eq!(machine.claim(&state, claim), Some(naive.claim(&same, claim)), "{}", text());
+                    assert_eq!(
+                        machine.claim(&state, claim),
+                        Some(naive.claim(&same, claim)),
+                        "{}",
+                        text()
+                    );
                 }
-                let ours = machine.steps(&state, &mut |sort| Draw::new(seed, std::iter::empty()).value(&machine, sort, None));
+                let ours = machine.steps(&state, &mut |sort| {
+                    Draw::new(seed, std::iter::empty()).value(&machine, sort, None)
+                });
                 // Where any value is stored, ours are some of many.
-                let is_closed = |name: &str| name.starts_with("flush(") || !open.iter().any(|t| name.split('(').next() == Some(t));
+                let is_closed = |name: &str| {
+                    name.starts_with("flush(")
+                        || !open.iter().any(|t| name.split('(').next() == Some(t))
+                };
                 let ours = ours.iter().map(|s| (machine.step_text(s), as_naive(&machine, &s.next)));
                 let ours: BTreeSet<_> = ours.filter(|s| is_closed(&s.0)).collect();
-                let theirs: BTreeSet<_> = naive.steps(&same).into_iter().filter(|s| is_closed(&s.0)).collect();
+                let theirs: BTreeSet<_> =
+                    naive.steps(&same).into_iter().filter(|s| is_closed(&s.0)).collect();
                 assert_eq!(ours, theirs, "{}", text());
                 compared += theirs.len();
             }

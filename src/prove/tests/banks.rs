@@ -16,7 +16,12 @@ const LAG: usize = 2;
 /// All choices of `count` different processes.
 fn choices(count: usize) -> Vec<Vec<u8>> {
     (0..count).fold(vec![Vec::new()], |found: Vec<Vec<u8>>, _| {
-        let longer = |c: Vec<u8>| (0..PROCESSES as u8).filter(|p| !c.contains(p)).map(|p| [&c[..], &[p]].concat()).collect::<Vec<_>>();
+        let longer = |c: Vec<u8>| {
+            (0..PROCESSES as u8)
+                .filter(|p| !c.contains(p))
+                .map(|p| [&c[..], &[p]].concat())
+                .collect::<Vec<_>>()
+        };
         found.into_iter().flat_map(longer).collect()
     })
 }
@@ -26,8 +31,14 @@ fn columns_leave_out_no_state() {
     let seed = std::env::var("BANKS_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
     let (mut met, mut asked) = (0, 0);
-    for (name, memory) in [("mcs", Memory::Tso), ("dijkstra", Memory::Tso), ("one_bit", Memory::Tso), ("german", Memory::Sc)] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../specs/challenges/{name}.cub"));
+    for (name, memory) in [
+        ("mcs", Memory::Tso),
+        ("dijkstra", Memory::Tso),
+        ("one_bit", Memory::Tso),
+        ("german", Memory::Sc),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../../specs/challenges/{name}.cub"));
         let text = std::fs::read_to_string(path).unwrap();
         let source = SourceMap::new().add(name, &*text);
         let system = mu_cubicle::check(&mu_cubicle::parse(source, &text).unwrap()).unwrap();
@@ -38,14 +49,22 @@ fn columns_leave_out_no_state() {
         // The same states, explored here.
         let instance = Instance::new(&rules, PROCESSES, LAG);
         let states: Vec<State> = bank.states().to_vec();
-        assert!(states.len() > 50 && (memory == Memory::Sc || states.iter().any(|s| !s.writes.is_empty())), "{name}");
-        let finite: Vec<usize> = (0..signature.sorts.len()).filter(|s| matches!(signature.sorts[*s], Sort::Finite(_))).collect();
+        assert!(
+            states.len() > 50
+                && (memory == Memory::Sc || states.iter().any(|s| !s.writes.is_empty())),
+            "{name}"
+        );
+        let finite: Vec<usize> = (0..signature.sorts.len())
+            .filter(|s| matches!(signature.sorts[*s], Sort::Finite(_)))
+            .collect();
         for _ in 0..300 {
             let atoms = (0..1 + random.below(3)).map(|_| {
                 let symbol = finite[random.below(finite.len())];
-                let args: Vec<u8> = (0..signature.arity[symbol]).map(|_| random.below(2) as u8).collect();
+                let args: Vec<u8> =
+                    (0..signature.arity[symbol]).map(|_| random.below(2) as u8).collect();
                 let view = signature.weak[symbol] && random.below(4) > 0;
-                let cell = Cell::new(symbol, &args).seen(view.then(|| (random.below(2) as u8, random.below(2) as u8)));
+                let cell = Cell::new(symbol, &args)
+                    .seen(view.then(|| (random.below(2) as u8, random.below(2) as u8)));
                 let all = signature.all(signature.sorts[symbol], 2);
                 Atom::In(cell, all & random.next_u64())
             });
@@ -54,7 +73,11 @@ fn columns_leave_out_no_state() {
                 let ready = instance.prepare(cube.atoms.iter(), place);
                 states.iter().any(|s| instance.satisfies(s, &ready))
             });
-            assert_eq!(bank.meets(signature, &cube, &mut 0), one_by_one, "BANKS_SEED={seed} {name}: {cube:?}");
+            assert_eq!(
+                bank.meets(signature, &cube, &mut 0),
+                one_by_one,
+                "BANKS_SEED={seed} {name}: {cube:?}"
+            );
             asked += 1;
             met += usize::from(one_by_one);
         }

@@ -1,5 +1,6 @@
-//! The decision procedures against brute force over small domains, at random: the prover's (simplex, domains, order) and the verifier's (Fourier and
-//! Motzkin), which share nothing. A failure prints its seed.
+//! The decision procedures against brute force over small domains, at random: the prover's
+//! (simplex, domains, order) and the verifier's (Fourier and Motzkin), which share nothing. A
+//! failure prints its seed.
 
 use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, Linear, Literal, OTHER, Point, Signature, Sort};
@@ -8,10 +9,26 @@ use mu_prove::simplex::{Answer, Relation};
 use mu_prove::verify::logic::{self, Fact, Kind, World, only};
 use mu_prove::verify::sums::{Sign, Sum};
 
-const SORTS: [Sort; 7] = [Sort::Integer, Sort::Integer, Sort::Integer, Sort::Finite(3), Sort::Finite(3), Sort::Process, Sort::Process];
+const SORTS: [Sort; 7] = [
+    Sort::Integer,
+    Sort::Integer,
+    Sort::Integer,
+    Sort::Finite(3),
+    Sort::Finite(3),
+    Sort::Process,
+    Sort::Process,
+];
 
 fn signature() -> Signature {
-    Signature { sorts: SORTS.to_vec(), weak: vec![false; 7], arity: vec![0; 7], rigid: vec![false; 7], fixed: 0, most: None, beyond: false }
+    Signature {
+        sorts: SORTS.to_vec(),
+        weak: vec![false; 7],
+        arity: vec![0; 7],
+        rigid: vec![false; 7],
+        fixed: 0,
+        most: None,
+        beyond: false,
+    }
 }
 
 fn cell(symbol: usize) -> Cell {
@@ -28,14 +45,18 @@ fn atom(random: &mut Random) -> Literal {
         0 | 1 => {
             let (a, b) = two(random, 0, 3);
             let factor = |random: &mut Random| random.below(5) as i64 - 2;
-            let relation = [Relation::Le, Relation::Lt, Relation::Eq, Relation::Ne][random.below(4)];
+            let relation =
+                [Relation::Le, Relation::Lt, Relation::Eq, Relation::Ne][random.below(4)];
             let terms = vec![(cell(a), factor(random)), (cell(b), factor(random))];
             Linear::new(terms, random.below(9) as i64 - 4, relation, true).expect("small numbers")
         }
         2 => Literal::Atom(Atom::In(cell(3 + random.below(2)), 1 + random.below(6) as u64)),
         3 => {
             let set = 1 + random.below(6) as u64;
-            Literal::Atom(Atom::In(cell(5 + random.below(2)), set & 3 | if set & 4 != 0 { OTHER } else { 0 }))
+            Literal::Atom(Atom::In(
+                cell(5 + random.below(2)),
+                set & 3 | if set & 4 != 0 { OTHER } else { 0 },
+            ))
         }
         4 => {
             let (a, b) = if random.below(2) == 0 { (3, 4) } else { (5, 6) };
@@ -56,7 +77,9 @@ fn bounds() -> Vec<Atom> {
     let mut found = Vec::new();
     for i in 0..3 {
         for (factor, constant) in [(1, -4), (-1, -4)] {
-            if let Ok(Literal::Atom(a)) = Linear::new(vec![(cell(i), factor)], constant, Relation::Le, true) {
+            if let Ok(Literal::Atom(a)) =
+                Linear::new(vec![(cell(i), factor)], constant, Relation::Le, true)
+            {
                 found.push(a);
             }
         }
@@ -64,7 +87,8 @@ fn bounds() -> Vec<Atom> {
     found
 }
 
-/// Processes 0..6 in every order that matters: the named ones are 2 and 4, or 4 and 2; the others fill the gaps twice.
+/// Processes 0..6 in every order that matters: the named ones are 2 and 4, or 4 and 2; the others
+/// fill the gaps twice.
 fn has_solution(atoms: &[Atom]) -> bool {
     let named = [[2i64, 5], [5, 2]];
     let arithmetic: Vec<&Atom> = atoms.iter().filter(|a| matches!(a, Atom::Linear(_))).collect();
@@ -72,7 +96,8 @@ fn has_solution(atoms: &[Atom]) -> bool {
         let values = [n % 9 - 4, n / 9 % 9 - 4, n / 81 - 4];
         arithmetic.iter().all(|a| {
             let Atom::Linear(l) = a else { return true };
-            let sum: i64 = l.terms.iter().map(|(c, f)| f * values[c.symbol()]).sum::<i64>() + l.constant;
+            let sum: i64 =
+                l.terms.iter().map(|(c, f)| f * values[c.symbol()]).sum::<i64>() + l.constant;
             match l.relation {
                 Relation::Le => sum <= 0,
                 Relation::Lt => sum < 0,
@@ -132,7 +157,15 @@ fn fact(atom: &Atom) -> Fact {
     }
 }
 
-const KINDS: [Kind; 7] = [Kind::Integer, Kind::Integer, Kind::Integer, Kind::Values(3), Kind::Values(3), Kind::Process, Kind::Process];
+const KINDS: [Kind; 7] = [
+    Kind::Integer,
+    Kind::Integer,
+    Kind::Integer,
+    Kind::Values(3),
+    Kind::Values(3),
+    Kind::Process,
+    Kind::Process,
+];
 
 #[test]
 fn both_procedures_agree_with_brute_force() {
@@ -155,14 +188,19 @@ fn both_procedures_agree_with_brute_force() {
         let expected = has_solution(&atoms);
         match Decider::of(&signature, 2, &atoms).check() {
             Answer::Satisfiable => assert!(expected, "seed {seed}: no solution, {atoms:?}"),
-            Answer::Unsatisfiable => assert!(!expected, "seed {seed}: there is a solution, {atoms:?}"),
+            Answer::Unsatisfiable => {
+                assert!(!expected, "seed {seed}: there is a solution, {atoms:?}")
+            }
             Answer::Unknown => open += 1,
         }
         let world = World { kinds: &KINDS, named: 2, fixed: 0, closed: false };
         let facts: Vec<Fact> = atoms.iter().map(fact).collect();
         if world.contradicts(&facts) {
             contradictory += 1;
-            assert!(!expected, "seed {seed}: the verifier finds a contradiction and there is a solution, {atoms:?}");
+            assert!(
+                !expected,
+                "seed {seed}: the verifier finds a contradiction and there is a solution, {atoms:?}"
+            );
         } else {
             // Rounding is not complete over integers; where it is not, the verifier refuses.
             open += u32::from(!expected);

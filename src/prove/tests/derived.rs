@@ -1,4 +1,5 @@
-//! What is derived of constraints follows from them, and numbers compare in one of the ways that are told.
+//! What is derived of constraints follows from them, and numbers compare in one of the ways that
+//! are told.
 
 use mu_base::random::Random;
 use mu_prove::atom::{Atom, Cell, Linear, Literal, Signature, Sort};
@@ -38,8 +39,15 @@ fn what_is_derived_follows() {
         let atoms: Vec<Atom> = (0..2 + random.below(2))
             .filter_map(|_| {
                 let factors = [-2, -1, -1, 1, 1, 2];
-                let terms = (0..1 + random.below(2)).map(|_| (Cell::new(random.below(CELLS), &[]), factors[random.below(6)])).collect();
-                match Linear::new(terms, random.below(5) as i64 - 2, relations[random.below(5)], true) {
+                let terms = (0..1 + random.below(2))
+                    .map(|_| (Cell::new(random.below(CELLS), &[]), factors[random.below(6)]))
+                    .collect();
+                match Linear::new(
+                    terms,
+                    random.below(5) as i64 - 2,
+                    relations[random.below(5)],
+                    true,
+                ) {
                     Ok(Literal::Atom(atom)) => Some(atom),
                     _ => None,
                 }
@@ -50,20 +58,31 @@ fn what_is_derived_follows() {
         told += found.len();
         let pairs = numbers(&signature, &cube);
         for code in 0..usize::pow(7, CELLS as u32) {
-            let values: Vec<i64> = (0..CELLS).map(|c| (code / usize::pow(7, c as u32) % 7) as i64 - 3).collect();
+            let values: Vec<i64> =
+                (0..CELLS).map(|c| (code / usize::pow(7, c as u32) % 7) as i64 - 3).collect();
             if !cube.atoms.iter().all(|a| holds(a, &values)) {
                 continue;
             }
             tested += 1;
             for atom in found.iter().chain(&loosened(&signature, &cube)) {
-                assert!(holds(atom, &values), "DERIVED_SEED={seed}: {atom:?} does not follow from {cube:?}: {values:?}");
+                assert!(
+                    holds(atom, &values),
+                    "DERIVED_SEED={seed}: {atom:?} does not follow from {cube:?}: {values:?}"
+                );
             }
             for (left, right) in &pairs {
                 let ways = comparisons(&signature, *left, *right);
-                assert_eq!(ways.iter().filter(|a| holds(a, &values)).count(), 1, "DERIVED_SEED={seed}: {ways:?} at {values:?}");
+                assert_eq!(
+                    ways.iter().filter(|a| holds(a, &values)).count(),
+                    1,
+                    "DERIVED_SEED={seed}: {ways:?} at {values:?}"
+                );
                 compared += 1;
             }
         }
     }
-    assert!(told > 500 && tested > 10_000 && compared > 10_000, "{told} derived, {tested} tested, {compared} compared");
+    assert!(
+        told > 500 && tested > 10_000 && compared > 10_000,
+        "{told} derived, {tested} tested, {compared} compared"
+    );
 }

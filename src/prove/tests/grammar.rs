@@ -75,13 +75,24 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
     let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
     let replayed = machine.replay(&acts, claim, &run.claim.1).ok()?;
     let settled = machine.settled(&replayed, claim, &run.claim.1)?;
-    let naive = Naive { system, n: run.processes, tso: memory == Memory::Tso, most: usize::MAX, candidates: Vec::new() };
+    let naive = Naive {
+        system,
+        n: run.processes,
+        tso: memory == Memory::Tso,
+        most: usize::MAX,
+        candidates: Vec::new(),
+    };
     let state = |state: &[u32]| {
         let mut cells = std::collections::BTreeMap::new();
         for (i, s) in system.symbols.iter().enumerate() {
             let mut all = vec![Vec::new()];
             for _ in 0..s.arity {
-                all = all.iter().flat_map(|t: &Vec<u32>| (0..run.processes).map(|p| [&t[..], &[p]].concat()).collect::<Vec<_>>()).collect();
+                all = all
+                    .iter()
+                    .flat_map(|t: &Vec<u32>| {
+                        (0..run.processes).map(|p| [&t[..], &[p]].concat()).collect::<Vec<_>>()
+                    })
+                    .collect();
             }
             for args in all {
                 let value = machine.value(state, SymbolId(i as u32), &args);
@@ -108,7 +119,11 @@ fn is_run(system: &System, memory: Memory, run: &Run) -> Option<bool> {
         let name = machine.act_text(act);
         let steps = naive.steps(&at);
         if !steps.iter().any(|(label, to)| *label == name && *to == next) {
-            return if system.symbols.iter().all(|s| !s.sort.is_numeric() && s.sort.index() < 4) { Some(false) } else { None };
+            return if system.symbols.iter().all(|s| !s.sort.is_numeric() && s.sort.index() < 4) {
+                Some(false)
+            } else {
+                None
+            };
         }
         at = next;
     }
@@ -141,23 +156,42 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
             counts.safe += 1;
             assert!(allowed, "seed {seed}, {memory:?}: safe without its premises\n{text}");
             assert_eq!(bad, None, "seed {seed}, {memory:?}: safe, the machine says unsafe\n{text}");
-            let empty = |n| machine(system, memory, n).and_then(|m| m.initial_states()).is_ok_and(|s| s.is_empty());
-            assert!(!sizes(system).all(empty), "seed {seed}, {memory:?}: safe, and no machine has an initial state\n{text}");
-            assert!(is_verified(system, &certificate), "seed {seed}, {memory:?}: the verifier rejects a proof\n{text}");
+            let empty = |n| {
+                machine(system, memory, n)
+                    .and_then(|m| m.initial_states())
+                    .is_ok_and(|s| s.is_empty())
+            };
+            assert!(
+                !sizes(system).all(empty),
+                "seed {seed}, {memory:?}: safe, and no machine has an initial state\n{text}"
+            );
+            assert!(
+                is_verified(system, &certificate),
+                "seed {seed}, {memory:?}: the verifier rejects a proof\n{text}"
+            );
             counts.complete += found.iter().filter(|f| f.1.is_some_and(|v| v.1)).count();
         }
         Verdict::Unsafe(run) => {
             counts.bad += 1;
             if let Some(is_run) = is_run(system, memory, &run) {
-                assert!(is_run, "seed {seed}, {memory:?}: the naive interpreter has no such run: {:?}\n{text}", run.steps);
+                assert!(
+                    is_run,
+                    "seed {seed}, {memory:?}: the naive interpreter has no such run: {:?}\n{text}",
+                    run.steps
+                );
                 counts.replayed += 1;
             }
         }
         Verdict::Unknown(Why::NoInitialState) => {
             counts.no_initial_state += 1;
             for n in sizes(system) {
-                let none = machine(system, memory, n).and_then(|m| m.initial_states()).is_ok_and(|s| s.is_empty());
-                assert!(none, "seed {seed}, {memory:?}: there is an initial state with {n} processes\n{text}");
+                let none = machine(system, memory, n)
+                    .and_then(|m| m.initial_states())
+                    .is_ok_and(|s| s.is_empty());
+                assert!(
+                    none,
+                    "seed {seed}, {memory:?}: there is an initial state with {n} processes\n{text}"
+                );
             }
         }
         Verdict::Unknown(why) => {
@@ -175,14 +209,21 @@ fn compare(seed: u64, text: &str, system: &System, memory: Memory, counts: &mut 
     // Certificates of other systems, and for another memory model.
     let mut others: Vec<String> = Vec::new();
     if bad.is_some() || !allowed {
-        others.extend((0..system.transitions.len()).filter_map(|n| certificate(&without(system, n), memory)));
+        others.extend(
+            (0..system.transitions.len()).filter_map(|n| certificate(&without(system, n), memory)),
+        );
         if memory == Memory::Tso && system.has_memory() {
-            others.extend(certificate(system, Memory::Sc).map(|c| c.replace("memory sc", "memory tso")));
+            others.extend(
+                certificate(system, Memory::Sc).map(|c| c.replace("memory sc", "memory tso")),
+            );
         }
     }
     for other in others {
         counts.rejected_certificates += 1;
-        assert!(!is_verified(system, &other), "seed {seed}, {memory:?}: the verifier accepts this\n{other}\n{text}");
+        assert!(
+            !is_verified(system, &other),
+            "seed {seed}, {memory:?}: the verifier accepts this\n{other}\n{text}"
+        );
     }
 }
 
@@ -195,10 +236,13 @@ fn generated(seed: u64) -> Generated {
 fn one(seed: u64, counts: &mut Counts) {
     let made = generated(seed);
     let text = &made.text;
-    let tree = mu_cubicle::parse(SourceId(0), text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
+    let tree =
+        mu_cubicle::parse(SourceId(0), text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
     match mu_cubicle::check(&tree) {
         Err(_) => counts.rejected += 1,
-        Ok(system) => [Memory::Sc, Memory::Tso].into_iter().for_each(|memory| compare(seed, text, &system, memory, counts)),
+        Ok(system) => [Memory::Sc, Memory::Tso]
+            .into_iter()
+            .for_each(|memory| compare(seed, text, &system, memory, counts)),
     }
 }
 
@@ -214,8 +258,18 @@ fn prover_verifier_and_machine_give_systems_of_the_whole_grammar_one_meaning() {
     let mut counts = Counts::default();
     (0..SYSTEMS).for_each(|seed| one(seed, &mut counts));
     assert!(counts.unverified.is_empty(), "{:?}", counts.unverified);
-    let enough = [counts.safe, counts.bad, counts.refused, counts.complete, counts.rejected_certificates, counts.replayed];
-    assert!(counts.rejected < 10 && enough.iter().all(|n| *n >= 8) && counts.no_initial_state > 0, "{counts:?}");
+    let enough = [
+        counts.safe,
+        counts.bad,
+        counts.refused,
+        counts.complete,
+        counts.rejected_certificates,
+        counts.replayed,
+    ];
+    assert!(
+        counts.rejected < 10 && enough.iter().all(|n| *n >= 8) && counts.no_initial_state > 0,
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -231,7 +285,8 @@ fn thousands_of_systems_of_the_grammar_have_one_meaning() {
     let mut failed: Vec<u64> = Vec::new();
     for seed in seeds.clone() {
         // One failure does not end a long run.
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &mut counts)));
+        let done =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &mut counts)));
         failed.extend(done.is_err().then_some(seed));
     }
     println!("seeds {seeds:?}: {counts:?}");

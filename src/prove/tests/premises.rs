@@ -68,7 +68,9 @@ fn a_transition_has_one_acting_process_for_all_symbols() {
         assert!(refusal(&HANDSHAKE.replace("GIVER", giver)).is_some(), "{giver}");
     }
     // With one process for both, which need not be the first parameter.
-    let own = text.replace("Has[q] = Free } { Has[q]", "Has[p] = Free } { Has[p]").replace("give (p q)", "give (q p)");
+    let own = text
+        .replace("Has[q] = Free } { Has[q]", "Has[p] = Free } { Has[p]")
+        .replace("give (p q)", "give (q p)");
     assert_eq!(refusal(&own), None);
     assert!(is_safe(&system(&own), Memory::Sc));
 }
@@ -86,7 +88,8 @@ transition one ([p] q) { Link[p, q] := True } transition two ([p] q) { SECOND; F
 
 #[test]
 fn what_no_transition_updates_is_a_constant() {
-    let text = "var Limit : bool array Kind[proc] : bool weak var Flag : bool init (p) { Flag = False }
+    let text =
+        "var Limit : bool array Kind[proc] : bool weak var Flag : bool init (p) { Flag = False }
 unsafe (p q) { Kind[p] = True && Limit = True && q @ Flag = True }
 transition set ([p] q) requires { Kind[q] = True && Limit = False } { Flag := True }";
     assert_eq!(refusal(text), None);
@@ -118,9 +121,13 @@ fn the_verifier_rejects_what_the_prover_rejects() {
 init (p) { At[p] = Before && Turn = False && Flag = False && Seen = False } unsafe (p) { At[p] = After }
 transition write ([p]) requires { At[p] = Before } { Flag := True; Turn := True; At[p] := Middle }
 transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False } { Seen := True; At[q] := After }";
-    for text in [shared.to_string(), HANDSHAKE.replace("GIVER", "p q"), STORE.replace("READ", "Cell")] {
+    for text in
+        [shared.to_string(), HANDSHAKE.replace("GIVER", "p q"), STORE.replace("READ", "Cell")]
+    {
         let system = system(&text);
-        let Verdict::Safe { certificate, .. } = outcome(&system, Memory::Sc).verdict else { panic!("safe under sc\n{text}") };
+        let Verdict::Safe { certificate, .. } = outcome(&system, Memory::Sc).verdict else {
+            panic!("safe under sc\n{text}")
+        };
         assert!(verify(&system, &certificate, &Budget::default()).is_ok());
         let certificate = certificate.replace("memory sc", "memory tso");
         let found = verify(&system, &certificate, &Budget::default());
@@ -130,7 +137,9 @@ transition read ([q]) requires { At[q] = Before && Turn = True && Flag = False }
 
 #[test]
 fn an_empty_set_of_initial_states_is_reported() {
-    let none = system("type t = A | B array At[proc] : t init (p) { At[p] = A && At[p] = B } unsafe (p) { At[p] = A }");
+    let none = system(
+        "type t = A | B array At[proc] : t init (p) { At[p] = A && At[p] = B } unsafe (p) { At[p] = A }",
+    );
     for memory in [Memory::Sc, Memory::Tso] {
         assert!(matches!(outcome(&none, memory).verdict, Verdict::Unknown(Why::NoInitialState)));
     }
@@ -146,9 +155,16 @@ fn an_empty_set_of_initial_states_is_reported() {
     ];
     for text in more {
         let system = system(&format!("{text} {claim}"));
-        assert!(matches!(outcome(&system, Memory::Tso).verdict, Verdict::Unknown(Why::NoInitialState)), "{text}");
+        assert!(
+            matches!(outcome(&system, Memory::Tso).verdict, Verdict::Unknown(Why::NoInitialState)),
+            "{text}"
+        );
         let certificate = "mu-check certificate 1\nmemory tso\nnever p1\n  D[p1] in {True}\n";
-        assert_eq!(verify(&system, certificate, &Budget::default()), Err(Refused::NoInitialState), "{text}");
+        assert_eq!(
+            verify(&system, certificate, &Budget::default()),
+            Err(Refused::NoInitialState),
+            "{text}"
+        );
     }
     // Where there is one, no machine of few processes has to have it.
     let some = [
@@ -161,7 +177,9 @@ fn an_empty_set_of_initial_states_is_reported() {
         assert!(is_safe(&system(&format!("{text} {claim}")), Memory::Tso), "{text}");
     }
     // From three processes on there is none.
-    let few = system("array At[proc, proc] : bool var Owner : proc init (p q) { p = Owner || p = #1 } unsafe (p) { At[p, p] = True }");
+    let few = system(
+        "array At[proc, proc] : bool var Owner : proc init (p q) { p = Owner || p = #1 } unsafe (p) { At[p, p] = True }",
+    );
     assert_eq!(outcome(&few, Memory::Sc).empty_from, Some(3));
 }
 
@@ -194,12 +212,17 @@ fn a_run_has_numbers_that_satisfy_its_path() {
     ];
     for text in runs {
         let system = system(text);
-        let Verdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else { panic!("unsafe\n{text}") };
+        let Verdict::Unsafe(run) = outcome(&system, Memory::Sc).verdict else {
+            panic!("unsafe\n{text}")
+        };
         // The machine with the run's numbers does it from a settled start.
         let machine = run.machine(&system, Memory::Sc).unwrap();
         let acts: Vec<_> = run.replayed.steps.iter().map(|s| s.0.clone()).collect();
         let replayed = machine.replay(&acts, &system.unsafes[run.claim.0], &run.claim.1).unwrap();
-        assert!(machine.settled(&replayed, &system.unsafes[run.claim.0], &run.claim.1).is_some(), "{text}");
+        assert!(
+            machine.settled(&replayed, &system.unsafes[run.claim.0], &run.claim.1).is_some(),
+            "{text}"
+        );
     }
     // Two numbers that depend on each other, of which a step stores one after the other: nothing is
     // found, and the reason speaks of numbers.
@@ -216,7 +239,9 @@ transition c () requires { S = 2 && Y = 2 * X + 77 } { S := 3 }";
 fn states_that_an_invariant_describes_are_no_initial_states() {
     let text = "type t = A | B array At[proc] : t init (p) { At[p] = B } invariant (INV) { COND } unsafe (p) { At[p] = B }
 transition t (p) requires { At[p] = A } { At[p] := B }";
-    let with = |parameters: &str, condition: &str| system(&text.replace("INV", parameters).replace("COND", condition));
+    let with = |parameters: &str, condition: &str| {
+        system(&text.replace("INV", parameters).replace("COND", condition))
+    };
     let certificate = "mu-check certificate 1\nmemory sc\nnever p1\n  At[p1] in {B}\n";
     let none = with("p", "At[p] = B");
     for memory in [Memory::Sc, Memory::Tso] {

@@ -56,18 +56,29 @@ fn a_fence_makes_the_naive_mutex_safe() {
 #[test]
 fn a_guard_of_all_others_looks_at_each_process_of_a_cube() {
     // Who is critical stands in the way, whichever of two other processes of the cube that is.
-    for third in ["PC[r] = Idle", "PC[r] = Want", "PC[r] <> Crit && X[r] = True", "X[r] = True", "X[r] = False"] {
-        let file = MUTEX.replace("PC[q] = Crit }\ntransition ask", &format!("PC[q] = Crit && {third} }}\ntransition ask"));
-        let file =
-            file.replace("unsafe (p q)", "unsafe (p q r)").replace("FENCE forall_other q. X[q] = False", "forall_other q. PC[q] <> Crit");
+    for third in [
+        "PC[r] = Idle",
+        "PC[r] = Want",
+        "PC[r] <> Crit && X[r] = True",
+        "X[r] = True",
+        "X[r] = False",
+    ] {
+        let file = MUTEX.replace(
+            "PC[q] = Crit }\ntransition ask",
+            &format!("PC[q] = Crit && {third} }}\ntransition ask"),
+        );
+        let file = file
+            .replace("unsafe (p q)", "unsafe (p q r)")
+            .replace("FENCE forall_other q. X[q] = False", "forall_other q. PC[q] <> Crit");
         assert_eq!(word(&system(&file), Memory::Sc).0, "safe", "{file}");
     }
 }
 
 #[test]
 fn what_is_assumed_of_several_processes_is_not_used_under_total_store_order() {
-    // Told with writes that reach memory at once, the write of two comes first, and one process is at A while another is at D. On the machine none is:
-    // both writes are issued before either reaches memory.
+    // Told with writes that reach memory at once, the write of two comes first, and one process is
+    // at A while another is at D. On the machine none is: both writes are issued before either
+    // reaches memory.
     let file = system(
         "type loc = A | B | D
 type value = None | One | Two
@@ -86,8 +97,10 @@ transition two ([p]) requires { PC[p] = A } { PC[p] := D; X := Two }",
     let own = "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : bool init (p) { PC[p] = A && X = False }
 unsafe (p) { PC[p] = B && p @ X = True } invariant (p) { PC[p] = B } transition t ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
     assert_eq!(word(&system(own), Memory::Tso).0, "safe");
-    // Nor does the verifier use it: the certificate for sequential consistency is none for total store order.
-    let certificate = word(&file, Memory::Sc).1.replace("memory sc", "memory tso").replace(" X in", " p1@*.X in");
+    // Nor does the verifier use it: the certificate for sequential consistency is none for total
+    // store order.
+    let certificate =
+        word(&file, Memory::Sc).1.replace("memory sc", "memory tso").replace(" X in", " p1@*.X in");
     assert!(verify(&file, &certificate, &budget(5000)).is_err());
 }
 
@@ -126,15 +139,21 @@ init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_
         word(&system(&file), Memory::Tso).0
     };
     let write = "transition write ([p]) requires { PC[p] = A } { PC[p] := B; X := True }";
-    // The write of one process may still be in its buffer. One that reads as well is in memory, and so is one before a fence.
+    // The write of one process may still be in its buffer. One that reads as well is in memory, and
+    // so is one before a fence.
     assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", write), "unsafe");
-    let swap = "transition swap ([p]) requires { PC[p] = A && X = False } { PC[p] := B; X := True }";
+    let swap =
+        "transition swap ([p]) requires { PC[p] = A && X = False } { PC[p] := B; X := True }";
     assert_eq!(seen("PC[p] = A && PC[q] = B && p @ X = False", swap), "safe");
-    let then = |guard: &str| format!("{write} transition after ([p]) requires {{ PC[p] = B {guard} }} {{ PC[p] := C }}");
+    let then = |guard: &str| {
+        format!("{write} transition after ([p]) requires {{ PC[p] = B {guard} }} {{ PC[p] := C }}")
+    };
     assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("")), "unsafe");
     assert_eq!(seen("PC[p] = A && PC[q] = C && p @ X = False", &then("&& fence()")), "safe");
     // Nobody has seen what is not in memory at the end, but the process that wrote it.
-    let look = format!("{write} transition look ([p]) requires {{ PC[p] = A && X = True }} {{ PC[p] := C; Saw[p] := True }}");
+    let look = format!(
+        "{write} transition look ([p]) requires {{ PC[p] = A && X = True }} {{ PC[p] := C; Saw[p] := True }}"
+    );
     assert_eq!(seen("PC[p] = A && Saw[q] = True && p @ X = False", &look), "safe");
     assert_eq!(seen("PC[p] = B && PC[q] = A && p @ X = True && q @ X = False", write), "unsafe");
     assert_eq!(seen("PC[p] = A && PC[q] = A && p @ X = True && q @ X = False", write), "safe");
@@ -144,7 +163,10 @@ init (p) {{ PC[p] = A && X = False && Saw[p] = False }} unsafe (p q) {{ {unsafe_
 unsafe (p q) {{ PC[p] = A && PC[q] = B && p @ X = False }} {write}"
     ));
     let certificate = "mu-check certificate 1\nmemory tso\nnever p1 p2\n  PC[p1] in {A}\n  PC[p2] in {B}\n  p1@*.X in {False}\n";
-    assert!(matches!(verify(&pending, certificate, &budget(5000)), Err(Refused::Consecution { cube: 0, transition: 0 })));
+    assert!(matches!(
+        verify(&pending, certificate, &budget(5000)),
+        Err(Refused::Consecution { cube: 0, transition: 0 })
+    ));
     // Two processes add one each: the second to look is the second to write.
     let twice = system(
         "number_procs 2 type loc = A | B array PC[proc] : loc weak var X : int init (p) { PC[p] = A && X = 0 }
@@ -167,12 +189,17 @@ invariant (p q r) {{ PC[p] = B }} transition t (p) requires {{ PC[p] = A }} {{ P
 
 #[test]
 fn large_systems_are_handled_or_refused_by_name() {
-    let step = |i: usize| format!("transition t{i} (p) requires {{ N[p] = {i} }} {{ N[p] := {} }}\n", i + 1);
+    let step = |i: usize| {
+        format!("transition t{i} (p) requires {{ N[p] = {i} }} {{ N[p] := {} }}\n", i + 1)
+    };
     let steps: String = (0..10_000).map(step).collect();
-    let many = format!("array N[proc] : int init (p) {{ N[p] = 0 }} unsafe (p) {{ N[p] < 0 }} {steps}");
+    let many =
+        format!("array N[proc] : int init (p) {{ N[p] = 0 }} unsafe (p) {{ N[p] < 0 }} {steps}");
     assert_eq!(word(&system(&many), Memory::Sc).0, "safe");
     let cases: String = (0..100_000).map(|i| format!("| X = {i} : {}\n", i + 2)).collect();
-    let wide = format!("var X : int init () {{ X = 0 }} unsafe () {{ X = 200001 }} transition t (p) {{ X := case {cases} }}");
+    let wide = format!(
+        "var X : int init () {{ X = 0 }} unsafe () {{ X = 200001 }} transition t (p) {{ X := case {cases} }}"
+    );
     let (verdict, why, _) = word(&system(&wide), Memory::Sc);
     assert_eq!((verdict, why.as_str()), ("unknown", "Trouble(Cases)"));
     let names: Vec<String> = (0..30).map(|i| format!("p{i}")).collect();
@@ -222,7 +249,11 @@ transition enter (p) requires { PC[p] = Want && forall_other q. (PC[q] = Idle ||
 transition leave (p) requires { PC[p] = Crit } { PC[p] := Idle }
 ",
     );
-    assert_eq!(word(&first, Memory::Sc).0, "unsafe", "a lower process may come while a higher one is in");
+    assert_eq!(
+        word(&first, Memory::Sc).0,
+        "unsafe",
+        "a lower process may come while a higher one is in"
+    );
 }
 
 #[test]
@@ -231,18 +262,26 @@ fn a_certificate_without_a_cube_or_with_a_wrong_one_is_refused() {
     let (_, certificate, _) = word(&system, Memory::Tso);
     assert!(verify(&system, &certificate, &Budget::default()).is_ok());
     let blocks: Vec<&str> = certificate.split_inclusive('\n').collect();
-    let starts: Vec<usize> = (0..blocks.len()).filter(|i| blocks[*i].starts_with("never")).collect();
+    let starts: Vec<usize> =
+        (0..blocks.len()).filter(|i| blocks[*i].starts_with("never")).collect();
     assert!(starts.len() > 3, "{certificate}");
     for (i, from) in starts.iter().enumerate() {
         let to = starts.get(i + 1).copied().unwrap_or(blocks.len());
         let without = [&blocks[..*from], &blocks[to..]].concat().concat();
-        assert!(verify(&system, &without, &Budget::default()).is_err(), "cube {i} is not needed in\n{certificate}");
+        assert!(
+            verify(&system, &without, &Budget::default()).is_err(),
+            "cube {i} is not needed in\n{certificate}"
+        );
     }
     let reachable = format!("{certificate}never p1\n  PC[p1] in {{Crit}}\n");
     assert!(verify(&system, &reachable, &Budget::default()).is_err(), "a reachable cube");
     let initial = format!("{certificate}never p1\n  PC[p1] in {{Idle}}\n");
     assert!(verify(&system, &initial, &Budget::default()).is_err(), "an initial cube");
-    for wrong in ["", "mu-check certificate 1\n", "mu-check certificate 1\nmemory tso\nnever p1\n  Nothing in {True}\n"] {
+    for wrong in [
+        "",
+        "mu-check certificate 1\n",
+        "mu-check certificate 1\nmemory tso\nnever p1\n  Nothing in {True}\n",
+    ] {
         assert!(verify(&system, wrong, &Budget::default()).is_err());
     }
 }
@@ -252,8 +291,12 @@ struct Careless<'a>(&'a Rules, usize);
 
 impl Oracle for Careless<'_> {
     fn instead(&mut self, cube: &Cube) -> Vec<Cube> {
-        let alone = cube.atoms.iter().filter_map(|a| Cube::new(&self.0.signature, cube.processes, vec![a.clone()]));
-        let wrong: Vec<Cube> = alone.filter(|c| matches!(initial(self.0, c), Ok(Some(_)))).collect();
+        let alone = cube
+            .atoms
+            .iter()
+            .filter_map(|a| Cube::new(&self.0.signature, cube.processes, vec![a.clone()]));
+        let wrong: Vec<Cube> =
+            alone.filter(|c| matches!(initial(self.0, c), Ok(Some(_)))).collect();
         self.1 += wrong.len();
         wrong
     }
@@ -261,15 +304,19 @@ impl Oracle for Careless<'_> {
 
 #[test]
 fn an_approximation_that_initial_states_are_in_is_not_taken() {
-    let rules = translate(&system(&MUTEX.replace("FENCE", "")), Memory::Sc).unwrap_or_else(|_| panic!("is handled"));
+    let rules = translate(&system(&MUTEX.replace("FENCE", "")), Memory::Sc)
+        .unwrap_or_else(|_| panic!("is handled"));
     let (limits, mut oracle) = (budget(20_000), Careless(&rules, 0));
     let mut search = Search::new(&rules, &limits, 1.into());
-    let End::Fixpoint(cubes) = search.run(&mut oracle, 1000) else { panic!("without approximations the search ends") };
+    let End::Fixpoint(cubes) = search.run(&mut oracle, 1000) else {
+        panic!("without approximations the search ends")
+    };
     assert_eq!((search.counts.approximations, oracle.1 > 0), (0, true));
     assert!(cubes.iter().all(|c| matches!(initial(&rules, c), Ok(None))));
 }
 
-/// Tickets are proved only by comparisons that no pre-image of what is unsafe mentions: that two differ, that those who wait are not served yet.
+/// Tickets are proved only by comparisons that no pre-image of what is unsafe mentions: that two
+/// differ, that those who wait are not served yet.
 #[test]
 fn comparisons_of_templates_that_confirm_each_other_are_part_of_a_proof() {
     let file = system(
@@ -290,35 +337,57 @@ transition leave (p) requires { At[p] = Critical } { At[p] := Idle; Serving := S
     assert!(asked.cubes > 4, "{certificate}");
     // Without the comparison of two tickets, the rest is no invariant.
     let cubes: Vec<&str> = certificate.split("\nnever").collect();
-    let kept: Vec<&str> = cubes.iter().copied().filter(|c| c.matches("Mine[").count() < 2).collect();
+    let kept: Vec<&str> =
+        cubes.iter().copied().filter(|c| c.matches("Mine[").count() < 2).collect();
     assert!(kept.len() < cubes.len(), "{certificate}");
-    assert!(matches!(verify(&file, &kept.join("\nnever"), &budget(20_000)), Err(Refused::Consecution { .. })), "{certificate}");
+    assert!(
+        matches!(
+            verify(&file, &kept.join("\nnever"), &budget(20_000)),
+            Err(Refused::Consecution { .. })
+        ),
+        "{certificate}"
+    );
 }
 
 /// A proof is found after some approximations were refuted; none of them is proposed again.
 #[test]
 fn what_was_refuted_is_not_proposed_again() {
-    // Of three atoms, two places together are as unreachable as far as instances tell; refuted, they are no longer proposed.
-    let file =
-        system(&MUTEX.replace("FENCE", "").replace("PC[q] = Crit }\ntransition ask", "PC[q] = Crit && X[p] = True }\ntransition ask"));
+    // Of three atoms, two places together are as unreachable as far as instances tell; refuted,
+    // they are no longer proposed.
+    let file = system(&MUTEX.replace("FENCE", "").replace(
+        "PC[q] = Crit }\ntransition ask",
+        "PC[q] = Crit && X[p] = True }\ntransition ask",
+    ));
     let rules = translate(&file, Memory::Sc).unwrap_or_else(|_| panic!("is handled"));
     let mut oracle = Instances::new(&rules, 1.into());
     oracle.grow(2, 1000, &|| false);
-    let cube = mu_prove::start::claims(&rules, &rules.unsafes).unwrap_or_else(|_| panic!("has cubes")).remove(0);
+    let cube = mu_prove::start::claims(&rules, &rules.unsafes)
+        .unwrap_or_else(|_| panic!("has cubes"))
+        .remove(0);
     let proposed = oracle.instead(&cube);
-    assert_eq!((cube.atoms.len(), proposed.iter().map(|c| c.atoms.len()).collect::<Vec<_>>()), (3, vec![2]));
+    assert_eq!(
+        (cube.atoms.len(), proposed.iter().map(|c| c.atoms.len()).collect::<Vec<_>>()),
+        (3, vec![2])
+    );
     oracle.refute(proposed[0].clone(), &[]);
     assert!(oracle.has_refuted(&proposed[0]) && oracle.instead(&cube) != proposed);
     let system = system(include_str!("../../../specs/cubicle/lamport_full.cub"));
-    let outcome = prove(&system, Options { memory: Memory::Sc, ..Options::default() }, &budget(20_000));
+    let outcome =
+        prove(&system, Options { memory: Memory::Sc, ..Options::default() }, &budget(20_000));
     assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
-    assert!(outcome.refuted > 0 && outcome.repeated == 0, "{} refuted, {} again", outcome.refuted, outcome.repeated);
+    assert!(
+        outcome.refuted > 0 && outcome.repeated == 0,
+        "{} refuted, {} again",
+        outcome.refuted,
+        outcome.repeated
+    );
 }
 
 #[test]
 fn a_cube_without_processes_is_judged_where_there_is_one() {
-    // With one process the run `set` is unsafe. Both certificates say that no process differs from `Turn`, which is true, and that `Bad` needs such a process,
-    // which seems to follow where a cube that names no process forgets that there is one.
+    // With one process the run `set` is unsafe. Both certificates say that no process differs from
+    // `Turn`, which is true, and that `Bad` needs such a process, which seems to follow where a
+    // cube that names no process forgets that there is one.
     let system = system(
         "var Turn : proc
 var Bad : bool
@@ -332,12 +401,16 @@ transition set () requires { Start = True } { Bad := True }
     let never = "mu-check certificate 1\nmemory sc\nnever p1\n  Turn in {other}\n";
     assert_eq!(verify::verify(&system, never, &budget(20_000)), Err(verify::Refused::Safety(0)));
     let bad = format!("{never}never\n  Turn in {{other}}\n  Bad in {{True}}\n");
-    assert_eq!(verify::verify(&system, &bad, &budget(20_000)), Err(verify::Refused::Consecution { cube: 1, transition: 0 }));
+    assert_eq!(
+        verify::verify(&system, &bad, &budget(20_000)),
+        Err(verify::Refused::Consecution { cube: 1, transition: 0 })
+    );
 }
 
 #[test]
 fn a_case_is_split_on_a_fact_whose_symbols_the_cube_does_not_mention() {
-    // Before `lower`, `Flag` and `Sent` of `q` are open: that they differ is in one cube of the invariant, that they agree in another.
+    // Before `lower`, `Flag` and `Sent` of `q` are open: that they differ is in one cube of the
+    // invariant, that they agree in another.
     let system = system(
         "type loc = A | B | C
 array Pc[proc] : loc
@@ -366,8 +439,11 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
         let of = |count: usize| {
             // However little there is to share.
             let threads = Threads { count, from: Duration::ZERO };
-            let outcome = prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
-            let Verdict::Safe { certificate, asked } = outcome.verdict else { panic!("{count} threads: {:?}", outcome.verdict) };
+            let outcome =
+                prove(&system, Options { threads, ..Options::default() }, &budget(60_000));
+            let Verdict::Safe { certificate, asked } = outcome.verdict else {
+                panic!("{count} threads: {:?}", outcome.verdict)
+            };
             (certificate, asked.decisions, outcome.counts, outcome.searches, outcome.refuted)
         };
         let one = of(1);
@@ -378,9 +454,11 @@ fn a_certificate_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn states_on_refuted_runs_refute_other_approximations() {
-    // Its instances are too large to be explored as far as a writer's second version: most approximations are refuted by what was learnt from those before.
+    // Its instances are too large to be explored as far as a writer's second version: most
+    // approximations are refuted by what was learnt from those before.
     let system = system(include_str!("../../../specs/challenges/seqlock.cub"));
-    let outcome = prove(&system, Options { work: Some(20_000), ..Options::default() }, &budget(60_000));
+    let outcome =
+        prove(&system, Options { work: Some(20_000), ..Options::default() }, &budget(60_000));
     assert!(matches!(outcome.verdict, Verdict::Safe { .. }), "{:?}", outcome.verdict);
     assert!(outcome.refuted > 0, "{outcome:?}");
 }
@@ -400,11 +478,13 @@ transition t2 ([p]) { PC[p] := Mode; Mode := case | X = True : B }",
     assert_eq!(word(&file, Memory::Tso).0, "unsafe");
 }
 
-/// Cases for one process say nothing of the others: there are not twice as many ways to come by each.
+/// Cases for one process say nothing of the others: there are not twice as many ways to come by
+/// each.
 #[test]
 fn many_cases_of_one_process_are_verified() {
     let values: Vec<String> = (0..60).map(|i| format!("V{i}")).collect();
-    let cases: Vec<String> = (0..57).map(|i| format!("| S[x] = V{i} && x = p : V{}", i + 1)).collect();
+    let cases: Vec<String> =
+        (0..57).map(|i| format!("| S[x] = V{i} && x = p : V{}", i + 1)).collect();
     let text = format!(
         "type t = {}\narray S[proc] : t\ninit (p) {{ S[p] = V0 }}\nunsafe (p q) {{ S[p] = V59 && S[q] = V59 }}\n\
          transition w ([p]) requires {{ S[p] = V0 }} {{ S[x] := case {} | _ : S[x] }}\n",
@@ -414,7 +494,8 @@ fn many_cases_of_one_process_are_verified() {
     assert_eq!(word(&system(&text), Memory::Tso).0, "safe");
 }
 
-/// What is unsafe speaks of nine processes: their choices are tried one by one, and the first is right.
+/// What is unsafe speaks of nine processes: their choices are tried one by one, and the first is
+/// right.
 #[test]
 fn nine_processes_are_unsafe_together() {
     let names: Vec<String> = (0..9).map(|i| format!("p{i}")).collect();
@@ -429,7 +510,8 @@ fn nine_processes_are_unsafe_together() {
     assert_eq!((verdict, steps), ("unsafe", 9));
 }
 
-/// No cube that a step back gives says that two processes have two numbers: that follows from two of its atoms, or from how they compare.
+/// No cube that a step back gives says that two processes have two numbers: that follows from two
+/// of its atoms, or from how they compare.
 #[test]
 fn locks_with_tickets_are_safe() {
     let system = system(include_str!("../../../specs/challenges/ticket.cub"));

@@ -1,6 +1,9 @@
-//! Proofs of random systems against the explicit machine for small numbers of processes, under both memory models. A failure prints the seed and the system;
-//! `MU_CHECK_SEED=n` replays one and prints it. `MU_CHECK_RUNS=n` makes more of the ignored test, from `MU_CHECK_FIRST` on, under `MU_CHECK_MEMORY` (`sc`,
-//! `tso`, both unless told), and `MU_CHECK_PEER=PROGRAM` asks another prover too, which is called as `PROGRAM -nocolor -quiet [-model SC] FILE` and says `SAFE` or `UNSAFE`.
+//! Proofs of random systems against the explicit machine for small numbers of processes, under both
+//! memory models. A failure prints the seed and the system; `MU_CHECK_SEED=n` replays one and
+//! prints it. `MU_CHECK_RUNS=n` makes more of the ignored test, from `MU_CHECK_FIRST` on, under
+//! `MU_CHECK_MEMORY` (`sc`, `tso`, both unless told), and `MU_CHECK_PEER=PROGRAM` asks another
+//! prover too, which is called as `PROGRAM -nocolor -quiet [-model SC] FILE` and says `SAFE` or
+//! `UNSAFE`.
 
 use mu_base::limits::Budget;
 use mu_base::random::Random;
@@ -36,7 +39,8 @@ struct Counts {
     peer_other: Vec<String>,
 }
 
-/// Whether the machine of so many processes reaches an unsafe state, and whether it has seen all states.
+/// Whether the machine of so many processes reaches an unsafe state, and whether it has seen all
+/// states.
 fn machine(system: &System, memory: Memory, n: u32, most: usize) -> Option<(bool, bool)> {
     let machine = mu_prove::replay::machine(system, memory, n).ok()?;
     let reach = machine.reach(most, true, &Budget::default()).ok()?;
@@ -54,7 +58,10 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             for n in sizes {
                 let Some((bad, complete)) = machine(&system, memory, n, most) else { continue };
                 counts.complete += usize::from(complete);
-                assert!(!bad, "seed {seed}, {memory:?}, {n} processes: safe, the machine says unsafe\n{made}");
+                assert!(
+                    !bad,
+                    "seed {seed}, {memory:?}, {n} processes: safe, the machine says unsafe\n{made}"
+                );
             }
             "SAFE"
         }
@@ -64,19 +71,25 @@ fn compare(seed: u64, made: &File, memory: Memory, sizes: u32, most: usize, coun
             "UNSAFE"
         }
         Verdict::Unknown(Why::Unverified(r)) if !matches!(r, Refused::Stopped(_)) => {
-            counts.unverified.push(format!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}"));
+            counts
+                .unverified
+                .push(format!("seed {seed}, {memory:?}: an invariant is not verified, {r:?}"));
             return;
         }
         Verdict::Unknown(_) => {
             counts.unknown.push(seed);
-            counts.missed += usize::from(sizes.into_iter().any(|n| machine(&system, memory, n, most).is_some_and(|m| m.0)));
+            counts.missed += usize::from(
+                sizes.into_iter().any(|n| machine(&system, memory, n, most).is_some_and(|m| m.0)),
+            );
             return;
         }
     };
     if let Ok(program) = std::env::var("MU_CHECK_PEER") {
         match peer(&program, made, memory) {
             Some(other) if other == word => counts.peer_same += 1,
-            Some(other) => counts.peer_other.push(format!("seed {seed}, {memory:?}: {word}, the peer says {other}")),
+            Some(other) => counts
+                .peer_other
+                .push(format!("seed {seed}, {memory:?}: {word}, the peer says {other}")),
             None => counts.peer_open += 1,
         }
     }
@@ -93,7 +106,8 @@ fn peer(program: &str, made: &File, memory: Memory) -> Option<&'static str> {
     if memory == Memory::Sc {
         command.args(["-model", "SC"]);
     }
-    let mut child = command.arg(&path).stdout(output).stderr(Stdio::null()).spawn().expect("the peer starts");
+    let mut child =
+        command.arg(&path).stdout(output).stderr(Stdio::null()).spawn().expect("the peer starts");
     let start = Instant::now();
     while child.try_wait().ok()?.is_none() {
         if start.elapsed() > Duration::from_secs(2) {
@@ -118,9 +132,13 @@ fn random_systems_agree_with_the_machine() {
     for memory in [Memory::Sc, Memory::Tso] {
         let shape = Shape { private: memory == Memory::Tso, transitions: 4, ..Shape::default() };
         let mut counts = Counts::default();
-        (0..60).for_each(|seed| compare(seed, &file(&mut Random::new(seed), shape), memory, 3, 3000, &mut counts));
+        (0..60).for_each(|seed| {
+            compare(seed, &file(&mut Random::new(seed), shape), memory, 3, 3000, &mut counts)
+        });
         let assuming = Shape { assumptions: true, ..shape };
-        (60..90).for_each(|seed| compare(seed, &file(&mut Random::new(seed), assuming), memory, 3, 3000, &mut counts));
+        (60..90).for_each(|seed| {
+            compare(seed, &file(&mut Random::new(seed), assuming), memory, 3, 3000, &mut counts)
+        });
         assert!(counts.unverified.is_empty(), "{counts:?}");
         assert!(counts.safe > 5 && counts.bad > 5 && counts.complete > 5, "{memory:?}: {counts:?}");
     }
@@ -132,12 +150,24 @@ fn generated(seed: u64, memory: Memory) -> File {
     let mut flag = || random.chance(2, 3);
     let private = memory == Memory::Tso;
     let (weak, arithmetic, quantifiers, open) = (private || flag(), flag(), flag(), flag());
-    file(&mut random, Shape { weak, arithmetic, quantifiers, open, private, assumptions: seed % 8 == 6, transitions: 5 })
+    file(
+        &mut random,
+        Shape {
+            weak,
+            arithmetic,
+            quantifiers,
+            open,
+            private,
+            assumptions: seed % 8 == 6,
+            transitions: 5,
+        },
+    )
 }
 
 #[test]
 fn invariants_whose_cubes_share_few_symbols_are_verified() {
-    // The verifier splits cases on facts about symbols that a cube does not mention: two of one fact, or two facts.
+    // The verifier splits cases on facts about symbols that a cube does not mention: two of one
+    // fact, or two facts.
     let mut counts = Counts::default();
     for seed in [4793, 14979, 19141] {
         compare(seed, &generated(seed, Memory::Sc), Memory::Sc, 3, 3000, &mut counts);
@@ -147,7 +177,8 @@ fn invariants_whose_cubes_share_few_symbols_are_verified() {
 
 #[test]
 fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
-    // `Pc[q] := .`, and `Pc` is assumed to be the same of all: the machine once let the open cell be another value at the end.
+    // `Pc[q] := .`, and `Pc` is assumed to be the same of all: the machine once let the open cell
+    // be another value at the end.
     let mut counts = Counts::default();
     compare(22414, &generated(22414, Memory::Sc), Memory::Sc, 4, 4000, &mut counts);
     assert_eq!((counts.safe, counts.complete > 2), (1, true), "{counts:?}");
@@ -155,7 +186,8 @@ fn what_a_step_leaves_open_is_nothing_that_is_assumed_never_to_be() {
 
 #[test]
 fn invariants_of_shared_stages_are_verified() {
-    // A cube without a shared stage is no place for that of the invariant's cubes (the first); in one that has it, each process has a view of it (the others).
+    // A cube without a shared stage is no place for that of the invariant's cubes (the first); in
+    // one that has it, each process has a view of it (the others).
     for seed in [16551, 4938, 6397] {
         let system = mu_cubicle::check(&generated(seed, Memory::Tso)).unwrap();
         let verdict = prove(&system, options(Memory::Tso), &Budget::default()).verdict;
@@ -189,6 +221,9 @@ fn thousands_of_random_systems_agree_with_the_machine_and_a_peer() {
         for line in counts.peer_other.iter().chain(&counts.unverified) {
             println!("{line}");
         }
-        println!("{memory:?}, seeds {seeds:?}: {} differences with the peer; {counts:?}", counts.peer_other.len());
+        println!(
+            "{memory:?}, seeds {seeds:?}: {} differences with the peer; {counts:?}",
+            counts.peer_other.len()
+        );
     }
 }

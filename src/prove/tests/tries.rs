@@ -31,7 +31,9 @@ fn queries_find_what_a_scan_finds() {
             trie.supersets(&asked, &mut |i| above.push(i));
             below.sort_unstable();
             above.sort_unstable();
-            let scan = |fits: &dyn Fn(&Bits) -> bool| (0..sets.len()).filter(|i| fits(&sets[*i])).collect::<Vec<_>>();
+            let scan = |fits: &dyn Fn(&Bits) -> bool| {
+                (0..sets.len()).filter(|i| fits(&sets[*i])).collect::<Vec<_>>()
+            };
             assert_eq!(below, scan(&|s| inside(s, &asked)), "seed {seed}");
             assert_eq!(above, scan(&|s| inside(&asked, s)), "seed {seed}");
         }

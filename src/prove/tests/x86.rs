@@ -1,4 +1,5 @@
-//! The x86 programs of specs/x86 proved for any number of threads, or refuted with a run that the machine does: the rows of x86-tso-programs' table.
+//! The x86 programs of specs/x86 proved for any number of threads, or refuted with a run that the
+//! machine does: the rows of x86-tso-programs' table.
 
 use mu_base::SourceId;
 use mu_base::limits::{Budget, Limits};
@@ -11,7 +12,8 @@ use std::time::Duration;
 fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
     let split = Options { split_xchg: true, ..Options::default() };
     let plain = Options::default();
-    // Program (`unlocked`: without the prefix), and the length of the shortest run where there is one.
+    // Program (`unlocked`: without the prefix), and the length of the shortest run where there is
+    // one.
     let rows = [
         ("mutex_xchg.asm", split, Some(10)),
         ("mutex_xchg.asm", plain, None),
@@ -24,7 +26,8 @@ fn the_table_of_the_paper_is_proved_for_any_number_of_threads() {
     rows.into_iter().for_each(|(name, options, length)| check(name, options, length));
 }
 
-/// What is exchanged is 0 or 1, so that the parity tells the two: jumping on the wrong one lets threads in when the lock is taken.
+/// What is exchanged is 0 or 1, so that the parity tells the two: jumping on the wrong one lets
+/// threads in when the lock is taken.
 #[test]
 fn jumps_on_parity_are_proved_and_refuted_for_any_number_of_threads() {
     check("mutex_xchg.asm jne jnp", Options::default(), None);
@@ -41,16 +44,23 @@ fn the_barrier_of_several_rounds_is_proved_for_any_number_of_threads() {
 fn check(name: &str, options: Options, length: Option<usize>) {
     let file = name.split(' ').next().unwrap_or(name);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/x86").join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).replace("cs: nop", "cs:");
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        .replace("cs: nop", "cs:");
     let text = match name.split(' ').collect::<Vec<_>>()[1..] {
         [] => text,
         [from, to] => text.replace(from, to),
         _ => text.replace("lock ", ""),
     };
-    let program = mu_program::parametric::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("{name}: {}", d));
-    let system = translate(&program, options).and_then(|t| mu_cubicle::check(&t.file)).unwrap_or_else(|d| panic!("{name}: {}", d));
-    let budget = Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
-    // Words that count without bound take 2^32 steps to wrap: the search ends before, and a few processes are searched.
+    let program = mu_program::parametric::parse(SourceId(0), &text)
+        .unwrap_or_else(|d| panic!("{name}: {}", d));
+    let system = translate(&program, options)
+        .and_then(|t| mu_cubicle::check(&t.file))
+        .unwrap_or_else(|d| panic!("{name}: {}", d));
+    let budget =
+        Budget::new(Limits { timeout: Some(Duration::from_secs(60)), ..Limits::default() });
+    // Words that count without bound take 2^32 steps to wrap: the search ends before, and a few
+    // processes are searched.
     let limited = mu_prove::Options { work: Some(100_000), ..mu_prove::Options::default() };
     match (prove(&system, limited, &budget).verdict, length) {
         (Verdict::Safe { .. }, None) => {}

@@ -1,8 +1,12 @@
-//! Whether a cube is inside another: whether the other's processes can be named by the cube's, and its stages placed at stages of the cube in their order or
-//! *now*, so that every fact of the other follows. Processes are named one by one, those of which most is said first, and each fact is judged as soon as it can be. What
-//! a fact comes to is remembered for the cube, since instances share most of their facts.
+//! Whether a cube is inside another: whether the other's processes can be named by the cube's, and
+//! its stages placed at stages of the cube in their order or *now*, so that every fact of the other
+//! follows. Processes are named one by one, those of which most is said first, and each fact is
+//! judged as soon as it can be. What a fact comes to is remembered for the cube, since instances
+//! share most of their facts.
 
-use super::logic::{Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell};
+use super::logic::{
+    Cell, Domains, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
+};
 use super::{Never, Verifier};
 use std::collections::HashMap;
 
@@ -13,7 +17,8 @@ pub(super) type Places = Vec<((u8, u8), Option<u8>)>;
 pub(super) struct Plan {
     /// The order in which processes are named, after the fixed ones.
     order: Vec<u8>,
-    /// Facts without stages that can be judged once so many of the order have names; those at stages at the end.
+    /// Facts without stages that can be judged once so many of the order have names; those at
+    /// stages at the end.
     steps: Vec<Vec<usize>>,
     staged: Vec<usize>,
     views: Vec<(u8, u8)>,
@@ -33,9 +38,13 @@ pub(super) fn symbols(facts: &[Fact]) -> Vec<usize> {
     found
 }
 
-/// The processes that must have names before the fact can be judged: a set of processes that tells apart named ones needs all of them.
+/// The processes that must have names before the fact can be judged: a set of processes that tells
+/// apart named ones needs all of them.
 fn needs(kinds: &[Kind], fact: &Fact, named: usize) -> Set {
-    let mut found = cells(fact).iter().flat_map(|c| c.args().chain(c.look.map(|v| v.0))).fold(0, |s, p| s | only(p.into()));
+    let mut found = cells(fact)
+        .iter()
+        .flat_map(|c| c.args().chain(c.look.map(|v| v.0)))
+        .fold(0, |s, p| s | only(p.into()));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
             found |= if set & only(OTHER) != 0 { only(named as u32) - 1 } else { *set };
@@ -58,7 +67,9 @@ impl Plan {
     pub(super) fn new(kinds: &[Kind], fixed: usize, cube: &Never) -> Plan {
         let needed: Vec<Set> = cube.facts.iter().map(|f| needs(kinds, f, cube.named)).collect();
         let mut order: Vec<u8> = (fixed as u8..cube.named as u8).collect();
-        order.sort_by_key(|p| std::cmp::Reverse(needed.iter().filter(|n| **n & only((*p).into()) != 0).count()));
+        order.sort_by_key(|p| {
+            std::cmp::Reverse(needed.iter().filter(|n| **n & only((*p).into()) != 0).count())
+        });
         let mut steps = vec![Vec::new(); order.len() + 1];
         let mut staged = Vec::new();
         for (i, f) in cube.facts.iter().enumerate() {
@@ -73,7 +84,9 @@ impl Plan {
         views.sort_unstable();
         views.dedup();
         let wanted = cube.facts.iter().filter_map(|f| match f {
-            Fact::Among(c, set) if matches!(kinds[c.symbol()], Kind::Values(_)) => Some((c.symbol(), *set)),
+            Fact::Among(c, set) if matches!(kinds[c.symbol()], Kind::Values(_)) => {
+                Some((c.symbol(), *set))
+            }
             _ => None,
         });
         let wanted = wanted.collect();
@@ -119,7 +132,8 @@ impl<'a> Target<'a> {
         let mut all: Vec<Cell> = cube.facts.iter().flat_map(cells).collect();
         all.sort_unstable();
         all.dedup();
-        let joined = cube.facts.iter().filter(|f| matches!(f, Fact::Twins(..))).flat_map(cells).collect();
+        let joined =
+            cube.facts.iter().filter(|f| matches!(f, Fact::Twins(..))).flat_map(cells).collect();
         let mut stages = vec![Vec::new(); cube.named];
         for (p, s) in cube.facts.iter().flat_map(looks) {
             if !stages[usize::from(p)].contains(&s) {
@@ -145,17 +159,25 @@ impl<'a> Target<'a> {
     pub(super) fn mentions(&self, symbols: &[usize]) -> bool {
         symbols.iter().all(|s| self.cells.binary_search_by_key(s, |c| c.symbol()).is_ok())
     }
-    /// How many facts of the plan's cube have symbols that it does not mention: such a fact never follows.
+    /// How many facts of the plan's cube have symbols that it does not mention: such a fact never
+    /// follows.
     pub(super) fn lacks(&self, plan: &Plan) -> usize {
-        if self.mentions(&plan.symbols) { 0 } else { plan.mentions.iter().filter(|m| !self.mentions(m)).count() }
+        if self.mentions(&plan.symbols) {
+            0
+        } else {
+            plan.mentions.iter().filter(|m| !self.mentions(m)).count()
+        }
     }
     /// Whether each fact about values that the plan wants can follow for some cell.
     pub(super) fn may_hold(&self, plan: &Plan) -> bool {
-        plan.wanted
-            .iter()
-            .all(|(symbol, set)| self.cells.iter().any(|c| c.symbol() == *symbol && self.world.held(&self.domains, c) & !set == 0))
+        plan.wanted.iter().all(|(symbol, set)| {
+            self.cells
+                .iter()
+                .any(|c| c.symbol() == *symbol && self.world.held(&self.domains, c) & !set == 0)
+        })
     }
-    /// The instance of the cube of which the fewest facts, at most `most`, do not follow, and none is contradicted: these facts.
+    /// The instance of the cube of which the fewest facts, at most `most`, do not follow, and none
+    /// is contradicted: these facts.
     pub(super) fn closest(&mut self, inner: &Never, plan: &Plan, most: usize) -> Option<Vec<Fact>> {
         if inner.named > self.cube.named {
             return None;
@@ -176,7 +198,14 @@ impl<'a> Target<'a> {
         self.best.as_ref().is_some_and(Vec::is_empty)
     }
     /// Judges the facts that can be judged now, then names the next process.
-    fn name(&mut self, inner: &Never, plan: &Plan, at: usize, names: &mut Vec<u8>, open: &mut Vec<Fact>) {
+    fn name(
+        &mut self,
+        inner: &Never,
+        plan: &Plan,
+        at: usize,
+        names: &mut Vec<u8>,
+        open: &mut Vec<Fact>,
+    ) {
         let before = open.len();
         if self.admits(inner, &plan.steps[at], names, &Vec::new(), open) {
             match plan.order.get(at) {
@@ -198,8 +227,16 @@ impl<'a> Target<'a> {
         }
         open.truncate(before);
     }
-    /// Places the stages of the inner cube one by one: at stages of the cube in the same order, or now.
-    fn place(&mut self, inner: &Never, plan: &Plan, names: &[u8], places: &mut Places, open: &mut Vec<Fact>) {
+    /// Places the stages of the inner cube one by one: at stages of the cube in the same order, or
+    /// now.
+    fn place(
+        &mut self,
+        inner: &Never,
+        plan: &Plan,
+        names: &[u8],
+        places: &mut Places,
+        open: &mut Vec<Fact>,
+    ) {
         if self.is_done() {
             return;
         }
@@ -222,13 +259,15 @@ impl<'a> Target<'a> {
         let process = names[usize::from(view.0)];
         let previous = places.iter().rfind(|x| x.0.0 == view.0).map(|x| x.1);
         let shared = places.iter().find(|x| x.0.1 == JOINT && view.1 == JOINT).map(|x| x.1);
-        let options: Vec<Option<u8>> = if view.1 == JOINT && plan.views.iter().any(|v| v.0 != view.0) {
-            // The moment at which the run ends is that of the cube, if there is one, or now. Any process has a view of that moment.
-            let shares = self.stages.iter().any(|s| s.contains(&JOINT));
-            shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
-        } else {
-            self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
-        };
+        let options: Vec<Option<u8>> =
+            if view.1 == JOINT && plan.views.iter().any(|v| v.0 != view.0) {
+                // The moment at which the run ends is that of the cube, if there is one, or now.
+                // Any process has a view of that moment.
+                let shares = self.stages.iter().any(|s| s.contains(&JOINT));
+                shares.then_some(Some(JOINT)).into_iter().chain([None]).collect()
+            } else {
+                self.stages[usize::from(process)].iter().copied().map(Some).chain([None]).collect()
+            };
         for option in options {
             let in_order = match (previous, option) {
                 (None, _) | (Some(_), None) => true,
@@ -243,9 +282,17 @@ impl<'a> Target<'a> {
         }
     }
     /// Judges facts of the inner cube; false if one is contradicted, or too many do not follow.
-    fn admits(&mut self, inner: &Never, list: &[usize], names: &[u8], places: &Places, open: &mut Vec<Fact>) -> bool {
+    fn admits(
+        &mut self,
+        inner: &Never,
+        list: &[usize],
+        names: &[u8],
+        places: &Places,
+        open: &mut Vec<Fact>,
+    ) -> bool {
         for i in list {
-            let fact = instance(&self.verifier.kinds, &inner.facts[*i], names, places, self.cube.named);
+            let fact =
+                instance(&self.verifier.kinds, &inner.facts[*i], names, places, self.cube.named);
             match self.judge(&fact, names, places, &inner.facts[*i]) {
                 Truth::Yes => {}
                 Truth::No => return false,
@@ -275,9 +322,15 @@ impl<'a> Target<'a> {
             }
             Fact::Fence(..) => {
                 let Fact::Fence(p, s) = of else { return Truth::No };
-                let Some(stage) = places.iter().find(|x| x.0 == (*p, *s)).and_then(|x| x.1) else { return Truth::Yes };
+                let Some(stage) = places.iter().find(|x| x.0 == (*p, *s)).and_then(|x| x.1) else {
+                    return Truth::Yes;
+                };
                 let q = names[usize::from(*p)];
-                let holds = self.cube.facts.iter().any(|f| matches!(f, Fact::Fence(r, t) if *r == q && *t <= stage));
+                let holds = self
+                    .cube
+                    .facts
+                    .iter()
+                    .any(|f| matches!(f, Fact::Fence(r, t) if *r == q && *t <= stage));
                 return if holds { Truth::Yes } else { Truth::No };
             }
             Fact::Twins(a, b, same) if a == b => return if *same { Truth::Yes } else { Truth::No },
@@ -313,22 +366,34 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether the moment at which the run ends is placed so that no stage is later. (Where one process alone has stages, their order sees to that.)
+/// Whether the moment at which the run ends is placed so that no stage is later. (Where one process
+/// alone has stages, their order sees to that.)
 pub(super) fn ends_last(places: &Places) -> bool {
     let ends = places.iter().any(|p| p.0.1 == JOINT && p.1.is_some());
     !ends || places.iter().all(|p| p.1.is_some())
 }
 
 /// The fact with processes named and stages placed, in a cube of so many processes.
-pub(super) fn instance(kinds: &[Kind], fact: &Fact, names: &[u8], places: &Places, named: usize) -> Fact {
+pub(super) fn instance(
+    kinds: &[Kind],
+    fact: &Fact,
+    names: &[u8],
+    places: &Places,
+    named: usize,
+) -> Fact {
     let name = |p: u8| names[usize::from(p)];
-    let place = |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
+    let place =
+        |v: (u8, u8)| places.iter().find(|p| p.0 == v).and_then(|p| p.1).map(|s| (name(v.0), s));
     let cell = |c: &Cell| c.renamed(name).seen(c.look.and_then(place));
     match fact {
         Fact::Among(c, set) if kinds[c.symbol()] == Kind::Process => {
-            let mut image = members(set & !only(OTHER)).fold(0, |s, v| s | only(u32::from(names[v as usize])));
+            let mut image =
+                members(set & !only(OTHER)).fold(0, |s, v| s | only(u32::from(names[v as usize])));
             if set & only(OTHER) != 0 {
-                let taken = names.iter().filter(|n| usize::from(**n) < named).fold(0, |s, n| s | only((*n).into()));
+                let taken = names
+                    .iter()
+                    .filter(|n| usize::from(**n) < named)
+                    .fold(0, |s, n| s | only((*n).into()));
                 image |= only(OTHER) | (only(named as u32) - 1) & !taken;
             }
             Fact::Among(cell(c), image)

@@ -1,8 +1,10 @@
-//! The verifier's own logic: conjunctions over distinct processes, and whether they contradict themselves. Plain and complete where it ends: domains as sets
-//! of bits, equalities and orders by trying values, arithmetic ([`super::sums`]) by elimination. Nothing here is shared with the prover.
+//! The verifier's own logic: conjunctions over distinct processes, and whether they contradict
+//! themselves. Plain and complete where it ends: domains as sets of bits, equalities and orders by
+//! trying values, arithmetic ([`super::sums`]) by elimination. Nothing here is shared with the
+//! prover.
 //!
-//! Cost: exponential in what must be split; certificates ask small questions. A question that is too large is answered *no contradiction*, so that a
-//! certificate is refused, not accepted.
+//! Cost: exponential in what must be split; certificates ask small questions. A question that is
+//! too large is answered *no contradiction*, so that a certificate is refused, not accepted.
 
 use super::sums::{Sum, unbalanced};
 
@@ -206,7 +208,9 @@ impl World<'_> {
         for f in facts {
             match f {
                 Fact::Twins(a, b, false)
-                    if self.is_discrete(a) && self.held(&domains, a) & self.held(&domains, b) & !self.unnamed(a) != 0 =>
+                    if self.is_discrete(a)
+                        && self.held(&domains, a) & self.held(&domains, b) & !self.unnamed(a)
+                            != 0 =>
                 {
                     offer(a);
                     offer(b);
@@ -222,7 +226,9 @@ impl World<'_> {
             }
         }
         let Some((_, cell)) = open else {
-            return self.disordered(facts, &domains) || unequal(facts) || unbalanced(*self, facts, budget);
+            return self.disordered(facts, &domains)
+                || unequal(facts)
+                || unbalanced(*self, facts, budget);
         };
         members(self.held(&domains, &cell)).rev().all(|v| {
             if *budget == 0 {
@@ -253,7 +259,8 @@ impl World<'_> {
         self.spread(facts, &mut domains);
         (!domains.is_empty()).then_some(domains)
     }
-    /// Equalities give both sides what both may hold, differences strike single values out, until nothing changes.
+    /// Equalities give both sides what both may hold, differences strike single values out, until
+    /// nothing changes.
     fn spread(&self, facts: &[Fact], domains: &mut Domains) {
         loop {
             let mut changed = false;
@@ -267,7 +274,9 @@ impl World<'_> {
                     (x & y, x & y)
                 } else {
                     let process = self.unnamed(a) != 0;
-                    let one = |s: Set| if process { self.single(s) } else { s.is_power_of_two().then_some(s) };
+                    let one = |s: Set| {
+                        if process { self.single(s) } else { s.is_power_of_two().then_some(s) }
+                    };
                     (x & !one(y).unwrap_or(0), y & !one(x).unwrap_or(0))
                 };
                 if p != x {
@@ -309,7 +318,9 @@ impl World<'_> {
                     let (x, y) = (node(a), node(b));
                     edges.push((x, y, *strict || (x != y && x.min(y) < self.named)));
                 }
-                Fact::Twins(a, b, true) if self.held(domains, a) == only(OTHER) && self.unnamed(a) != 0 => {
+                Fact::Twins(a, b, true)
+                    if self.held(domains, a) == only(OTHER) && self.unnamed(a) != 0 =>
+                {
                     let (x, y) = (node(&Point::Held(*a)), node(&Point::Held(*b)));
                     edges.extend([(x, y, false), (y, x, false)]);
                 }
@@ -338,7 +349,8 @@ impl World<'_> {
     }
     /// Facts that follow without the cell, which is forgotten: it stands for any value.
     pub fn without(&self, facts: Vec<Fact>, cell: &Cell) -> Vec<Fact> {
-        let (with, mut rest): (Vec<Fact>, Vec<Fact>) = facts.into_iter().partition(|f| cells(f).contains(cell));
+        let (with, mut rest): (Vec<Fact>, Vec<Fact>) =
+            facts.into_iter().partition(|f| cells(f).contains(cell));
         let twin = with.iter().find_map(|f| match f {
             Fact::Twins(a, b, true) => Some(if a == cell { *b } else { *a }),
             _ => None,
@@ -366,7 +378,8 @@ fn unequal(facts: &[Fact]) -> bool {
     let mut groups: Vec<Vec<Cell>> = Vec::new();
     for f in facts {
         if let Fact::Twins(a, b, true) = f {
-            let (mut joined, rest): (Vec<_>, Vec<_>) = groups.into_iter().partition(|g| g.contains(a) || g.contains(b));
+            let (mut joined, rest): (Vec<_>, Vec<_>) =
+                groups.into_iter().partition(|g| g.contains(a) || g.contains(b));
             joined.push(vec![*a, *b]);
             groups = rest;
             groups.push(joined.concat());
@@ -380,7 +393,10 @@ pub fn cells(fact: &Fact) -> Vec<Cell> {
     match fact {
         Fact::Among(c, _) => vec![*c],
         Fact::Twins(a, b, _) => vec![*a, *b],
-        Fact::Ahead(a, b, _) => [a, b].into_iter().filter_map(|p| if let Point::Held(c) = p { Some(*c) } else { None }).collect(),
+        Fact::Ahead(a, b, _) => [a, b]
+            .into_iter()
+            .filter_map(|p| if let Point::Held(c) = p { Some(*c) } else { None })
+            .collect(),
         Fact::Sum(s) => s.terms.iter().map(|t| t.0).collect(),
         Fact::Fence(..) | Fact::Never => Vec::new(),
     }

@@ -1,14 +1,18 @@
-//! The verifier: checks that a certificate is an inductive invariant that excludes what is unsafe. Code apart from the prover: it shares the typed system and
-//! the form of certificates, has its own reading of both, its own steps backward ([`step`]) and its own decisions ([`logic`]).
+//! The verifier: checks that a certificate is an inductive invariant that excludes what is unsafe.
+//! Code apart from the prover: it shares the typed system and the form of certificates, has its own
+//! reading of both, its own steps backward ([`step`]) and its own decisions ([`logic`]).
 //!
 //! - *Safety*: every unsafe cube is inside the cubes of the certificate.
-//! - *Consecution*: from outside, no transition leads into a cube. For each cube, transition and choice of processes, what must hold before is inside the
-//!   cubes of the certificate, or of the file's `invariant`s, which are assumed (under total store order, those that speak of one process or of what never
-//!   changes: others may hold in states that only the reduction has).
+//! - *Consecution*: from outside, no transition leads into a cube. For each cube, transition and
+//!   choice of processes, what must hold before is inside the cubes of the certificate, or of the
+//!   file's `invariant`s, which are assumed (under total store order, those that speak of one
+//!   process or of what never changes: others may hold in states that only the reduction has).
 //! - *Initiation*: no initial state is in a cube.
 //!
-//! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an instance asks alone it is inside, and what is left is asked; otherwise
-//! a case is split on a fact of an instance and both halves are asked. Every answer that is not found refuses the certificate.
+//! Inside: for some instance of a cube all facts follow; otherwise where a fact holds that an
+//! instance asks alone it is inside, and what is left is asked; otherwise a case is split on a fact
+//! of an instance and both halves are asked. Every answer that is not found refuses the
+//! certificate.
 
 mod existence;
 mod inside;
@@ -30,7 +34,8 @@ use step::{Reader, Step, wider};
 const MOST_CASES: u32 = 12;
 /// Most facts that may be open of an instance on which a case is split.
 const MOST_OPEN: usize = 3;
-/// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate they fit a set.
+/// Most parameters of a transition, a claim or `init`; with 60 names in a cube of the certificate
+/// they fit a set.
 const MOST_PARAMETERS: usize = 60;
 /// Of more processes a cell may hold one that has no name.
 const MOST_CLOSED: usize = 24;
@@ -133,10 +138,19 @@ pub fn kinds(system: &System) -> Vec<Kind> {
 }
 
 /// The certificate as text, read, with the assumptions of the file.
-fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Verifier<'a>, usize), Refused> {
+fn prepare<'a>(
+    system: &'a System,
+    text: &str,
+    budget: &'a Budget,
+) -> Result<(Verifier<'a>, usize), Refused> {
     let kinds = kinds(system);
-    let params = system.transitions.iter().map(|t| t.params.len()).chain(system.unsafes.iter().map(|c| c.params.len()));
-    if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MOST_PARAMETERS) {
+    let params = system
+        .transitions
+        .iter()
+        .map(|t| t.params.len())
+        .chain(system.unsafes.iter().map(|c| c.params.len()));
+    if params.chain([system.init.params.len(), system.fixed as usize]).max() > Some(MOST_PARAMETERS)
+    {
         return Err(Refused::TooLarge("more than 60 parameters"));
     }
     if kinds.iter().any(|k| matches!(k, Kind::Values(n) if *n >= logic::OTHER)) {
@@ -151,7 +165,11 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
     for t in &system.types {
         t.constructors.iter().enumerate().for_each(|(i, c)| index[c.index()] = i as u32);
     }
-    let weak = system.symbols.iter().map(|s| certificate.tso && s.kind == mu_cubicle::system::Kind::Weak).collect();
+    let weak = system
+        .symbols
+        .iter()
+        .map(|s| certificate.tso && s.kind == mu_cubicle::system::Kind::Weak)
+        .collect();
     let count = certificate.cubes.len();
     let mut verifier = Verifier {
         system,
@@ -169,9 +187,14 @@ fn prepare<'a>(system: &'a System, text: &str, budget: &'a Budget) -> Result<(Ve
     };
     verifier.beyond = verifier.is_beyond();
     let assumed = |c: &&Claim| !certificate.tso || verifier.holds_of_both(c);
-    let assumptions: Vec<Never> = system.invariants.iter().filter(assumed).flat_map(|c| verifier.claim(c)).collect();
+    let assumptions: Vec<Never> =
+        system.invariants.iter().filter(assumed).flat_map(|c| verifier.claim(c)).collect();
     verifier.cubes.extend(assumptions);
-    verifier.plans = verifier.cubes.iter().map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c)).collect();
+    verifier.plans = verifier
+        .cubes
+        .iter()
+        .map(|c| Plan::new(&verifier.kinds, system.fixed as usize, c))
+        .collect();
     Ok((verifier, count))
 }
 
@@ -195,11 +218,18 @@ pub fn verify(system: &System, text: &str, budget: &Budget) -> Result<Asked, Ref
     verify_within(system, text, budget, 0, u64::MAX)
 }
 
-/// The same with so many threads (0: one a core) and at most so many decisions, about: beyond, it stops for [`Stop::States`].
+/// The same with so many threads (0: one a core) and at most so many decisions, about: beyond, it
+/// stops for [`Stop::States`].
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_within(system: &System, text: &str, budget: &Budget, threads: usize, most: u64) -> Result<Asked, Refused> {
+pub fn verify_within(
+    system: &System,
+    text: &str,
+    budget: &Budget,
+    threads: usize,
+    most: u64,
+) -> Result<Asked, Refused> {
     let (mut verifier, count) = prepare(system, text, budget)?;
     verifier.most = most;
     verifier.threads = threads;
@@ -244,7 +274,11 @@ impl Verifier<'_> {
 ///
 /// # Errors
 /// The certificate cannot be read.
-pub fn obligations(system: &System, text: &str, write: &mut dyn FnMut(&str, &str)) -> Result<(), Refused> {
+pub fn obligations(
+    system: &System,
+    text: &str,
+    write: &mut dyn FnMut(&str, &str),
+) -> Result<(), Refused> {
     let budget = Budget::default();
     let (verifier, count) = prepare(system, text, &budget)?;
     let mut smt = smt::Writer { verifier: &verifier, write, number: 0 };
@@ -282,7 +316,11 @@ fn choices(count: usize, named: usize, distinct: bool) -> Vec<Vec<u8>> {
     for _ in 0..count {
         list = list
             .iter()
-            .flat_map(|l| (0..named as u8).filter(move |p| !distinct || !l.contains(p)).map(move |p| [l.as_slice(), &[p]].concat()))
+            .flat_map(|l| {
+                (0..named as u8)
+                    .filter(move |p| !distinct || !l.contains(p))
+                    .map(move |p| [l.as_slice(), &[p]].concat())
+            })
             .collect();
     }
     list
@@ -306,9 +344,14 @@ impl Verifier<'_> {
         if self.threads > 0 { self.threads.min(MOST_THREADS) } else { all().min(MOST_THREADS) }
     }
     fn expect_small(&self) -> Result<(), Refused> {
-        if self.overflow.load(Ordering::Relaxed) { Err(Refused::TooLarge("a number of more than 60 bits")) } else { Ok(()) }
+        if self.overflow.load(Ordering::Relaxed) {
+            Err(Refused::TooLarge("a number of more than 60 bits"))
+        } else {
+            Ok(())
+        }
     }
-    /// All questions of consecution, shared among threads; their number, or the first one in order whose answer is wrong.
+    /// All questions of consecution, shared among threads; their number, or the first one in order
+    /// whose answer is wrong.
     fn all_steps(&self, count: usize) -> Result<usize, Refused> {
         let transitions = self.system.transitions.len();
         let pairs = count * transitions;
@@ -321,7 +364,9 @@ impl Verifier<'_> {
                     return Ok(asked);
                 }
                 let (cube, transition) = (at / transitions, at % transitions);
-                match self.consecution(cube, transition, &mut |before| self.inside(before, Some(cube))) {
+                match self
+                    .consecution(cube, transition, &mut |before| self.inside(before, Some(cube)))
+                {
                     Ok(n) => asked += n,
                     Err(refused) => {
                         // No later pair matters; those before it are being asked.
@@ -335,7 +380,11 @@ impl Verifier<'_> {
         let results: Vec<Result<usize, (usize, Refused)>> = std::thread::scope(|scope| {
             let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
-            helpers.into_iter().map(|h| h.join().expect("a verifying thread does not panic")).chain([own]).collect()
+            helpers
+                .into_iter()
+                .map(|h| h.join().expect("a verifying thread does not panic"))
+                .chain([own])
+                .collect()
         });
         let mut asked = 0;
         let mut first: Option<(usize, Refused)> = None;
@@ -352,7 +401,8 @@ impl Verifier<'_> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.world(named).contradicts(facts)
     }
-    /// Lists of distinct processes for parameters beside those named: old ones, then new ones in order; with the number of names then.
+    /// Lists of distinct processes for parameters beside those named: old ones, then new ones in
+    /// order; with the number of names then.
     fn bindings(&self, params: usize, named: usize) -> Vec<(Vec<u8>, usize)> {
         let most = self.system.processes.map_or(usize::MAX, |m| m as usize);
         choices(params, named + params, true)
@@ -378,8 +428,16 @@ impl Verifier<'_> {
                 Proc::Var(v) => binding[v as usize],
                 Proc::Fixed(n) => (n - 1) as u8,
             };
-            let look = |a: &Access| if self.weak[a.symbol.index()] { a.by.map(|p| (process(p), JOINT)) } else { None };
-            let reader = Reader { process: &process, look: &look, index: &self.index, world: self.world(named), overflow: &self.overflow };
+            let look = |a: &Access| {
+                if self.weak[a.symbol.index()] { a.by.map(|p| (process(p), JOINT)) } else { None }
+            };
+            let reader = Reader {
+                process: &process,
+                look: &look,
+                index: &self.index,
+                world: self.world(named),
+                overflow: &self.overflow,
+            };
             let (facts, _) = reader.facts(&claim.cube);
             if !self.contradicts(named, &facts) {
                 found.push(Never { named, facts });
@@ -387,27 +445,40 @@ impl Verifier<'_> {
         }
         found
     }
-    /// Whether a claim holds of the states of the machine where it holds of those in which writes reach memory at once. It does if it asks for nothing that
-    /// changes, or for what one process alone is at.
+    /// Whether a claim holds of the states of the machine where it holds of those in which writes
+    /// reach memory at once. It does if it asks for nothing that changes, or for what one
+    /// process alone is at.
     fn holds_of_both(&self, claim: &Claim) -> bool {
-        let written = |a: &Access| self.system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol() == a.symbol));
+        let written = |a: &Access| {
+            self.system.transitions.iter().any(|t| t.updates.iter().any(|u| u.symbol() == a.symbol))
+        };
         let accesses = claim.cube.iter().flat_map(|atom| match atom {
             Atom::Compare(l, _, r) => [l, r].into_iter().flat_map(accesses).collect(),
             _ => Vec::new(),
         });
         let changing: Vec<&Access> = accesses.filter(|a| written(a)).collect();
-        let one = changing.iter().flat_map(|a| &a.args).all(|p| changing.iter().flat_map(|a| &a.args).next() == Some(p));
+        let one = changing
+            .iter()
+            .flat_map(|a| &a.args)
+            .all(|p| changing.iter().flat_map(|a| &a.args).next() == Some(p));
         one && changing.iter().all(|a| !self.weak[a.symbol.index()])
     }
     /// What a cube says of an initial state, where all reads look at memory now.
     fn at_the_start(&self, cube: &Never) -> Vec<Fact> {
         let named = cube.named.max(1);
         let now = |c: &Cell| c.seen(None);
-        let facts = cube.facts.iter().filter(|f| !matches!(f, Fact::Fence(..))).map(|f| recell(f, &now)).map(|f| match f {
-            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => Fact::Among(c, wider(set, cube.named, named)),
-            Fact::Twins(a, b, false) if a == b => Fact::Never,
-            f => f,
-        });
+        let facts = cube
+            .facts
+            .iter()
+            .filter(|f| !matches!(f, Fact::Fence(..)))
+            .map(|f| recell(f, &now))
+            .map(|f| match f {
+                Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
+                    Fact::Among(c, wider(set, cube.named, named))
+                }
+                Fact::Twins(a, b, false) if a == b => Fact::Never,
+                f => f,
+            });
         facts.filter(|f| !matches!(f, Fact::Twins(a, b, true) if a == b)).collect()
     }
     /// The instances of `init` for so many processes: of each, one of the conjunctions holds.
@@ -419,8 +490,13 @@ impl Verifier<'_> {
                     Proc::Var(v) => map[v as usize],
                     Proc::Fixed(n) => (n - 1) as u8,
                 };
-                let reader =
-                    Reader { process: &process, look: &|_| None, index: &self.index, world: self.world(named), overflow: &self.overflow };
+                let reader = Reader {
+                    process: &process,
+                    look: &|_| None,
+                    index: &self.index,
+                    world: self.world(named),
+                    overflow: &self.overflow,
+                };
                 self.system.init.dnf.iter().map(|c| reader.facts(c).0).collect()
             })
             .collect()
@@ -443,7 +519,12 @@ impl Verifier<'_> {
         first.iter().all(|c| self.meets_none(named, [facts.as_slice(), c].concat(), &rest))
     }
     /// The number of questions; all had the right answer.
-    fn consecution(&self, cube: usize, transition: usize, ask: &mut dyn FnMut(&Never) -> bool) -> Result<usize, Refused> {
+    fn consecution(
+        &self,
+        cube: usize,
+        transition: usize,
+        ask: &mut dyn FnMut(&Never) -> bool,
+    ) -> Result<usize, Refused> {
         let t = &self.system.transitions[transition];
         let never = &self.cubes[cube];
         let mut asked = 0;
@@ -482,16 +563,23 @@ impl Verifier<'_> {
     /// The facts of the cube among more names.
     fn widened(&self, cube: &Never, named: usize) -> Vec<Fact> {
         let wide = |f: &Fact| match f {
-            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => Fact::Among(*c, wider(*set, cube.named, named)),
+            Fact::Among(c, set) if self.kinds[c.symbol()] == Kind::Process => {
+                Fact::Among(*c, wider(*set, cube.named, named))
+            }
             f => f.clone(),
         };
         cube.facts.iter().map(wide).collect()
     }
-    /// Whether the cube is inside the union of the certificate's and the assumed cubes, of which one is tried first.
+    /// Whether the cube is inside the union of the certificate's and the assumed cubes, of which
+    /// one is tried first.
     fn inside(&self, cube: &Never, first: Option<usize>) -> bool {
         if cube.named == 0 {
             // There is a process always: one gets a name.
-            return self.split(&Never { named: 1, facts: self.widened(cube, 1) }, first, MOST_CASES);
+            return self.split(
+                &Never { named: 1, facts: self.widened(cube, 1) },
+                first,
+                MOST_CASES,
+            );
         }
         self.split(cube, first, MOST_CASES)
     }
@@ -499,7 +587,10 @@ impl Verifier<'_> {
         let Some(mut target) = Target::new(self, cube) else { return true };
         for i in first.into_iter().chain((0..self.cubes.len()).filter(|i| Some(*i) != first)) {
             let plan = &self.plans[i];
-            if target.mentions(&plan.symbols) && target.may_hold(plan) && target.closest(&self.cubes[i], plan, 0).is_some() {
+            if target.mentions(&plan.symbols)
+                && target.may_hold(plan)
+                && target.closest(&self.cubes[i], plan, 0).is_some()
+            {
                 return true;
             }
         }
@@ -507,8 +598,12 @@ impl Verifier<'_> {
             return false;
         }
         let world = self.world(cube.named);
-        let with = |more: Vec<Fact>| Never { named: cube.named, facts: [cube.facts.as_slice(), &more].concat() };
-        // Where a fact holds that an instance asks alone, the cube is inside it: what is left is where none of these facts holds.
+        let with = |more: Vec<Fact>| Never {
+            named: cube.named,
+            facts: [cube.facts.as_slice(), &more].concat(),
+        };
+        // Where a fact holds that an instance asks alone, the cube is inside it: what is left is
+        // where none of these facts holds.
         let lacks: Vec<usize> = self.plans.iter().map(|plan| target.lacks(plan)).collect();
         let cubes = || self.cubes.iter().zip(&self.plans).zip(&lacks);
         let mut none: Vec<Fact> = Vec::new();
@@ -520,7 +615,8 @@ impl Verifier<'_> {
             none.dedup();
             return self.split(&with(none), first, depth - 1);
         }
-        // Of the instance that asks the fewest facts one splits the cube; cubes about other things come last, as they rarely help.
+        // Of the instance that asks the fewest facts one splits the cube; cubes about other things
+        // come last, as they rarely help.
         let mut open: Option<Vec<Fact>> = None;
         for few in [true, false] {
             for ((c, plan), _) in cubes().filter(|c| (*c.1 <= 1) == few && *c.1 <= MOST_OPEN) {
@@ -536,6 +632,7 @@ impl Verifier<'_> {
         }
         let Some(open) = open else { return false };
         let Some(fact) = open.into_iter().next() else { return true };
-        self.split(&with(vec![world.opposite(&fact)]), first, depth - 1) && self.split(&with(vec![fact]), first, depth - 1)
+        self.split(&with(vec![world.opposite(&fact)]), first, depth - 1)
+            && self.split(&with(vec![fact]), first, depth - 1)
     }
 }

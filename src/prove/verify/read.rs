@@ -1,4 +1,5 @@
-//! Reads certificates; see [`crate::certificate`] for the form. Errors name the line and what was expected there.
+//! Reads certificates; see [`crate::certificate`] for the form. Errors name the line and what was
+//! expected there.
 
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, only};
 use super::sums::{Sign, Sum};
@@ -34,7 +35,10 @@ impl Reader<'_> {
     fn process(&self, text: &str) -> Read<u8> {
         let fixed = self.system.fixed as usize;
         let number = |s: &str| s.parse::<usize>().ok().filter(|n| *n > 0);
-        let found = match (text.strip_prefix('#').and_then(number), text.strip_prefix('p').and_then(number)) {
+        let found = match (
+            text.strip_prefix('#').and_then(number),
+            text.strip_prefix('p').and_then(number),
+        ) {
             (Some(n), _) if n <= fixed => Some(n - 1),
             (_, Some(n)) => Some(fixed + n - 1),
             _ => None,
@@ -45,8 +49,11 @@ impl Reader<'_> {
         }
     }
     fn view(&self, text: &str) -> Read<(u8, u8)> {
-        let Some((process, stage)) = text.split_once('@') else { return self.fail(format!("`{text}`: expected PROCESS@STAGE")) };
-        let stage = if stage == "*" { Some(JOINT) } else { stage.parse::<u8>().ok().filter(|s| *s < 250) };
+        let Some((process, stage)) = text.split_once('@') else {
+            return self.fail(format!("`{text}`: expected PROCESS@STAGE"));
+        };
+        let stage =
+            if stage == "*" { Some(JOINT) } else { stage.parse::<u8>().ok().filter(|s| *s < 250) };
         match stage {
             Some(s) => Ok((self.process(process)?, s)),
             None => self.fail(format!("`{text}`: expected a stage below 250, or `*`")),
@@ -59,12 +66,17 @@ impl Reader<'_> {
         };
         let (name, args) = match rest.split_once('[') {
             Some((name, args)) => match args.strip_suffix(']') {
-                Some(args) => (name, args.split(',').map(|a| self.process(a.trim())).collect::<Read<Vec<u8>>>()?),
+                Some(args) => (
+                    name,
+                    args.split(',').map(|a| self.process(a.trim())).collect::<Read<Vec<u8>>>()?,
+                ),
                 None => return self.fail(format!("`{text}`: expected `]`")),
             },
             None => (rest, Vec::new()),
         };
-        let Some(&symbol) = self.symbols.get(name) else { return self.fail(format!("`{name}` is no symbol of the system")) };
+        let Some(&symbol) = self.symbols.get(name) else {
+            return self.fail(format!("`{name}` is no symbol of the system"));
+        };
         let arity = self.system.symbols[symbol].arity;
         if arity != args.len() {
             return self.fail(format!("`{text}`: `{name}` has {arity} indices"));
@@ -86,12 +98,16 @@ impl Reader<'_> {
         match words.as_slice() {
             [word @ ("same" | "differ"), a, b] => {
                 let (a, b) = (self.cell(a)?, self.cell(b)?);
-                if self.kinds[a.symbol()] != self.kinds[b.symbol()] || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real) {
+                if self.kinds[a.symbol()] != self.kinds[b.symbol()]
+                    || matches!(self.kinds[a.symbol()], Kind::Integer | Kind::Real)
+                {
                     return self.fail("cells of one sort that is no number are expected");
                 }
                 Ok(Fact::Twins(a, b, *word == "same"))
             }
-            [word @ ("before" | "upto"), a, b] => Ok(Fact::Ahead(self.point(a)?, self.point(b)?, *word == "before")),
+            [word @ ("before" | "upto"), a, b] => {
+                Ok(Fact::Ahead(self.point(a)?, self.point(b)?, *word == "before"))
+            }
             ["fence", view] => {
                 let (p, s) = self.view(view)?;
                 Ok(Fact::Fence(p, s))
@@ -101,8 +117,12 @@ impl Reader<'_> {
         }
     }
     fn among(&self, text: &str) -> Read<Fact> {
-        let parts = text.split_once(" in ").and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
-        let Some((cell, set)) = parts else { return self.fail(format!("`{text}`: expected a fact")) };
+        let parts = text
+            .split_once(" in ")
+            .and_then(|(c, s)| Some((c, s.trim().strip_prefix('{')?.strip_suffix('}')?)));
+        let Some((cell, set)) = parts else {
+            return self.fail(format!("`{text}`: expected a fact"));
+        };
         let cell = self.cell(cell.trim())?;
         let mut values = 0;
         for v in set.split(',').map(str::trim).filter(|v| !v.is_empty()) {
@@ -111,9 +131,12 @@ impl Reader<'_> {
                 Kind::Process => values |= only(u32::from(self.process(v)?)),
                 Kind::Values(_) => {
                     let of = self.system.type_of(self.system.symbols[cell.symbol()].sort);
-                    match of.constructors.iter().position(|c| self.system.constructor(*c).name == v) {
+                    match of.constructors.iter().position(|c| self.system.constructor(*c).name == v)
+                    {
                         Some(i) => values |= only(i as u32),
-                        None => return self.fail(format!("`{v}` is no value of type `{}`", of.name)),
+                        None => {
+                            return self.fail(format!("`{v}` is no value of type `{}`", of.name));
+                        }
                     }
                 }
                 _ => return self.fail(format!("`{text}`: the cell has no list of values")),
@@ -122,7 +145,9 @@ impl Reader<'_> {
         Ok(Fact::Among(cell, values))
     }
     fn sum(&self, words: &[&str]) -> Read<Fact> {
-        let number = |w: &str| w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")));
+        let number = |w: &str| {
+            w.parse::<BigRational>().or_else(|_| self.fail(format!("`{w}`: expected a number")))
+        };
         let (mut terms, mut rest): (Vec<(Cell, BigRational)>, _) = (Vec::new(), words);
         while let [factor, cell, "+", tail @ ..] = rest {
             let cell = self.cell(cell)?;
@@ -136,7 +161,9 @@ impl Reader<'_> {
             terms.push((cell, factor));
             rest = tail;
         }
-        let [constant, sign, "0"] = rest else { return self.fail("expected FACTOR CELL + .. + CONSTANT SIGN 0") };
+        let [constant, sign, "0"] = rest else {
+            return self.fail("expected FACTOR CELL + .. + CONSTANT SIGN 0");
+        };
         let sign = match *sign {
             "<=" => Sign::AtMost,
             "<" => Sign::Less,
@@ -159,17 +186,25 @@ pub fn memory(text: &str) -> Result<bool, ReadError> {
     let mut lines = text.lines();
     let mut expect = |what: &str| match lines.next() {
         Some(l) => Ok(l.trim().to_string()),
-        None => Err(ReadError { line: 1, message: format!("the file ends where {what} is expected") }),
+        None => {
+            Err(ReadError { line: 1, message: format!("the file ends where {what} is expected") })
+        }
     };
     let header = expect("the header")?;
     if header != crate::certificate::HEADER {
-        return Err(ReadError { line: 1, message: format!("`{header}`: expected `{}`", crate::certificate::HEADER) });
+        return Err(ReadError {
+            line: 1,
+            message: format!("`{header}`: expected `{}`", crate::certificate::HEADER),
+        });
     }
     let memory = expect("the memory model")?;
     match memory.as_str() {
         "memory sc" => Ok(false),
         "memory tso" => Ok(true),
-        other => Err(ReadError { line: 2, message: format!("`{other}`: expected `memory sc` or `memory tso`") }),
+        other => Err(ReadError {
+            line: 2,
+            message: format!("`{other}`: expected `memory sc` or `memory tso`"),
+        }),
     }
 }
 
@@ -191,7 +226,8 @@ pub fn read(system: &System, kinds: &[Kind], text: &str) -> Result<Certificate, 
         if let Some(names) = l.strip_prefix("never") {
             let count = names.split_whitespace().count();
             let fixed = system.fixed as usize;
-            let expected = names.split_whitespace().enumerate().all(|(i, n)| n == format!("p{}", i + 1));
+            let expected =
+                names.split_whitespace().enumerate().all(|(i, n)| n == format!("p{}", i + 1));
             if !expected || fixed + count > 60 {
                 return reader.fail(format!("`{l}`: expected `never p1 p2 ..`"));
             }

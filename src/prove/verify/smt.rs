@@ -1,8 +1,10 @@
-//! Obligations of a certificate as SMT-LIB 2, one text each, so that any solver can be asked: each must be unsatisfiable.
+//! Obligations of a certificate as SMT-LIB 2, one text each, so that any solver can be asked: each
+//! must be unsatisfiable.
 //!
-//! Processes are integers, the named ones distinct; a cell is a constant, seen now or at a stage. Constructors of an enumeration are integers from 0. The
-//! instances of the certificate's cubes for the named processes are denied; stages of an instance are placed at the stages of the obligation as the verifier
-//! places them.
+//! Processes are integers, the named ones distinct; a cell is a constant, seen now or at a stage.
+//! Constructors of an enumeration are integers from 0. The instances of the certificate's cubes for
+//! the named processes are denied; stages of an instance are placed at the stages of the obligation
+//! as the verifier places them.
 
 use super::inside::{Places, ends_last, instance};
 use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, looks, members, only};
@@ -53,10 +55,13 @@ impl Text<'_> {
                 let name = self.cell(c);
                 let process = self.verifier.kinds[c.symbol()] == Kind::Process;
                 let mut parts: Vec<String> = members(set & !only(OTHER))
-                    .map(|v| if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") })
+                    .map(|v| {
+                        if process { format!("(= {name} p{v})") } else { format!("(= {name} {v})") }
+                    })
                     .collect();
                 if set & only(OTHER) != 0 {
-                    let apart: Vec<String> = (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
+                    let apart: Vec<String> =
+                        (0..self.named).map(|p| format!("(distinct {name} p{p})")).collect();
                     parts.push(format!("(and true {})", apart.join(" ")));
                 }
                 format!("(or false {})", parts.join(" "))
@@ -107,11 +112,20 @@ impl Text<'_> {
             }
         }
         let cells = self.cells.clone();
-        let mut names = Text { verifier: self.verifier, named: self.named, cells: BTreeSet::new(), body: String::new() };
+        let mut names = Text {
+            verifier: self.verifier,
+            named: self.named,
+            cells: BTreeSet::new(),
+            body: String::new(),
+        };
         for c in &cells {
             let name = names.cell(c);
             let kind = self.verifier.kinds[c.symbol()];
-            let _ = writeln!(out, "(declare-const {name} {})", if kind == Kind::Real { "Real" } else { "Int" });
+            let _ = writeln!(
+                out,
+                "(declare-const {name} {})",
+                if kind == Kind::Real { "Real" } else { "Int" }
+            );
             if let Kind::Values(n) = kind {
                 let _ = writeln!(out, "(assert (and (<= 0 {name}) (< {name} {n})))");
             }
@@ -150,7 +164,8 @@ impl Writer<'_> {
     /// That the cube is inside those of the certificate.
     pub(super) fn inside(&mut self, kind: &str, cube: &Never) {
         let v = self.verifier;
-        let mut text = Text { verifier: v, named: cube.named, cells: BTreeSet::new(), body: String::new() };
+        let mut text =
+            Text { verifier: v, named: cube.named, cells: BTreeSet::new(), body: String::new() };
         for f in &cube.facts {
             let fact = text.fact(f);
             text.assert(&fact);
@@ -162,8 +177,12 @@ impl Writer<'_> {
                     continue;
                 }
                 for places in placements(cube, inner, &names) {
-                    let facts: Vec<String> =
-                        inner.facts.iter().map(|f| instance(&v.kinds, f, &names, &places, cube.named)).map(|f| text.fact(&f)).collect();
+                    let facts: Vec<String> = inner
+                        .facts
+                        .iter()
+                        .map(|f| instance(&v.kinds, f, &names, &places, cube.named))
+                        .map(|f| text.fact(&f))
+                        .collect();
                     text.assert(&format!("(not (and true {}))", facts.join(" ")));
                 }
             }
@@ -172,14 +191,16 @@ impl Writer<'_> {
     }
 }
 
-/// The ways in which the stages of the inner cube can be stages of the outer one, or now, with fences where the inner has them.
+/// The ways in which the stages of the inner cube can be stages of the outer one, or now, with
+/// fences where the inner has them.
 fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
     let views: BTreeSet<(u8, u8)> = inner.facts.iter().flat_map(looks).collect();
     let mut list: Vec<Places> = vec![Vec::new()];
     let shares = cube.facts.iter().flat_map(looks).any(|v| v.1 == JOINT);
     for view in &views {
         let process = names[usize::from(view.0)];
-        let stages: BTreeSet<u8> = cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
+        let stages: BTreeSet<u8> =
+            cube.facts.iter().flat_map(looks).filter(|v| v.0 == process).map(|v| v.1).collect();
         let mut options: Vec<Option<u8>> = stages.into_iter().map(Some).chain([None]).collect();
         if view.1 == JOINT && views.iter().any(|v| v.0 != view.0) {
             options = shares.then_some(Some(JOINT)).into_iter().chain([None]).collect();
@@ -189,12 +210,22 @@ fn placements(cube: &Never, inner: &Never, names: &[u8]) -> Vec<Places> {
             let ordered = so_far.iter().all(|(v, s)| v.0 != view.0 || late(*s) <= late(*option));
             let shared = view.1 != JOINT || so_far.iter().all(|(v, s)| v.1 != JOINT || s == option);
             let fence = !inner.facts.contains(&Fact::Fence(view.0, view.1))
-                || option.is_none_or(|s| cube.facts.iter().any(|f| matches!(f, Fact::Fence(q, t) if *q == process && *t <= s)));
+                || option.is_none_or(|s| {
+                    cube.facts
+                        .iter()
+                        .any(|f| matches!(f, Fact::Fence(q, t) if *q == process && *t <= s))
+                });
             ordered && shared && fence
         };
         list = list
             .iter()
-            .flat_map(|p| options.iter().filter(|o| fits(p, o)).map(|o| [p.as_slice(), &[(*view, *o)]].concat()).collect::<Vec<_>>())
+            .flat_map(|p| {
+                options
+                    .iter()
+                    .filter(|o| fits(p, o))
+                    .map(|o| [p.as_slice(), &[(*view, *o)]].concat())
+                    .collect::<Vec<_>>()
+            })
             .collect();
     }
     list.retain(ends_last);

@@ -1,9 +1,14 @@
-//! The verifier's own steps: for a cube and a transition, what must hold before, as conjunctions. It reads the typed system itself.
+//! The verifier's own steps: for a cube and a transition, what must hold before, as conjunctions.
+//! It reads the typed system itself.
 //!
-//! Under total store order it uses the same meaning of stages as the certificate ([`crate::stages`] says it): a write reaches memory at once, and each stage
-//! looks either after it or at what memory was. Here *every* division is tried that keeps the order of stages; nothing is left out for being covered.
+//! Under total store order it uses the same meaning of stages as the certificate ([`crate::stages`]
+//! says it): a write reaches memory at once, and each stage looks either after it or at what memory
+//! was. Here *every* division is tried that keeps the order of stages; nothing is left out for
+//! being covered.
 
-use super::logic::{Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell};
+use super::logic::{
+    Cell, Fact, JOINT, Kind, OTHER, Point, Set, World, cells, looks, members, only, recell,
+};
 use super::sums::{LARGEST, Sign, Sum};
 use mu_cubicle::system::{self, Access, Atom, Op, Proc, System, Term, Transition, Update, Value};
 use num_integer::Integer;
@@ -99,12 +104,23 @@ impl Reader<'_> {
             Term::Cons(c) => Held::Constant(self.index[c.index()]),
             Term::Cell(a) => Held::Cell(self.cell(a)),
             Term::Sum(s) => {
-                let scale = s.terms.iter().fold(s.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
+                let scale =
+                    s.terms.iter().fold(s.constant.denom().clone(), |l, t| l.lcm(t.1.denom()));
                 let by = BigRational::from_integer(scale.clone());
-                let whole = |n: &BigRational| (n * &by).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n));
+                let whole = |n: &BigRational| {
+                    (n * &by).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n))
+                };
                 let sum = || {
-                    let terms = s.terms.iter().map(|(a, f)| Some((self.cell(a), whole(f)?))).collect::<Option<_>>()?;
-                    Some(Scaled { terms, constant: whole(&s.constant)?, scale: scale.to_i128().filter(|n| *n <= LARGEST)? })
+                    let terms = s
+                        .terms
+                        .iter()
+                        .map(|(a, f)| Some((self.cell(a), whole(f)?)))
+                        .collect::<Option<_>>()?;
+                    Some(Scaled {
+                        terms,
+                        constant: whole(&s.constant)?,
+                        scale: scale.to_i128().filter(|n| *n <= LARGEST)?,
+                    })
                 };
                 Held::Sum(sum().unwrap_or_else(|| {
                     self.overflow.store(true, Ordering::Relaxed);
@@ -121,7 +137,13 @@ impl Reader<'_> {
             match atom {
                 Atom::False => facts.push(Fact::Never),
                 Atom::Fence(_) => fence = true,
-                Atom::Compare(l, op, r) => facts.extend(compare(self.world, &self.held(l), *op, &self.held(r), self.overflow)),
+                Atom::Compare(l, op, r) => facts.extend(compare(
+                    self.world,
+                    &self.held(l),
+                    *op,
+                    &self.held(r),
+                    self.overflow,
+                )),
             }
         }
         (facts, fence)
@@ -129,7 +151,13 @@ impl Reader<'_> {
 }
 
 /// `left op right`; nothing if it always holds.
-fn compare(world: World<'_>, left: &Held, op: Op, right: &Held, overflow: &AtomicBool) -> Option<Fact> {
+fn compare(
+    world: World<'_>,
+    left: &Held,
+    op: Op,
+    right: &Held,
+    overflow: &AtomicBool,
+) -> Option<Fact> {
     let known = |holds: bool| if holds { None } else { Some(Fact::Never) };
     let equal = op == Op::Eq;
     let among = |c: &Cell, v: u32| {
@@ -163,7 +191,9 @@ fn compare(world: World<'_>, left: &Held, op: Op, right: &Held, overflow: &Atomi
         (Held::Process(a), Held::Process(b)) => known((a == b) == equal),
         (Held::Constant(a), Held::Constant(b)) => known((a == b) == equal),
         (Held::Cell(c), Held::Constant(v)) | (Held::Constant(v), Held::Cell(c)) => among(c, *v),
-        (Held::Cell(c), Held::Process(p)) | (Held::Process(p), Held::Cell(c)) => among(c, u32::from(*p)),
+        (Held::Cell(c), Held::Process(p)) | (Held::Process(p), Held::Cell(c)) => {
+            among(c, u32::from(*p))
+        }
         (Held::Cell(a), Held::Cell(b)) if a == b => known(equal),
         (Held::Cell(a), Held::Cell(b)) => Some(Fact::Twins(*a, *b, equal)),
         _ => Some(Fact::Never),
@@ -174,7 +204,9 @@ impl Step<'_> {
     fn process(&self, p: Proc, bound: &Bound) -> u8 {
         match p {
             Proc::Fixed(n) => (n - 1) as u8,
-            Proc::Var(v) => bound.iter().find(|b| b.0 == v).map_or_else(|| self.binding[v as usize], |b| b.1),
+            Proc::Var(v) => {
+                bound.iter().find(|b| b.0 == v).map_or_else(|| self.binding[v as usize], |b| b.1)
+            }
         }
     }
     fn actor(&self) -> Option<u8> {
@@ -191,18 +223,31 @@ impl Step<'_> {
         let process = |p: Proc| self.process(p, bound);
         let actor = self.actor();
         let locked = self.locked();
-        // What the actor reads, it reads at its first stage from here on, or now if the access is locked.
-        let look = |a: &Access| if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None };
-        f(&Reader { process: &process, look: &look, index: self.index, world: self.world, overflow: self.overflow })
+        // What the actor reads, it reads at its first stage from here on, or now if the access is
+        // locked.
+        let look = |a: &Access| {
+            if self.weak[a.symbol.index()] && !locked { actor.map(|p| (p, 0)) } else { None }
+        };
+        f(&Reader {
+            process: &process,
+            look: &look,
+            index: self.index,
+            world: self.world,
+            overflow: self.overflow,
+        })
     }
-    /// All conjunctions from which the step may lead to the facts. None are left out but those that contradict themselves.
+    /// All conjunctions from which the step may lead to the facts. None are left out but those that
+    /// contradict themselves.
     pub fn before(&self, after: &[Fact]) -> Vec<Vec<Fact>> {
         let mut facts: Vec<Fact> = after.to_vec();
         // Room for the stage of this step.
         if let Some(p) = self.actor()
             && self.weak.contains(&true)
         {
-            facts = facts.iter().map(|f| relook(f, &|v| if v.0 == p && v.1 != JOINT { (v.0, v.1 + 1) } else { v })).collect();
+            facts = facts
+                .iter()
+                .map(|f| relook(f, &|v| if v.0 == p && v.1 != JOINT { (v.0, v.1 + 1) } else { v }))
+                .collect();
         }
         let mut views: Vec<(u8, u8)> = facts.iter().flat_map(looks).collect();
         views.sort_unstable();
@@ -223,13 +268,17 @@ impl Step<'_> {
         for view in views.iter().rev() {
             let mut next = Vec::new();
             for s in &sets {
-                let later = views.iter().filter(|v| v.0 == view.0 && v.1 > view.1).all(|v| s.contains(v));
+                let later =
+                    views.iter().filter(|v| v.0 == view.0 && v.1 > view.1).all(|v| s.contains(v));
                 // The shared stage is one moment.
                 let shared = view.1 == JOINT && views.iter().any(|v| v.1 == JOINT && v > view);
                 let shared_late = shared && views.iter().any(|v| v.1 == JOINT && s.contains(v));
                 let own = Some(view.0) == self.actor();
-                let fenced =
-                    own && (self.locked() || facts.iter().any(|f| matches!(f, Fact::Fence(p, st) if *p == view.0 && *st <= view.1)));
+                let fenced = own
+                    && (self.locked()
+                        || facts.iter().any(
+                            |f| matches!(f, Fact::Fence(p, st) if *p == view.0 && *st <= view.1),
+                        ));
                 if !(fenced || shared && shared_late) {
                     next.push(s.clone());
                 }
@@ -239,10 +288,14 @@ impl Step<'_> {
             }
             sets = next;
         }
-        // At the shared moment the run ends: no stage is later, and a write that its process has seen in memory is not after it.
+        // At the shared moment the run ends: no stage is later, and a write that its process has
+        // seen in memory is not after it.
         let ends: Vec<&(u8, u8)> = views.iter().filter(|v| v.1 == JOINT).collect();
-        let seen = self.locked() || facts.iter().any(|f| matches!(f, Fact::Fence(p, _) if Some(*p) == self.actor()));
-        sets.retain(|s| ends.is_empty() || ends.iter().all(|v| s.contains(v)) || s.is_empty() && !seen);
+        let seen = self.locked()
+            || facts.iter().any(|f| matches!(f, Fact::Fence(p, _) if Some(*p) == self.actor()));
+        sets.retain(|s| {
+            ends.is_empty() || ends.iter().all(|v| s.contains(v)) || s.is_empty() && !seen
+        });
         sets
     }
     fn choices(&self, facts: &[Fact], late: &[(u8, u8)], found: &mut Vec<Vec<Fact>>) {
@@ -278,13 +331,19 @@ impl Step<'_> {
             }
             values.insert(cell, list);
         }
-        let facts: Vec<Fact> = facts.iter().filter(|f| !matches!(f, Fact::Fence(p, s) if late.contains(&(*p, *s)))).cloned().collect();
+        let facts: Vec<Fact> = facts
+            .iter()
+            .filter(|f| !matches!(f, Fact::Fence(p, s) if late.contains(&(*p, *s))))
+            .cloned()
+            .collect();
         let order: Vec<&Cell> = values.keys().collect();
         self.combine(&facts, &order, &values, &mut BTreeMap::new(), base, found);
     }
     fn own(&self, cell: &Cell) -> Held {
         match self.kinds[cell.symbol()] {
-            Kind::Integer | Kind::Real => Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 }),
+            Kind::Integer | Kind::Real => {
+                Held::Sum(Scaled { terms: vec![(*cell, 1)], constant: 0, scale: 1 })
+            }
             _ => Held::Cell(*cell),
         }
     }
@@ -314,7 +373,8 @@ impl Step<'_> {
                     let mut none_before: Vec<Vec<Fact>> = vec![Vec::new()];
                     for c in cases {
                         let (condition, _) = self.with(&bound, |r| r.facts(&c.condition));
-                        // A case for other processes; else there would be twice as many ways to come by it.
+                        // A case for other processes; else there would be twice as many ways to
+                        // come by it.
                         if condition.contains(&Fact::Never) {
                             continue;
                         }
@@ -325,7 +385,8 @@ impl Step<'_> {
                                 list.push((fits, Some(value(&c.value, &bound))));
                             }
                             for f in &condition {
-                                let fails: Vec<Fact> = n.iter().cloned().chain([self.world.opposite(f)]).collect();
+                                let fails: Vec<Fact> =
+                                    n.iter().cloned().chain([self.world.opposite(f)]).collect();
                                 let weaker = |r: &Vec<Fact>| r.iter().all(|f| fails.contains(f));
                                 if !self.world.contradicts(&fails) && !rest.iter().any(weaker) {
                                     rest.push(fails);
@@ -355,7 +416,8 @@ impl Step<'_> {
             for f in facts {
                 before.extend(self.put(f, chosen));
             }
-            let lost: Vec<Cell> = before.iter().flat_map(cells).filter(|c| c.look == FORGOTTEN).collect();
+            let lost: Vec<Cell> =
+                before.iter().flat_map(cells).filter(|c| c.look == FORGOTTEN).collect();
             if !lost.is_empty() && self.world.contradicts(&before) {
                 return;
             }
@@ -373,7 +435,10 @@ impl Step<'_> {
             }
             chosen.insert(**cell, value.clone());
             // What speaks of this cell alone is known now.
-            let fails = |f: &Fact| self.put(f, chosen).is_some_and(|f| cells(&f).is_empty() && self.world.contradicts(&[f]));
+            let fails = |f: &Fact| {
+                self.put(f, chosen)
+                    .is_some_and(|f| cells(&f).is_empty() && self.world.contradicts(&[f]))
+            };
             if values[*cell].len() > 1 && facts.iter().any(|f| cells(f) == [**cell] && fails(f)) {
                 chosen.remove(*cell);
                 continue;
@@ -399,12 +464,18 @@ impl Step<'_> {
                 Held::Sum(..) => None,
             },
             Fact::Twins(a, b, same) => compare(of(a), if *same { Op::Eq } else { Op::Neq }, of(b)),
-            Fact::Ahead(a, b, strict) => compare(point(a), if *strict { Op::Lt } else { Op::Le }, point(b)),
-            Fact::Sum(s) if s.terms.iter().all(|t| !chosen.contains_key(&t.0)) => Some(fact.clone()),
+            Fact::Ahead(a, b, strict) => {
+                compare(point(a), if *strict { Op::Lt } else { Op::Le }, point(b))
+            }
+            Fact::Sum(s) if s.terms.iter().all(|t| !chosen.contains_key(&t.0)) => {
+                Some(fact.clone())
+            }
             Fact::Sum(s) => {
                 let values: Vec<(Held, i128)> = s.terms.iter().map(|(c, f)| (of(c), *f)).collect();
-                let parts: Vec<(&Scaled, i128)> =
-                    values.iter().filter_map(|(v, f)| if let Held::Sum(p) = v { Some((p, *f)) } else { None }).collect();
+                let parts: Vec<(&Scaled, i128)> = values
+                    .iter()
+                    .filter_map(|(v, f)| if let Held::Sum(p) = v { Some((p, *f)) } else { None })
+                    .collect();
                 let fact = Scaled::compared(&parts, s.constant, s.sign);
                 if fact.is_none() {
                     self.overflow.store(true, Ordering::Relaxed);
@@ -418,7 +489,9 @@ impl Step<'_> {
     fn everyone(&self, before: Vec<Fact>, found: &mut Vec<Vec<Fact>>) {
         let mut list = vec![before];
         for u in &self.transition.universal {
-            for q in (0..self.world.named as u8).filter(|q| !self.binding[..self.transition.declared].contains(q)) {
+            for q in (0..self.world.named as u8)
+                .filter(|q| !self.binding[..self.transition.declared].contains(q))
+            {
                 let bound = vec![(u.var, q)];
                 let cubes: Vec<Vec<Fact>> = u
                     .dnf
@@ -465,6 +538,8 @@ pub fn wider(set: Set, from: usize, named: usize) -> Set {
     if set & only(OTHER) == 0 {
         set
     } else {
-        set | members(only(named as u32) - 1).filter(|v| *v >= from as u32).fold(0, |s, v| s | only(v))
+        set | members(only(named as u32) - 1)
+            .filter(|v| *v >= from as u32)
+            .fold(0, |s, v| s | only(v))
     }
 }

@@ -1,6 +1,8 @@
-//! The verifier's arithmetic: sums of cells that compare with zero, and whether such sums contradict each other. Equations are solved for a cell and put into
-//! the rest, inequalities are eliminated as Fourier and Motzkin do, sums over integers are rounded, differences are split. Factors are
-//! whole; where one leaves 127 bits, what would follow is left out, which can only refuse a certificate.
+//! The verifier's arithmetic: sums of cells that compare with zero, and whether such sums
+//! contradict each other. Equations are solved for a cell and put into the rest, inequalities are
+//! eliminated as Fourier and Motzkin do, sums over integers are rounded, differences are split.
+//! Factors are whole; where one leaves 127 bits, what would follow is left out, which can only
+//! refuse a certificate.
 
 use super::logic::{Cell, Fact, World};
 use num_integer::Integer;
@@ -9,7 +11,8 @@ use num_traits::ToPrimitive;
 use std::sync::Arc;
 
 const MOST_CONSTRAINTS: usize = 400;
-/// Largest number that a sum may be made of; products of two stay far below 127 bits together with a few more.
+/// Largest number that a sum may be made of; products of two stay far below 127 bits together with
+/// a few more.
 pub(super) const LARGEST: i128 = 1 << 60;
 
 /// How a sum compares with zero.
@@ -61,7 +64,8 @@ impl Sum {
         let mut terms = merged(terms)?;
         let divisor = terms.iter().fold(constant.checked_abs()?, |g, t| g.gcd(&t.1));
         // An equation has one form: the first factor is positive.
-        let turned = matches!(sign, Sign::Zero | Sign::NotZero) && terms.first().is_some_and(|t| t.1 < 0);
+        let turned =
+            matches!(sign, Sign::Zero | Sign::NotZero) && terms.first().is_some_and(|t| t.1 < 0);
         let divisor = if turned { -divisor } else { divisor };
         if divisor != 0 {
             terms.iter_mut().for_each(|t| t.1 /= divisor);
@@ -76,8 +80,14 @@ impl Sum {
             scale = scale.lcm(f.denom());
         }
         let scale = BigRational::from_integer(scale);
-        let whole = |n: &BigRational| (n * &scale).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n));
-        Sum::new(terms.iter().map(|(c, f)| Some((*c, whole(f)?))).collect::<Option<_>>()?, whole(constant)?, sign)
+        let whole = |n: &BigRational| {
+            (n * &scale).to_integer().to_i128().filter(|n| (-LARGEST..=LARGEST).contains(n))
+        };
+        Sum::new(
+            terms.iter().map(|(c, f)| Some((*c, whole(f)?))).collect::<Option<_>>()?,
+            whole(constant)?,
+            sign,
+        )
     }
     /// The sum that compares otherwise.
     #[must_use]
@@ -90,14 +100,19 @@ impl Sum {
         };
         match sign {
             Sign::Zero | Sign::NotZero => Sum { sign, ..self.clone() },
-            _ => Sum { terms: self.terms.iter().map(|t| (t.0, -t.1)).collect(), constant: -self.constant, sign },
+            _ => Sum {
+                terms: self.terms.iter().map(|t| (t.0, -t.1)).collect(),
+                constant: -self.constant,
+                sign,
+            },
         }
     }
     /// The sum with each cell replaced.
     #[must_use]
     pub fn map(&self, to: &dyn Fn(&Cell) -> Cell) -> Sum {
         let terms: Vec<(Cell, i128)> = self.terms.iter().map(|t| (to(&t.0), t.1)).collect();
-        Sum::divided(terms, self.constant, self.sign).expect("a few numbers of 60 bits add up to fewer than 127")
+        Sum::divided(terms, self.constant, self.sign)
+            .expect("a few numbers of 60 bits add up to fewer than 127")
     }
 }
 
@@ -126,7 +141,8 @@ impl Row {
                 Sign::NotZero => self.constant == 0,
             }
     }
-    /// The row times a positive number and the other times any: their sum, without a common divisor.
+    /// The row times a positive number and the other times any: their sum, without a common
+    /// divisor.
     fn plus(&self, by: i128, other: &Row, times: i128) -> Option<Row> {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         for (c, f) in &self.terms {
@@ -135,7 +151,8 @@ impl Row {
         for (c, f) in &other.terms {
             terms.push((*c, f.checked_mul(times)?));
         }
-        let constant = self.constant.checked_mul(by)?.checked_add(other.constant.checked_mul(times)?)?;
+        let constant =
+            self.constant.checked_mul(by)?.checked_add(other.constant.checked_mul(times)?)?;
         let sign = match (self.sign, other.sign) {
             (s, Sign::Zero) => s,
             (Sign::Less, _) | (_, Sign::Less) => Sign::Less,
@@ -149,7 +166,8 @@ impl Row {
         }
         Some(row)
     }
-    /// Over integers: factors without a common divisor, the constant rounded up, strict made weak. `None` if it cannot hold.
+    /// Over integers: factors without a common divisor, the constant rounded up, strict made weak.
+    /// `None` if it cannot hold.
     fn rounded(mut self, world: World<'_>) -> Option<Row> {
         if self.is_false() {
             return None;
@@ -174,7 +192,8 @@ impl Row {
     }
 }
 
-/// The two rows' sum in which the cell cancels, where they bound it from opposite sides or one is an equation.
+/// The two rows' sum in which the cell cancels, where they bound it from opposite sides or one is
+/// an equation.
 fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
     let (f, g) = (a.factor(cell), b.factor(cell));
     if a.sign == Sign::Zero {
@@ -189,7 +208,8 @@ fn joined(a: &Row, b: &Row, cell: &Cell) -> Option<Row> {
 
 /// Whether the sums among the facts contradict each other. *No* may be wrong, *yes* is not.
 pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
-    let sums = facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
+    let sums =
+        facts.iter().filter_map(|f| if let Fact::Sum(s) = f { Some(Row::of(s)) } else { None });
     let (differ, rows): (Vec<Row>, Vec<Row>) = sums.partition(|r| r.sign == Sign::NotZero);
     if rows.is_empty() && differ.is_empty() {
         return false;
@@ -200,14 +220,17 @@ pub fn unbalanced(world: World<'_>, facts: &[Fact], budget: &mut u32) -> bool {
     }
 }
 
-/// The differences that must be split into less and more; `None` if one fails. What equations settle need not, nor does one about a cell that no other row bounds:
-/// of infinitely many values finitely many are struck out. To leave a difference out is never wrong.
+/// The differences that must be split into less and more; `None` if one fails. What equations
+/// settle need not, nor does one about a cell that no other row bounds: of infinitely many values
+/// finitely many are struck out. To leave a difference out is never wrong.
 fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
     let mut rows = rows.to_vec();
     let mut reduced = differ.clone();
     while let Some(at) = rows.iter().position(|r| r.sign == Sign::Zero && !r.terms.is_empty()) {
         let row = rows.swap_remove(at);
-        let Some((cell, _)) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)).copied() else { return Some(differ) };
+        let Some((cell, _)) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)).copied() else {
+            return Some(differ);
+        };
         for r in rows.iter_mut().chain(&mut reduced).filter(|r| r.factor(&cell) != 0) {
             match joined(&row, r, &cell) {
                 Some(next) => *r = next,
@@ -218,7 +241,9 @@ fn unsettled(rows: &[Row], differ: Vec<Row>) -> Option<Vec<Row>> {
     if reduced.iter().any(Row::is_false) {
         return None;
     }
-    let bounded = |r: &Row| !r.terms.is_empty() && r.terms.iter().all(|t| rows.iter().any(|r| r.factor(&t.0) != 0));
+    let bounded = |r: &Row| {
+        !r.terms.is_empty() && r.terms.iter().all(|t| rows.iter().any(|r| r.factor(&t.0) != 0))
+    };
     Some(differ.into_iter().zip(&reduced).filter(|(_, r)| bounded(r)).map(|(d, _)| d).collect())
 }
 
@@ -241,7 +266,10 @@ fn empty(world: World<'_>, rows: Vec<Row>, differ: &[Row], budget: &mut u32) -> 
 
 /// Eliminates all cells; whether a contradiction is left.
 fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
-    let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>() else { return true };
+    let Some(mut rows) = rows.into_iter().map(|r| r.rounded(world)).collect::<Option<Vec<Row>>>()
+    else {
+        return true;
+    };
     loop {
         rows.retain(|r| !r.terms.is_empty());
         rows.sort_unstable();
@@ -251,7 +279,9 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
             Some(at) => {
                 let row = rows.swap_remove(at);
                 // The least factor keeps numbers small.
-                let Some(least) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)) else { return false };
+                let Some(least) = row.terms.iter().min_by_key(|t| (t.1.abs(), t.0)) else {
+                    return false;
+                };
                 (least.0, Some(row))
             }
             None => match cheapest(&rows) {
@@ -262,14 +292,19 @@ fn eliminated(world: World<'_>, rows: Vec<Row>, budget: &mut u32) -> bool {
         if rows.len() > MOST_CONSTRAINTS || *budget == 0 {
             return false;
         }
-        let (with, without): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.factor(&cell) != 0);
+        let (with, without): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|r| r.factor(&cell) != 0);
         rows = without;
         let mut new = Vec::new();
         match &solved {
             Some(row) => new.extend(with.iter().filter_map(|r| joined(row, r, &cell))),
             None => {
                 for a in with.iter().filter(|r| r.factor(&cell) > 0) {
-                    new.extend(with.iter().filter(|r| r.factor(&cell) < 0).filter_map(|b| joined(a, b, &cell)));
+                    new.extend(
+                        with.iter()
+                            .filter(|r| r.factor(&cell) < 0)
+                            .filter_map(|b| joined(a, b, &cell)),
+                    );
                 }
             }
         }
@@ -307,7 +342,8 @@ pub fn without(facts: &[Fact], cell: &Cell) -> Vec<Sum> {
         for b in &rows[i + 1..] {
             let opposite = (a.factor(cell) > 0) != (b.factor(cell) > 0);
             if opposite || a.sign == Sign::Zero || b.sign == Sign::Zero {
-                found.extend(joined(a, b, cell).and_then(|r| Sum::new(r.terms, r.constant, r.sign)));
+                found
+                    .extend(joined(a, b, cell).and_then(|r| Sum::new(r.terms, r.constant, r.sign)));
             }
         }
     }

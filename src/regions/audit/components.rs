@@ -103,18 +103,30 @@ struct Embedding<'a> {
 pub fn audit_components(wanted: &Wanted, components: &Components) -> Result<Audit, Diagnostic> {
     let process = &components.instance.process;
     if process.is_probabilistic() || process.is_timed() || !process.globals.is_empty() {
-        return Ok(Audit { unchecked: Some("time, chance, and global variables".into()), ..Audit::default() });
+        return Ok(Audit {
+            unchecked: Some("time, chance, and global variables".into()),
+            ..Audit::default()
+        });
     }
     let mut literals = super::draw::literals_of(process, &process.data);
     literals.extend(super::draw::literals_of(wanted.process, &wanted.study.rewritten().data));
     let view = View::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = super::draw::Draw::new(wanted.seed, &literals, wanted.base.engine());
-    let mut check =
-        Check { wanted, draw, explored: Explored::new(wanted.base), view, tests: wanted.study.tests(), audit: Audit::default() };
+    let mut check = Check {
+        wanted,
+        draw,
+        explored: Explored::new(wanted.base),
+        view,
+        tests: wanted.study.tests(),
+        audit: Audit::default(),
+    };
     let mut two = check.eye(&wanted.case.valuation);
     let Some(mut embedding) = Embedding::new(components) else {
-        let text = format!("the process of {} components has other parameters", components.instance.names.len());
+        let text = format!(
+            "the process of {} components has other parameters",
+            components.instance.names.len()
+        );
         return Ok(Audit { unchecked: Some(text), ..check.audit });
     };
     while check.audit.samples < wanted.samples && (check.audit.samples == 0 || !(wanted.enough)()) {
@@ -138,21 +150,37 @@ impl<'a> Embedding<'a> {
         let owner = owners(process, names).ok()?;
         let of = |i: Option<usize>| (0..owner.len()).filter(|p| owner[*p] == i).collect::<Vec<_>>();
         let local: Vec<Vec<usize>> = (0..size).map(Some).chain([None]).map(of).collect();
-        let shared: Vec<Slot> = (0..replicas.owner.len()).filter(|s| replicas.owner[*s].is_none()).map(|s| s as Slot).collect();
+        let shared: Vec<Slot> = (0..replicas.owner.len())
+            .filter(|s| replicas.owner[*s].is_none())
+            .map(|s| s as Slot)
+            .collect();
         let (ours, theirs) = (&process.data.signature, inner.signature());
         let sort = |p: usize| ours.sorts.text(ours.var(process.params[p].var).sort);
-        let slot_sort = |s: Slot| theirs.sorts.text(theirs.var(inner.process().params[s as usize].var).sort);
-        let alike = |params: &[usize], slots: &[Slot]| params.iter().zip(slots).all(|(p, s)| sort(*p) == slot_sort(*s));
-        let fits = local[..size].iter().all(|own| own.len() == replicas.local[0].len() && alike(own, &replicas.local[0]));
-        if !fits || local[size].len() > shared.len() || !alike(&local[size], &shared) || size > replicas.family.constants.len() - 2 {
+        let slot_sort =
+            |s: Slot| theirs.sorts.text(theirs.var(inner.process().params[s as usize].var).sort);
+        let alike = |params: &[usize], slots: &[Slot]| {
+            params.iter().zip(slots).all(|(p, s)| sort(*p) == slot_sort(*s))
+        };
+        let fits = local[..size]
+            .iter()
+            .all(|own| own.len() == replicas.local[0].len() && alike(own, &replicas.local[0]));
+        if !fits
+            || local[size].len() > shared.len()
+            || !alike(&local[size], &shared)
+            || size > replicas.family.constants.len() - 2
+        {
             return None;
         }
-        let is = |o: &mu_data::signature::Op, name: &str| o.name == name && matches!(o.kind, OpKind::Constructor(_));
+        let is = |o: &mu_data::signature::Op, name: &str| {
+            o.name == name && matches!(o.kind, OpKind::Constructor(_))
+        };
         let constant = |name: &String| ours.ops().find(|(_, o)| is(o, name)).map(|(id, _)| id);
         let action = |a: &mu_labels::ActionDecl| {
             let text = |s: &SortId| ours.sorts.text(*s);
-            let same =
-                |b: &&mu_labels::ActionDecl| b.name == a.name && b.sorts.iter().map(|s| theirs.sorts.text(*s)).eq(a.sorts.iter().map(text));
+            let same = |b: &&mu_labels::ActionDecl| {
+                b.name == a.name
+                    && b.sorts.iter().map(|s| theirs.sorts.text(*s)).eq(a.sorts.iter().map(text))
+            };
             inner.process().actions.iter().position(|b| same(&b)).map(ActId::new)
         };
         let initial = inner.initial();
@@ -169,7 +197,11 @@ impl<'a> Embedding<'a> {
             owned: local,
             shared,
             actions: process.actions.iter().map(action).collect::<Option<_>>()?,
-            first: initial.iter().enumerate().map(|(slot, id)| inner.value(slot as Slot, *id)).collect(),
+            first: initial
+                .iter()
+                .enumerate()
+                .map(|(slot, id)| inner.value(slot as Slot, *id))
+                .collect(),
             initial: components.crowd.initial(),
             there: Translation::new(ours, theirs),
             back: Translation::new(theirs, ours),
@@ -186,7 +218,12 @@ impl<'a> Embedding<'a> {
         }
         let rest = (0..self.size).filter(|i| !chosen.contains(i));
         let order: Vec<usize> = chosen.iter().copied().chain(rest).collect();
-        let pairs = || order.iter().map(|i| self.constants[*i]).zip(self.replicas.family.constants.iter().copied());
+        let pairs = || {
+            order
+                .iter()
+                .map(|i| self.constants[*i])
+                .zip(self.replicas.family.constants.iter().copied())
+        };
         self.there.pair(pairs().collect::<Vec<_>>().into_iter());
         self.back.pair(pairs().map(|(a, b)| (b, a)).collect::<Vec<_>>().into_iter());
         self.local = order.iter().chain([&self.size]).map(|i| self.owned[*i].clone()).collect();
@@ -221,7 +258,9 @@ impl<'a> Embedding<'a> {
         for (slot, param) in self.shared.iter().zip(&self.local[self.size]) {
             put(&mut out, *slot, *param)?;
         }
-        for (i, slots) in self.replicas.local.iter().enumerate().filter(|(i, _)| swap(*i) < self.size) {
+        for (i, slots) in
+            self.replicas.local.iter().enumerate().filter(|(i, _)| swap(*i) < self.size)
+        {
             for (slot, param) in slots.iter().zip(&self.local[swap(i)]) {
                 put(&mut out, *slot, *param)?;
             }
@@ -259,7 +298,8 @@ impl Check<'_> {
         }
         let valuation = self.draw.valuation.clone();
         let constants = study.constants(&valuation);
-        let constants: Vec<_> = constants.iter().filter_map(|(op, n)| Some((embedding.back.op(*op)?, *n))).collect();
+        let constants: Vec<_> =
+            constants.iter().filter_map(|(op, n)| Some((embedding.back.op(*op)?, *n))).collect();
         let signature = &embedding.process.data.signature;
         let data: DataSpec = with_constants(&embedding.process.data, signature, &constants);
         let mut direct = DirectSteps::new(embedding.process, data);
@@ -270,12 +310,25 @@ impl Check<'_> {
             return Ok(());
         };
         self.audit.samples += 1;
-        if self.shared_image(embedding, &state).is_some_and(|image| *image != *self.explored.states[0]) {
-            return Err(self.failure("the abstraction does not cover the initial state", embedding, &state, None));
+        if self
+            .shared_image(embedding, &state)
+            .is_some_and(|image| *image != *self.explored.states[0])
+        {
+            return Err(self.failure(
+                "the abstraction does not cover the initial state",
+                embedding,
+                &state,
+                None,
+            ));
         }
         for i in 0..embedding.size {
             if self.member(embedding, &state, i).is_some_and(|m| !embedding.members.contains(&m)) {
-                return Err(self.failure("the abstraction does not cover the start of a component", embedding, &state, None));
+                return Err(self.failure(
+                    "the abstraction does not cover the start of a component",
+                    embedding,
+                    &state,
+                    None,
+                ));
             }
         }
         let mut at = 0;
@@ -287,19 +340,30 @@ impl Check<'_> {
                 }
                 self.draw.fresh();
                 // Most samples are of abstract states with known steps.
-                let from = match self.draw.random.chance(3, 4) && !self.explored.expanded.is_empty() {
+                let from = match self.draw.random.chance(3, 4) && !self.explored.expanded.is_empty()
+                {
                     true => *self.draw.random.choose(&self.explored.expanded),
                     false => self.draw.random.below(self.explored.states.len()),
                 };
                 let Some(drawn) = self.concrete(embedding, from) else { continue };
-                let all = (0..embedding.size).all(|i| self.member(embedding, &drawn, i).is_some_and(|m| embedding.members.contains(&m)));
-                if !all || self.shared_image(embedding, &drawn).is_none_or(|image| image != self.explored.states[from]) {
+                let all = (0..embedding.size).all(|i| {
+                    self.member(embedding, &drawn, i)
+                        .is_some_and(|m| embedding.members.contains(&m))
+                });
+                if !all
+                    || self
+                        .shared_image(embedding, &drawn)
+                        .is_none_or(|image| image != self.explored.states[from])
+                {
                     continue;
                 }
                 self.audit.samples += 1;
                 self.covered(embedding, from, &drawn, &mut direct, (&mut one, two))?;
             }
-            if steps.is_empty() || self.audit.samples >= self.wanted.samples || (self.wanted.enough)() {
+            if steps.is_empty()
+                || self.audit.samples >= self.wanted.samples
+                || (self.wanted.enough)()
+            {
                 break;
             }
             state = steps[self.draw.random.below(steps.len())].target.clone();
@@ -324,7 +388,9 @@ impl Check<'_> {
         state.iter().for_each(|e| self.draw.see(e));
         let draw = &mut self.draw;
         let steps = direct.steps(state, &mut |sort, naive, state| values(draw, sort, naive, state));
-        let Some(successors) = self.explored.successors(at, self.wanted.enough)? else { return Ok(Vec::new()) };
+        let Some(successors) = self.explored.successors(at, self.wanted.enough)? else {
+            return Ok(Vec::new());
+        };
         for step in &steps {
             let target = self.shared_image(embedding, &step.target);
             let label = self.labels(embedding, &step.label);
@@ -334,16 +400,31 @@ impl Check<'_> {
             };
             self.audit.steps += 1;
             if !successors.contains(&(ordered(&label), target)) {
-                return Err(self.failure("the abstraction does not cover a step of an instance", embedding, state, Some(step)));
+                return Err(self.failure(
+                    "the abstraction does not cover a step of an instance",
+                    embedding,
+                    state,
+                    Some(step),
+                ));
             }
             if self.view.differs((one, &concrete), (two, &label)) {
-                let text = "the formula distinguishes a label from the abstract label that covers it";
+                let text =
+                    "the formula distinguishes a label from the abstract label that covers it";
                 return Err(self.failure(text, embedding, state, Some(step)));
             }
             for i in 0..embedding.size {
                 let changed = embedding.local[i].iter().any(|p| state[*p] != step.target[*p]);
-                if changed && self.member(embedding, &step.target, i).is_some_and(|m| !embedding.members.contains(&m)) {
-                    return Err(self.failure("the abstraction does not cover a step of a component", embedding, state, Some(step)));
+                if changed
+                    && self
+                        .member(embedding, &step.target, i)
+                        .is_some_and(|m| !embedding.members.contains(&m))
+                {
+                    return Err(self.failure(
+                        "the abstraction does not cover a step of a component",
+                        embedding,
+                        state,
+                        Some(step),
+                    ));
                 }
             }
         }
@@ -370,8 +451,16 @@ impl Check<'_> {
     }
 
     /// The local state of a component.
-    fn member(&mut self, embedding: &mut Embedding, state: &[Expr], identity: usize) -> Option<Member> {
-        let key = (identity, embedding.local[identity].iter().map(|p| state[*p].clone()).collect::<Vec<_>>());
+    fn member(
+        &mut self,
+        embedding: &mut Embedding,
+        state: &[Expr],
+        identity: usize,
+    ) -> Option<Member> {
+        let key = (
+            identity,
+            embedding.local[identity].iter().map(|p| state[*p].clone()).collect::<Vec<_>>(),
+        );
         if let Some(known) = embedding.known.get(&key) {
             return known.clone();
         }
@@ -380,9 +469,16 @@ impl Check<'_> {
         found
     }
 
-    fn local_state(&mut self, embedding: &Embedding, state: &[Expr], identity: usize) -> Option<Member> {
+    fn local_state(
+        &mut self,
+        embedding: &Embedding,
+        state: &[Expr],
+        identity: usize,
+    ) -> Option<Member> {
         let own = SIZE - 1;
-        let image = embedding.inner.image(&embedding.whole(state, &self.parameters(), identity)?, &mut self.draw)?;
+        let image = embedding
+            .inner
+            .image(&embedding.whole(state, &self.parameters(), identity)?, &mut self.draw)?;
         let mut out = Member::new();
         for slot in &embedding.replicas.local[own] {
             let mut e = image[*slot as usize].clone();
@@ -395,16 +491,25 @@ impl Check<'_> {
     }
 
     /// A label of the instance as one of the model, and its abstract label.
-    fn labels(&mut self, embedding: &Embedding, label: &MultiAction) -> Option<(MultiAction, MultiAction)> {
+    fn labels(
+        &mut self,
+        embedding: &Embedding,
+        label: &MultiAction,
+    ) -> Option<(MultiAction, MultiAction)> {
         let mut concrete = MultiAction::new();
         for (action, args) in label {
-            let args = args.iter().map(|e| self.draw.normal(&embedding.there.value(e)?)).collect::<Option<_>>()?;
+            let args = args
+                .iter()
+                .map(|e| self.draw.normal(&embedding.there.value(e)?))
+                .collect::<Option<_>>()?;
             concrete.push((embedding.actions[action.index()], args));
         }
         let mut image = embedding.inner.image_of_label(&concrete, &mut self.draw)?;
         for e in image.iter_mut().flat_map(|(_, args)| args) {
             if embedding.replicas.family.holds(e.sort) {
-                *e = self.draw.normal(&embedding.mapped(e, &mut |i| if i < embedding.tracked { i } else { embedding.other() })?)?;
+                *e = self.draw.normal(&embedding.mapped(e, &mut |i| {
+                    if i < embedding.tracked { i } else { embedding.other() }
+                })?)?;
             }
         }
         Some((concrete, image))
@@ -416,7 +521,9 @@ impl Check<'_> {
         let abstract_state = self.explored.states[at].clone();
         let mut whole = embedding.first.clone();
         for (slot, id) in abstract_state.iter().enumerate() {
-            if embedding.replicas.owner[slot].is_some_and(|i| i >= tracked) || embedding.replicas.all == Some(slot as Slot) {
+            if embedding.replicas.owner[slot].is_some_and(|i| i >= tracked)
+                || embedding.replicas.all == Some(slot as Slot)
+            {
                 continue;
             }
             let e = embedding.inner.value(slot as Slot, *id);
@@ -427,7 +534,9 @@ impl Check<'_> {
                     return None;
                 }
                 let random = &mut self.draw.random;
-                embedding.mapped(&e, &mut |i| if i < tracked { i } else { tracked + random.below((size - tracked).max(1)) })?
+                embedding.mapped(&e, &mut |i| {
+                    if i < tracked { i } else { tracked + random.below((size - tracked).max(1)) }
+                })?
             } else {
                 e
             };
@@ -444,7 +553,11 @@ impl Check<'_> {
         }
         let own = SIZE - 1;
         for i in tracked..size {
-            let member = if embedding.list.is_empty() { return None } else { self.draw.random.choose(embedding.list).clone() };
+            let member = if embedding.list.is_empty() {
+                return None;
+            } else {
+                self.draw.random.choose(embedding.list).clone()
+            };
             let mut whole = whole.clone();
             for (slot, id) in embedding.replicas.local[own].iter().zip(member) {
                 let e = embedding.inner.value(*slot, id);
@@ -495,19 +608,31 @@ impl Check<'_> {
         embedding.replicas.made(embedding.inner.signature(), &letters).ok()
     }
 
-    fn failure(&self, text: &str, embedding: &Embedding, state: &[Expr], step: Option<&Step>) -> Diagnostic {
+    fn failure(
+        &self,
+        text: &str,
+        embedding: &Embedding,
+        state: &[Expr],
+        step: Option<&Step>,
+    ) -> Diagnostic {
         let (process, signature) = (embedding.process, &embedding.process.data.signature);
-        let mut error = Diagnostic::new(Stage::Internal, format!("the check of the answer by samples failed: {text}"));
+        let mut error = Diagnostic::new(
+            Stage::Internal,
+            format!("the check of the answer by samples failed: {text}"),
+        );
         let names = self.wanted.study.names();
-        let values = names.iter().zip(&self.draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
-        error = error.note(format!("components: {}, {} of them tracked", embedding.size, embedding.tracked));
+        let values =
+            names.iter().zip(&self.draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
+        error = error
+            .note(format!("components: {}, {} of them tracked", embedding.size, embedding.tracked));
         if !names.is_empty() {
             error = error.note(format!("parameters: {}", values.collect::<Vec<_>>().join(", ")));
         }
         error = error.note(format!("state: {}", state_text(process, signature, state)));
         if let Some(step) = step {
             error = error.note(format!("step: {}", label_text(process, signature, &step.label)));
-            error = error.note(format!("next state: {}", state_text(process, signature, &step.target)));
+            error =
+                error.note(format!("next state: {}", state_text(process, signature, &step.target)));
         }
         error.note(format!("seed: {}", self.wanted.seed))
     }
@@ -535,7 +660,12 @@ fn holds_other(embedding: &Embedding, e: &Expr) -> bool {
 
 /// Values of a sort of the instance: all, if it is small, else some of the state and random
 /// numbers.
-fn values(draw: &mut super::draw::Draw, sort: SortId, naive: &mut Naive, state: &[Expr]) -> Vec<Expr> {
+fn values(
+    draw: &mut super::draw::Draw,
+    sort: SortId,
+    naive: &mut Naive,
+    state: &[Expr],
+) -> Vec<Expr> {
     let signature = naive.signature();
     if count(signature, sort, &mut Vec::new()).is_some_and(|n| n <= 64)
         && let Some(all) = naive.elements(sort)

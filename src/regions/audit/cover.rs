@@ -1,10 +1,11 @@
 //! Concretisation: the concrete states that an abstract state covers.
 //!
-//! In: an abstract state, values of the parameters. Out: a concrete state that it covers, drawn at random ([`Concretise::draw`]); for a concrete
-//! state, the abstract state that covers it ([`Concretise::image`]). States are vectors of normal forms, one for each slot of the compiled
-//! process. Abstractions that are put on each other compose: the image goes from the process upwards, a draw goes down.
-//! This file says what an abstract value means. It shares no evaluation with the abstractions: neither samples nor representatives.
-//! Cost: linear in the values.
+//! In: an abstract state, values of the parameters. Out: a concrete state that it covers, drawn at
+//! random ([`Concretise::draw`]); for a concrete state, the abstract state that covers it
+//! ([`Concretise::image`]). States are vectors of normal forms, one for each slot of the compiled
+//! process. Abstractions that are put on each other compose: the image goes from the process
+//! upwards, a draw goes down. This file says what an abstract value means. It shares no evaluation
+//! with the abstractions: neither samples nor representatives. Cost: linear in the values.
 
 use super::draw::Draw;
 use crate::abstraction::{Content, Facts, Regions};
@@ -42,7 +43,12 @@ impl Concretise for Compiled {
         state.iter().map(|e| draw.normal(e)).collect()
     }
     fn image_of_label(&self, label: &MultiAction, draw: &mut Draw) -> Option<MultiAction> {
-        label.iter().map(|(action, args)| Some((*action, args.iter().map(|e| draw.normal(e)).collect::<Option<_>>()?))).collect()
+        label
+            .iter()
+            .map(|(action, args)| {
+                Some((*action, args.iter().map(|e| draw.normal(e)).collect::<Option<_>>()?))
+            })
+            .collect()
     }
 }
 
@@ -59,7 +65,9 @@ impl Concretise for Regions<'_> {
                 Content::Value(layout) => {
                     let mut all = true;
                     let drawn = facts.layouts.map(self.signature(), layout, e, &mut |block| {
-                        let found = draw.number(&starts, |n| case.abstracted(grains[slot], n, &valuation) == block);
+                        let found = draw.number(&starts, |n| {
+                            case.abstracted(grains[slot], n, &valuation) == block
+                        });
                         all &= found.is_some();
                         found.unwrap_or(block)
                     });
@@ -87,7 +95,11 @@ impl Concretise for Regions<'_> {
         for (action, args) in label {
             let mut images = Vec::new();
             for (i, e) in args.iter().enumerate() {
-                let layout = facts.arguments.get(action.index()).and_then(|l| l.get(i)).unwrap_or(&Layout::None);
+                let layout = facts
+                    .arguments
+                    .get(action.index())
+                    .and_then(|l| l.get(i))
+                    .unwrap_or(&Layout::None);
                 images.push(self.region(facts, layout, Grain::Predicates, e, draw)?);
             }
             out.push((action, images));
@@ -97,7 +109,14 @@ impl Concretise for Regions<'_> {
 }
 
 impl Regions<'_> {
-    fn region(&self, facts: &Facts, layout: &Layout, grain: Grain, e: &Expr, draw: &mut Draw) -> Option<Expr> {
+    fn region(
+        &self,
+        facts: &Facts,
+        layout: &Layout,
+        grain: Grain,
+        e: &Expr,
+        draw: &mut Draw,
+    ) -> Option<Expr> {
         if *layout == Layout::None {
             return Some(e.clone());
         }
@@ -118,8 +137,10 @@ impl Concretise for Merged<'_> {
                 continue;
             }
             let room = family.constants.len() - tracked;
-            let mut e =
-                mapped(inner.signature(), family, e, &mut |i| if i < tracked { i } else { tracked + draw.random.below(room) }).ok()?;
+            let mut e = mapped(inner.signature(), family, e, &mut |i| {
+                if i < tracked { i } else { tracked + draw.random.below(room) }
+            })
+            .ok()?;
             if let Some(entries) = family.arrays[slot] {
                 e = filled(inner, family, tracked, e, entries, draw)?;
             }
@@ -134,7 +155,11 @@ impl Concretise for Merged<'_> {
             if !family.slots[slot] {
                 return Some(e.clone());
             }
-            let e = if family.arrays[slot].is_some() { at_tracked(inner.signature(), family, tracked, e) } else { e.clone() };
+            let e = if family.arrays[slot].is_some() {
+                at_tracked(inner.signature(), family, tracked, e)
+            } else {
+                e.clone()
+            };
             draw.normal(&mapped(inner.signature(), family, &e, &mut |i| i.min(tracked)).ok()?)
         };
         state.iter().enumerate().map(image).collect()
@@ -148,19 +173,35 @@ impl Concretise for Merged<'_> {
             }
             draw.normal(&mapped(inner.signature(), family, e, &mut |i| i.min(tracked)).ok()?)
         };
-        label.iter().map(|(a, args)| Some((*a, args.iter().map(|e| image(e, draw)).collect::<Option<_>>()?))).collect()
+        label
+            .iter()
+            .map(|(a, args)| {
+                Some((*a, args.iter().map(|e| image(e, draw)).collect::<Option<_>>()?))
+            })
+            .collect()
     }
 }
 
 /// The array with entries at some of the merged constants.
-fn filled(inner: &dyn Base, family: &Family, tracked: usize, array: Expr, entries: SortId, draw: &mut Draw) -> Option<Expr> {
+fn filled(
+    inner: &dyn Base,
+    family: &Family,
+    tracked: usize,
+    array: Expr,
+    entries: SortId,
+    draw: &mut Draw,
+) -> Option<Expr> {
     let (signature, held) = (inner.signature(), inner.constants(entries));
     let update = family.update_of(array.sort)?;
     let mut array = array;
     for key in &family.constants[tracked..] {
         if !held.is_empty() && draw.random.chance(1, 2) {
             let entry = *draw.random.choose(&held);
-            array = Expr::apply(signature, update, vec![array, Expr::op(signature, *key), Expr::op(signature, entry)]);
+            array = Expr::apply(
+                signature,
+                update,
+                vec![array, Expr::op(signature, *key), Expr::op(signature, entry)],
+            );
         }
     }
     Some(array)
@@ -173,9 +214,11 @@ fn at_tracked(signature: &Signature, family: &Family, tracked: usize, array: &Ex
         Some((Builtin::Update, [rest, key, entry])) => {
             let rest = at_tracked(signature, family, tracked, rest);
             match (&array.kind, key.head().is_some_and(merged)) {
-                (ExprKind::Apply(head, _), false) => {
-                    Expr::new(ExprKind::Apply(head.clone(), vec![rest, key.clone(), entry.clone()]), array.sort, Span::default())
-                }
+                (ExprKind::Apply(head, _), false) => Expr::new(
+                    ExprKind::Apply(head.clone(), vec![rest, key.clone(), entry.clone()]),
+                    array.sort,
+                    Span::default(),
+                ),
                 _ => rest,
             }
         }

@@ -1,4 +1,5 @@
-//! Random concrete values: numbers at and around literals, near each other, and far beyond all that the abstraction examined.
+//! Random concrete values: numbers at and around literals, near each other, and far beyond all that
+//! the abstraction examined.
 //!
 //! Cost: some tries for each number.
 
@@ -43,7 +44,8 @@ pub fn literals<'e>(expressions: impl Iterator<Item = &'e Expr>) -> BTreeSet<i64
 
 /// All integer literals of a process and its data.
 pub fn literals_of(process: &LinearProcess, data: &DataSpec) -> BTreeSet<i64> {
-    let equations = data.equations.iter().flat_map(|e| [Some(&e.lhs), Some(&e.rhs), e.condition.as_ref()]);
+    let equations =
+        data.equations.iter().flat_map(|e| [Some(&e.lhs), Some(&e.rhs), e.condition.as_ref()]);
     let summands = process.summands.iter().flat_map(|s| {
         let args = s.actions.iter().flat_map(|a| &a.args);
         std::iter::once(&s.guard).chain(s.updates.iter().map(|u| &u.1)).chain(args)
@@ -87,7 +89,15 @@ impl Draw {
         let pool = boundaries(literals);
         let literals = literals.iter().copied().take(MANY_LITERALS).chain([1]).collect();
         let signature = Arc::new(engine.program().signature().clone());
-        Self { random: Random::new(seed), valuation: Vec::new(), literals, pool, near: Vec::new(), signature, engine }
+        Self {
+            random: Random::new(seed),
+            valuation: Vec::new(),
+            literals,
+            pool,
+            near: Vec::new(),
+            signature,
+            engine,
+        }
     }
 
     /// Forgets the numbers of the last state.
@@ -143,7 +153,10 @@ impl Draw {
                 return Some(n);
             }
         }
-        let more = starts.iter().map(|s| s.saturating_add(self.random.below(4) as i64)).chain(starts.iter().copied());
+        let more = starts
+            .iter()
+            .map(|s| s.saturating_add(self.random.below(4) as i64))
+            .chain(starts.iter().copied());
         let fitting: Vec<i64> = more.filter(|n| accept(*n)).collect();
         let found = (!fitting.is_empty()).then(|| *self.random.choose(&fitting));
         self.near.extend(found);
@@ -233,7 +246,10 @@ impl Draw {
                     return Some(Expr::op(signature, op));
                 }
                 let depth = depth.checked_sub(1)?;
-                let args = sorts.iter().map(|s| self.value(signature, *s, depth)).collect::<Option<_>>()?;
+                let args = sorts
+                    .iter()
+                    .map(|s| self.value(signature, *s, depth))
+                    .collect::<Option<_>>()?;
                 Some(Expr::apply(signature, op, args))
             }
         }
@@ -283,7 +299,11 @@ pub(super) fn parts(e: &Expr, sort: SortId, out: &mut Vec<Expr>) {
 }
 
 /// How many values a sort has, if they are few.
-pub(super) fn count(signature: &Signature, sort: SortId, inside: &mut Vec<SortId>) -> Option<usize> {
+pub(super) fn count(
+    signature: &Signature,
+    sort: SortId,
+    inside: &mut Vec<SortId>,
+) -> Option<usize> {
     if sort == basic::BOOL {
         return Some(2);
     }

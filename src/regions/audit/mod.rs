@@ -1,13 +1,18 @@
-//! Check of an abstraction by samples of concrete states, before an answer that rests on it is given.
+//! Check of an abstraction by samples of concrete states, before an answer that rests on it is
+//! given.
 //!
-//! In: an abstract model that a formula is true of, the linear process whose instances it covers. Out: how many concrete states were sampled
-//! ([`Audit`]); an internal error if one has a step that the abstract model lacks. For a sample: values of the parameters within the case, an
-//! abstract state that is reachable, a concrete state that it covers ([`cover`]), with numbers far outside those that the abstraction examined
-//! ([`draw`]). Each step of the concrete state by the direct semantics ([`steps`]) must be covered by a step of the abstract state, under a label
-//! that the formula cannot distinguish ([`view`]). The initial state must be covered, and all closed tests of the formula agree in a case.
-//! So the simulation that docs/unbounded.md proves is put to the test by code that shares no evaluation with it.
+//! In: an abstract model that a formula is true of, the linear process whose instances it covers.
+//! Out: how many concrete states were sampled ([`Audit`]); an internal error if one has a step that
+//! the abstract model lacks. For a sample: values of the parameters within the case, an
+//! abstract state that is reachable, a concrete state that it covers ([`cover`]), with numbers far
+//! outside those that the abstraction examined ([`draw`]). Each step of the concrete state by the
+//! direct semantics ([`steps`]) must be covered by a step of the abstract state, under a label that
+//! the formula cannot distinguish ([`view`]). The initial state must be covered, and all closed
+//! tests of the formula agree in a case. So the simulation that docs/unbounded.md proves is put to
+//! the test by code that shares no evaluation with it.
 //!
-//! Cost: the time that the caller allows. Invariant: no step is invented: each is one of an instance, so a violation is an error of the abstraction.
+//! Cost: the time that the caller allows. Invariant: no step is invented: each is one of an
+//! instance, so a violation is an error of the abstraction.
 
 pub mod components;
 pub mod cover;
@@ -109,7 +114,8 @@ impl<'a> Explored<'a> {
     }
 
     fn steps(&mut self, group: usize, state: &[u32]) -> Result<Rc<Steps>, Diagnostic> {
-        let reads: Vec<u32> = self.base.groups()[group].reads.iter().map(|s| state[*s as usize]).collect();
+        let reads: Vec<u32> =
+            self.base.groups()[group].reads.iter().map(|s| state[*s as usize]).collect();
         let key = (group, reads);
         if let Some(known) = self.answers.get(&key) {
             return Ok(known.clone());
@@ -122,14 +128,22 @@ impl<'a> Explored<'a> {
     }
 
     /// The steps of a state, which makes the states after it known; `None` if the time is used up.
-    fn successors(&mut self, at: usize, enough: &dyn Fn() -> bool) -> Result<Option<Rc<Successors>>, Diagnostic> {
+    fn successors(
+        &mut self,
+        at: usize,
+        enough: &dyn Fn() -> bool,
+    ) -> Result<Option<Rc<Successors>>, Diagnostic> {
         if let Some(known) = self.successors.get(&at) {
             return Ok(Some(known.clone()));
         }
         let state = self.states[at].clone();
         let mut out = Successors::new();
         for g in 0..self.base.groups().len() {
-            if self.base.groups()[g].requires.iter().any(|(slot, value)| state[*slot as usize] != *value) {
+            if self.base.groups()[g]
+                .requires
+                .iter()
+                .any(|(slot, value)| state[*slot as usize] != *value)
+            {
                 continue;
             }
             if g % 8 == 7 && enough() {
@@ -139,9 +153,16 @@ impl<'a> Explored<'a> {
             let writes = &self.base.groups()[g].writes;
             for (i, label) in steps.labels.iter().enumerate() {
                 let mut next = state.to_vec();
-                writes.iter().zip(&steps.values[i * writes.len()..]).for_each(|(slot, value)| next[*slot as usize] = *value);
+                writes
+                    .iter()
+                    .zip(&steps.values[i * writes.len()..])
+                    .for_each(|(slot, value)| next[*slot as usize] = *value);
                 let base = self.base;
-                let label = self.labels.entry(*label).or_insert_with(|| ordered(&base.multi_action(*label))).clone();
+                let label = self
+                    .labels
+                    .entry(*label)
+                    .or_insert_with(|| ordered(&base.multi_action(*label)))
+                    .clone();
                 let next: Rc<[u32]> = next.into();
                 if self.states.len() < MOST_STATES && self.known.insert(next.clone()) {
                     self.states.push(next.clone());
@@ -179,13 +200,17 @@ struct Check<'a> {
 /// See the module's head.
 ///
 /// # Errors
-/// Internal: the abstract model does not cover a step of an instance. Others as the abstract model gives them.
+/// Internal: the abstract model does not cover a step of an instance. Others as the abstract model
+/// gives them.
 pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     if wanted.samples == 0 {
         return Ok(Audit::default());
     }
     let data = &wanted.process.data;
-    let unchecked = if wanted.process.is_probabilistic() || wanted.process.is_timed() || !wanted.process.globals.is_empty() {
+    let unchecked = if wanted.process.is_probabilistic()
+        || wanted.process.is_timed()
+        || !wanted.process.globals.is_empty()
+    {
         Some("time, chance, and global variables".to_string())
     } else {
         wanted.base.unchecked()
@@ -198,8 +223,14 @@ pub fn audit(wanted: &Wanted) -> Result<Audit, Diagnostic> {
     let view = View::new(&wanted.study.rewritten().formula);
     literals.extend(view.literals());
     let draw = Draw::new(wanted.seed, &literals, wanted.base.engine());
-    let mut check =
-        Check { wanted, draw, explored: Explored::new(wanted.base), view, tests: wanted.study.tests(), audit: Audit::default() };
+    let mut check = Check {
+        wanted,
+        draw,
+        explored: Explored::new(wanted.base),
+        view,
+        tests: wanted.study.tests(),
+        audit: Audit::default(),
+    };
     let mut two = check.eye(&wanted.case.valuation);
     while check.audit.samples < wanted.samples && !(wanted.enough)() {
         check.valuation(&mut two)?;
@@ -223,7 +254,10 @@ impl<'a> Check<'a> {
         let mut one = self.eye(&valuation);
         if let Some(test) = self.view.test_that_differs(&mut one, two) {
             let text = "a test of the formula differs within a case of the abstraction";
-            return Err(self.violation(text, &[("test", mu_data::print::expression(&study.rewritten().data.signature, &test))]));
+            return Err(self.violation(
+                text,
+                &[("test", mu_data::print::expression(&study.rewritten().data.signature, &test))],
+            ));
         }
         self.draw.fresh();
         if let Some(state) = direct.initial() {
@@ -231,7 +265,9 @@ impl<'a> Check<'a> {
             let first = self.image(&state).map(|image| *image == *self.explored.states[0]);
             if first == Some(false) {
                 let text = "the abstraction does not cover the initial state";
-                return Err(self.violation(text, &[("state", state_text(process, signature, &state))]));
+                return Err(
+                    self.violation(text, &[("state", state_text(process, signature, &state))])
+                );
             }
             self.sample(0, &state, &mut direct, &mut one, two)?;
         }
@@ -241,10 +277,17 @@ impl<'a> Check<'a> {
             }
             let count = self.explored.states.len();
             let recent = self.draw.random.chance(1, 2);
-            let at = if recent { count - 1 - self.draw.random.below(count.min(4)) } else { self.draw.random.below(count) };
+            let at = if recent {
+                count - 1 - self.draw.random.below(count.min(4))
+            } else {
+                self.draw.random.below(count)
+            };
             self.draw.fresh();
-            let state: Vec<Expr> =
-                self.explored.states[at].iter().enumerate().map(|(slot, id)| wanted.base.value(slot as u32, *id)).collect();
+            let state: Vec<Expr> = self.explored.states[at]
+                .iter()
+                .enumerate()
+                .map(|(slot, id)| wanted.base.value(slot as u32, *id))
+                .collect();
             let Some(mut concrete) = wanted.base.draw(&state, &mut self.draw) else { continue };
             concrete.truncate(process.params.len());
             if self.image(&concrete).is_none_or(|image| image != self.explored.states[at]) {
@@ -258,11 +301,20 @@ impl<'a> Check<'a> {
     }
 
     /// All steps of a concrete state that an abstract one covers.
-    fn sample(&mut self, at: usize, state: &[Expr], direct: &mut DirectSteps, one: &mut Eye, two: &mut Eye) -> Result<(), Diagnostic> {
+    fn sample(
+        &mut self,
+        at: usize,
+        state: &[Expr],
+        direct: &mut DirectSteps,
+        one: &mut Eye,
+        two: &mut Eye,
+    ) -> Result<(), Diagnostic> {
         state.iter().for_each(|e| self.draw.see(e));
         let draw = &mut self.draw;
         let steps = direct.steps(state, &mut |sort, naive, state| draw.values(sort, naive, state));
-        let Some(successors) = self.explored.successors(at, self.wanted.enough)? else { return Ok(()) };
+        let Some(successors) = self.explored.successors(at, self.wanted.enough)? else {
+            return Ok(());
+        };
         for step in steps {
             let target = self.image(&step.target);
             let label = self.wanted.base.image_of_label(&step.label, &mut self.draw);
@@ -272,10 +324,20 @@ impl<'a> Check<'a> {
             };
             self.audit.steps += 1;
             if !successors.contains(&(ordered(&label), target)) {
-                return Err(self.lacks("the abstraction does not cover a step of an instance", at, state, &step));
+                return Err(self.lacks(
+                    "the abstraction does not cover a step of an instance",
+                    at,
+                    state,
+                    &step,
+                ));
             }
             if self.view.differs((one, &step.label), (two, &label)) {
-                return Err(self.lacks("the formula distinguishes a label from the abstract label that covers it", at, state, &step));
+                return Err(self.lacks(
+                    "the formula distinguishes a label from the abstract label that covers it",
+                    at,
+                    state,
+                    &step,
+                ));
             }
         }
         Ok(())
@@ -301,8 +363,12 @@ impl<'a> Check<'a> {
 
     fn violation(&self, text: &str, parts: &[(&str, String)]) -> Diagnostic {
         let names = self.wanted.study.names();
-        let values = names.iter().zip(&self.draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
-        let mut error = Diagnostic::new(Stage::Internal, format!("the check of the answer by samples failed: {text}"));
+        let values =
+            names.iter().zip(&self.draw.valuation[1..]).map(|(name, n)| format!("{name} = {n}"));
+        let mut error = Diagnostic::new(
+            Stage::Internal,
+            format!("the check of the answer by samples failed: {text}"),
+        );
         error = error.note(format!("parameters: {}", values.collect::<Vec<_>>().join(", ")));
         for (name, part) in parts {
             error = error.note(format!("{name}: {part}"));
@@ -313,7 +379,11 @@ impl<'a> Check<'a> {
     fn lacks(&self, text: &str, at: usize, state: &[Expr], step: &Step) -> Diagnostic {
         let (process, base) = (self.wanted.process, self.wanted.base);
         let signature = base.signature();
-        let covered: Vec<Expr> = self.explored.states[at].iter().enumerate().map(|(slot, id)| base.value(slot as u32, *id)).collect();
+        let covered: Vec<Expr> = self.explored.states[at]
+            .iter()
+            .enumerate()
+            .map(|(slot, id)| base.value(slot as u32, *id))
+            .collect();
         let error = self.violation(
             text,
             &[

@@ -1,8 +1,10 @@
-//! Direct semantics of a linear process: the steps of a concrete state, summand by summand, with the naive rewriter.
+//! Direct semantics of a linear process: the steps of a concrete state, summand by summand, with
+//! the naive rewriter.
 //!
-//! In: a linear process, values of the constants that no equation defines; a state, values for what is summed over. Out: steps that the
-//! process has. A condition is tested part by part as soon as its variables have values; `x == e` gives the value of `x`. What the
-//! rewriter does not decide is counted and left out. No code is shared with the engine, the compiler, or the abstractions.
+//! In: a linear process, values of the constants that no equation defines; a state, values for what
+//! is summed over. Out: steps that the process has. A condition is tested part by part as soon as
+//! its variables have values; `x == e` gives the value of `x`. What the rewriter does not decide is
+//! counted and left out. No code is shared with the engine, the compiler, or the abstractions.
 //! Cost: conditions times values of sums, up to [`MOST_TESTS`] for each summand.
 
 use ahash::AHashSet;
@@ -46,12 +48,22 @@ pub struct DirectSteps<'a> {
 }
 
 /// The data of a process with values of constants.
-pub fn with_constants(data: &DataSpec, signature: &Signature, constants: &[(OpId, i64)]) -> DataSpec {
+pub fn with_constants(
+    data: &DataSpec,
+    signature: &Signature,
+    constants: &[(OpId, i64)],
+) -> DataSpec {
     let mut data = DataSpec { signature: signature.clone(), equations: data.equations.clone() };
     for (op, n) in constants {
         let (lhs, sort) = (Expr::op(signature, *op), signature.op(*op).sort);
         let rhs = Expr::number(*n, sort);
-        data.equations.push(Equation { vars: Vec::new(), condition: None, lhs, rhs, span: Span::default() });
+        data.equations.push(Equation {
+            vars: Vec::new(),
+            condition: None,
+            lhs,
+            rhs,
+            span: Span::default(),
+        });
     }
     data
 }
@@ -71,8 +83,11 @@ impl<'a> DirectSteps<'a> {
         });
         let conditions = conditions.collect();
         let signature = &data.signature;
-        let constant = |o: &mu_data::signature::Op| o.kind == OpKind::Mapping && signature.domain_range(o.sort).0.is_empty();
-        let mut opaque: AHashSet<OpId> = signature.ops().filter(|(_, o)| constant(o)).map(|(op, _)| op).collect();
+        let constant = |o: &mu_data::signature::Op| {
+            o.kind == OpKind::Mapping && signature.domain_range(o.sort).0.is_empty()
+        };
+        let mut opaque: AHashSet<OpId> =
+            signature.ops().filter(|(_, o)| constant(o)).map(|(op, _)| op).collect();
         data.equations.iter().filter_map(|e| e.lhs.head()).for_each(|op| {
             opaque.remove(&op);
         });
@@ -89,12 +104,15 @@ impl<'a> DirectSteps<'a> {
     /// Steps of a state.
     pub fn steps(&mut self, state: &[Expr], source: &mut Source) -> Vec<Step> {
         let process = self.process;
-        let by: Substitution = process.params.iter().zip(state).map(|(p, e)| (p.var, e.clone())).collect();
+        let by: Substitution =
+            process.params.iter().zip(state).map(|(p, e)| (p.var, e.clone())).collect();
         let mut out = Vec::new();
         for summand in 0..process.summands.len() {
             self.naive.allow(PATIENCE);
             let closed = |this: &mut Self, i: usize| this.holds(summand, i, &by);
-            let first: Vec<usize> = (0..self.conditions[summand].len()).filter(|i| self.conditions[summand][*i].1.is_empty()).collect();
+            let first: Vec<usize> = (0..self.conditions[summand].len())
+                .filter(|i| self.conditions[summand][*i].1.is_empty())
+                .collect();
             if first.into_iter().any(|i| closed(self, i) != Some(true)) {
                 continue;
             }
@@ -148,11 +166,20 @@ impl<'a> DirectSteps<'a> {
     }
 
     /// Values that a variable must have by a condition `x == e`.
-    fn equal_to(&mut self, summand: usize, ready: &[usize], var: VarId, by: &Substitution) -> Vec<Expr> {
+    fn equal_to(
+        &mut self,
+        summand: usize,
+        ready: &[usize],
+        var: VarId,
+        by: &Substitution,
+    ) -> Vec<Expr> {
         let mut out = Vec::new();
         for i in ready {
             let condition = self.conditions[summand][*i].0.clone();
-            let Some((Builtin::Equal, [a, b])) = condition.as_builtin(self.naive.signature()) else { continue };
+            let Some((Builtin::Equal, [a, b])) = condition.as_builtin(self.naive.signature())
+            else {
+                continue;
+            };
             for (x, e) in [(a, b), (b, a)] {
                 let given = e.substitute(by);
                 if x.kind == ExprKind::Var(var) && given.is_closed() {
@@ -179,7 +206,10 @@ impl<'a> DirectSteps<'a> {
         let own = &self.process.summands[summand];
         let mut label = MultiAction::new();
         for act in &own.actions {
-            label.push((act.action, act.args.iter().map(|e| self.value(e, by)).collect::<Option<_>>()?));
+            label.push((
+                act.action,
+                act.args.iter().map(|e| self.value(e, by)).collect::<Option<_>>()?,
+            ));
         }
         let mut target = state.to_vec();
         for (at, e) in &own.updates {
@@ -195,9 +225,23 @@ fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || {
         let constructs = |op: OpId, applied: bool| match &signature.op(op).kind {
             OpKind::Constructor(_) => true,
-            OpKind::Mapping => !applied && (opaque.contains(&op) || !signature.domain_range(signature.op(op).sort).0.is_empty()),
+            OpKind::Mapping => {
+                !applied
+                    && (opaque.contains(&op)
+                        || !signature.domain_range(signature.op(op).sort).0.is_empty())
+            }
             OpKind::Builtin(b) => {
-                matches!(b, True | False | EmptyList | Cons | EmptySet | SetInsert | EmptyBag | BagInsert | Update) || !applied
+                matches!(
+                    b,
+                    True | False
+                        | EmptyList
+                        | Cons
+                        | EmptySet
+                        | SetInsert
+                        | EmptyBag
+                        | BagInsert
+                        | Update
+                ) || !applied
             }
             OpKind::Projection(_) | OpKind::Recogniser(_) => !applied,
         };
@@ -205,7 +249,8 @@ fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
             ExprKind::Number(_) => true,
             ExprKind::Op(op) => constructs(*op, false),
             ExprKind::Apply(head, args) => {
-                matches!(head.kind, ExprKind::Op(op) if constructs(op, true)) && args.iter().all(|a| is_data(signature, opaque, a))
+                matches!(head.kind, ExprKind::Op(op) if constructs(op, true))
+                    && args.iter().all(|a| is_data(signature, opaque, a))
             }
             ExprKind::Bind(..) => e.is_closed(),
             ExprKind::Var(_) | ExprKind::Where(..) => false,
@@ -217,15 +262,23 @@ fn is_data(signature: &Signature, opaque: &AHashSet<OpId>, e: &Expr) -> bool {
 pub fn label_text(process: &LinearProcess, signature: &Signature, label: &MultiAction) -> String {
     let one = |(action, args): &(mu_base::ids::ActId, Vec<Expr>)| {
         let name = &process.actions[action.index()].name;
-        let args: Vec<String> = args.iter().map(|e| mu_data::print::expression(signature, e)).collect();
+        let args: Vec<String> =
+            args.iter().map(|e| mu_data::print::expression(signature, e)).collect();
         if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
     };
-    if label.is_empty() { "tau".into() } else { label.iter().map(one).collect::<Vec<_>>().join("|") }
+    if label.is_empty() {
+        "tau".into()
+    } else {
+        label.iter().map(one).collect::<Vec<_>>().join("|")
+    }
 }
 
 /// The text of a concrete state.
 pub fn state_text(process: &LinearProcess, signature: &Signature, state: &[Expr]) -> String {
     let names = mu_process::print::parameter_names(process);
-    let all = names.iter().zip(state).map(|(name, e)| format!("{name} = {}", mu_data::print::expression(signature, e)));
+    let all = names
+        .iter()
+        .zip(state)
+        .map(|(name, e)| format!("{name} = {}", mu_data::print::expression(signature, e)));
     all.collect::<Vec<_>>().join(", ")
 }

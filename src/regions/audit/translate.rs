@@ -29,7 +29,8 @@ impl Translation {
     pub fn new(from: &Signature, to: &Signature) -> Self {
         let (ours, theirs) = (by_name(from), by_name(to));
         let ops = ours.iter().filter_map(|(key, op)| Some((*op, *theirs.get(key)?))).collect();
-        let names: AHashMap<String, SortId> = (0..to.sorts.len()).map(SortId::new).map(|s| (to.sorts.text(s), s)).collect();
+        let names: AHashMap<String, SortId> =
+            (0..to.sorts.len()).map(SortId::new).map(|s| (to.sorts.text(s), s)).collect();
         let all = (0..from.sorts.len()).map(SortId::new);
         let sorts = all.filter_map(|s| Some((s, *names.get(&from.sorts.text(s))?))).collect();
         Self { ops, constants: AHashMap::new(), sorts }
@@ -52,9 +53,10 @@ impl Translation {
             let kind = match &e.kind {
                 ExprKind::Op(op) => ExprKind::Op(self.op(*op)?),
                 ExprKind::Number(n) => ExprKind::Number(n.clone()),
-                ExprKind::Apply(head, args) => {
-                    ExprKind::Apply(self.value(head)?, args.iter().map(|a| self.value(a)).collect::<Option<_>>()?)
-                }
+                ExprKind::Apply(head, args) => ExprKind::Apply(
+                    self.value(head)?,
+                    args.iter().map(|a| self.value(a)).collect::<Option<_>>()?,
+                ),
                 ExprKind::Var(_) | ExprKind::Bind(..) | ExprKind::Where(..) => return None,
             };
             Some(Expr::new(kind, sort, Span::default()))

@@ -1,9 +1,11 @@
-//! What a formula sees of a concrete label and of the abstract label that covers it: they must match the same action formulas.
+//! What a formula sees of a concrete label and of the abstract label that covers it: they must
+//! match the same action formulas.
 //!
-//! In: a formula whose quantifiers stand for bases, a label under values of the bases. Out: which of its closed action formulas match, with
-//! the naive rewriter. An `exists` over numbers is decided where its body only compares them, with or without literals that are added: then a
-//! solution is at a number of the label, a constant or a literal, or next to one of these plus a literal. What is not decided is left out.
-//! Cost: action formulas times tuples of candidates.
+//! In: a formula whose quantifiers stand for bases, a label under values of the bases. Out: which
+//! of its closed action formulas match, with the naive rewriter. An `exists` over numbers is
+//! decided where its body only compares them, with or without literals that are added: then a
+//! solution is at a number of the label, a constant or a literal, or next to one of these plus a
+//! literal. What is not decided is left out. Cost: action formulas times tuples of candidates.
 
 use super::draw::{is_number, literals};
 use mu_base::ids::VarId;
@@ -36,7 +38,8 @@ pub struct Eye {
 }
 
 impl Eye {
-    /// `data`: the formula's, with values of the constants; `by`: values of the numbers that the formula quantifies over.
+    /// `data`: the formula's, with values of the constants; `by`: values of the numbers that the
+    /// formula quantifies over.
     pub fn new(data: DataSpec, by: Substitution, valuation: &[i64]) -> Self {
         Self { naive: Naive::of(data, PATIENCE), by, constants: valuation.to_vec() }
     }
@@ -90,11 +93,18 @@ impl View {
 
     /// A closed test of the formula that differs between two valuations.
     pub fn test_that_differs(&self, one: &mut Eye, two: &mut Eye) -> Option<Expr> {
-        self.tests.iter().find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b)).cloned()
+        self.tests
+            .iter()
+            .find(|e| matches!((decided(e, one), decided(e, two)), (Some(a), Some(b)) if a != b))
+            .cloned()
     }
 
     /// True if some action formula matches one of the labels and not the other.
-    pub fn differs(&self, (one, concrete): (&mut Eye, &MultiAction), (two, image): (&mut Eye, &MultiAction)) -> bool {
+    pub fn differs(
+        &self,
+        (one, concrete): (&mut Eye, &MultiAction),
+        (two, image): (&mut Eye, &MultiAction),
+    ) -> bool {
         self.actions.iter().any(|a| {
             let of = |eye: &mut Eye, label| {
                 eye.naive.allow(PATIENCE);
@@ -131,7 +141,13 @@ fn expressions(a: &Action, see: &mut dyn FnMut(&Expr)) {
 }
 
 /// True if a label matches an action formula; `None` if that is not decided.
-fn matches(a: &Action, label: &MultiAction, by: &mut Substitution, literals: &BTreeSet<i64>, eye: &mut Eye) -> Option<bool> {
+fn matches(
+    a: &Action,
+    label: &MultiAction,
+    by: &mut Substitution,
+    literals: &BTreeSet<i64>,
+    eye: &mut Eye,
+) -> Option<bool> {
     Some(match a {
         Action::True => true,
         Action::False => false,
@@ -142,9 +158,15 @@ fn matches(a: &Action, label: &MultiAction, by: &mut Substitution, literals: &BT
         }
         Action::Multi(acts) => is_multi(acts, label, by, eye)?,
         Action::Not(a) => !matches(a, label, by, literals, eye)?,
-        Action::And(a, b) => matches(a, label, by, literals, eye)? && matches(b, label, by, literals, eye)?,
-        Action::Or(a, b) => matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?,
-        Action::Implies(a, b) => !matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?,
+        Action::And(a, b) => {
+            matches(a, label, by, literals, eye)? && matches(b, label, by, literals, eye)?
+        }
+        Action::Or(a, b) => {
+            matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?
+        }
+        Action::Implies(a, b) => {
+            !matches(a, label, by, literals, eye)? || matches(b, label, by, literals, eye)?
+        }
         Action::Exists(vars, body) | Action::Forall(vars, body) => {
             let wanted = matches!(a, Action::Exists(..));
             quantified(vars, body, wanted, label, by, literals, eye)?
@@ -167,11 +189,17 @@ fn quantified(
     let sort = eye.naive.signature().var(*var).sort;
     let values: Vec<Expr> = if is_number(sort) {
         let mut compared = true;
-        expressions(body, &mut |e| compared &= only_compared(eye.naive.signature(), e, *var, false));
+        expressions(body, &mut |e| {
+            compared &= only_compared(eye.naive.signature(), e, *var, false)
+        });
         if !compared {
             return None;
         }
-        candidates(label, by, literals, eye).into_iter().filter(|n| super::draw::in_sort(*n, sort)).map(|n| Expr::number(n, sort)).collect()
+        candidates(label, by, literals, eye)
+            .into_iter()
+            .filter(|n| super::draw::in_sort(*n, sort))
+            .map(|n| Expr::number(n, sort))
+            .collect()
     } else {
         eye.naive.elements(sort).filter(|all| all.len() <= 64)?
     };
@@ -187,10 +215,18 @@ fn quantified(
 }
 
 /// Numbers among which a solution of comparisons is, if there is one.
-fn candidates(label: &MultiAction, by: &Substitution, literals: &BTreeSet<i64>, eye: &Eye) -> BTreeSet<i64> {
+fn candidates(
+    label: &MultiAction,
+    by: &Substitution,
+    literals: &BTreeSet<i64>,
+    eye: &Eye,
+) -> BTreeSet<i64> {
     let mut at: BTreeSet<i64> = super::draw::literals(label.iter().flat_map(|a| &a.1));
     at.extend(eye.constants.iter().copied());
-    at.extend(by.values().filter_map(|e| if let ExprKind::Number(n) = &e.kind { n.to_i64() } else { None }));
+    at.extend(
+        by.values()
+            .filter_map(|e| if let ExprKind::Number(n) = &e.kind { n.to_i64() } else { None }),
+    );
     at.extend(literals);
     let mut out = BTreeSet::from([0, 1, 1 << 50]);
     for n in at.into_iter().take(MOST_NUMBERS) {
@@ -203,7 +239,8 @@ fn candidates(label: &MultiAction, by: &Substitution, literals: &BTreeSet<i64>, 
     out
 }
 
-/// True if a variable is only compared, with literals that are added to it, or is an argument by itself.
+/// True if a variable is only compared, with literals that are added to it, or is an argument by
+/// itself.
 fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> bool {
     use Builtin::*;
     let mut free = Vec::new();
@@ -222,7 +259,12 @@ fn only_compared(signature: &Signature, e: &Expr, var: VarId, inside: bool) -> b
 }
 
 /// True if a label is this multi-action.
-fn is_multi(acts: &[(mu_base::ids::ActId, Vec<Expr>)], label: &MultiAction, by: &Substitution, eye: &mut Eye) -> Option<bool> {
+fn is_multi(
+    acts: &[(mu_base::ids::ActId, Vec<Expr>)],
+    label: &MultiAction,
+    by: &Substitution,
+    eye: &mut Eye,
+) -> Option<bool> {
     if acts.len() != label.len() {
         return Some(false);
     }
@@ -232,11 +274,16 @@ fn is_multi(acts: &[(mu_base::ids::ActId, Vec<Expr>)], label: &MultiAction, by: 
         if !closed.iter().all(Expr::is_closed) {
             return None;
         }
-        wanted.push((*action, closed.iter().map(|e| eye.naive.normal(e)).collect::<Option<Vec<_>>>()?));
+        wanted.push((
+            *action,
+            closed.iter().map(|e| eye.naive.normal(e)).collect::<Option<Vec<_>>>()?,
+        ));
     }
     let mut left: Vec<_> = label.iter().collect();
     for (action, args) in &wanted {
-        let Some(at) = left.iter().position(|(a, found)| a == action && found == args) else { return Some(false) };
+        let Some(at) = left.iter().position(|(a, found)| a == action && found == args) else {
+            return Some(false);
+        };
         left.swap_remove(at);
     }
     Some(true)

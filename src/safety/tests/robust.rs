@@ -1,7 +1,8 @@
 //! Store-buffer safety against the truth: the traces of the machines, with and without buffers.
 //!
-//! The truth shares nothing with the monitor: each store has a name (its thread and number), a trace says for each load whose value it took
-//! and for each cell in which order stores reached it, and a program is robust if total store order has no trace beyond those of sequential
+//! The truth shares nothing with the monitor: each store has a name (its thread and number), a
+//! trace says for each load whose value it took and for each cell in which order stores reached it,
+//! and a program is robust if total store order has no trace beyond those of sequential
 //! consistency.
 
 use mu_base::random::Random;
@@ -67,7 +68,11 @@ fn traces(program: &Program, model: &'static dyn MemoryModel) -> BTreeSet<Traced
                     Event::Write { cell, .. } => {
                         r.stores[t] += 1;
                         let name = Some((t as u8, r.stores[t]));
-                        if m.memory.buffered() { r.waiting[t].push((cell, name)) } else { r.coherence[cell as usize].push(name) }
+                        if m.memory.buffered() {
+                            r.waiting[t].push((cell, name))
+                        } else {
+                            r.coherence[cell as usize].push(name)
+                        }
                     }
                     Event::Update { cell, wrote, .. } => {
                         let from = newest(&r, cell);
@@ -131,7 +136,11 @@ fn compare(seed: u64, shape: Shape, fences: bool) -> bool {
 
 fn compare_dense(seed: u64, threads: usize, instructions: usize, fences: bool) -> bool {
     let text = dense(seed, threads, instructions);
-    compare_text(&text, &format!("dense, seed {seed}, {threads} threads, {instructions} instructions\n{text}"), fences)
+    compare_text(
+        &text,
+        &format!("dense, seed {seed}, {threads} threads, {instructions} instructions\n{text}"),
+        fences,
+    )
 }
 
 fn compare_text(text: &str, place: &str, fences: bool) -> bool {
@@ -146,7 +155,9 @@ fn compare_text(text: &str, place: &str, fences: bool) -> bool {
     assert_eq!(counted.stop, Stop::Complete, "{place}");
     assert_eq!(counted.interleavings, sc.len() as u64, "an interleaving for each trace: {place}");
     assert_eq!(counted.borderline == 0, truth, "{place}");
-    let all = count(program, Counting { preemptions: Some(u32::MAX), ..Counting::default() }, &budget).unwrap();
+    let all =
+        count(program, Counting { preemptions: Some(u32::MAX), ..Counting::default() }, &budget)
+            .unwrap();
     assert_eq!(all.borderline == 0, truth, "without reduction: {place}");
     assert!(all.interleavings >= counted.interleavings, "{place}");
     // By axioms: pairs of program order and reads-from, and outcomes.
@@ -178,18 +189,27 @@ fn compare_text(text: &str, place: &str, fences: bool) -> bool {
 
 #[test]
 fn the_monitor_tells_the_truth_on_random_programs() {
-    (0..150).for_each(|seed| _ = compare(seed, Shape { threads: 2, instructions: 4, rich: seed % 2 == 0 }, seed % 3 == 0));
-    (1000..1100).for_each(|seed| _ = compare(seed, Shape { threads: 3, instructions: 3, rich: seed % 2 == 0 }, seed % 3 == 0));
+    (0..150).for_each(|seed| {
+        _ = compare(seed, Shape { threads: 2, instructions: 4, rich: seed % 2 == 0 }, seed % 3 == 0)
+    });
+    (1000..1100).for_each(|seed| {
+        _ = compare(seed, Shape { threads: 3, instructions: 3, rich: seed % 2 == 0 }, seed % 3 == 0)
+    });
     let two = (0..150).filter(|&seed| compare_dense(seed, 2, 4, true)).count();
     let three = (0..50).filter(|&seed| compare_dense(seed, 3, 3, true)).count();
-    assert!((30..140).contains(&two) && (10..48).contains(&three), "robust: {two} of 150, {three} of 50");
+    assert!(
+        (30..140).contains(&two) && (10..48).contains(&three),
+        "robust: {two} of 150, {three} of 50"
+    );
 }
 
-/// At length: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored --nocapture`.
+/// At length: `PROGRAMS=5000 SEED=1 cargo test --release --lib monitor_at_length -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "minutes"]
 fn the_monitor_at_length() {
-    let of = |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
+    let of =
+        |name: &str, or: u64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(or);
     let (programs, first) = (of("PROGRAMS", 5000), of("SEED", 1 << 32));
     println!("seeds {first} to {}", first + programs - 1);
     use rayon::prelude::*;
@@ -201,20 +221,28 @@ fn the_monitor_at_length() {
             k => compare(s, Shape { threads: k as usize, instructions: 4, rich: s % 8 < 4 }, true),
         })
         .count();
-    println!("{programs} programs, {robust} robust: the same by the monitor and by traces of the machines");
+    println!(
+        "{programs} programs, {robust} robust: the same by the monitor and by traces of the machines"
+    );
 }
 
 macro_rules! spec {
     ($name:literal) => {
-        nasm::parse(SourceId(0), include_str!(concat!("../../../specs/x86/", $name, ".asm")), 2).unwrap()
+        nasm::parse(SourceId(0), include_str!(concat!("../../../specs/x86/", $name, ".asm")), 2)
+            .unwrap()
     };
 }
 
-/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, fences make them so, and with these they are safe under TSO.
+/// The programs of the table of Burckhardt, Musuvathi (2008): none is robust, fences make them so,
+/// and with these they are safe under TSO.
 #[test]
 fn published_programs() {
     let budget = Budget::default();
-    for (name, source) in [("dekker", spec!("dekker")), ("bakery", spec!("bakery")), ("take queue", spec!("take_queue"))] {
+    for (name, source) in [
+        ("dekker", spec!("dekker")),
+        ("bakery", spec!("bakery")),
+        ("take queue", spec!("take_queue")),
+    ] {
         let safe = |program: Program, model| {
             let source = X86Program { program, ..source.clone() };
             reach(&source, model, None, 1, &budget, &Silent).unwrap().safety
@@ -224,14 +252,16 @@ fn published_programs() {
         let set = smallest(&source.program, &budget).unwrap();
         let places = set.places.unwrap();
         assert!(!places.is_empty(), "{name}");
-        let robust = |places: &[_]| check(&with_fences(&source.program, places), &budget).unwrap().robust();
+        let robust =
+            |places: &[_]| check(&with_fences(&source.program, places), &budget).unwrap().robust();
         assert_eq!(robust(&places), Some(true), "{name}");
         for left in 0..places.len() {
             let mut fewer = places.clone();
             fewer.remove(left);
             assert_eq!(robust(&fewer), Some(false), "{name}: can be spared: {left}");
         }
-        // Labels of the unsafe states move with the fences, so only memory is compared where there are such.
+        // Labels of the unsafe states move with the fences, so only memory is compared where there
+        // are such.
         if name == "take queue" {
             assert_eq!(safe(source.program.clone(), memory::SC), Safety::Safe);
             assert_eq!(safe(source.program.clone(), memory::TSO), Safety::Unsafe);
@@ -254,47 +284,82 @@ fn locks_are_proposed() {
         let fenced = with_fences(&program, &places);
         assert_eq!(traces(&fenced, memory::SC), traces(&fenced, memory::TSO), "{text}");
         let fewer = (0..places.len()).map(|i| [&places[..i], &places[i + 1..]].concat());
-        fewer.for_each(|p| assert_eq!(check(&with_fences(&program, &p), &Budget::default()).unwrap().robust(), Some(false), "{text}"));
-        let of = |p: &mu_safety::fences::Place| (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string());
+        fewer.for_each(|p| {
+            assert_eq!(
+                check(&with_fences(&program, &p), &Budget::default()).unwrap().robust(),
+                Some(false),
+                "{text}"
+            )
+        });
+        let of = |p: &mu_safety::fences::Place| {
+            (p.repair.word(), text[p.before.start as usize..p.before.end as usize].to_string())
+        };
         places.iter().map(of).collect::<Vec<_>>()
     };
-    let sb =
-        |store: [&str; 2]| format!("X86 t\n{{}}\nP0 | P1 ;\n{} | {} ;\nMOV EBX,[y] | MOV EBX,[x] ;\nexists (true)\n", store[0], store[1]);
+    let sb = |store: [&str; 2]| {
+        format!(
+            "X86 t\n{{}}\nP0 | P1 ;\n{} | {} ;\nMOV EBX,[y] | MOV EBX,[x] ;\nexists (true)\n",
+            store[0], store[1]
+        )
+    };
     let of = |what: &'static str, code: &str| (what, code.to_string());
-    assert_eq!(proposed(&sb(["INC [x]", "INC [y]"])), [of("lock", "INC [x]"), of("lock", "INC [y]")]);
-    assert_eq!(proposed(&sb(["XADD [x],ECX", "MOV [y],$1"])), [of("lock", "XADD [x],ECX"), of("mfence", "MOV EBX,[x]")]);
-    assert_eq!(proposed(&sb(["CMPXCHG [x],ECX", "MOV [y],$1"])), [of("lock", "CMPXCHG [x],ECX"), of("mfence", "MOV EBX,[x]")]);
-    assert_eq!(proposed(&sb(["SHL [x]", "MOV [y],$1"])), [of("mfence", "MOV EBX,[y]"), of("mfence", "MOV EBX,[x]")]);
+    assert_eq!(
+        proposed(&sb(["INC [x]", "INC [y]"])),
+        [of("lock", "INC [x]"), of("lock", "INC [y]")]
+    );
+    assert_eq!(
+        proposed(&sb(["XADD [x],ECX", "MOV [y],$1"])),
+        [of("lock", "XADD [x],ECX"), of("mfence", "MOV EBX,[x]")]
+    );
+    assert_eq!(
+        proposed(&sb(["CMPXCHG [x],ECX", "MOV [y],$1"])),
+        [of("lock", "CMPXCHG [x],ECX"), of("mfence", "MOV EBX,[x]")]
+    );
+    assert_eq!(
+        proposed(&sb(["SHL [x]", "MOV [y],$1"])),
+        [of("mfence", "MOV EBX,[y]"), of("mfence", "MOV EBX,[x]")]
+    );
     assert!(proposed(&sb(["LOCK INC [x]", "LOCK INC [y]"])).is_empty());
 }
 
 #[test]
 fn loops_recur() {
     let budget = Budget::default();
-    for (text, robust) in
-        [(include_str!("../../../specs/x86/spinlock.asm"), true), (include_str!("../../../specs/x86/mutex_xchg.asm"), true)]
-    {
+    for (text, robust) in [
+        (include_str!("../../../specs/x86/spinlock.asm"), true),
+        (include_str!("../../../specs/x86/mutex_xchg.asm"), true),
+    ] {
         let found = check(&nasm::parse(SourceId(0), text, 2).unwrap().program, &budget).unwrap();
         assert_eq!(found.robust(), Some(robust));
         assert!(found.states < 10_000, "{}", found.states);
     }
 }
 
-/// The first example of the paper's figure 4: store buffering with one access more, which touches nothing of the others. Where it stands makes
-/// no difference, and the accesses of the harness that start the second thread are one such.
+/// The first example of the paper's figure 4: store buffering with one access more, which touches
+/// nothing of the others. Where it stands makes no difference, and the accesses of the harness that
+/// start the second thread are one such.
 #[test]
 fn the_first_example_of_the_paper() {
     let column = |more: &str| {
-        let text = format!("X86 sb\n{{}}\nP0 | P1 ;\nMOV [x],$1 | {more} ;\nMOV EAX,[y] | MOV [y],$1 ;\n | MOV EBX,[x] ;\nexists (true)\n");
+        let text = format!(
+            "X86 sb\n{{}}\nP0 | P1 ;\nMOV [x],$1 | {more} ;\nMOV EAX,[y] | MOV [y],$1 ;\n | MOV EBX,[x] ;\nexists (true)\n"
+        );
         test(&text).program
     };
-    let (budget, bound) = (Budget::default(), Counting { preemptions: Some(3), ..Counting::default() });
+    let (budget, bound) =
+        (Budget::default(), Counting { preemptions: Some(3), ..Counting::default() });
     for more in ["MOV [z],$1", "MOV ECX,[z]"] {
         let counted = count(&column(more), bound, &budget).unwrap();
-        assert_eq!((counted.interleavings, counted.borderline, &counted.stop), (10, 4, &Stop::Complete), "{more}");
+        assert_eq!(
+            (counted.interleavings, counted.borderline, &counted.stop),
+            (10, 4, &Stop::Complete),
+            "{more}"
+        );
     }
     let plain = test("X86 sb\n{}\nP0 | P1 ;\nMOV [x],$1 | MOV [y],$1 ;\nMOV EAX,[y] | MOV EBX,[x] ;\nexists (true)\n").program;
-    let of = |counting: Counting| count(&plain, counting, &budget).map(|c| (c.interleavings, c.borderline)).unwrap();
+    let of = |counting: Counting| {
+        count(&plain, counting, &budget).map(|c| (c.interleavings, c.borderline)).unwrap()
+    };
     assert_eq!(of(bound), (6, 2));
     // The published bound is none.
     let any = Counting { preemptions: Some(u32::MAX), ..bound };
@@ -304,20 +369,26 @@ fn the_first_example_of_the_paper() {
     assert_eq!(of(Counting { preemptions: Some(0), first: Some(1), ..Counting::default() }).0, 1);
 }
 
-/// One search answers what two do: the monitor's question as without assertions, that of the assertions as under sequential consistency. A
-/// program that is robust and safe so is safe under total store order.
+/// One search answers what two do: the monitor's question as without assertions, that of the
+/// assertions as under sequential consistency. A program that is robust and safe so is safe under
+/// total store order.
 #[test]
 fn assertions_beside_the_monitor() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/x86")).unwrap();
     let (budget, mut safe, mut unsafe_there) = (Budget::default(), 0, 0);
-    for file in files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "asm")) {
+    for file in
+        files.map(|f| f.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "asm"))
+    {
         let text = std::fs::read_to_string(&file).unwrap();
         let program = nasm::parse(SourceId(0), &text, 2).unwrap();
         let place = file.display();
         if program.unsafe_states.is_empty() {
             continue;
         }
-        let (both, alone) = (check_with_assertions(&program, &budget).unwrap(), check(&program.program, &budget).unwrap());
+        let (both, alone) = (
+            check_with_assertions(&program, &budget).unwrap(),
+            check(&program.program, &budget).unwrap(),
+        );
         assert_eq!(both.robust(), alone.robust(), "{place}");
         let under = |model| reach(&program, model, None, 1, &budget, &Silent).unwrap().safety;
         assert_eq!(both.unsafe_state.is_some(), under(memory::SC) == Safety::Unsafe, "{place}");
@@ -326,7 +397,11 @@ fn assertions_beside_the_monitor() {
             assert!(!way.steps.is_empty(), "{place}");
         }
         if both.robust() == Some(true) {
-            assert_eq!(both.unsafe_state.is_some(), under(memory::TSO) == Safety::Unsafe, "robust: {place}");
+            assert_eq!(
+                both.unsafe_state.is_some(),
+                under(memory::TSO) == Safety::Unsafe,
+                "robust: {place}"
+            );
         }
         safe += u32::from(both.unsafe_state.is_none());
         unsafe_there += u32::from(both.unsafe_state.is_some());

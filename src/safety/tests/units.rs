@@ -12,7 +12,15 @@ fn program(text: &str, threads: usize) -> X86Program {
 }
 
 fn check(text: &str, threads: usize, model: &str) -> Reached {
-    reach(&program(text, threads), memory::by_name(model).unwrap(), None, 1, &Budget::default(), &Silent).unwrap()
+    reach(
+        &program(text, threads),
+        memory::by_name(model).unwrap(),
+        None,
+        1,
+        &Budget::default(),
+        &Silent,
+    )
+    .unwrap()
 }
 
 macro_rules! spec {
@@ -21,8 +29,9 @@ macro_rules! spec {
     };
 }
 
-/// The verdicts of the table of Conchon, Declerck, Zaïdi (2017); an unsafe program's shortest interleaving has as many steps here, except for
-/// the naive mutexes, whose text the paper does not have.
+/// The verdicts of the table of Conchon, Declerck, Zaïdi (2017); an unsafe program's shortest
+/// interleaving has as many steps here, except for the naive mutexes, whose text the paper does not
+/// have.
 #[test]
 fn published_verdicts() {
     for (name, text, unsafe_at) in [
@@ -42,7 +51,11 @@ fn published_verdicts() {
                 let found = check(text, threads, model);
                 let expected = if unsafe_at.is_some() { Safety::Unsafe } else { Safety::Safe };
                 assert_eq!(found.safety, expected, "{name} {threads} {model}");
-                assert_eq!(found.interleaving.map(|w| w.steps.len()), unsafe_at, "{name} {threads} {model}");
+                assert_eq!(
+                    found.interleaving.map(|w| w.steps.len()),
+                    unsafe_at,
+                    "{name} {threads} {model}"
+                );
             }
         }
     }
@@ -51,7 +64,10 @@ fn published_verdicts() {
 #[test]
 fn what_the_order_of_stores_saves() {
     let text = spec!("barrier_multiple_unlocked");
-    assert_eq!(["sc", "tso", "pso"].map(|m| check(text, 2, m).safety), [Safety::Safe, Safety::Safe, Safety::Unsafe]);
+    assert_eq!(
+        ["sc", "tso", "pso"].map(|m| check(text, 2, m).safety),
+        [Safety::Safe, Safety::Safe, Safety::Unsafe]
+    );
     let found = check(text, 2, "pso");
     let way = found.interleaving.unwrap();
     let m = &found.machine;
@@ -70,7 +86,8 @@ fn data(data: &str, code: &str, property: &str) -> String {
     )
 }
 
-/// Peterson's algorithm needs each thread's flag and that of the other one; it is safe under SC, and under TSO with a fence.
+/// Peterson's algorithm needs each thread's flag and that of the other one; it is safe under SC,
+/// and under TSO with a fence.
 #[test]
 fn thread_data_and_other_threads() {
     let peterson = |store_fence: &str, fence: &str| {
@@ -92,7 +109,9 @@ fn thread_data_and_other_threads() {
 
 #[test]
 fn properties_look_at_registers_and_memory() {
-    let safety = |code: &str, property: &str, threads| check(&data("x dd 0\ny dd 5", code, property), threads, "tso").safety;
+    let safety = |code: &str, property: &str, threads| {
+        check(&data("x dd 0\ny dd 5", code, property), threads, "tso").safety
+    };
     for (code, property, unsafe_state) in [
         ("mov eax, 3", "eax[$t] = 3", true),
         ("mov eax, -1\nl: jmp l", "eax[$t] < 0", true),
@@ -111,10 +130,15 @@ fn properties_look_at_registers_and_memory() {
     }
     // Two sections: any of them.
     let both = data("x dd 0", "nop", "x = 1") + "begin unsafe_prop\nx = 0\nend unsafe_prop\n";
-    assert_eq!(check(&both, 2, "sc").interleaving.map(|w| (w.property, w.steps.len())), Some((1, 0)));
+    assert_eq!(
+        check(&both, 2, "sc").interleaving.map(|w| (w.property, w.steps.len())),
+        Some((1, 0))
+    );
     // Codes of their own.
-    let two = data("x dd 0", "mov eax, [x]", "eax[$a] = 2")
-        .replace("begin unsafe", "begin thread_code\nmov dword [x], 2\nend thread_code\nbegin unsafe");
+    let two = data("x dd 0", "mov eax, [x]", "eax[$a] = 2").replace(
+        "begin unsafe",
+        "begin thread_code\nmov dword [x], 2\nend thread_code\nbegin unsafe",
+    );
     assert_eq!(check(&two, 2, "tso").safety, Safety::Unsafe);
 }
 
@@ -130,7 +154,9 @@ fn a_full_buffer_is_no_proof() {
 #[test]
 fn limits_are_unknown() {
     let limits = mu_base::Limits { max_states: Some(10), ..Default::default() };
-    let found = reach(&program(spec!("spinlock"), 3), memory::TSO, None, 1, &Budget::new(limits), &Silent).unwrap();
+    let found =
+        reach(&program(spec!("spinlock"), 3), memory::TSO, None, 1, &Budget::new(limits), &Silent)
+            .unwrap();
     assert_eq!(found.safety, Safety::Unknown);
 }
 
@@ -146,7 +172,10 @@ fn wrong_programs_are_refused_with_their_place() {
         ("mov eax, 1\n".to_string(), "expected `begin`"),
         ("begin data\nend data\n".into(), "unknown section `data`"),
         ("begin thread_code\nnop\n".into(), "expected `end thread_code`"),
-        ("begin thread_code\nnop\nend shared_data\n".into(), "expected `end thread_code`, found `end shared_data`"),
+        (
+            "begin thread_code\nnop\nend shared_data\n".into(),
+            "expected `end thread_code`, found `end shared_data`",
+        ),
         ("begin shared_data\nend shared_data\n".into(), "expected a section `begin thread_code`"),
         (data("x dd 0\nx dd 1", "nop", "x = 1"), "declared twice"),
         (data("eax dd 0", "nop", "eax = 1"), "cannot be the name"),
@@ -173,7 +202,10 @@ fn wrong_programs_are_refused_with_their_place() {
         (property("eax[t] = 1"), "expected a thread"),
         (property("x = 1 x = 2"), "expected `&&`"),
         (property("eax[$a] = eax[$b] && ebx[$c] = 1"), "3 different threads"),
-        (format!("{}begin init_code\nmov eax, 1\nend init_code\n", code("nop")), "before the threads start"),
+        (
+            format!("{}begin init_code\nmov eax, 1\nend init_code\n", code("nop")),
+            "before the threads start",
+        ),
     ] {
         let found = refused(&text);
         assert!(found.message.contains(part), "{part}: {found:?}");

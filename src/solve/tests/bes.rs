@@ -43,7 +43,10 @@ fn refusals_name_place_and_text() {
     for (text, wanted) in [
         ("", "line 1, column 1: expected an equation"),
         ("bes mu X = Y; init X;", "line 1, column 12: the variable 'Y' has no equation"),
-        ("bes mu X = X; mu X = X; init X;", "line 1, column 18: the variable 'X' has two equations"),
+        (
+            "bes mu X = X; mu X = X; init X;",
+            "line 1, column 18: the variable 'X' has two equations",
+        ),
         ("bes mu X = X;\ninit Z;", "line 2, column 6: the initial variable 'Z' has no equation"),
         ("bes mu X = !X; init X;", "line 1, column 13: the variable 'X' occurs under a negation"),
         ("bes mu X = (X; init X;", "expected an operator or ')', found \"; init X;\""),
@@ -65,5 +68,9 @@ fn depth_and_length_do_not_matter() {
     assert!(holds(&format!("bes nu X = {}X; init X;", "!!".repeat(n))));
     assert!(holds(&format!("bes nu X = {}X; init X;", "X || ".repeat(n))));
     assert!(holds(&format!("bes nu X = {}X; init X;", "true => ".repeat(n))));
-    assert!(holds(&format!("bes nu X = {}true{}; init X;", "X && (X || ".repeat(n), ")".repeat(n))));
+    assert!(holds(&format!(
+        "bes nu X = {}true{}; init X;",
+        "X && (X || ".repeat(n),
+        ")".repeat(n)
+    )));
 }

@@ -1,5 +1,5 @@
-//! Boolean equation systems derived from the grammar, against fixed points that are computed as they
-//! are defined: each equation by iteration from false or true, the later ones inside.
+//! Boolean equation systems derived from the grammar, against fixed points that are computed as
+//! they are defined: each equation by iteration from false or true, the later ones inside.
 //!
 //! `MU_CHECK_CASES` systems from `MU_CHECK_SEED` on. Each is printed in full where it differs.
 
@@ -10,8 +10,10 @@ use mu_game::bes::read;
 use std::collections::BTreeSet;
 
 /// The productions of the grammar.
-const PRODUCTIONS: [&str; 17] =
-    ["bes", "pbes", "no word", "mu", "nu", "init", "variable", "true", "false", "!", "&&", "||", "=>", "(", "comment", "space", "no space"];
+const PRODUCTIONS: [&str; 17] = [
+    "bes", "pbes", "no word", "mu", "nu", "init", "variable", "true", "false", "!", "&&", "||",
+    "=>", "(", "comment", "space", "no space",
+];
 
 enum Formula {
     Constant(bool),
@@ -43,7 +45,12 @@ struct Maker<'r> {
 
 impl Maker<'_> {
     fn space(&mut self) -> &'static str {
-        let (word, text) = *self.random.choose(&[("space", " "), ("space", "\n\t"), ("comment", " % mu X = \n"), ("no space", "")]);
+        let (word, text) = *self.random.choose(&[
+            ("space", " "),
+            ("space", "\n\t"),
+            ("comment", " % mu X = \n"),
+            ("no space", ""),
+        ]);
         self.used.insert(word);
         text
     }
@@ -115,7 +122,9 @@ fn system(random: &mut Random) -> (System, String, BTreeSet<&'static str>) {
     let names: Vec<String> = all[..count].iter().map(|n| n.to_string()).collect();
     let mut maker = Maker { random, names, used: BTreeSet::from(["init"]) };
     let (word, mut text) =
-        [("bes", "bes ".to_string()), ("pbes", "pbes ".into()), ("no word", String::new())][maker.random.below(3)].clone();
+        [("bes", "bes ".to_string()), ("pbes", "pbes ".into()), ("no word", String::new())]
+            [maker.random.below(3)]
+        .clone();
     maker.used.insert(word);
     let mut equations = Vec::new();
     for i in 0..count {
@@ -136,7 +145,8 @@ fn system(random: &mut Random) -> (System, String, BTreeSet<&'static str>) {
 #[test]
 fn random_systems_have_the_solutions_of_their_definition() {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let (first, cases) = (number("MU_CHECK_SEED").unwrap_or(0), number("MU_CHECK_CASES").unwrap_or(2000));
+    let (first, cases) =
+        (number("MU_CHECK_SEED").unwrap_or(0), number("MU_CHECK_CASES").unwrap_or(2000));
     println!("seeds {first} to {}", first + cases - 1);
     let (mut used, mut truths, mut compared) = (BTreeSet::new(), 0, 0);
     for seed in first..first + cases {
@@ -147,13 +157,24 @@ fn random_systems_have_the_solutions_of_their_definition() {
         let game = read(&text).unwrap_or_else(|d| panic!("seed {seed}: {d}\n{text}"));
         for solver in mu_solve::solvers() {
             let solution = solver.solve(&game, &Budget::default()).unwrap();
-            mu_game::verify::verify(&game, &solution).unwrap_or_else(|flaw| panic!("seed {seed}, {}: {flaw}\n{text}", solver.name()));
+            mu_game::verify::verify(&game, &solution)
+                .unwrap_or_else(|flaw| panic!("seed {seed}, {}: {flaw}\n{text}", solver.name()));
             // The first vertices are the variables.
             for (i, value) in values.iter().enumerate() {
-                assert_eq!(solution.winners[i] == Player::Even, *value, "seed {seed}, {}, variable {i}\n{text}", solver.name());
+                assert_eq!(
+                    solution.winners[i] == Player::Even,
+                    *value,
+                    "seed {seed}, {}, variable {i}\n{text}",
+                    solver.name()
+                );
                 compared += 1;
             }
-            assert_eq!(solution.winner(game.initial) == Player::Even, values[system.start], "seed {seed}, {}\n{text}", solver.name());
+            assert_eq!(
+                solution.winner(game.initial) == Player::Even,
+                values[system.start],
+                "seed {seed}, {}\n{text}",
+                solver.name()
+            );
         }
         truths += u64::from(values[system.start]);
     }

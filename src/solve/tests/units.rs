@@ -13,7 +13,10 @@ fn brute_force(game: &Game) -> Vec<Player> {
     let n = game.vertex_count();
     let choices = |player: Player| -> Vec<Vec<Option<VertexId>>> {
         let mut all = vec![vec![None; n]];
-        for v in game.vertices().filter(|v| game.owners[v.index()] == player && !game.successors(*v).is_empty()) {
+        for v in game
+            .vertices()
+            .filter(|v| game.owners[v.index()] == player && !game.successors(*v).is_empty())
+        {
             all = all
                 .iter()
                 .flat_map(|s| {
@@ -34,14 +37,25 @@ fn brute_force(game: &Game) -> Vec<Player> {
         loop {
             let v = path[path.len() - 1];
             let owner = game.owners[v.index()];
-            let Some(t) = (if owner == Player::Even { e } else { o })[v.index()] else { return owner == Player::Odd };
+            let Some(t) = (if owner == Player::Even { e } else { o })[v.index()] else {
+                return owner == Player::Odd;
+            };
             if let Some(i) = path.iter().position(|&w| w == t) {
-                return path[i..].iter().map(|w| game.priorities[w.index()]).max().unwrap_or(0) % 2 == 0;
+                return path[i..].iter().map(|w| game.priorities[w.index()]).max().unwrap_or(0) % 2
+                    == 0;
             }
             path.push(t);
         }
     };
-    game.vertices().map(|v| if even.iter().any(|e| odd.iter().all(|o| even_wins(e, o, v))) { Player::Even } else { Player::Odd }).collect()
+    game.vertices()
+        .map(|v| {
+            if even.iter().any(|e| odd.iter().all(|o| even_wins(e, o, v))) {
+                Player::Even
+            } else {
+                Player::Odd
+            }
+        })
+        .collect()
 }
 
 fn solve(solver: &dyn Solver, game: &Game, what: &str) -> Solution {
@@ -55,7 +69,12 @@ fn solve(solver: &dyn Solver, game: &Game, what: &str) -> Solution {
 fn agree(game: &Game, what: &str) -> Solution {
     let first = solve(solvers()[0], game, what);
     for solver in &solvers()[1..] {
-        assert_eq!(solve(*solver, game, what).winners, first.winners, "{what}, {}: {game:?}", solver.name());
+        assert_eq!(
+            solve(*solver, game, what).winners,
+            first.winners,
+            "{what}, {}: {game:?}",
+            solver.name()
+        );
     }
     first
 }
@@ -87,12 +106,15 @@ fn random_games_agree_and_verify() {
     }
 }
 
-/// At length, in pieces if need be: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release --lib million -- --ignored --nocapture`.
+/// At length, in pieces if need be: `MU_CHECK_SEED=0 MU_CHECK_CASES=250000 cargo test --release
+/// --lib million -- --ignored --nocapture`.
 #[test]
 #[ignore = "minutes"]
 fn a_million_random_games_agree_and_verify() {
     use rayon::prelude::*;
-    let number = |name: &str, default: u64| std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"));
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().map_or(default, |v| v.parse().expect("a number"))
+    };
     let (first, cases) = (number("MU_CHECK_SEED", 0), number("MU_CHECK_CASES", 1_000_000));
     let even = (first..first + cases)
         .into_par_iter()
@@ -101,7 +123,12 @@ fn a_million_random_games_agree_and_verify() {
             (s.winners.iter().filter(|&&w| w == Player::Even).count(), s.winners.len())
         })
         .reduce(|| (0, 0), |x, y| (x.0 + y.0, x.1 + y.1));
-    println!("{cases} games from seed {first} on, {} solvers: Even wins {} of {} vertices", solvers().len(), even.0, even.1);
+    println!(
+        "{cases} games from seed {first} on, {} solvers: Even wins {} of {} vertices",
+        solvers().len(),
+        even.0,
+        even.1
+    );
 }
 
 #[test]
@@ -141,7 +168,8 @@ fn limits_of_steps_are_kept() {
 
 #[test]
 fn a_limit_is_no_answer() {
-    let budget = Budget::new(Limits { timeout: Some(std::time::Duration::ZERO), ..Limits::default() });
+    let budget =
+        Budget::new(Limits { timeout: Some(std::time::Duration::ZERO), ..Limits::default() });
     let game = ladder(5000);
     for solver in solvers() {
         assert_eq!(solver.solve(&game, &budget), Err(Stop::Time), "{}", solver.name());
@@ -165,7 +193,11 @@ fn wrong_solutions_are_refused() {
         let mut bad = good.clone();
         for w in game.vertices() {
             bad.winners[w.index()] = other;
-            bad.strategy[w.index()] = if game.owners[w.index()] == other { game.successors(w).first().copied() } else { None };
+            bad.strategy[w.index()] = if game.owners[w.index()] == other {
+                game.successors(w).first().copied()
+            } else {
+                None
+            };
         }
         let flaw = verify(&game, &bad).expect_err("all winners turned to the loser");
         refused[match flaw {
@@ -194,7 +226,10 @@ fn speed() {
     let games = [
         ("random, 10^6 vertices, 4 priorities", random_game(&mut r, 1_000_000, 4, 1, 3)),
         ("random, 10^6 vertices, 1000 priorities", random_game(&mut r, 1_000_000, 1000, 1, 3)),
-        ("random, 10^5 vertices, 10^5 priorities, two moves", random_game(&mut r, 100_000, 100_000, 2, 2)),
+        (
+            "random, 10^5 vertices, 10^5 priorities, two moves",
+            random_game(&mut r, 100_000, 100_000, 2, 2),
+        ),
         ("ladder 2000", ladder(2000)),
         ("recursive ladder 10", recursive_ladder(10)),
         ("recursive ladder 1000", recursive_ladder(1000)),
@@ -205,13 +240,20 @@ fn speed() {
     for (name, game) in &games {
         println!("{name}: {} vertices, {} moves", game.vertex_count(), game.edge_count());
         for solver in solvers() {
-            let budget = Budget::new(Limits { timeout: Some(std::time::Duration::from_secs(60)), ..Limits::default() });
+            let budget = Budget::new(Limits {
+                timeout: Some(std::time::Duration::from_secs(60)),
+                ..Limits::default()
+            });
             let start = std::time::Instant::now();
             match solver.solve(game, &budget) {
                 Ok(s) => {
                     let time = start.elapsed().as_secs_f64();
                     verify(game, &s).unwrap();
-                    println!("  {}: {time:.2} s; verified in {:.2} s", solver.name(), start.elapsed().as_secs_f64() - time);
+                    println!(
+                        "  {}: {time:.2} s; verified in {:.2} s",
+                        solver.name(),
+                        start.elapsed().as_secs_f64() - time
+                    );
                 }
                 Err(stop) => println!("  {}: {}", solver.name(), stop.word()),
             }

@@ -1,12 +1,16 @@
-//! The operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up to two operands.
+//! The operation cache: direct-mapped and lossy, 16 bytes an entry. A key is an operation with up
+//! to two operands.
 //!
-//! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles, up to a bound, when it has lost as many
-//! entries as it has places; and it is halved where the memory allowed is needed for nodes, without which no search goes on.
+//! Losing an entry costs time only, but much of it where the result was dear: so the cache doubles,
+//! up to a bound, when it has lost as many entries as it has places; and it is halved where the
+//! memory allowed is needed for nodes, without which no search goes on.
 //!
-//! Several threads may read and write at once, without locks. An entry is two words: `b` with the result, and the operation with `a`, xored with a
-//! hash of the other word (after Hyatt and Mann, "A lock-less transposition table implementation for parallel search", 2002). A reader that gets one
-//! word of one entry and the other of another finds what was asked for only if two 64-bit hashes happen to fit: one chance in
-//! 2^64 each time that it meets a write half done. With one thread there is no such chance.
+//! Several threads may read and write at once, without locks. An entry is two words: `b` with the
+//! result, and the operation with `a`, xored with a hash of the other word (after Hyatt and Mann,
+//! "A lock-less transposition table implementation for parallel search", 2002). A reader that gets
+//! one word of one entry and the other of another finds what was asked for only if two 64-bit
+//! hashes happen to fit: one chance in 2^64 each time that it meets a write half done. With one
+//! thread there is no such chance.
 
 use super::Ldd;
 use super::table::{Marks, mix};
@@ -47,7 +51,12 @@ impl Fact {
     #[inline]
     fn of([first, second]: [u64; 2]) -> Self {
         let first = first ^ mask(second);
-        Self { op: (first >> 32) as u32, a: first as u32, b: (second >> 32) as u32, result: second as u32 }
+        Self {
+            op: (first >> 32) as u32,
+            a: first as u32,
+            b: (second >> 32) as u32,
+            result: second as u32,
+        }
     }
 }
 
@@ -65,12 +74,15 @@ impl Cache {
     }
     #[inline]
     pub(super) fn place(&self, op: u32, a: Ldd, b: Ldd) -> usize {
-        (mix(u64::from(a.0) << 32 | u64::from(b.0), u64::from(op) << 24 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        (mix(u64::from(a.0) << 32 | u64::from(b.0), u64::from(op) << 24 | 1)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            >> self.shift) as usize
     }
     #[inline]
     fn load(&self, at: usize) -> Fact {
         let Entry([first, second]) = &self.entries[at];
-        // The nodes that the writer made are seen after this, by way of the first word: both belong to one entry, or it is not believed.
+        // The nodes that the writer made are seen after this, by way of the first word: both belong
+        // to one entry, or it is not believed.
         Fact::of([first.load(Ordering::Acquire), second.load(Ordering::Relaxed)])
     }
     /// The result stored for an operation (`op` is not 0).
@@ -123,7 +135,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    /// Entries that are mixed of two facts answer no question that could be asked: neither of the facts', nor one made of their parts.
+    /// Entries that are mixed of two facts answer no question that could be asked: neither of the
+    /// facts', nor one made of their parts.
     #[test]
     fn halves_of_two_entries_are_not_believed() {
         let mut random = mu_base::random::Random::new(1);
@@ -131,7 +144,8 @@ mod tests {
         for _ in 0..rounds {
             // Small numbers, so that facts have parts in common.
             let mut part = || random.below(6) as u32;
-            let [f, g] = [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
+            let [f, g] =
+                [0; 2].map(|_| Fact { op: 1 + part(), a: part(), b: part(), result: part() });
             let [of_f, of_g] = [f, g].map(Fact::words);
             assert_eq!(Fact::of(of_f).words(), of_f);
             if of_f[1] != of_g[1] {
@@ -143,13 +157,16 @@ mod tests {
         assert!(mixed > rounds / 2);
     }
 
-    /// Half of a cache finds what it finds in the whole one's places, and nothing that was not there.
+    /// Half of a cache finds what it finds in the whole one's places, and nothing that was not
+    /// there.
     #[test]
     fn a_halved_cache_knows_one_entry_of_two() {
         let mut cache = Cache::new(8);
-        let facts: Vec<Fact> = (0..1000).map(|i| Fact { op: 1 + i % 3, a: i, b: i * i, result: 2 + i }).collect();
+        let facts: Vec<Fact> =
+            (0..1000).map(|i| Fact { op: 1 + i % 3, a: i, b: i * i, result: 2 + i }).collect();
         let count = |cache: &Cache| {
-            let known = facts.iter().filter_map(|f| Some((f, cache.get(f.op, Ldd(f.a), Ldd(f.b))?)));
+            let known =
+                facts.iter().filter_map(|f| Some((f, cache.get(f.op, Ldd(f.a), Ldd(f.b))?)));
             known.inspect(|(f, found)| assert_eq!(found.0, f.result)).count()
         };
         facts.iter().for_each(|f| _ = cache.put(f.op, Ldd(f.a), Ldd(f.b), Ldd(f.result)));

@@ -1,4 +1,5 @@
-//! The number of vectors of a set, exactly: in 128 bits where they do, in big integers from there on.
+//! The number of vectors of a set, exactly: in 128 bits where they do, in big integers from there
+//! on.
 
 use super::{Ldd, Manager};
 use ahash::AHashMap;
@@ -24,7 +25,11 @@ impl Manager {
         let (mut sum, mut at) = (0u128, set);
         while at != Ldd::EMPTY {
             let n = self.node(at);
-            sum = sum.checked_add(if n.down == Ldd::UNIT { 1 } else { self.count_small(n.down, memo)? })?;
+            sum = sum.checked_add(if n.down == Ldd::UNIT {
+                1
+            } else {
+                self.count_small(n.down, memo)?
+            })?;
             at = n.right;
         }
         memo.insert(set, sum);

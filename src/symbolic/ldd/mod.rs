@@ -1,20 +1,24 @@
 //! List decision diagrams: sets of `u32` vectors of one length, shared and canonical.
 //!
-//! After Blom and van de Pol, "Symbolic reachability for process algebras with recursive data types" (ICTAC 2008), and the LDD
-//! operations of Sylvan (van Dijk, van de Pol, "Sylvan: multi-core framework for decision diagrams", 2017), with three departures:
-//! operations walk the `right` list by a loop and recurse on `down` only (so the stack is as deep as vectors are long, and the
-//! cache holds one entry a list, not one a list cell), and what an operation does at each level is a [`Plan`], a hash-consed list
-//! whose suffixes are shared, so that relations with equal footprints share their cache entries; and threads do not split operations, but work
-//! ahead of each other on the same ones in different orders ([`Team`]).
+//! After Blom and van de Pol, "Symbolic reachability for process algebras with recursive data
+//! types" (ICTAC 2008), and the LDD operations of Sylvan (van Dijk, van de Pol, "Sylvan: multi-core
+//! framework for decision diagrams", 2017), with three departures: operations walk the `right` list
+//! by a loop and recurse on `down` only (so the stack is as deep as vectors are long, and the cache
+//! holds one entry a list, not one a list cell), and what an operation does at each level is a
+//! [`Plan`], a hash-consed list whose suffixes are shared, so that relations with equal footprints
+//! share their cache entries; and threads do not split operations, but work ahead of each other on
+//! the same ones in different orders ([`Team`]).
 //!
-//! Input -> output: sets and relations as [`Ldd`] ids -> ids, counts, vectors. Knows nothing but vectors of numbers.
+//! Input -> output: sets and relations as [`Ldd`] ids -> ids, counts, vectors. Knows nothing but
+//! vectors of numbers.
 //!
-//! Cost: set operations are linear in the product of the operands' nodes (as for BDDs), mostly far below; 12 bytes a node, 6 to 12 bytes
-//! of index a node, 16 bytes a cache entry.
+//! Cost: set operations are linear in the product of the operands' nodes (as for BDDs), mostly far
+//! below; 12 bytes a node, 6 to 12 bytes of index a node, 16 bytes a cache entry.
 //!
-//! Invariants: the values of a `right` list ascend strictly; `down` is never empty; equal sets have equal ids; all vectors of a set have the same
-//! length (so an id fixes its level). [`Ldd::EMPTY`] is the empty set, [`Ldd::UNIT`] the set of the empty vector.
-//! Operations never collect: ids stay valid until [`Manager::collect`], which keeps what its roots and the scratch stack reach.
+//! Invariants: the values of a `right` list ascend strictly; `down` is never empty; equal sets have
+//! equal ids; all vectors of a set have the same length (so an id fixes its level). [`Ldd::EMPTY`]
+//! is the empty set, [`Ldd::UNIT`] the set of the empty vector. Operations never collect: ids stay
+//! valid until [`Manager::collect`], which keeps what its roots and the scratch stack reach.
 
 mod cache;
 mod count;
@@ -81,7 +85,8 @@ pub struct Settings {
     pub max_cache_bits: u32,
     /// A collection is due when this many nodes are in use, at first.
     pub collect_at: usize,
-    /// Most bytes of tables; near it the cache makes room for nodes, and reaching it halts the manager.
+    /// Most bytes of tables; near it the cache makes room for nodes, and reaching it halts the
+    /// manager.
     pub max_bytes: Option<u64>,
     /// Most nodes made, collected ones included; reaching it halts the manager.
     pub max_made: Option<u64>,
@@ -89,7 +94,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { initial_bits: 16, max_cache_bits: 26, collect_at: 1 << 22, max_bytes: None, max_made: None }
+        Self {
+            initial_bits: 16,
+            max_cache_bits: 26,
+            collect_at: 1 << 22,
+            max_bytes: None,
+            max_made: None,
+        }
     }
 }
 
@@ -112,8 +123,8 @@ pub enum Halt {
 
 /// The node table with its operations: that of an owner, or one lent to a helper.
 ///
-/// When it halts (out of memory, or by its [`Watch`]) every operation returns at once with a meaningless id: callers ask
-/// [`Manager::halted`] before they believe a result.
+/// When it halts (out of memory, or by its [`Watch`]) every operation returns at once with a
+/// meaningless id: callers ask [`Manager::halted`] before they believe a result.
 pub struct Manager {
     tables: Arc<Tables>,
     plans: Arc<Plans>,
@@ -136,7 +147,8 @@ pub struct Manager {
     peak: usize,
     made: u64,
     collections: u64,
-    /// Numbers of relations with their plans, for the cache codes of preimages; those of relations that were collected are forgotten.
+    /// Numbers of relations with their plans, for the cache codes of preimages; those of relations
+    /// that were collected are forgotten.
     befores: AHashMap<(Ldd, Plan), u32>,
     next_before: u32,
 }
@@ -183,7 +195,13 @@ impl Manager {
         }
     }
     /// A helper's.
-    fn lend(tables: Arc<Tables>, plans: Arc<Plans>, rank: usize, team: Arc<Team>, round: u64) -> Self {
+    fn lend(
+        tables: Arc<Tables>,
+        plans: Arc<Plans>,
+        rank: usize,
+        team: Arc<Team>,
+        round: u64,
+    ) -> Self {
         let settings = Settings { collect_at: usize::MAX, ..Settings::default() };
         let mut manager = Self::on(tables, plans, settings);
         (manager.rank, manager.team, manager.helping) = (rank, Some(team), Some(round));
@@ -205,7 +223,8 @@ impl Manager {
             team.dismiss();
         }
     }
-    /// Ends the helpers' work and waits until it has ended; what they were doing, to be offered again.
+    /// Ends the helpers' work and waits until it has ended; what they were doing, to be offered
+    /// again.
     pub fn recall(&self) -> Option<Task> {
         self.team.as_ref().and_then(|team| team.call_off())
     }
@@ -214,7 +233,8 @@ impl Manager {
     pub(crate) fn helps(&self) -> bool {
         self.helping.is_some()
     }
-    /// In which order a helper does what the owner does first to last: helpers begin at places far from each other, every other one backwards.
+    /// In which order a helper does what the owner does first to last: helpers begin at places far
+    /// from each other, every other one backwards.
     pub(crate) fn ahead<'a, T>(&self, parts: &'a [T]) -> impl Iterator<Item = &'a T> + use<'a, T> {
         self.turns(parts.len()).map(|i| &parts[i])
     }
@@ -305,7 +325,8 @@ impl Manager {
         self.halt.take_if(|why| *why != Halt::Memory);
     }
 
-    /// The set of `value` before each vector of `down`, and the vectors of `right`, whose first values must be higher.
+    /// The set of `value` before each vector of `down`, and the vectors of `right`, whose first
+    /// values must be higher.
     #[inline]
     pub fn make(&mut self, value: u32, down: Ldd, right: Ldd) -> Ldd {
         if down == Ldd::EMPTY {
@@ -346,12 +367,15 @@ impl Manager {
             self.halt = Some(Halt::Effort);
             return Ldd::EMPTY;
         }
-        let Some((id, new)) = self.tables.table.insert(at, node, &mut self.ids) else { return Ldd::EMPTY };
+        let Some((id, new)) = self.tables.table.insert(at, node, &mut self.ids) else {
+            return Ldd::EMPTY;
+        };
         self.made += u64::from(new);
         id
     }
 
-    /// Gets ids for new nodes; if there are none, lets the owner's table grow and halts a helper. Whether there are some now.
+    /// Gets ids for new nodes; if there are none, lets the owner's table grow and halts a helper.
+    /// Whether there are some now.
     #[cold]
     fn make_room(&mut self) -> bool {
         while !self.tables.hand_out(&mut self.ids) {
@@ -368,7 +392,8 @@ impl Manager {
         true
     }
 
-    /// Whether the table can grow within so many bytes, if need be at the cache's expense: slower, but on.
+    /// Whether the table can grow within so many bytes, if need be at the cache's expense: slower,
+    /// but on.
     fn room_for_growth(&mut self, max: u64) -> bool {
         let growth = self.tables.table.growth_bytes();
         while self.bytes() + growth > max {
@@ -389,15 +414,21 @@ impl Manager {
     /// The plan that does `action` at one level and goes on with `next`.
     pub fn plan(&mut self, action: Action, next: Plan) -> Plan {
         // Helpers may hold the plans as they were.
-        self.plans.known(action, next).unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
+        self.plans
+            .known(action, next)
+            .unwrap_or_else(|| Arc::make_mut(&mut self.plans).intern(action, next))
     }
     /// The action that keeps a level with some values only (ascending).
     pub fn among(&mut self, values: &[u32]) -> Action {
         Action::Among(Arc::make_mut(&mut self.plans).list(values))
     }
-    /// The plan of a list of actions, first level first. Trailing [`Action::Skip`] and [`Action::Drop`] are left out.
+    /// The plan of a list of actions, first level first. Trailing [`Action::Skip`] and
+    /// [`Action::Drop`] are left out.
     pub fn plan_of(&mut self, actions: &[Action]) -> Plan {
-        let keep = actions.iter().rposition(|a| !matches!(a, Action::Skip | Action::Drop)).map_or(0, |i| i + 1);
+        let keep = actions
+            .iter()
+            .rposition(|a| !matches!(a, Action::Skip | Action::Drop))
+            .map_or(0, |i| i + 1);
         actions[..keep].iter().rev().fold(Plan::END, |next, &action| self.plan(action, next))
     }
     /// First action of a plan and its rest; `None` at the end.
@@ -424,7 +455,10 @@ impl Manager {
         self.lost = 0;
         let (table, cache) = (self.tables.table.bytes(), self.tables.cache.bytes());
         let room = self.settings.max_bytes.is_none_or(|m| table + cache * 2 <= m / 4 * 3);
-        if self.helping.is_none() && self.tables.cache.len() < 1 << self.settings.max_cache_bits && room {
+        if self.helping.is_none()
+            && self.tables.cache.len() < 1 << self.settings.max_cache_bits
+            && room
+        {
             self.alone(|tables| tables.cache.grow());
         }
     }
@@ -443,7 +477,8 @@ impl Manager {
         }
         list
     }
-    /// Says that from the pair pushed next on, a list under construction is `list`, until the contrary is said.
+    /// Says that from the pair pushed next on, a list under construction is `list`, until the
+    /// contrary is said.
     #[inline]
     pub(crate) fn suffix(&self, list: Ldd) -> (usize, Ldd) {
         (self.stack.len(), list)
@@ -477,10 +512,12 @@ impl Manager {
     pub fn collection_due(&self) -> bool {
         self.used() >= self.due
     }
-    /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries that name one.
+    /// Deletes every node that neither `roots` nor the scratch stack reach; forgets cache entries
+    /// that name one.
     ///
-    /// The next collection is due at twice the nodes that made this one due, earlier if memory is short: the results of operations die with
-    /// the nodes that only the cache knows, and are dear. The sets that a task on offer names must be among the roots.
+    /// The next collection is due at twice the nodes that made this one due, earlier if memory is
+    /// short: the results of operations die with the nodes that only the cache knows, and are
+    /// dear. The sets that a task on offer names must be among the roots.
     pub fn collect(&mut self, roots: impl IntoIterator<Item = Ldd>) {
         self.peak = self.peak();
         self.collections += 1;
@@ -505,7 +542,8 @@ impl Manager {
         self.due = before.max(live).saturating_mul(2).max(self.settings.collect_at);
         if let Some(max) = self.settings.max_bytes {
             // 12 bytes and an index entry and a half a node, which doubling may leave half empty.
-            let room = usize::try_from((max.saturating_sub(self.tables.cache.bytes())) / 30).unwrap_or(usize::MAX);
+            let room = usize::try_from((max.saturating_sub(self.tables.cache.bytes())) / 30)
+                .unwrap_or(usize::MAX);
             self.due = self.due.min(room.max(live + live / 4 + 1));
         }
     }

@@ -1,6 +1,8 @@
-//! Set operations: union, difference, intersection, building from vectors, membership, enumeration, picking a member.
+//! Set operations: union, difference, intersection, building from vectors, membership, enumeration,
+//! picking a member.
 //!
-//! The operands of a binary operation hold vectors of the same length. Recursion is as deep as these vectors are long.
+//! The operands of a binary operation hold vectors of the same length. Recursion is as deep as
+//! these vectors are long.
 
 use super::{Ldd, Manager, op};
 use std::cmp::Ordering;
@@ -168,7 +170,8 @@ impl Manager {
         self.union(set, one)
     }
 
-    /// The set of many vectors of length `width`, laid end to end in any order. `count` is their number (of use where `width` is 0).
+    /// The set of many vectors of length `width`, laid end to end in any order. `count` is their
+    /// number (of use where `width` is 0).
     pub fn from_vectors(&mut self, vectors: &[u32], width: usize, count: usize) -> Ldd {
         if width == 0 {
             return if count == 0 { Ldd::EMPTY } else { Ldd::UNIT };

@@ -1,7 +1,9 @@
-//! Two and three threads on one node table and one operation cache, in every order that the memory model allows, by loom; see `concurrency/`.
+//! Two and three threads on one node table and one operation cache, in every order that the memory
+//! model allows, by loom; see `concurrency/`.
 //!
-//! Checked in each: equal nodes have one id, also where threads look for them at the same time; who finds an id finds its node whole, by the
-//! index as by the cache; a lookup in the cache gives what was stored for that question or nothing.
+//! Checked in each: equal nodes have one id, also where threads look for them at the same time; who
+//! finds an id finds its node whole, by the index as by the cache; a lookup in the cache gives what
+//! was stored for that question or nothing.
 
 use super::Ldd;
 use super::cache::Cache;
@@ -57,13 +59,17 @@ fn of_equal_nodes() {
 fn of_nodes_with_one_place_in_the_index() {
     // Another node whose search begins where that of the first does.
     let first = node(7, Ldd::UNIT);
-    let second = (8..).map(|value| node(value, Ldd::UNIT)).find(|n| n.home() == first.home()).expect("the index is small");
+    let second = (8..)
+        .map(|value| node(value, Ldd::UNIT))
+        .find(|n| n.home() == first.home())
+        .expect("the index is small");
     every_order(move || {
         let (table, [ids, others]) = table();
-        let threads = [(ids, [first, second]), (others, [second, first])].map(|(mut ids, nodes)| {
-            let table = table.clone();
-            loom::thread::spawn(move || nodes.map(|n| intern(&table, &mut ids, n)))
-        });
+        let threads =
+            [(ids, [first, second]), (others, [second, first])].map(|(mut ids, nodes)| {
+                let table = table.clone();
+                loom::thread::spawn(move || nodes.map(|n| intern(&table, &mut ids, n)))
+            });
         let [one, other] = threads.map(|t| t.join().unwrap());
         assert_eq!([one[0], one[1]], [other[1], other[0]]);
         assert_ne!(one[0], one[1]);

@@ -1,10 +1,12 @@
 //! How many vectors of a set match short vectors, without making the sets of those that do.
 //!
-//! The number of paths from the root of a set to each of its nodes, and from there to the end, are found once ([`Paths`]). A match that looks at some
-//! levels only is then counted on the nodes of these levels: above and below, the numbers of paths say the rest.
+//! The number of paths from the root of a set to each of its nodes, and from there to the end, are
+//! found once ([`Paths`]). A match that looks at some levels only is then counted on the nodes of
+//! these levels: above and below, the numbers of paths say the rest.
 //!
-//! Cost: the nodes of the set once; for each match the nodes of the levels between the first and the last one that it looks at.
-//! Invariant: numbers are of one set and fit 128 bits; nothing is collected while they are in use.
+//! Cost: the nodes of the set once; for each match the nodes of the levels between the first and
+//! the last one that it looks at. Invariant: numbers are of one set and fit 128 bits; nothing is
+//! collected while they are in use.
 
 use super::{Action, Ldd, Manager, Plan};
 use ahash::AHashMap;
@@ -54,8 +56,8 @@ impl Manager {
         Some(Paths { above, below })
     }
 
-    /// The number of vectors whose values at the levels to `Read` are together in `short`, and at levels to `Require` as said: that of
-    /// [`Manager::matching`] of the set.
+    /// The number of vectors whose values at the levels to `Read` are together in `short`, and at
+    /// levels to `Require` as said: that of [`Manager::matching`] of the set.
     pub fn count_matching(&self, paths: &Paths, short: Ldd, mut plan: Plan) -> u128 {
         let mut level = 0;
         while let Some((Action::Skip, next)) = self.step(plan) {
@@ -64,10 +66,20 @@ impl Manager {
         }
         let mut memo = Memo::new();
         // No product is higher than the number of vectors.
-        paths.above[level].iter().map(|(&list, &count)| count * self.matches_below(paths, list, short, plan, &mut memo)).sum()
+        paths.above[level]
+            .iter()
+            .map(|(&list, &count)| count * self.matches_below(paths, list, short, plan, &mut memo))
+            .sum()
     }
 
-    fn matches_below(&self, paths: &Paths, set: Ldd, short: Ldd, plan: Plan, memo: &mut Memo) -> u128 {
+    fn matches_below(
+        &self,
+        paths: &Paths,
+        set: Ldd,
+        short: Ldd,
+        plan: Plan,
+        memo: &mut Memo,
+    ) -> u128 {
         if set.is_empty() || short.is_empty() {
             return 0;
         }

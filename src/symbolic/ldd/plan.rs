@@ -1,4 +1,5 @@
-//! Plans: what an operation does at each level of a set, as a hash-consed list, so that equal suffixes are one id (and one cache key).
+//! Plans: what an operation does at each level of a set, as a hash-consed list, so that equal
+//! suffixes are one id (and one cache key).
 
 use ahash::AHashMap;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub enum Action {
     Among(u32),
 }
 
-/// A list of actions, first level first. Past its end levels are skipped (by a projection: dropped).
+/// A list of actions, first level first. Past its end levels are skipped (by a projection:
+/// dropped).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Plan(pub(super) u32);
 

@@ -1,13 +1,20 @@
-//! Operations steered by a [`Plan`]: projection, matching, image and preimage of short-vector relations.
+//! Operations steered by a [`Plan`]: projection, matching, image and preimage of short-vector
+//! relations.
 //!
-//! A relation over some levels is a set of short vectors: for each level that it touches, in order, the value read (if it reads), then the
-//! value written (if it writes). Levels that it does not touch have no place in it.
+//! A relation over some levels is a set of short vectors: for each level that it touches, in order,
+//! the value read (if it reads), then the value written (if it writes). Levels that it does not
+//! touch have no place in it.
 
 use super::{Action, Ldd, Manager, Plan, op};
 
 impl Manager {
     /// What an image at a level is made of: sets and relations from the next level on.
-    pub(crate) fn image_parts(&mut self, set: Ldd, relation: Ldd, action: Action) -> Vec<(Ldd, Ldd)> {
+    pub(crate) fn image_parts(
+        &mut self,
+        set: Ldd,
+        relation: Ldd,
+        action: Action,
+    ) -> Vec<(Ldd, Ldd)> {
         let mut parts = Vec::new();
         match action {
             Action::Read | Action::ReadWrite => {
@@ -58,7 +65,8 @@ impl Manager {
         r
     }
 
-    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Among`, `Drop`, `Require`; past the end all is dropped).
+    /// The set cut down to the levels that the plan keeps (actions `Keep`, `Among`, `Drop`,
+    /// `Require`; past the end all is dropped).
     pub fn project(&mut self, set: Ldd, plan: Plan) -> Ldd {
         let Some((action, next)) = self.step(plan) else {
             return if set.is_empty() { Ldd::EMPTY } else { Ldd::UNIT };
@@ -136,7 +144,9 @@ impl Manager {
         if let Some(r) = self.cached(code, set, Ldd::EMPTY) {
             return r;
         }
-        let (double, next) = self.step(plan).map_or((false, Plan::END), |(action, next)| (action == Action::Keep, next));
+        let (double, next) = self
+            .step(plan)
+            .map_or((false, Plan::END), |(action, next)| (action == Action::Keep, next));
         let base = self.stack.len();
         let mut at = set;
         while at != Ldd::EMPTY {
@@ -153,7 +163,8 @@ impl Manager {
         r
     }
 
-    /// The vectors whose values at the levels to `Read` are together in `short`, and at levels to `Require` as said.
+    /// The vectors whose values at the levels to `Read` are together in `short`, and at levels to
+    /// `Require` as said.
     pub fn matching(&mut self, set: Ldd, short: Ldd, plan: Plan) -> Ldd {
         if set.is_empty() || short.is_empty() {
             return Ldd::EMPTY;
@@ -336,7 +347,8 @@ impl Manager {
         r
     }
 
-    /// The cache code of preimages under a relation: two operands are left for the sets. Numbers are given as they are asked for, and never twice.
+    /// The cache code of preimages under a relation: two operands are left for the sets. Numbers
+    /// are given as they are asked for, and never twice.
     fn before_code(&mut self, relation: Ldd, plan: Plan) -> Option<u32> {
         if let Some(&number) = self.befores.get(&(relation, plan)) {
             return Some(op::BEFORE | number);

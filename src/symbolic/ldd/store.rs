@@ -16,7 +16,11 @@ pub(super) struct Tables {
 impl Tables {
     /// Empty tables, with this many entries of index and cache as powers of two.
     pub fn new(index_bits: u32, cache_bits: u32) -> Self {
-        Self { table: Table::new(index_bits), cache: Cache::new(cache_bits), spare: Mutex::default() }
+        Self {
+            table: Table::new(index_bits),
+            cache: Cache::new(cache_bits),
+            spare: Mutex::default(),
+        }
     }
     pub fn bytes(&self) -> u64 {
         self.table.bytes() + self.cache.bytes()

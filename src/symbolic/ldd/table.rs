@@ -1,20 +1,26 @@
-//! The unique table: every node `(value, down, right)` is stored once, so equal sets have equal ids.
+//! The unique table: every node `(value, down, right)` is stored once, so equal sets have equal
+//! ids.
 //!
-//! A node takes 12 bytes in a flat array; an open-addressed index of ids (4 bytes an entry, linear probing, at most two thirds full)
-//! finds it. Several threads may find and insert at once: ids are handed out in batches, a node is written before its id is put into the
-//! index by one compare-and-exchange, and of two threads with the same node the first one wins. Growth and collection need `&mut`, so they happen
-//! while nobody else looks. Nodes are deleted only by a collection, which rebuilds the index and remembers which ids are taken; ids of live nodes
+//! A node takes 12 bytes in a flat array; an open-addressed index of ids (4 bytes an entry, linear
+//! probing, at most two thirds full) finds it. Several threads may find and insert at once: ids are
+//! handed out in batches, a node is written before its id is put into the index by one
+//! compare-and-exchange, and of two threads with the same node the first one wins. Growth and
+//! collection need `&mut`, so they happen while nobody else looks. Nodes are deleted only by a
+//! collection, which rebuilds the index and remembers which ids are taken; ids of live nodes
 //! never change.
 //!
-//! Cost: a lookup is one multiplication and about two cache misses; a new node one compare-and-exchange more.
+//! Cost: a lookup is one multiplication and about two cache misses; a new node one
+//! compare-and-exchange more.
 //!
-//! Invariants: a node whose id is in the index never changes; an id that is not in use has an empty `down`; the index has room for half as many
-//! entries again as there are places for nodes, so that probing ends.
+//! Invariants: a node whose id is in the index never changes; an id that is not in use has an empty
+//! `down`; the index has room for half as many entries again as there are places for nodes, so that
+//! probing ends.
 
 use super::Ldd;
 use mu_base::atomics::{AtomicU32, AtomicUsize, Ordering};
 
-/// A stored node: the vectors that begin with `value` go on in `down`, those with a higher first value are in `right`.
+/// A stored node: the vectors that begin with `value` go on in `down`, those with a higher first
+/// value are in `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     /// First value.
@@ -32,7 +38,8 @@ struct Cell([AtomicU32; 3]);
 /// Words of 64 ids that are handed out together.
 const BATCH: usize = 4;
 
-/// Ids that one thread may use: a word of 64 with the bits of those not used yet, and the words up to the end of the batch.
+/// Ids that one thread may use: a word of 64 with the bits of those not used yet, and the words up
+/// to the end of the batch.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     word: usize,
@@ -62,7 +69,8 @@ pub(super) fn mix(x: u64, y: u64) -> u64 {
 
 #[inline]
 fn hash(node: Node) -> u64 {
-    mix(u64::from(node.down.0) << 32 | u64::from(node.right.0), u64::from(node.value) << 20 | 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    mix(u64::from(node.down.0) << 32 | u64::from(node.right.0), u64::from(node.value) << 20 | 1)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 #[cfg(all(test, loom))]
@@ -92,7 +100,11 @@ impl Table {
     #[inline]
     pub fn node(&self, id: Ldd) -> Node {
         let Cell([value, down, right]) = &self.nodes[id.0 as usize];
-        Node { value: value.load(Ordering::Relaxed), down: Ldd(down.load(Ordering::Relaxed)), right: Ldd(right.load(Ordering::Relaxed)) }
+        Node {
+            value: value.load(Ordering::Relaxed),
+            down: Ldd(down.load(Ordering::Relaxed)),
+            right: Ldd(right.load(Ordering::Relaxed)),
+        }
     }
     fn write(&self, id: u32, node: Node) {
         let Cell(words) = &self.nodes[id as usize];
@@ -132,13 +144,14 @@ impl Table {
             at = (at + 1) & mask;
         }
     }
-    /// Stores a node that [`Table::find`] did not find; `at` is the place it gave, and there has been no growth since. Whether it is new: another
-    /// thread may have stored it first.
+    /// Stores a node that [`Table::find`] did not find; `at` is the place it gave, and there has
+    /// been no growth since. Whether it is new: another thread may have stored it first.
     pub fn insert(&self, mut at: usize, node: Node, ids: &mut Ids) -> Option<(Ldd, bool)> {
         let id = ids.next()?;
         self.write(id, node);
         loop {
-            if self.index[at].compare_exchange(0, id, Ordering::Release, Ordering::Relaxed).is_ok() {
+            if self.index[at].compare_exchange(0, id, Ordering::Release, Ordering::Relaxed).is_ok()
+            {
                 return Some((Ldd(id), true));
             }
             match self.find_from(node, at) {
@@ -177,7 +190,10 @@ impl Table {
     /// What growth adds: to nodes, and to the index, in elements.
     fn growth(&self) -> (usize, usize) {
         let nodes = self.nodes.len();
-        let more = if nodes < 1 << 20 { nodes } else { nodes / 4 }.min((u32::MAX as usize).saturating_sub(nodes)) / 64 * 64;
+        let more = if nodes < 1 << 20 { nodes } else { nodes / 4 }
+            .min((u32::MAX as usize).saturating_sub(nodes))
+            / 64
+            * 64;
         let index = if (nodes + more) * 3 > self.index.len() * 2 { self.index.len() } else { 0 };
         (more, index)
     }
@@ -200,7 +216,8 @@ impl Table {
             self.reindex(self.index.len().trailing_zeros() + 1);
         }
     }
-    /// Deletes the nodes that are not marked. Ids that were handed out and not used must have been given up.
+    /// Deletes the nodes that are not marked. Ids that were handed out and not used must have been
+    /// given up.
     pub fn sweep(&mut self, marked: Marks) {
         let mut live = 0;
         for id in 2..self.nodes.len() {
@@ -249,7 +266,8 @@ impl Ids {
         Some(id)
     }
     fn give_back(&mut self, id: u32) {
-        // The word may be used up, or the next one begun: then the id is lost until the next collection.
+        // The word may be used up, or the next one begun: then the id is lost until the next
+        // collection.
         if self.word == (id >> 6) as usize {
             self.free |= 1 << (id & 63);
         }
@@ -259,7 +277,8 @@ impl Ids {
     pub fn ready(&self) -> bool {
         self.free != 0
     }
-    /// Gives away every other one that is left of a word, so that two threads have some of a small table.
+    /// Gives away every other one that is left of a word, so that two threads have some of a small
+    /// table.
     #[cfg(all(test, loom))]
     pub fn half(&mut self) -> Self {
         let odd = self.free & 0xAAAA_AAAA_AAAA_AAAA;

@@ -1,14 +1,17 @@
 //! Threads that work ahead of the one that a manager belongs to.
 //!
-//! A helper gets a manager of its own on the same tables and computes what the owner is computing, in another order. What it finds is in the
-//! operation cache when the owner comes to it; nothing else of it counts, so it may be sent away at any time, and there are no results to
-//! put together. (The idea is that of "lazy" parallel game-tree search over one shared transposition table.)
+//! A helper gets a manager of its own on the same tables and computes what the owner is computing,
+//! in another order. What it finds is in the operation cache when the owner comes to it; nothing
+//! else of it counts, so it may be sent away at any time, and there are no results to put together.
+//! (The idea is that of "lazy" parallel game-tree search over one shared transposition table.)
 //!
-//! Protocol: the owner makes an offer (tables, plans, a task); idle helpers take it up, each once. [`Team::call_off`] begins a new round: managers of older
-//! rounds halt, the owner waits until they are given up, and has the tables for itself.
+//! Protocol: the owner makes an offer (tables, plans, a task); idle helpers take it up, each once.
+//! [`Team::call_off`] begins a new round: managers of older rounds halt, the owner waits until they
+//! are given up, and has the tables for itself.
 //!
-//! Invariants: results computed after a round has ended are never remembered (a manager that is halted stays so); an [`Lent`] is counted as long as it
-//! holds the tables, also when its thread panics.
+//! Invariants: results computed after a round has ended are never remembered (a manager that is
+//! halted stays so); an [`Lent`] is counted as long as it holds the tables, also when its thread
+//! panics.
 
 use super::Manager;
 use super::plan::Plans;
@@ -90,7 +93,8 @@ impl Team {
         state.over = true;
         self.changed.notify_all();
     }
-    /// Waits for an offer of a round other than `served`; a manager of one's own with the task, or none if there is no more to do. `rank` is from 1.
+    /// Waits for an offer of a round other than `served`; a manager of one's own with the task, or
+    /// none if there is no more to do. `rank` is from 1.
     pub fn join(self: &Arc<Self>, rank: usize, served: &mut u64) -> Option<Lent> {
         let mut state = self.state();
         loop {
@@ -137,8 +141,8 @@ mod tests {
     use super::super::{Ldd, Settings};
     use super::*;
 
-    /// Random sets are united by an owner and three helpers, with growth and collections in between; helpers check their results against the
-    /// owner's. Under Miri it is small.
+    /// Random sets are united by an owner and three helpers, with growth and collections in
+    /// between; helpers check their results against the owner's. Under Miri it is small.
     #[test]
     fn helpers_and_owner_make_the_same_nodes() {
         let (rounds, vectors) = if cfg!(miri) { (4, 6) } else { (60, 400) };
@@ -151,7 +155,9 @@ mod tests {
                     let mut served = 0;
                     while let Some(mut lent) = team.join(rank, &mut served) {
                         let task = lent.task.clone();
-                        let Some((seed, whole)) = task.downcast_ref::<(u64, Ldd)>() else { continue };
+                        let Some((seed, whole)) = task.downcast_ref::<(u64, Ldd)>() else {
+                            continue;
+                        };
                         lent.with(|mut m| {
                             let mine = build(&mut m, *seed, vectors, rank);
                             if m.halted().is_none() {
@@ -164,7 +170,11 @@ mod tests {
                     }
                 });
             }
-            let mut m = Manager::new(Settings { initial_bits: 4, max_cache_bits: 10, ..Settings::default() });
+            let mut m = Manager::new(Settings {
+                initial_bits: 4,
+                max_cache_bits: 10,
+                ..Settings::default()
+            });
             m.set_team(team.clone());
             for seed in 0..rounds {
                 // What helpers make again is there, or was collected but for the set itself.
@@ -177,9 +187,12 @@ mod tests {
                 // Makes growth necessary while they work.
                 let other = build(&mut m, seed + 1000, vectors, 0);
                 assert!(!other.is_empty());
-                // Some rounds end while helpers work, some when all are done, some when at least one was there.
+                // Some rounds end while helpers work, some when all are done, some when at least
+                // one was there.
                 if seed % 4 != 0 {
-                    while team.state().lent > 0 || seed % 4 == 1 && back.load(Ordering::Relaxed) == before {
+                    while team.state().lent > 0
+                        || seed % 4 == 1 && back.load(Ordering::Relaxed) == before
+                    {
                         std::thread::yield_now();
                     }
                 }
@@ -192,7 +205,8 @@ mod tests {
 
     fn build(m: &mut Manager, seed: u64, vectors: usize, rank: usize) -> Ldd {
         let mut random = mu_base::random::Random::new(seed);
-        let mut rows: Vec<[u32; 5]> = (0..vectors).map(|_| std::array::from_fn(|_| random.below(7) as u32)).collect();
+        let mut rows: Vec<[u32; 5]> =
+            (0..vectors).map(|_| std::array::from_fn(|_| random.below(7) as u32)).collect();
         let shift = rank * rows.len() / 4;
         rows.rotate_left(shift);
         rows.iter().fold(Ldd::EMPTY, |set, row| m.insert_vector(set, row))

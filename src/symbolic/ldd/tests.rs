@@ -1,4 +1,5 @@
-//! Every operation against naive sets of vectors: by exhaustion on small universes, at random on larger ones.
+//! Every operation against naive sets of vectors: by exhaustion on small universes, at random on
+//! larger ones.
 
 use super::*;
 use mu_base::random::Random;
@@ -16,18 +17,28 @@ fn to_set(m: &Manager, set: Ldd) -> Set {
     all
 }
 fn small() -> Manager {
-    Manager::new(Settings { initial_bits: 4, max_cache_bits: 8, collect_at: 64, max_bytes: None, max_made: None })
+    Manager::new(Settings {
+        initial_bits: 4,
+        max_cache_bits: 8,
+        collect_at: 64,
+        max_bytes: None,
+        max_made: None,
+    })
 }
 
 fn random_set(random: &mut Random, width: usize, values: usize, size: usize) -> Set {
-    (0..random.below(size + 1)).map(|_| (0..width).map(|_| random.below(values) as u32).collect()).collect()
+    (0..random.below(size + 1))
+        .map(|_| (0..width).map(|_| random.below(values) as u32).collect())
+        .collect()
 }
 
 #[test]
 fn all_pairs_of_sets_over_three_bits() {
     let mut m = small();
     let universe: Vec<Vec<u32>> = (0..8).map(|i| vec![i >> 2, i >> 1 & 1, i & 1]).collect();
-    let sets: Vec<Set> = (0..256).map(|bits| (0..8).filter(|i| bits >> i & 1 == 1).map(|i| universe[i].clone()).collect()).collect();
+    let sets: Vec<Set> = (0..256)
+        .map(|bits| (0..8).filter(|i| bits >> i & 1 == 1).map(|i| universe[i].clone()).collect())
+        .collect();
     let ids: Vec<Ldd> = sets.iter().map(|s| to_ldd(&mut m, s)).collect();
     for a in 0..256 {
         assert_eq!(to_set(&m, ids[a]), sets[a]);
@@ -63,7 +74,9 @@ fn vectors_in_any_order_make_the_same_set() {
 
 /// One level of the naive relation: reads, writes.
 fn relation_actions(random: &mut Random, width: usize) -> Vec<Action> {
-    (0..width).map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][random.below(4)]).collect()
+    (0..width)
+        .map(|_| [Action::Skip, Action::Read, Action::Write, Action::ReadWrite][random.below(4)])
+        .collect()
 }
 
 fn naive_step(actions: &[Action], rel: &[u32], from: &[u32]) -> Option<Vec<u32>> {
@@ -95,9 +108,15 @@ fn images_and_preimages_of_random_relations() {
         let actions = relation_actions(&mut random, width);
         let rel_width = actions
             .iter()
-            .map(|a| [0, 1, 1, 2][[Action::Skip, Action::Read, Action::Write].iter().position(|b| a == b).unwrap_or(3)])
+            .map(|a| {
+                [0, 1, 1, 2][[Action::Skip, Action::Read, Action::Write]
+                    .iter()
+                    .position(|b| a == b)
+                    .unwrap_or(3)]
+            })
             .sum();
-        let (set, other) = (random_set(&mut random, width, 3, 25), random_set(&mut random, width, 3, 25));
+        let (set, other) =
+            (random_set(&mut random, width, 3, 25), random_set(&mut random, width, 3, 25));
         let mut rel = random_set(&mut random, rel_width, 3, 20);
         if rel_width == 0 {
             rel.insert(Vec::new());
@@ -106,7 +125,11 @@ fn images_and_preimages_of_random_relations() {
         let mut before = Set::new();
         for r in &rel {
             image.extend(set.iter().filter_map(|s| naive_step(&actions, r, s)));
-            before.extend(set.iter().filter(|s| naive_step(&actions, r, s).is_some_and(|t| other.contains(&t))).cloned());
+            before.extend(
+                set.iter()
+                    .filter(|s| naive_step(&actions, r, s).is_some_and(|t| other.contains(&t)))
+                    .cloned(),
+            );
         }
         let plan = m.plan_of(&actions);
         let (s, o, r) = (to_ldd(&mut m, &set), to_ldd(&mut m, &other), to_ldd(&mut m, &rel));
@@ -132,23 +155,44 @@ fn projections_and_matches() {
 
         let some: Vec<u32> = (0..3).filter(|_| random.below(2) == 0).collect();
         let among = m.among(&some);
-        let actions: Vec<Action> = (0..width).map(|_| [Action::Keep, Action::Drop, Action::Require(1), among][random.below(4)]).collect();
+        let actions: Vec<Action> = (0..width)
+            .map(|_| [Action::Keep, Action::Drop, Action::Require(1), among][random.below(4)])
+            .collect();
         let naive: Set = set
             .iter()
             .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(1) || x == 1))
             .filter(|v| actions.iter().zip(*v).all(|(a, x)| *a != among || some.contains(x)))
-            .map(|v| actions.iter().zip(v).filter(|(a, _)| [Action::Keep, among].contains(*a)).map(|(_, &x)| x).collect())
+            .map(|v| {
+                actions
+                    .iter()
+                    .zip(v)
+                    .filter(|(a, _)| [Action::Keep, among].contains(*a))
+                    .map(|(_, &x)| x)
+                    .collect()
+            })
             .collect();
         let plan = m.plan_of(&actions);
         let got = m.project(s, plan);
         assert_eq!(to_set(&m, got), naive, "seed {seed}");
 
-        let actions: Vec<Action> = (0..width).map(|_| [Action::Read, Action::Skip, Action::Require(2)][random.below(3)]).collect();
-        let short = random_set(&mut random, actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
+        let actions: Vec<Action> = (0..width)
+            .map(|_| [Action::Read, Action::Skip, Action::Require(2)][random.below(3)])
+            .collect();
+        let short =
+            random_set(&mut random, actions.iter().filter(|a| **a == Action::Read).count(), 3, 10);
         let naive: Set = set
             .iter()
             .filter(|v| actions.iter().zip(*v).all(|(a, &x)| *a != Action::Require(2) || x == 2))
-            .filter(|v| short.contains(&actions.iter().zip(*v).filter(|(a, _)| **a == Action::Read).map(|(_, &x)| x).collect::<Vec<_>>()))
+            .filter(|v| {
+                short.contains(
+                    &actions
+                        .iter()
+                        .zip(*v)
+                        .filter(|(a, _)| **a == Action::Read)
+                        .map(|(_, &x)| x)
+                        .collect::<Vec<_>>(),
+                )
+            })
             .cloned()
             .collect();
         let plan = m.plan_of(&actions);
@@ -203,7 +247,13 @@ fn counts_beyond_128_bits() {
 
 #[test]
 fn a_memory_limit_halts() {
-    let mut m = Manager::new(Settings { initial_bits: 6, max_cache_bits: 6, collect_at: 1 << 20, max_bytes: Some(20_000), max_made: None });
+    let mut m = Manager::new(Settings {
+        initial_bits: 6,
+        max_cache_bits: 6,
+        collect_at: 1 << 20,
+        max_bytes: Some(20_000),
+        max_made: None,
+    });
     let mut random = Random::new(3);
     let mut all = Ldd::EMPTY;
     for _ in 0..100_000 {
@@ -218,11 +268,18 @@ fn a_memory_limit_halts() {
     assert_eq!(m.singleton(&[999, 999]), Ldd::EMPTY);
 }
 
-/// Within a limit that a full cache would leave no nodes of, the cache gives way; results are as ever.
+/// Within a limit that a full cache would leave no nodes of, the cache gives way; results are as
+/// ever.
 #[test]
 fn the_cache_makes_room_for_nodes() {
     let build = |max_bytes: Option<u64>| {
-        let mut m = Manager::new(Settings { initial_bits: 17, max_cache_bits: 17, collect_at: 1 << 20, max_bytes, max_made: None });
+        let mut m = Manager::new(Settings {
+            initial_bits: 17,
+            max_cache_bits: 17,
+            collect_at: 1 << 20,
+            max_bytes,
+            max_made: None,
+        });
         let mut random = Random::new(3);
         let mut all = Ldd::EMPTY;
         for _ in 0..4_000 {
@@ -233,7 +290,8 @@ fn the_cache_makes_room_for_nodes() {
         (m.halted(), m.count(twice), m.bytes(), m.tables.cache.len())
     };
     let free = build(None);
-    // The last growth of the table needs 6 MiB for old and new, which leaves one of the cache's two.
+    // The last growth of the table needs 6 MiB for old and new, which leaves one of the cache's
+    // two.
     let limit = (7 << 20) + 1000;
     let tight = build(Some(limit));
     assert_eq!((free.0, tight.0, &free.1), (None, None, &tight.1));

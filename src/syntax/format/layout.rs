@@ -1,7 +1,8 @@
 //! Indentation, and the breaks of long lines.
 //!
-//! A line stands where its innermost open group puts it: a section, a declaration, a bracket, the body of a directive. A group whose
-//! first line is an operand and other lines start with operators puts the operands further in, by the width of the operators.
+//! A line stands where its innermost open group puts it: a section, a declaration, a bracket, the
+//! body of a directive. A group whose first line is an operand and other lines start with operators
+//! puts the operands further in, by the width of the operators.
 
 use super::Piece;
 use super::spaces::Role;
@@ -13,7 +14,8 @@ const STEP: usize = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum GroupKind {
     Bracket,
-    /// A body of a directive; holds the section and the column of declarations around it, if it holds declarations.
+    /// A body of a directive; holds the section and the column of declarations around it, if it
+    /// holds declarations.
     Block(Option<(usize, usize)>),
     Declaration,
     /// A formula without sections.
@@ -41,7 +43,8 @@ struct Layout<'p, 'a> {
     section: (&'a str, bool),
     /// Between the word of a directive and its brace.
     header: bool,
-    /// Width of the operators that lines of a group start with, by the piece that opened the group.
+    /// Width of the operators that lines of a group start with, by the piece that opened the
+    /// group.
     hang: Vec<usize>,
     /// The piece that the first line within a group starts with.
     first: Vec<Option<usize>>,
@@ -49,8 +52,10 @@ struct Layout<'p, 'a> {
 
 /// The operators before which operands stand further in.
 fn hangs(piece: &Piece) -> Option<usize> {
-    (piece.token.kind == Kind::Sign && piece.role == Role::Other && matches!(piece.text, "+" | "||" | "|" | "&&" | "||_" | "<<"))
-        .then(|| piece.text.len() + 1)
+    (piece.token.kind == Kind::Sign
+        && piece.role == Role::Other
+        && matches!(piece.text, "+" | "||" | "|" | "&&" | "||_" | "<<"))
+    .then(|| piece.text.len() + 1)
 }
 
 /// The indentation of each piece that starts a line; zero for others.
@@ -118,15 +123,21 @@ impl Layout<'_, '_> {
     }
 
     fn between_declarations(&self) -> bool {
-        self.stack.last().is_none_or(|g| matches!(g.kind, GroupKind::Block(Some(_)))) && !(self.formula && self.section.0.is_empty())
+        self.stack.last().is_none_or(|g| matches!(g.kind, GroupKind::Block(Some(_))))
+            && !(self.formula && self.section.0.is_empty())
     }
 
     /// Where a line that starts with this piece stands.
     fn indent(&mut self, i: usize) -> usize {
         let piece = &self.pieces[i];
         if is_close(piece) {
-            let more = self.pieces[i + 1..].iter().take_while(|p| is_close(p) && p.breaks == 0).count();
-            let mut brackets = self.stack.iter().rev().filter(|g| matches!(g.kind, GroupKind::Bracket | GroupKind::Block(_)));
+            let more =
+                self.pieces[i + 1..].iter().take_while(|p| is_close(p) && p.breaks == 0).count();
+            let mut brackets = self
+                .stack
+                .iter()
+                .rev()
+                .filter(|g| matches!(g.kind, GroupKind::Bracket | GroupKind::Block(_)));
             return brackets.nth(more).or(self.stack.first()).map_or(0, |g| g.close);
         }
         if self.between_declarations() {
@@ -139,8 +150,14 @@ impl Layout<'_, '_> {
         let Some(group) = self.stack.last() else { return 0 };
         if group.kind == GroupKind::Formula {
             let before = self.pieces[..i].iter().rfind(|p| !p.is_comment());
-            let continues = before.is_some_and(|p| p.token.kind == Kind::Sign && matches!(p.text, "&&" | "||" | "=>"));
-            return if continues || hangs(piece).is_some() || piece.is("=>") { 0 } else { group.content };
+            let continues = before.is_some_and(|p| {
+                p.token.kind == Kind::Sign && matches!(p.text, "&&" | "||" | "=>")
+            });
+            return if continues || hangs(piece).is_some() || piece.is("=>") {
+                0
+            } else {
+                group.content
+            };
         }
         let first = self.first[group.id].get_or_insert(i);
         let operand_first = hangs(&self.pieces[*first]).is_none();
@@ -193,14 +210,16 @@ impl Layout<'_, '_> {
             return;
         }
         if between && piece.is_word(&SECTIONS) {
-            let alone = pieces[i + 1..].iter().find(|p| !p.is_comment()).is_none_or(|p| p.breaks > 0);
+            let alone =
+                pieces[i + 1..].iter().find(|p| !p.is_comment()).is_none_or(|p| p.breaks > 0);
             self.column = self.base + if alone { STEP } else { piece.text.len() + 1 };
             self.section = (piece.text, !alone);
             return;
         }
         if between && !piece.is(";") {
             let body = matches!(self.section, ("proc" | "init" | "form", true));
-            let content = if body || piece.text == "$param" { self.base } else { self.column } + STEP;
+            let content =
+                if body || piece.text == "$param" { self.base } else { self.column } + STEP;
             self.push(GroupKind::Declaration, i, line, content);
         } else if self.stack.is_empty() {
             self.push(GroupKind::Formula, i, 0, STEP);
@@ -209,14 +228,22 @@ impl Layout<'_, '_> {
             if self.stack.last().is_some_and(|g| g.kind == GroupKind::Declaration) {
                 self.stack.pop();
             }
-        } else if piece.role == Role::ModalityOpen || piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{") {
+        } else if piece.role == Role::ModalityOpen
+            || piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{")
+        {
             self.push(GroupKind::Bracket, i, operand, operand + STEP);
         }
     }
 
     /// Closes the innermost bracket or body, with a declaration that is not complete.
     fn close(&mut self) {
-        let Some(at) = self.stack.iter().rposition(|g| matches!(g.kind, GroupKind::Bracket | GroupKind::Block(_))) else { return };
+        let Some(at) = self
+            .stack
+            .iter()
+            .rposition(|g| matches!(g.kind, GroupKind::Bracket | GroupKind::Block(_)))
+        else {
+            return;
+        };
         if let GroupKind::Block(Some((base, column))) = self.stack[at].kind {
             (self.base, self.column) = (base, column);
         }
@@ -245,11 +272,14 @@ pub(super) fn break_long_lines(pieces: &mut [Piece], indents: &[usize], width: u
     broken
 }
 
-/// The piece of a line before which it is best broken, if it is too long and there is any: at the least depth of brackets, as late as fits.
+/// The piece of a line before which it is best broken, if it is too long and there is any: at the
+/// least depth of brackets, as late as fits.
 fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> {
     let code = line.iter().position(Piece::is_comment).unwrap_or(line.len());
     let line = &line[..code];
-    if indent + line.iter().map(Piece::width).sum::<usize>() <= width || line.first().is_some_and(|p| p.text == "$param") {
+    if indent + line.iter().map(Piece::width).sum::<usize>() <= width
+        || line.first().is_some_and(|p| p.text == "$param")
+    {
         return None;
     }
     let (mut depth, mut column, mut header) = (0i32, indent, false);
@@ -263,7 +293,12 @@ fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> 
         if column > width && best.is_some() {
             break;
         }
-        if i > 0 && piece.space && !header && may_break(&line[i - 1], piece) && best.is_none_or(|b| rank(depth, piece) <= b.0) {
+        if i > 0
+            && piece.space
+            && !header
+            && may_break(&line[i - 1], piece)
+            && best.is_none_or(|b| rank(depth, piece) <= b.0)
+        {
             best = Some((rank(depth, piece), i));
         }
         column += piece.width();
@@ -271,7 +306,9 @@ fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> 
             Role::DirectiveOpen => (header, depth) = (false, depth + 1),
             Role::ModalityOpen => depth += 1,
             _ if piece.token.kind == Kind::Directive => header = piece.text != "$param",
-            _ if piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{") => depth += 1,
+            _ if piece.token.kind == Kind::Sign && matches!(piece.text, "(" | "[" | "{") => {
+                depth += 1
+            }
             _ => {}
         }
     }
@@ -279,9 +316,16 @@ fn place_to_break(line: &[Piece], indent: usize, width: usize) -> Option<usize> 
 }
 
 fn may_break(first: &Piece, second: &Piece) -> bool {
-    if second.token.kind == Kind::Directive || matches!(second.role, Role::DirectiveOpen | Role::DirectiveClose) {
+    if second.token.kind == Kind::Directive
+        || matches!(second.role, Role::DirectiveOpen | Role::DirectiveClose)
+    {
         return false;
     }
-    let sign = |p: &Piece, list: &[&str]| p.token.kind == Kind::Sign && p.role == Role::Other && list.contains(&p.text);
-    first.role == Role::BinderDot || sign(first, &[",", ";", ".", "->", "="]) || hangs(second).is_some() || sign(second, &["=>", "<>"])
+    let sign = |p: &Piece, list: &[&str]| {
+        p.token.kind == Kind::Sign && p.role == Role::Other && list.contains(&p.text)
+    };
+    first.role == Role::BinderDot
+        || sign(first, &[",", ";", ".", "->", "="])
+        || hangs(second).is_some()
+        || sign(second, &["=>", "<>"])
 }

@@ -1,7 +1,8 @@
 //! Which neighbours on a line have a space between them.
 //!
-//! A stack of the open brackets tells what a sign is: `<` and `[` are modalities where a state formula stands and operators or lists where data
-//! stands, `*` repeats in a regular formula, a dot ends a binder or puts processes in sequence.
+//! A stack of the open brackets tells what a sign is: `<` and `[` are modalities where a state
+//! formula stands and operators or lists where data stands, `*` repeats in a regular formula, a dot
+//! ends a binder or puts processes in sequence.
 
 use super::{Piece, ends_operand};
 use crate::tokens::{BINDERS, Kind, SECTIONS, SORTS, is_reserved, tokens};
@@ -46,7 +47,8 @@ struct Open {
 
 /// Decides roles and spaces of all pieces.
 pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
-    let sections = formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
+    let sections =
+        formula && pieces.iter().find(|p| !p.is_comment()).is_some_and(|p| p.is_word(&SECTIONS));
     let outer = if formula && !sections { Language::State } else { Language::Data };
     let mut open = vec![Open { bracket: ' ', language: outer, role: Role::Other, binders: 0 }];
     // After a directive's word: the next brace is the directive's.
@@ -60,13 +62,23 @@ pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
         let operand = last.is_some_and(|l| ends_operand(&pieces[l]));
         match pieces[i].token.kind {
             Kind::Directive => header = matches!(pieces[i].text, "$for" | "$if" | "$else"),
-            Kind::Word if pieces[i].is_word(&BINDERS) => open.last_mut().into_iter().for_each(|o| o.binders += 1),
+            Kind::Word if pieces[i].is_word(&BINDERS) => {
+                open.last_mut().into_iter().for_each(|o| o.binders += 1)
+            }
             Kind::Word if sections && open.len() == 1 && pieces[i].is_word(&SECTIONS) => {
-                open[0].language = if pieces[i].text == "form" { Language::State } else { Language::Data };
+                open[0].language =
+                    if pieces[i].text == "form" { Language::State } else { Language::Data };
             }
             Kind::Sign => {
                 let next_starts = next.is_some_and(|n| starts_operand(&pieces[n]));
-                pieces[i].role = role(pieces[i].text, &mut open, header, operand, next_starts, last.map(|l| &pieces[l]));
+                pieces[i].role = role(
+                    pieces[i].text,
+                    &mut open,
+                    header,
+                    operand,
+                    next_starts,
+                    last.map(|l| &pieces[l]),
+                );
                 if pieces[i].role == Role::DirectiveOpen {
                     header = false;
                 }
@@ -75,7 +87,8 @@ pub(super) fn decide(pieces: &mut [Piece], formula: bool) {
         }
         if let Some(last) = last {
             let (first, second) = (&pieces[last], &pieces[i]);
-            pieces[i].space = space(first, second, operand) || second.space && joins(first.text, second.text);
+            pieces[i].space =
+                space(first, second, operand) || second.space && joins(first.text, second.text);
         }
         last = Some(i);
     }
@@ -90,8 +103,17 @@ fn starts_operand(piece: &Piece) -> bool {
 }
 
 /// The role of a sign; opens and closes brackets.
-fn role(text: &str, open: &mut Vec<Open>, header: bool, operand: bool, next_starts: bool, last: Option<&Piece>) -> Role {
-    let Some(&Open { bracket, language, role: opened, binders }) = open.last() else { return Role::Other };
+fn role(
+    text: &str,
+    open: &mut Vec<Open>,
+    header: bool,
+    operand: bool,
+    next_starts: bool,
+    last: Option<&Piece>,
+) -> Role {
+    let Some(&Open { bracket, language, role: opened, binders }) = open.last() else {
+        return Role::Other;
+    };
     let mut push = |bracket, language, role| {
         open.push(Open { bracket, language, role, binders: 0 });
         role
@@ -110,7 +132,9 @@ fn role(text: &str, open: &mut Vec<Open>, header: bool, operand: bool, next_star
         "{" => push('}', Language::Data, Role::Other),
         "(" => {
             // Arguments of a name, and what `val` holds, are data.
-            let applied = last.is_some_and(|l| l.token.kind == Kind::Word && (!is_reserved(l.text) || l.text == "val"));
+            let applied = last.is_some_and(|l| {
+                l.token.kind == Kind::Word && (!is_reserved(l.text) || l.text == "val")
+            });
             push(')', if applied { Language::Data } else { language }, Role::Other)
         }
         ")" | "]" | "}" | ">" if text.starts_with(bracket) => {
@@ -135,10 +159,12 @@ fn joins(first: &str, second: &str) -> bool {
     tokens(&text).first().is_some_and(|t| t.range.end > first.len())
 }
 
-/// Whether there is a space between two tokens on a line. `operand`: whether the first ends an operand.
+/// Whether there is a space between two tokens on a line. `operand`: whether the first ends an
+/// operand.
 fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
     let had = second.space;
-    let words = |p: &Piece| matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown);
+    let words =
+        |p: &Piece| matches!(p.token.kind, Kind::Word | Kind::Number | Kind::Value | Kind::Unknown);
     match (first.role, second.role) {
         (Role::DirectiveOpen, Role::DirectiveClose) => return had,
         (Role::DirectiveOpen, _) | (_, Role::DirectiveClose | Role::DirectiveOpen) => return true,
@@ -146,13 +172,19 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
         (Role::DirectiveClose, _) => return had || second.text == "$else",
         _ => {}
     }
-    if matches!(second.token.kind, Kind::Directive) || first.token.kind == Kind::Value || second.token.kind == Kind::Value && words(first) {
+    if matches!(second.token.kind, Kind::Directive)
+        || first.token.kind == Kind::Value
+        || second.token.kind == Kind::Value && words(first)
+    {
         return had;
     }
     if matches!(first.token.kind, Kind::Directive | Kind::Text) || second.token.kind == Kind::Text {
         return true;
     }
-    if words(first) && words(second) || first.token.kind == Kind::Unknown || second.token.kind == Kind::Unknown {
+    if words(first) && words(second)
+        || first.token.kind == Kind::Unknown
+        || second.token.kind == Kind::Unknown
+    {
         return had;
     }
     match (first.text, second.text) {
@@ -164,7 +196,8 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
         _ => {}
     }
     match (first.role, second.role) {
-        (Role::ModalityOpen | Role::Prefix, _) | (_, Role::ModalityClose | Role::Postfix | Role::BinderDot) => return false,
+        (Role::ModalityOpen | Role::Prefix, _)
+        | (_, Role::ModalityClose | Role::Postfix | Role::BinderDot) => return false,
         (Role::ModalityClose, _) => return had,
         (Role::BinderDot, _) => return true,
         _ => {}
@@ -174,18 +207,24 @@ fn space(first: &Piece, second: &Piece, operand: bool) -> bool {
         "(" | "[" if operand => return had,
         _ => {}
     }
-    // Signs that are written both ways, `a|b` and `a | b`, and one that is cut differently in data and in processes.
-    let as_written = |p: &Piece| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
+    // Signs that are written both ways, `a|b` and `a | b`, and one that is cut differently in data
+    // and in processes.
+    let as_written =
+        |p: &Piece| p.token.kind == Kind::Sign && matches!(p.text, "|" | "?" | "@" | "||_" | "/");
     if as_written(first) || as_written(second) {
         return had;
     }
     let infix = |p: &Piece| {
-        p.token.kind == Kind::Sign && p.role == Role::Other && !matches!(p.text, "(" | ")" | "[" | "]" | "{" | "}" | "!" | "{:}")
+        p.token.kind == Kind::Sign
+            && p.role == Role::Other
+            && !matches!(p.text, "(" | ")" | "[" | "]" | "{" | "}" | "!" | "{:}")
     };
     infix(first) || infix(second) || had
 }
 
 /// Whether a word stands directly before the parenthesis of its arguments.
 fn applies(word: &str) -> bool {
-    !is_reserved(word) || SORTS.contains(&word) || matches!(word, "val" | "allow" | "block" | "hide" | "rename" | "comm")
+    !is_reserved(word)
+        || SORTS.contains(&word)
+        || matches!(word, "val" | "allow" | "block" | "hide" | "rename" | "comm")
 }

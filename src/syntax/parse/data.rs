@@ -1,4 +1,5 @@
-//! Sorts, variables and data expressions: from grammar pairs to [`ast`](crate::ast) trees. Cost: linear in the pairs.
+//! Sorts, variables and data expressions: from grammar pairs to [`ast`](crate::ast) trees. Cost:
+//! linear in the pairs.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
@@ -119,7 +120,9 @@ impl Builder {
                     _ => SortKind::FBag(element),
                 }
             }
-            _ => SortKind::Struct(self.parts(pair).map(|c| self.constructor(c)).collect::<Built<_>>()?),
+            _ => SortKind::Struct(
+                self.parts(pair).map(|c| self.constructor(c)).collect::<Built<_>>()?,
+            ),
         };
         Ok(vec![Node::new(kind, span)])
     }
@@ -160,7 +163,9 @@ impl Builder {
     pub(super) fn var_decls(&self, pair: P) -> Built<Vec<VarDecl>> {
         let mut vars = Vec::new();
         for group in self.parts(pair) {
-            vars.extend(self.ids_decl(group)?.into_iter().map(|(name, sort)| VarDecl { name, sort }));
+            vars.extend(
+                self.ids_decl(group)?.into_iter().map(|(name, sort)| VarDecl { name, sort }),
+            );
         }
         Ok(vars)
     }
@@ -172,12 +177,15 @@ impl Builder {
         self.data_sequence(self.parts(pair))
     }
 
-    /// A flat list of operands and operators; also one that was read as a `proc` and turns out to be data.
+    /// A flat list of operands and operators; also one that was read as a `proc` and turns out to
+    /// be data.
     pub(super) fn data_sequence<'i>(&self, pairs: impl Iterator<Item = P<'i>>) -> Built<Data> {
         let mut pairs = pairs.peekable();
         let mut stack = OperatorStack::<DataOp>::new();
         loop {
-            let Some(p) = pairs.next() else { unreachable!("the grammar ends an expression with an operand") };
+            let Some(p) = pairs.next() else {
+                unreachable!("the grammar ends an expression with an operand")
+            };
             let span = self.span(&p);
             match p.as_rule() {
                 Rule::not => {
@@ -200,13 +208,16 @@ impl Builder {
                 _ => {}
             }
             let mut operand = self.data_primary(p)?;
-            while let Some(p) = pairs.next_if(|p| matches!(p.as_rule(), Rule::args | Rule::proc_args | Rule::update)) {
+            while let Some(p) = pairs
+                .next_if(|p| matches!(p.as_rule(), Rule::args | Rule::proc_args | Rule::update))
+            {
                 operand = self.data_postfix(operand, p)?;
             }
             stack.operand(operand);
             while let Some(p) = pairs.next_if(|p| p.as_rule() == Rule::whr) {
                 let span = self.span(&p);
-                let definitions = self.parts(p).map(|a| self.assignment(a)).collect::<Built<Vec<_>>>()?;
+                let definitions =
+                    self.parts(p).map(|a| self.assignment(a)).collect::<Built<Vec<_>>>()?;
                 stack.postfix(level::WHERE, |e| {
                     let span = e.span.to(span);
                     Node::new(DataKind::Where(Box::new(e), definitions), span)
@@ -243,7 +254,9 @@ impl Builder {
             Rule::ident | Rule::truth => DataKind::Name(pair.as_str().to_owned()),
             Rule::number => DataKind::Number(pair.as_str().to_owned()),
             Rule::data_group | Rule::proc_group => return self.data(self.only(pair)),
-            Rule::list => DataKind::List(self.parts(pair).map(|e| self.data(e)).collect::<Built<_>>()?),
+            Rule::list => {
+                DataKind::List(self.parts(pair).map(|e| self.data(e)).collect::<Built<_>>()?)
+            }
             Rule::empty_bag => DataKind::Bag(Vec::new()),
             Rule::comprehension => {
                 let mut inner = self.parts(pair);
@@ -297,12 +310,16 @@ impl Builder {
                     if parts.next().is_some() {
                         return Err(self
                             .refuse(span, "an assignment stands in a data expression")
-                            .note("`x = e` assigns in a process instance; equality is written `==`"));
+                            .note(
+                                "`x = e` assigns in a process instance; equality is written `==`",
+                            ));
                     }
                     args.push(self.data(first)?);
                 }
                 if args.is_empty() {
-                    return Err(self.refuse(place, "a function is applied to nothing").note("a constant is written without `()`"));
+                    return Err(self
+                        .refuse(place, "a function is applied to nothing")
+                        .note("a constant is written without `()`"));
                 }
                 DataKind::Apply(Box::new(operand), args)
             }
@@ -350,8 +367,12 @@ impl Builder {
 
     /// Something of the process language where data is needed.
     fn not_data(&self, pair: &P) -> Diagnostic {
-        let word = pair.as_str().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
-        self.refuse(self.first_token(pair), format!("`{word}` belongs to a process, and this is a data expression"))
-            .note("left of `->` and right of `@` stands a data expression")
+        let word =
+            pair.as_str().split(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+        self.refuse(
+            self.first_token(pair),
+            format!("`{word}` belongs to a process, and this is a data expression"),
+        )
+        .note("left of `->` and right of `@` stands a data expression")
     }
 }

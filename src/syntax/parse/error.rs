@@ -1,8 +1,9 @@
 //! Syntax errors in words a user knows.
 //!
-//! Input: the text that the grammar refused. Output: a [`Diagnostic`] at the offending token, with what was expected there.
-//! The text is read once more, this time with the grammar keeping account of the tokens that it tried at the farthest place; that
-//! account is what makes errors slow and success fast. Cost: linear in the text.
+//! Input: the text that the grammar refused. Output: a [`Diagnostic`] at the offending token, with
+//! what was expected there. The text is read once more, this time with the grammar keeping account
+//! of the tokens that it tried at the farthest place; that account is what makes errors slow and
+//! success fast. Cost: linear in the text.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -31,7 +32,8 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         Some(error) => farthest(error),
         None => (text.len(), BTreeSet::new()),
     };
-    // In the middle of a word: the word is what offends, and what could continue it is not what was expected.
+    // In the middle of a word: the word is what offends, and what could continue it is not what was
+    // expected.
     let bytes = text.as_bytes();
     let word_start = at - bytes[..at].iter().rev().take_while(|&&b| is_word(b)).count();
     if word_start < at {
@@ -48,11 +50,19 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
         }
     }
     let token = token_at(text, at);
-    let message = if token.is_empty() { "unexpected end of the text".to_owned() } else { format!("unexpected `{token}`") };
+    let message = if token.is_empty() {
+        "unexpected end of the text".to_owned()
+    } else {
+        format!("unexpected `{token}`")
+    };
     let mut diagnostic = builder.refuse(builder.range(at, at + token.len()), message);
     let expected = in_words(tokens.clone());
     if let Some((last, others)) = expected.split_last() {
-        let list = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
+        let list = if others.is_empty() {
+            last.clone()
+        } else {
+            format!("{} or {last}", others.join(", "))
+        };
         diagnostic = diagnostic.note(format!("expected {list}"));
     }
     let hints = hints(text, at, token, &tokens);
@@ -68,7 +78,11 @@ pub(super) fn explain(builder: &Builder, text: &str, rule: Rule) -> Diagnostic {
 /// Whether a word that begins a declaration stands where the one before it has not ended.
 fn unfinished(text: &str, at: usize, token: &str) -> bool {
     let begins = SECTIONS.contains(&token);
-    let before = text[..at].lines().rev().map(|l| l.split('%').next().unwrap_or("").trim_end()).find(|l| !l.is_empty());
+    let before = text[..at]
+        .lines()
+        .rev()
+        .map(|l| l.split('%').next().unwrap_or("").trim_end())
+        .find(|l| !l.is_empty());
     begins && before.is_some_and(|l| !l.ends_with(';')) && unclosed(&text[..at], token).is_none()
 }
 
@@ -76,13 +90,16 @@ const NAME: &str = "a..z";
 const DIGIT: &str = "0..9";
 const DIGIT_1: &str = "1..9";
 
-/// The farthest place the grammar came to, and the tokens it tried there; ranges of characters appear as above.
+/// The farthest place the grammar came to, and the tokens it tried there; ranges of characters
+/// appear as above.
 fn farthest(error: Error<Rule>) -> (usize, BTreeSet<String>) {
     if let Some(attempts) = error.parse_attempts() {
         let tokens = attempts.expected_tokens().into_iter().map(|token| token.to_string());
         return (
             attempts.max_position,
-            tokens.filter(|t| !matches!(t.as_str(), " " | "\t" | "\n" | "\r" | "%" | "BUILTIN_RULE")).collect(),
+            tokens
+                .filter(|t| !matches!(t.as_str(), " " | "\t" | "\n" | "\r" | "%" | "BUILTIN_RULE"))
+                .collect(),
         );
     }
     match error.location {
@@ -90,7 +107,8 @@ fn farthest(error: Error<Rule>) -> (usize, BTreeSet<String>) {
     }
 }
 
-/// Kinds of phrase by the tokens that they may start with: a name, the tokens that give the kind away, and all its tokens.
+/// Kinds of phrase by the tokens that they may start with: a name, the tokens that give the kind
+/// away, and all its tokens.
 const PHRASES: &[(&str, &[&str], &[&str])] = &[
     (
         "a declaration (`sort`, `map`, `proc`, …)",
@@ -101,29 +119,50 @@ const PHRASES: &[(&str, &[&str], &[&str])] = &[
         "a process",
         &["delta", "block"],
         &[
-            "delta", "tau", "block", "allow", "hide", "rename", "comm", "sum", "dist", "!", "-", "#", "forall", "exists", "lambda", "true",
-            "false", "(", "[", "{", NAME, DIGIT_1, "0",
+            "delta", "tau", "block", "allow", "hide", "rename", "comm", "sum", "dist", "!", "-",
+            "#", "forall", "exists", "lambda", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0",
         ],
     ),
     (
         "a state formula",
         &["mu", "["],
-        &["mu", "nu", "forall", "exists", "inf", "sup", "sum", "[", "<", "!", "-", "true", "false", "val", "delay", "yaled", "(", NAME],
+        &[
+            "mu", "nu", "forall", "exists", "inf", "sup", "sum", "[", "<", "!", "-", "true",
+            "false", "val", "delay", "yaled", "(", NAME,
+        ],
     ),
-    ("an action formula", &["tau", "val"], &["!", "forall", "exists", "true", "false", "val", "tau", "(", NAME]),
+    (
+        "an action formula",
+        &["tau", "val"],
+        &["!", "forall", "exists", "true", "false", "val", "tau", "(", NAME],
+    ),
     (
         "a data expression",
         &["lambda", "{"],
-        &["!", "-", "#", "forall", "exists", "lambda", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0"],
+        &[
+            "!", "-", "#", "forall", "exists", "lambda", "true", "false", "(", "[", "{", NAME,
+            DIGIT_1, "0",
+        ],
     ),
-    ("a data expression", &["{", "true"], &["!", "-", "#", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0"]),
-    ("a sort", &["Bool", "List"], &["Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "struct", "(", NAME]),
+    (
+        "a data expression",
+        &["{", "true"],
+        &["!", "-", "#", "true", "false", "(", "[", "{", NAME, DIGIT_1, "0"],
+    ),
+    (
+        "a sort",
+        &["Bool", "List"],
+        &[
+            "Bool", "Pos", "Nat", "Int", "Real", "List", "Set", "Bag", "FSet", "FBag", "struct",
+            "(", NAME,
+        ],
+    ),
     (
         "an operator",
         &["=>", "||", "&&"],
         &[
-            "=>", "||", "&&", "==", "!=", "<", "<=", ">", ">=", "in", "|>", "<|", "++", "+", "-", "/", "div", "mod", "*", ".", "||_", "<<",
-            "<>", "->", "@", "|", "(", "[", "whr",
+            "=>", "||", "&&", "==", "!=", "<", "<=", ">", ">=", "in", "|>", "<|", "++", "+", "-",
+            "/", "div", "mod", "*", ".", "||_", "<<", "<>", "->", "@", "|", "(", "[", "whr",
         ],
     ),
     ("an operator", &["#", "->"], &["#", "->"]),
@@ -156,7 +195,9 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
         "&" => hints.push("conjunction is written `&&`".to_owned()),
         "|" if expected.contains("||") => hints.push("disjunction is written `||`".to_owned()),
         "\u{2227}" | "\u{2228}" | "\u{2192}" | "\u{2200}" | "\u{2203}" => {
-            hints.push("operators are written in ASCII: `&&`, `||`, `=>`, `forall`, `exists`".to_owned());
+            hints.push(
+                "operators are written in ASCII: `&&`, `||`, `=>`, `forall`, `exists`".to_owned(),
+            );
         }
         _ => {}
     }
@@ -172,7 +213,8 @@ fn hints(text: &str, at: usize, token: &str, expected: &BTreeSet<String>) -> Vec
     hints
 }
 
-/// The bracket that is still open at the end of `text`, if `token` does not close it, with the text around it.
+/// The bracket that is still open at the end of `text`, if `token` does not close it, with the text
+/// around it.
 fn unclosed(text: &str, token: &str) -> Option<String> {
     let mut open: Vec<(usize, char)> = Vec::new();
     let mut comment = false;
@@ -202,7 +244,11 @@ fn unclosed(text: &str, token: &str) -> Option<String> {
     let rest = &text[at..];
     let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
     let end = rest[..end].char_indices().nth(24).map_or(end, |(i, _)| i);
-    Some(format!("the `{bracket}` in `{}{}` is not closed", text[start..at].trim_start(), rest[..end].trim_end()))
+    Some(format!(
+        "the `{bracket}` in `{}{}` is not closed",
+        text[start..at].trim_start(),
+        rest[..end].trim_end()
+    ))
 }
 
 /// Whether a byte belongs to a word or a number.
@@ -217,7 +263,8 @@ pub(super) fn token_at(text: &str, at: usize) -> &str {
     if word > 0 {
         return &rest[..word];
     }
-    let signs = ["||_", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<"];
+    let signs =
+        ["||_", "->", "<>", "=>", "==", "!=", "<=", ">=", "||", "&&", "|>", "<|", "++", "<<"];
     let sign = signs.iter().find(|s| rest.starts_with(**s)).map(|s| s.len());
     let len = sign.or(rest.chars().next().map(char::len_utf8)).unwrap_or(0);
     &rest[..len]

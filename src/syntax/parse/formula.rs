@@ -1,7 +1,8 @@
 //! State, regular and action formulas: from grammar pairs to trees. Cost: linear in the pairs.
 //!
-//! A regular formula and an action formula share their parentheses in the grammar. Both are built as regular formulas; an operator
-//! of action formulas takes the action formula out of its operands, or refuses them.
+//! A regular formula and an action formula share their parentheses in the grammar. Both are built
+//! as regular formulas; an operator of action formulas takes the action formula out of its
+//! operands, or refuses them.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
@@ -33,10 +34,18 @@ impl Operator for StateOperator {
         let end = last.span;
         let body = Box::new(last);
         let (kind, start) = match self {
-            StateOperator::Fix { least, name, params, span } => (StateFormulaKind::Fix { least, name, params, body }, span),
-            StateOperator::Quantified(quantifier, vars, span) => (StateFormulaKind::Quantified(quantifier, vars, body), span),
-            StateOperator::Must(regular, span) => (StateFormulaKind::Must(Box::new(regular), body), span),
-            StateOperator::May(regular, span) => (StateFormulaKind::May(Box::new(regular), body), span),
+            StateOperator::Fix { least, name, params, span } => {
+                (StateFormulaKind::Fix { least, name, params, body }, span)
+            }
+            StateOperator::Quantified(quantifier, vars, span) => {
+                (StateFormulaKind::Quantified(quantifier, vars, body), span)
+            }
+            StateOperator::Must(regular, span) => {
+                (StateFormulaKind::Must(Box::new(regular), body), span)
+            }
+            StateOperator::May(regular, span) => {
+                (StateFormulaKind::May(Box::new(regular), body), span)
+            }
             StateOperator::Not(span) => (StateFormulaKind::Not(body), span),
             StateOperator::Minus(span) => (StateFormulaKind::Minus(body), span),
             StateOperator::Scale(factor) => {
@@ -74,21 +83,34 @@ impl Operator for RegularOperator {
 }
 
 impl RegularOperator {
-    fn apply(self, first: Option<Built<RegularFormula>>, last: Built<RegularFormula>) -> Built<RegularFormula> {
+    fn apply(
+        self,
+        first: Option<Built<RegularFormula>>,
+        last: Built<RegularFormula>,
+    ) -> Built<RegularFormula> {
         let first = first.transpose()?;
         let last = last?;
         let span = first.as_ref().map_or(last.span, |f| f.span.to(last.span));
         Ok(match (self, first) {
-            (RegularOperator::Seq, Some(first)) => Node::new(RegularKind::Seq(Box::new(first), Box::new(last)), span),
-            (RegularOperator::Alt, Some(first)) => Node::new(RegularKind::Alt(Box::new(first), Box::new(last)), span),
+            (RegularOperator::Seq, Some(first)) => {
+                Node::new(RegularKind::Seq(Box::new(first), Box::new(last)), span)
+            }
+            (RegularOperator::Alt, Some(first)) => {
+                Node::new(RegularKind::Alt(Box::new(first), Box::new(last)), span)
+            }
             (RegularOperator::Infix(op), Some(first)) => {
                 let (first, last) = (as_action(first, op.symbol())?, as_action(last, op.symbol())?);
                 lift(ActionFormulaKind::Binary(op, Box::new(first), Box::new(last)), span)
             }
-            (RegularOperator::Not(start), _) => lift(ActionFormulaKind::Not(Box::new(as_action(last, "!")?)), start.to(span)),
+            (RegularOperator::Not(start), _) => {
+                lift(ActionFormulaKind::Not(Box::new(as_action(last, "!")?)), start.to(span))
+            }
             (RegularOperator::Quantified(q, vars, start), _) => {
                 let word = if q == Quantifier::Forall { "forall" } else { "exists" };
-                lift(ActionFormulaKind::Quantified(q, vars, Box::new(as_action(last, word)?)), start.to(span))
+                lift(
+                    ActionFormulaKind::Quantified(q, vars, Box::new(as_action(last, word)?)),
+                    start.to(span),
+                )
             }
             _ => unreachable!("an infix operator has two operands"),
         })
@@ -116,7 +138,9 @@ impl Builder {
         let mut pairs = self.parts(pair).peekable();
         let mut stack = OperatorStack::<StateOperator>::new();
         loop {
-            let Some(p) = pairs.next() else { unreachable!("the grammar ends a formula with an operand") };
+            let Some(p) = pairs.next() else {
+                unreachable!("the grammar ends a formula with an operand")
+            };
             let span = self.span(&p);
             match p.as_rule() {
                 Rule::not => {
@@ -139,14 +163,18 @@ impl Builder {
                 }
                 Rule::state_quantifier => {
                     let (quantifier, vars) = self.quantifier(p)?;
-                    stack.prefix(state::QUANTIFIER, StateOperator::Quantified(quantifier, vars, span));
+                    stack.prefix(
+                        state::QUANTIFIER,
+                        StateOperator::Quantified(quantifier, vars, span),
+                    );
                     continue;
                 }
                 Rule::fix => {
                     stack.prefix(state::FIX, self.fix(p)?);
                     continue;
                 }
-                // A number binds to what it multiplies whatever is before it, except to a last number: that multiplies all that is before it.
+                // A number binds to what it multiplies whatever is before it, except to a last
+                // number: that multiplies all that is before it.
                 Rule::val if is_factor(pairs.clone()) => {
                     stack.prefix(state::MODALITY, StateOperator::Scale(self.state_primary(p)?));
                     pairs.next();
@@ -223,7 +251,9 @@ impl Builder {
         let mut pairs = self.parts(pair).peekable();
         let mut stack = OperatorStack::<RegularOperator>::new();
         loop {
-            let Some(p) = pairs.next() else { unreachable!("the grammar ends a formula with an operand") };
+            let Some(p) = pairs.next() else {
+                unreachable!("the grammar ends a formula with an operand")
+            };
             let span = self.span(&p);
             match p.as_rule() {
                 Rule::not => {
@@ -232,23 +262,32 @@ impl Builder {
                 }
                 Rule::action_quantifier => {
                     let (quantifier, vars) = self.quantifier(p)?;
-                    stack.prefix(action::QUANTIFIER, RegularOperator::Quantified(quantifier, vars, span));
+                    stack.prefix(
+                        action::QUANTIFIER,
+                        RegularOperator::Quantified(quantifier, vars, span),
+                    );
                     continue;
                 }
                 _ => stack.operand(Ok(self.regular_primary(p)?)),
             }
-            while let Some(p) = pairs.next_if(|p| matches!(p.as_rule(), Rule::star | Rule::iterate | Rule::at)) {
+            while let Some(p) =
+                pairs.next_if(|p| matches!(p.as_rule(), Rule::star | Rule::iterate | Rule::at))
+            {
                 let span = self.span(&p);
                 if p.as_rule() == Rule::at {
                     let time = self.data(self.only(p))?;
                     stack.postfix(action::AT, |r| {
                         let r = r?;
                         let span = r.span.to(time.span);
-                        Ok(lift(ActionFormulaKind::At(Box::new(as_action(r, "@")?), Box::new(time)), span))
+                        Ok(lift(
+                            ActionFormulaKind::At(Box::new(as_action(r, "@")?), Box::new(time)),
+                            span,
+                        ))
                     });
                     continue;
                 }
-                let make = if p.as_rule() == Rule::star { RegularKind::Star } else { RegularKind::Plus };
+                let make =
+                    if p.as_rule() == Rule::star { RegularKind::Star } else { RegularKind::Plus };
                 stack.postfix(regular::REPEAT, |r| {
                     let r = r?;
                     let span = r.span.to(span);
@@ -257,7 +296,9 @@ impl Builder {
             }
             let Some(p) = pairs.next() else { break };
             match p.as_rule() {
-                Rule::op_plus => stack.infix(regular::ALTERNATIVE, Assoc::Left, RegularOperator::Alt),
+                Rule::op_plus => {
+                    stack.infix(regular::ALTERNATIVE, Assoc::Left, RegularOperator::Alt)
+                }
                 Rule::op_dot => stack.infix(regular::SEQUENCE, Assoc::Right, RegularOperator::Seq),
                 _ => {
                     let op = state_op(&p);
@@ -283,7 +324,10 @@ impl Builder {
     }
 
     /// Actions between bars.
-    pub(super) fn multi_action<'i>(&self, pairs: impl Iterator<Item = P<'i>>) -> Built<Vec<(Ident, Vec<Data>)>> {
+    pub(super) fn multi_action<'i>(
+        &self,
+        pairs: impl Iterator<Item = P<'i>>,
+    ) -> Built<Vec<(Ident, Vec<Data>)>> {
         pairs.filter(|p| p.as_rule() == Rule::action).map(|p| self.action(p)).collect()
     }
 }
@@ -291,7 +335,8 @@ impl Builder {
 /// Whether what follows a number is `*` with something that this number multiplies.
 fn is_factor<'i>(mut rest: impl Iterator<Item = P<'i>>) -> bool {
     let times = |p: Option<P<'i>>| p.is_some_and(|p| state_op(&p) == StateOp::Multiply);
-    times(rest.next()) && (rest.next().is_some_and(|p| p.as_rule() != Rule::val) || times(rest.next()))
+    times(rest.next())
+        && (rest.next().is_some_and(|p| p.as_rule() != Rule::val) || times(rest.next()))
 }
 
 fn state_op(pair: &P) -> StateOp {

@@ -1,8 +1,10 @@
-//! Text to syntax tree: a `pest` grammar (`mcrl2.pest`) and builders that give its flat expressions their shape.
+//! Text to syntax tree: a `pest` grammar (`mcrl2.pest`) and builders that give its flat expressions
+//! their shape.
 //!
-//! Input: a text and the id of its source. Output: a tree of [`ast`](super::ast), or a [`Diagnostic`] at the first offending token.
-//! Cost: near linear in the text; the machine stack grows with the depth of brackets, for which it is enlarged beforehand.
-//! Invariant: a builder meets only what the grammar lets through, so `unreachable!` here would be a fault of ours.
+//! Input: a text and the id of its source. Output: a tree of [`ast`](super::ast), or a
+//! [`Diagnostic`] at the first offending token. Cost: near linear in the text; the machine stack
+//! grows with the depth of brackets, for which it is enlarged beforehand. Invariant: a builder
+//! meets only what the grammar lets through, so `unreachable!` here would be a fault of ours.
 
 mod data;
 mod error;
@@ -40,25 +42,50 @@ pub fn parse_formula(source: SourceId, text: &str) -> Result<ast::FormulaFile, D
     run(source, text, Rule::formula_file, |b, p| b.formula_file(p))
 }
 
-/// Parses a state formula that is a part of a text; places are those in the text. It costs what the part costs.
-pub fn parse_formula_in(source: SourceId, text: &str, part: Range<usize>) -> Result<ast::FormulaFile, Diagnostic> {
-    run_shifted(Builder { source, shift: part.start as i64 }, &text[part], Rule::formula_file, |b, p| b.formula_file(p))
+/// Parses a state formula that is a part of a text; places are those in the text. It costs what the
+/// part costs.
+pub fn parse_formula_in(
+    source: SourceId,
+    text: &str,
+    part: Range<usize>,
+) -> Result<ast::FormulaFile, Diagnostic> {
+    run_shifted(
+        Builder { source, shift: part.start as i64 },
+        &text[part],
+        Rule::formula_file,
+        |b, p| b.formula_file(p),
+    )
 }
 
-/// Parses a name with parameters, such as the left-hand side of an equation, that is a part of a text; the same holds.
-pub fn parse_head_in(source: SourceId, text: &str, part: Range<usize>) -> Result<(ast::Ident, Vec<ast::VarDecl>), Diagnostic> {
+/// Parses a name with parameters, such as the left-hand side of an equation, that is a part of a
+/// text; the same holds.
+pub fn parse_head_in(
+    source: SourceId,
+    text: &str,
+    part: Range<usize>,
+) -> Result<(ast::Ident, Vec<ast::VarDecl>), Diagnostic> {
     head_in(source, text, part, ["", ""]).map(|head| (head.name, head.params))
 }
 
 /// Parses variables with their sorts that are a part of a text; the same holds.
-pub fn parse_variables_in(source: SourceId, text: &str, part: Range<usize>) -> Result<Vec<ast::VarDecl>, Diagnostic> {
+pub fn parse_variables_in(
+    source: SourceId,
+    text: &str,
+    part: Range<usize>,
+) -> Result<Vec<ast::VarDecl>, Diagnostic> {
     head_in(source, text, part, ["X(", ")"]).map(|head| head.params)
 }
 
 /// The head of a process, of which a part of a text is a part.
-fn head_in(source: SourceId, text: &str, part: Range<usize>, around: [&str; 2]) -> Result<ast::ProcessEquation, Diagnostic> {
+fn head_in(
+    source: SourceId,
+    text: &str,
+    part: Range<usize>,
+    around: [&str; 2],
+) -> Result<ast::ProcessEquation, Diagnostic> {
     let [before, after] = around;
-    let builder = Builder { source, shift: part.start as i64 - ("proc ".len() + before.len()) as i64 };
+    let builder =
+        Builder { source, shift: part.start as i64 - ("proc ".len() + before.len()) as i64 };
     let whole = format!("proc {before}{}{after}= delta;", &text[part.clone()]);
     let read = run_shifted(builder, &whole, Rule::specification, |b, p| b.specification(p))?;
     let sections = <[ast::Section; 1]>::try_from(read.sections).ok();
@@ -73,8 +100,17 @@ fn head_in(source: SourceId, text: &str, part: Range<usize>, around: [&str; 2]) 
 }
 
 /// Parses a data expression that is a part of a text; the same holds.
-pub fn parse_data_in(source: SourceId, text: &str, part: Range<usize>) -> Result<ast::Data, Diagnostic> {
-    run_shifted(Builder { source, shift: part.start as i64 }, &text[part], Rule::data_file, |b, p| b.data(b.only(p)))
+pub fn parse_data_in(
+    source: SourceId,
+    text: &str,
+    part: Range<usize>,
+) -> Result<ast::Data, Diagnostic> {
+    run_shifted(
+        Builder { source, shift: part.start as i64 },
+        &text[part],
+        Rule::data_file,
+        |b, p| b.data(b.only(p)),
+    )
 }
 
 /// Parses a data expression.
@@ -93,7 +129,10 @@ pub fn parse_sort(source: SourceId, text: &str) -> Result<ast::Sort, Diagnostic>
 }
 
 /// Parses a multi-action such as a label `a(1)|b`; `tau` is the empty one.
-pub fn parse_multi_action(source: SourceId, text: &str) -> Result<Vec<(ast::Ident, Vec<ast::Data>)>, Diagnostic> {
+pub fn parse_multi_action(
+    source: SourceId,
+    text: &str,
+) -> Result<Vec<(ast::Ident, Vec<ast::Data>)>, Diagnostic> {
     run(source, text, Rule::multi_action_file, |b, p| b.multi_action(b.parts(p)))
 }
 
@@ -103,23 +142,42 @@ const MAX_DEPTH: usize = 50_000;
 const STACK_PER_LEVEL: usize = 16 << 10;
 const STACK_BASE: usize = 4 << 20;
 
-fn run<T>(source: SourceId, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
+fn run<T>(
+    source: SourceId,
+    text: &str,
+    rule: Rule,
+    build: impl FnOnce(&Builder, P) -> Built<T>,
+) -> Built<T> {
     run_shifted(Builder { source, shift: 0 }, text, rule, build)
 }
 
-fn run_shifted<T>(builder: Builder, text: &str, rule: Rule, build: impl FnOnce(&Builder, P) -> Built<T>) -> Built<T> {
+fn run_shifted<T>(
+    builder: Builder,
+    text: &str,
+    rule: Rule,
+    build: impl FnOnce(&Builder, P) -> Built<T>,
+) -> Built<T> {
     if u32::try_from(text.len()).is_err() {
         return Err(Diagnostic::new(Stage::Syntax, "the text is longer than 4 GiB"));
     }
     let depth = bracket_depth(text).map_err(|at| {
         builder
-            .refuse(builder.range(at, at + 1), format!("brackets are nested more than {MAX_DEPTH} deep"))
+            .refuse(
+                builder.range(at, at + 1),
+                format!("brackets are nested more than {MAX_DEPTH} deep"),
+            )
             .note("intermediate results can be given names by `map` and `eqn`")
     })?;
-    stacker::maybe_grow(STACK_PER_LEVEL * depth + (256 << 10), STACK_PER_LEVEL * depth + STACK_BASE, || {
-        let Ok(mut pairs) = Grammar::parse(rule, text) else { return Err(error::explain(&builder, text, rule)) };
-        build(&builder, builder.next(&mut pairs))
-    })
+    stacker::maybe_grow(
+        STACK_PER_LEVEL * depth + (256 << 10),
+        STACK_PER_LEVEL * depth + STACK_BASE,
+        || {
+            let Ok(mut pairs) = Grammar::parse(rule, text) else {
+                return Err(error::explain(&builder, text, rule));
+            };
+            build(&builder, builder.next(&mut pairs))
+        },
+    )
 }
 
 /// How deep brackets and `whr … end` nest at most; the place where that passes [`MAX_DEPTH`].

@@ -1,11 +1,13 @@
 //! From a flat list of operands and operators to a tree: an operator-precedence stack.
 //!
-//! Input: operands, prefix, infix and postfix operators in text order with their levels. Output: one tree, built bottom up.
-//! Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in one point, which the mCRL2 language asks for: a pending
-//! prefix operator inherits the level of the operators around it, so that nothing looser than any pending operator is drawn into
-//! an operand (see [`precedence`](crate::precedence)). That, and chains of any length without recursion, are why pest's own
-//! `PrattParser` is not used. Cost: O(1) amortised a symbol, no recursion.
-//! Invariant: `effective` never falls from the bottom of the stack to its top, except across a barrier.
+//! Input: operands, prefix, infix and postfix operators in text order with their levels. Output:
+//! one tree, built bottom up. Departs from the textbook (Pratt 1973; Dijkstra's shunting yard) in
+//! one point, which the mCRL2 language asks for: a pending prefix operator inherits the level of
+//! the operators around it, so that nothing looser than any pending operator is drawn into
+//! an operand (see [`precedence`](crate::precedence)). That, and chains of any length without
+//! recursion, are why pest's own `PrattParser` is not used. Cost: O(1) amortised a symbol, no
+//! recursion. Invariant: `effective` never falls from the bottom of the stack to its top, except
+//! across a barrier.
 
 use crate::precedence::Assoc;
 
@@ -50,7 +52,8 @@ impl<O: Operator> OperatorStack<O> {
     pub(crate) fn operand(&mut self, operand: O::Tree) {
         self.operands.push(operand);
     }
-    /// A prefix operator: looser or equal operators than it, or than what it stands in, end its operand.
+    /// A prefix operator: looser or equal operators than it, or than what it stands in, end its
+    /// operand.
     pub(crate) fn prefix(&mut self, level: u8, operator: O) {
         let outer = self.pending.last().map_or(0, |p| p.effective);
         self.pending.push(Pending { operator, effective: level.max(outer), barrier: false });
@@ -88,7 +91,9 @@ impl<O: Operator> OperatorStack<O> {
         self.operands.pop()
     }
     fn reduce_tighter(&mut self, level: u8, assoc: Assoc) {
-        while let Some(p) = self.pending.pop_if(|p| !p.barrier && (p.effective > level || p.effective == level && assoc == Assoc::Left)) {
+        while let Some(p) = self.pending.pop_if(|p| {
+            !p.barrier && (p.effective > level || p.effective == level && assoc == Assoc::Left)
+        }) {
             p.operator.reduce(&mut self.operands);
         }
     }

@@ -1,7 +1,8 @@
 //! Process expressions: from the flat `proc` pairs to [`Process`] trees.
 //!
-//! Conditions and processes share their parentheses in the grammar; what stands left of a `->` is data, all else a process. A `<>`
-//! belongs to the nearest `->` before it that has none yet, in the same parentheses. Cost: linear in the pairs.
+//! Conditions and processes share their parentheses in the grammar; what stands left of a `->` is
+//! data, all else a process. A `<>` belongs to the nearest `->` before it that has none yet, in the
+//! same parentheses. Cost: linear in the pairs.
 
 use super::operators::{Operands, Operator, OperatorStack};
 use super::{Builder, Built, P, Rule};
@@ -30,7 +31,9 @@ impl Operator for ProcessOp {
         let last = Box::new(last);
         let (kind, start) = match self {
             ProcessOp::Sum(vars, span) => (ProcessKind::Sum(vars, last), span),
-            ProcessOp::Dist(vars, weight, span) => (ProcessKind::Dist(vars, Box::new(weight), last), span),
+            ProcessOp::Dist(vars, weight, span) => {
+                (ProcessKind::Dist(vars, Box::new(weight), last), span)
+            }
             ProcessOp::If(condition) => {
                 let span = condition.span;
                 (ProcessKind::If(Box::new(condition), last, None), span)
@@ -87,7 +90,10 @@ impl Builder {
                 continue;
             }
             let start = i;
-            stack.operand(self.process_primary(&pairs[i..end]).map_err(|e| self.bare_condition(&pairs, start, end).unwrap_or(e))?);
+            stack.operand(
+                self.process_primary(&pairs[i..end])
+                    .map_err(|e| self.bare_condition(&pairs, start, end).unwrap_or(e))?,
+            );
             i = end;
             // Postfix and infix operators up to the next operand.
             loop {
@@ -113,11 +119,17 @@ impl Builder {
                     }
                     Rule::op_plus => (level::CHOICE, Assoc::Left, ProcessKind::Choice),
                     Rule::op_or => (level::PARALLEL, Assoc::Right, ProcessKind::Parallel),
-                    Rule::op_left_merge => (level::LEFT_MERGE, Assoc::Right, ProcessKind::LeftMerge),
+                    Rule::op_left_merge => {
+                        (level::LEFT_MERGE, Assoc::Right, ProcessKind::LeftMerge)
+                    }
                     Rule::op_until => (level::UNTIL, Assoc::Left, ProcessKind::BoundedInit),
                     Rule::op_dot => (level::SEQUENCE, Assoc::Right, ProcessKind::Seq),
                     Rule::op_bar => (level::SYNC, Assoc::Left, ProcessKind::Sync),
-                    _ => return Err(self.bare_condition(&pairs, start, i).unwrap_or_else(|| self.not_process(p))),
+                    _ => {
+                        return Err(self
+                            .bare_condition(&pairs, start, i)
+                            .unwrap_or_else(|| self.not_process(p)));
+                    }
                 };
                 stack.infix(level, assoc, ProcessOp::Infix(make));
                 break;
@@ -143,17 +155,29 @@ impl Builder {
     }
 
     fn lone_else(&self, span: Span) -> Diagnostic {
-        self.refuse(span, "`<>` has no condition").note("a choice by condition is written `c -> p <> q`")
+        self.refuse(span, "`<>` has no condition")
+            .note("a choice by condition is written `c -> p <> q`")
     }
 
     /// A primary with its arguments.
     fn process_primary(&self, pairs: &[P]) -> Built<Process> {
-        let Some((first, postfixes)) = pairs.split_first() else { unreachable!("a primary is not empty") };
+        let Some((first, postfixes)) = pairs.split_first() else {
+            unreachable!("a primary is not empty")
+        };
         let span = self.span(first);
         if first.as_rule() == Rule::ident {
             return match postfixes {
-                [] => Ok(Node::new(ProcessKind::Call { name: self.ident(first.clone()), args: Vec::new(), parens: false }, span)),
-                [args] if args.as_rule() == Rule::proc_args => self.call(first.clone(), args.clone()),
+                [] => Ok(Node::new(
+                    ProcessKind::Call {
+                        name: self.ident(first.clone()),
+                        args: Vec::new(),
+                        parens: false,
+                    },
+                    span,
+                )),
+                [args] if args.as_rule() == Rule::proc_args => {
+                    self.call(first.clone(), args.clone())
+                }
                 [_, extra, ..] | [extra] => Err(self.not_process(extra)),
             };
         }
@@ -171,17 +195,25 @@ impl Builder {
             Rule::block | Rule::hide => {
                 let names = self.idents(self.next(&mut inner));
                 let body = Box::new(self.process(self.next(&mut inner))?);
-                if pair.as_rule() == Rule::block { ProcessKind::Block(names, body) } else { ProcessKind::Hide(names, body) }
+                if pair.as_rule() == Rule::block {
+                    ProcessKind::Block(names, body)
+                } else {
+                    ProcessKind::Hide(names, body)
+                }
             }
             Rule::allow => {
-                let names = self.parts(self.next(&mut inner)).map(|m| self.action_names(m)).collect();
+                let names =
+                    self.parts(self.next(&mut inner)).map(|m| self.action_names(m)).collect();
                 ProcessKind::Allow(names, Box::new(self.process(self.next(&mut inner))?))
             }
             Rule::rename => {
                 let mut renamings = Vec::new();
                 for r in self.parts(self.next(&mut inner)) {
                     let mut parts = self.parts(r);
-                    renamings.push((self.ident(self.next(&mut parts)), self.ident(self.next(&mut parts))));
+                    renamings.push((
+                        self.ident(self.next(&mut parts)),
+                        self.ident(self.next(&mut parts)),
+                    ));
                 }
                 ProcessKind::Rename(renamings, Box::new(self.process(self.next(&mut inner))?))
             }
@@ -190,7 +222,8 @@ impl Builder {
                 for c in self.parts(self.next(&mut inner)) {
                     let mut parts = self.parts(c);
                     let from = self.action_names(self.next(&mut parts));
-                    let to = parts.next().filter(|p| p.as_rule() == Rule::ident).map(|p| self.ident(p));
+                    let to =
+                        parts.next().filter(|p| p.as_rule() == Rule::ident).map(|p| self.ident(p));
                     communications.push((from, to));
                 }
                 ProcessKind::Comm(communications, Box::new(self.process(self.next(&mut inner))?))
@@ -218,7 +251,10 @@ impl Builder {
             }
             if !values.is_empty() && !assignments.is_empty() {
                 return Err(self
-                    .refuse(place, format!("the arguments of `{}` mix values and assignments", name.kind))
+                    .refuse(
+                        place,
+                        format!("the arguments of `{}` mix values and assignments", name.kind),
+                    )
                     .note("write either `P(e, f)` or `P(x = e, y = f)`"));
             }
         }
@@ -244,11 +280,11 @@ impl Builder {
     fn bare_condition(&self, pairs: &[P], start: usize, end: usize) -> Option<Diagnostic> {
         let arrow = end + pairs[end..].iter().position(|p| p.as_rule() == Rule::arrow)?;
         let span = self.span(&pairs[start]).to(self.span(&pairs[arrow - 1]));
-        let text = &pairs[start].get_input()[pairs[start].as_span().start()..pairs[arrow - 1].as_span().end()];
-        Some(
-            self.refuse(span, format!("the condition `{text}` needs parentheses"))
-                .note("only a name, an application or a negation of those can do without: `(x == y) -> p`"),
-        )
+        let text = &pairs[start].get_input()
+            [pairs[start].as_span().start()..pairs[arrow - 1].as_span().end()];
+        Some(self.refuse(span, format!("the condition `{text}` needs parentheses")).note(
+            "only a name, an application or a negation of those can do without: `(x == y) -> p`",
+        ))
     }
 
     /// Something of the data language where a process is needed.

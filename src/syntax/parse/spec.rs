@@ -1,4 +1,5 @@
-//! Sections of specifications and formula files: from grammar pairs to [`Section`]s. Cost: linear in the pairs.
+//! Sections of specifications and formula files: from grammar pairs to [`Section`]s. Cost: linear
+//! in the pairs.
 
 use super::{Builder, Built, P, Rule};
 use crate::ast::*;
@@ -10,7 +11,9 @@ impl Builder {
         let mut init = false;
         for p in self.parts(pair) {
             if p.as_rule() == Rule::init_section && std::mem::replace(&mut init, true) {
-                return Err(self.refuse(self.first_token(&p), "a second `init`").note("a specification has one initial process"));
+                return Err(self
+                    .refuse(self.first_token(&p), "a second `init`")
+                    .note("a specification has one initial process"));
             }
             sections.push(self.section(p)?);
         }
@@ -32,7 +35,9 @@ impl Builder {
                 }
             };
             if formula.is_some() {
-                return Err(self.refuse(self.first_token(&p), "a second `form`").note("a formula file has one formula"));
+                return Err(self
+                    .refuse(self.first_token(&p), "a second `form`")
+                    .note("a formula file has one formula"));
             }
             formula = Some(self.state(inner)?);
         }
@@ -54,10 +59,14 @@ impl Builder {
                     let mut parts = self.parts(decl);
                     let name = self.ident(self.next(&mut parts));
                     match parts.next() {
-                        Some(p) if p.as_rule() == Rule::sort => sorts.push((name, Some(self.sort(p)?))),
+                        Some(p) if p.as_rule() == Rule::sort => {
+                            sorts.push((name, Some(self.sort(p)?)))
+                        }
                         more => {
                             sorts.push((name, None));
-                            sorts.extend(more.into_iter().chain(parts).map(|p| (self.ident(p), None)));
+                            sorts.extend(
+                                more.into_iter().chain(parts).map(|p| (self.ident(p), None)),
+                            );
                         }
                     }
                 }
@@ -68,7 +77,11 @@ impl Builder {
                 for p in inner {
                     decls.extend(self.ids_decl(p)?);
                 }
-                if rule == Rule::cons_section { Section::Constructors(decls) } else { Section::Mappings(decls) }
+                if rule == Rule::cons_section {
+                    Section::Constructors(decls)
+                } else {
+                    Section::Mappings(decls)
+                }
             }
             Rule::glob_section => {
                 let mut vars = Vec::new();
@@ -94,12 +107,15 @@ impl Builder {
                 for decl in inner {
                     let mut parts = self.parts(decl);
                     let names = self.idents(self.next(&mut parts));
-                    let sorts = parts.next().map(|s| self.sort_product(s)).transpose()?.unwrap_or_default();
+                    let sorts =
+                        parts.next().map(|s| self.sort_product(s)).transpose()?.unwrap_or_default();
                     actions.extend(names.into_iter().map(|n| (n, sorts.clone())));
                 }
                 Section::Actions(actions)
             }
-            Rule::proc_section => Section::Processes(inner.map(|p| self.process_equation(p)).collect::<Built<_>>()?),
+            Rule::proc_section => {
+                Section::Processes(inner.map(|p| self.process_equation(p)).collect::<Built<_>>()?)
+            }
             _ => Section::Init(self.process(self.next(&mut inner))?),
         })
     }

@@ -102,17 +102,27 @@ fn formula_precedence() {
 fn multi_actions() {
     assert_eq!(parse_multi_action(source(), "tau").map(|m| m.len()), Ok(0));
     let m = parse_multi_action(source(), "a(1, [true]) | b").unwrap();
-    assert_eq!(m.iter().map(|(n, args)| (n.kind.as_str(), args.len())).collect::<Vec<_>>(), [("a", 2), ("b", 0)]);
+    assert_eq!(
+        m.iter().map(|(n, args)| (n.kind.as_str(), args.len())).collect::<Vec<_>>(),
+        [("a", 2), ("b", 0)]
+    );
 }
 
 #[test]
 fn deep_and_long_texts() {
     // Parsed on a thread with a small stack, printed, parsed again, compared, cloned, dropped.
-    fn check<T: PartialEq + Clone>(text: String, parse: impl Fn(&str) -> Built<T>, print: impl Fn(&T) -> String) {
+    fn check<T: PartialEq + Clone>(
+        text: String,
+        parse: impl Fn(&str) -> Built<T>,
+        print: impl Fn(&T) -> String,
+    ) {
         let start = &text[..40];
         let tree = parse(&text).unwrap_or_else(|e| panic!("{start}: {e:?}"));
         let printed = print(&tree);
-        assert!(parse(&printed).unwrap_or_else(|e| panic!("{start}: {e:?}")) == tree.clone(), "{start}");
+        assert!(
+            parse(&printed).unwrap_or_else(|e| panic!("{start}: {e:?}")) == tree.clone(),
+            "{start}"
+        );
     }
     fn nested(n: usize, open: &str, inner: &str, close: &str) -> String {
         format!("{}{inner}{}", open.repeat(n), close.repeat(n))
@@ -132,14 +142,24 @@ fn deep_and_long_texts() {
         ] {
             check(nested(n, open, "a", close), |t| parse_data(source(), t), print::data);
         }
-        for (open, close) in [("(", ")"), ("hide({a}, ", ")"), ("a . (b + ", ")"), ("b -> (c + (d) -> ", ")")] {
+        for (open, close) in
+            [("(", ")"), ("hide({a}, ", ")"), ("a . (b + ", ")"), ("b -> (c + (d) -> ", ")")]
+        {
             check(nested(n, open, "a", close), |t| parse_process(source(), t), print::process);
         }
         for (open, close) in [("(", ")"), ("[a] (X && ", ")"), ("mu X. !(", ")")] {
             check(nested(n, open, "X", close), |t| parse_formula(source(), t), print::formula);
         }
-        check(format!("[{}]X", nested(n, "(", "a", " . b)*")), |t| parse_formula(source(), t), print::formula);
-        check(format!("[{}]X", nested(n, "!(a || ", "b", ")")), |t| parse_formula(source(), t), print::formula);
+        check(
+            format!("[{}]X", nested(n, "(", "a", " . b)*")),
+            |t| parse_formula(source(), t),
+            print::formula,
+        );
+        check(
+            format!("[{}]X", nested(n, "!(a || ", "b", ")")),
+            |t| parse_formula(source(), t),
+            print::formula,
+        );
         check(nested(n, "List(", "S", ")"), |t| parse_sort(source(), t), print::sort);
         let n = 8_000;
         for chain in [" + b", " => b", " |> b", " && !c"] {
@@ -155,7 +175,11 @@ fn deep_and_long_texts() {
             check(format!("{}a", prefix.repeat(n)), |t| parse_process(source(), t), print::process);
         }
         for prefix in ["[a]", "mu X. ", "forall x: S. ", "Y => ", "!"] {
-            check(format!("{}X{}", prefix.repeat(n), " ".repeat(40)), |t| parse_formula(source(), t), print::formula);
+            check(
+                format!("{}X{}", prefix.repeat(n), " ".repeat(40)),
+                |t| parse_formula(source(), t),
+                print::formula,
+            );
         }
         check(format!("<a{}>true", ".b".repeat(n)), |t| parse_formula(source(), t), print::formula);
         check(format!("<a{}>true", "*".repeat(n)), |t| parse_formula(source(), t), print::formula);
@@ -187,9 +211,18 @@ fn said(result: Built<()>, text: &str) -> String {
 fn errors_in_specifications() {
     for (text, expected) in [
         ("act a init a;", "t:1:7: error: unexpected `init`\n  note: expected `,`, `:` or `;`"),
-        ("proc P = a . P(1) % on\n\ninit P(0);", "t:3:1: error: unexpected `init`\n  note: expected `;`"),
-        ("proc P = a . P(1); proc ; init P(0);", "t:1:25: error: unexpected `;`\n  note: expected a name"),
-        ("map f: Nat", "t:1:11: error: unexpected end of the text\n  note: expected `;` or an operator"),
+        (
+            "proc P = a . P(1) % on\n\ninit P(0);",
+            "t:3:1: error: unexpected `init`\n  note: expected `;`",
+        ),
+        (
+            "proc P = a . P(1); proc ; init P(0);",
+            "t:1:25: error: unexpected `;`\n  note: expected a name",
+        ),
+        (
+            "map f: Nat",
+            "t:1:11: error: unexpected end of the text\n  note: expected `;` or an operator",
+        ),
         ("proc P = a + ; init P;", "t:1:14: error: unexpected `;`\n  note: expected a process"),
         (
             "proc P = (a . b; init P;",
@@ -199,7 +232,10 @@ fn errors_in_specifications() {
             "init true == true -> tau;",
             "t:1:6: error: the condition `true == true` needs parentheses\n  note: only a name, an application or a negation of those can do without: `(x == y) -> p`",
         ),
-        ("init a <> b;", "t:1:8: error: `<>` has no condition\n  note: a choice by condition is written `c -> p <> q`"),
+        (
+            "init a <> b;",
+            "t:1:8: error: `<>` has no condition\n  note: a choice by condition is written `c -> p <> q`",
+        ),
         (
             "init f(x = 1, 2);",
             "t:1:15: error: the arguments of `f` mix values and assignments\n  note: write either `P(e, f)` or `P(x = e, y = f)`",
@@ -213,19 +249,28 @@ fn errors_in_specifications() {
             "t:1:18: error: unexpected `;`\n  note: expected `)` or an operator\n  note: the `(` in `sort S = List(Nat` is not closed",
         ),
         ("eqn f(x) == y; init a;", "t:1:14: error: unexpected `;`\n  note: expected `->` or `=`"),
-        ("eqn x = 007; init a;", "t:1:9: error: unexpected `007`\n  note: a number has no leading zeros"),
+        (
+            "eqn x = 007; init a;",
+            "t:1:9: error: unexpected `007`\n  note: a number has no leading zeros",
+        ),
         (
             "init (a . delta) -> b;",
             "t:1:11: error: `delta` belongs to a process, and this is a data expression\n  note: left of `->` and right of `@` stands a data expression",
         ),
-        ("init a; init b;", "t:1:9: error: a second `init`\n  note: a specification has one initial process"),
+        (
+            "init a; init b;",
+            "t:1:9: error: a second `init`\n  note: a specification has one initial process",
+        ),
         ("act a: Nat # ; init a;", "t:1:14: error: unexpected `;`\n  note: expected a sort"),
         ("init sum x Nat. a;", "t:1:12: error: unexpected `Nat`\n  note: expected `,` or `:`"),
         (
             "map f: Nat # Nat; init a;",
             "t:1:8: error: a product of sorts is not a sort by itself\n  note: `A # B` may only stand left of `->`, or in the declaration of an action",
         ),
-        ("foo", "t:1:1: error: unexpected `foo`\n  note: expected a declaration (`sort`, `map`, `proc`, …)"),
+        (
+            "foo",
+            "t:1:1: error: unexpected `foo`\n  note: expected a declaration (`sort`, `map`, `proc`, …)",
+        ),
         ("init hide(a, b);", "t:1:11: error: unexpected `a`\n  note: expected `{`"),
     ] {
         let got = said(parse_specification(source(), text).map(drop), text);
@@ -243,11 +288,26 @@ fn errors_in_formulas() {
             "[!(a . b)]true",
             "t:1:4: error: `!` is applied to a regular formula\n  note: `!`, `&&`, `||`, `=>`, `forall`, `exists` and `@` combine action formulas, which speak of one step, not of `.`, `+` or `*`",
         ),
-        ("val(x = 1)", "t:1:7: error: unexpected `=`\n  note: expected `)` or an operator\n  note: equality is written `==`"),
-        ("forall x: Nat [a]true", "t:1:15: error: unexpected `[`\n  note: expected `,`, `.` or an operator"),
-        ("[a]X & Y", "t:1:6: error: unexpected `&`\n  note: expected an operator\n  note: conjunction is written `&&`"),
-        ("act a;", "t:1:7: error: the formula is missing\n  note: after the declarations of a formula file comes `form F;`"),
-        ("", "t:1:1: error: unexpected end of the text\n  note: expected a declaration (`sort`, `map`, `proc`, …) or a state formula"),
+        (
+            "val(x = 1)",
+            "t:1:7: error: unexpected `=`\n  note: expected `)` or an operator\n  note: equality is written `==`",
+        ),
+        (
+            "forall x: Nat [a]true",
+            "t:1:15: error: unexpected `[`\n  note: expected `,`, `.` or an operator",
+        ),
+        (
+            "[a]X & Y",
+            "t:1:6: error: unexpected `&`\n  note: expected an operator\n  note: conjunction is written `&&`",
+        ),
+        (
+            "act a;",
+            "t:1:7: error: the formula is missing\n  note: after the declarations of a formula file comes `form F;`",
+        ),
+        (
+            "",
+            "t:1:1: error: unexpected end of the text\n  note: expected a declaration (`sort`, `map`, `proc`, …) or a state formula",
+        ),
         (
             "[a]true && (n == 1)",
             "t:1:15: error: unexpected `==`\n  note: expected `)` or an operator\n  note: a condition on data in a formula is written `val(…)`",
@@ -257,7 +317,10 @@ fn errors_in_formulas() {
             "t:1:20: error: unexpected `in`\n  note: expected `)` or an operator\n  note: a condition on data in a formula is written `val(…)`",
         ),
         ("[]true", "t:1:2: error: unexpected `]`\n  note: expected an action formula"),
-        ("mu X(n: Nat). X(n)", "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator"),
+        (
+            "mu X(n: Nat). X(n)",
+            "t:1:12: error: unexpected `)`\n  note: expected `=` or an operator",
+        ),
     ] {
         let got = said(parse_formula(source(), text).map(drop), text);
         assert_eq!(got, expected, "{text}");
@@ -295,8 +358,8 @@ fn damaged_texts_are_refused_not_fatal() {
     let formula = "map n: Nat; form nu X(i: Nat = 0, s: Set(Nat) = {}). ([!(exists d: D. a(d, i)|b && true)* . c+ + tau @ 1]forall d: D. \
         val(lambda x: Nat. x < 2) => X(i + 1, s)) || <true>mu Y. (Y && delay @ 3 && !yaled) + inf x: Nat. val(2) * -X(x, {x});";
     let pieces = [
-        "(", ")", "[", "]", "{", "}", ";", ",", ".", "->", "<>", "|", "||_", "@", "=", ":", "whr", "end", "sum", "forall", "x", "0", "é",
-        "%", "\n", "<", ">", "*", "+", "!",
+        "(", ")", "[", "]", "{", "}", ";", ",", ".", "->", "<>", "|", "||_", "@", "=", ":", "whr",
+        "end", "sum", "forall", "x", "0", "é", "%", "\n", "<", ">", "*", "+", "!",
     ];
     assert_eq!(parse_specification(source(), specification).map(drop), Ok(()));
     assert_eq!(parse_formula(source(), formula).map(drop), Ok(()));
@@ -313,9 +376,14 @@ fn damaged_texts_are_refused_not_fatal() {
             };
             let (from, to) = (cut(&mut random, &text), cut(&mut random, &text));
             match random.below(3) {
-                0 => {
-                    drop(text.drain(from..(from..=from + 12).rev().find(|&i| i <= text.len() && text.is_char_boundary(i)).unwrap_or(from)))
-                }
+                0 => drop(
+                    text.drain(
+                        from..(from..=from + 12)
+                            .rev()
+                            .find(|&i| i <= text.len() && text.is_char_boundary(i))
+                            .unwrap_or(from),
+                    ),
+                ),
                 1 => text.insert_str(from, pieces[random.below(pieces.len())]),
                 _ => {
                     let copy: String = text[to..].chars().take(10).collect();
@@ -331,7 +399,10 @@ fn damaged_texts_are_refused_not_fatal() {
         ];
         for error in results.into_iter().filter_map(Result::err) {
             let span = error.span.unwrap_or_else(|| panic!("round {round}: {error:?}"));
-            assert!(text.get(span.start as usize..span.end as usize).is_some(), "round {round}: {error:?}");
+            assert!(
+                text.get(span.start as usize..span.end as usize).is_some(),
+                "round {round}: {error:?}"
+            );
         }
     }
 }

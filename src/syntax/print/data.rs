@@ -207,7 +207,8 @@ impl Printer {
         self.close(opened);
     }
 
-    /// A condition of a process or a time: what is not a name, a number, an application or a prefix of those gets parentheses.
+    /// A condition of a process or a time: what is not a name, a number, an application or a prefix
+    /// of those gets parentheses.
     pub(super) fn data_unit(&mut self, e: &Data) {
         let opened = self.open(!is_unit(e));
         self.data(e, Place::TOP);
@@ -228,15 +229,19 @@ fn is_unit(mut e: &Data) -> bool {
     }
 }
 
-/// Whether the text of `e` ends in the operand of a prefix operator looser than `level`, without parentheses around it.
+/// Whether the text of `e` ends in the operand of a prefix operator looser than `level`, without
+/// parentheses around it.
 fn ends_in_looser_prefix(mut e: &Data, level: u8) -> bool {
-    // The first step is left out: a prefix operator right before the infix one gets its parentheses anyway.
+    // The first step is left out: a prefix operator right before the infix one gets its parentheses
+    // anyway.
     let mut within = false;
     loop {
         e = match &e.kind {
             DataKind::Binary(op, _, right) if op.level().0 >= level => right,
             DataKind::Unary(_, operand) => operand,
-            DataKind::Lambda(..) | DataKind::Forall(..) | DataKind::Exists(..) => return within && level::BINDER < level,
+            DataKind::Lambda(..) | DataKind::Forall(..) | DataKind::Exists(..) => {
+                return within && level::BINDER < level;
+            }
             _ => return false,
         };
         within = true;

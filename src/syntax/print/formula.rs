@@ -17,34 +17,45 @@ impl Printer {
             StateFormulaKind::Var(name, args) => self.named(name, args),
             StateFormulaKind::Delay(time) => self.timed("delay", time.as_deref()),
             StateFormulaKind::Yaled(time) => self.timed("yaled", time.as_deref()),
-            StateFormulaKind::Not(inner) => self.state_prefix(state::UNARY, place, inner, |p| p.word("!")),
-            StateFormulaKind::Minus(inner) => self.state_prefix(state::UNARY, place, inner, |p| p.word("-")),
+            StateFormulaKind::Not(inner) => {
+                self.state_prefix(state::UNARY, place, inner, |p| p.word("!"))
+            }
+            StateFormulaKind::Minus(inner) => {
+                self.state_prefix(state::UNARY, place, inner, |p| p.word("-"))
+            }
             StateFormulaKind::Must(r, inner) => self.modality("[", r, "]", place, inner),
             StateFormulaKind::May(r, inner) => self.modality("<", r, ">", place, inner),
             StateFormulaKind::Quantified(quantifier, vars, inner) => {
-                self.state_prefix(state::QUANTIFIER, place, inner, |p| p.quantifier(*quantifier, vars));
+                self.state_prefix(state::QUANTIFIER, place, inner, |p| {
+                    p.quantifier(*quantifier, vars)
+                });
             }
-            StateFormulaKind::Fix { least, name, params, body } => self.state_prefix(state::FIX, place, body, |p| {
-                p.word(if *least { "mu " } else { "nu " });
-                p.word(&name.kind);
-                if !params.is_empty() {
-                    p.word("(");
-                    p.list(params, ", ", |p, (var, value)| {
-                        p.word(&var.name.kind);
-                        p.word(": ");
-                        p.sort(&var.sort);
-                        p.word(" = ");
-                        p.data(value, Place::TOP);
-                    });
-                    p.word(")");
-                }
-                p.word(". ");
-            }),
+            StateFormulaKind::Fix { least, name, params, body } => {
+                self.state_prefix(state::FIX, place, body, |p| {
+                    p.word(if *least { "mu " } else { "nu " });
+                    p.word(&name.kind);
+                    if !params.is_empty() {
+                        p.word("(");
+                        p.list(params, ", ", |p, (var, value)| {
+                            p.word(&var.name.kind);
+                            p.word(": ");
+                            p.sort(&var.sort);
+                            p.word(" = ");
+                            p.data(value, Place::TOP);
+                        });
+                        p.word(")");
+                    }
+                    p.word(". ");
+                })
+            }
             StateFormulaKind::Binary(op, left, right) => {
                 let (level, assoc) = op.state_level();
                 let opened = self.open(level < place.least);
                 let place = self.inside(opened, place);
-                let left_opened = self.open(ends_in_looser_prefix(left, level) || *op == StateOp::Multiply && ends_in_factor(left));
+                let left_opened = self.open(
+                    ends_in_looser_prefix(left, level)
+                        || *op == StateOp::Multiply && ends_in_factor(left),
+                );
                 self.state(left, self.inside(left_opened, Place::left_of(level, assoc)));
                 self.close(left_opened);
                 self.word(" ");
@@ -56,19 +67,33 @@ impl Printer {
         }
     }
 
-    fn state_prefix(&mut self, level: u8, place: Place, inner: &StateFormula, head: impl FnOnce(&mut Self)) {
+    fn state_prefix(
+        &mut self,
+        level: u8,
+        place: Place,
+        inner: &StateFormula,
+        head: impl FnOnce(&mut Self),
+    ) {
         let opened = self.open(level < place.before);
         head(self);
         self.state(inner, self.inside(opened, place).after_prefix(level));
         self.close(opened);
     }
 
-    fn modality(&mut self, left: &str, r: &RegularFormula, right: &str, place: Place, inner: &StateFormula) {
+    fn modality(
+        &mut self,
+        left: &str,
+        r: &RegularFormula,
+        right: &str,
+        place: Place,
+        inner: &StateFormula,
+    ) {
         self.state_prefix(state::MODALITY, place, inner, |p| {
             p.word(left);
             p.regular(r, Place::TOP);
             p.word(right);
-            if matches!(inner.kind, StateFormulaKind::Quantified(..) | StateFormulaKind::Fix { .. }) {
+            if matches!(inner.kind, StateFormulaKind::Quantified(..) | StateFormulaKind::Fix { .. })
+            {
                 p.word(" ");
             }
         });
@@ -117,14 +142,26 @@ impl Printer {
                 self.action(a, Place::TOP);
                 self.close(opened);
             }
-            RegularKind::Seq(left, right) => self.regular_infix(regular::SEQUENCE, Assoc::Right, " . ", left, right, place),
-            RegularKind::Alt(left, right) => self.regular_infix(regular::ALTERNATIVE, Assoc::Left, " + ", left, right, place),
+            RegularKind::Seq(left, right) => {
+                self.regular_infix(regular::SEQUENCE, Assoc::Right, " . ", left, right, place)
+            }
+            RegularKind::Alt(left, right) => {
+                self.regular_infix(regular::ALTERNATIVE, Assoc::Left, " + ", left, right, place)
+            }
             RegularKind::Star(inner) => self.repeat(inner, "*"),
             RegularKind::Plus(inner) => self.repeat(inner, "+"),
         });
     }
 
-    fn regular_infix(&mut self, level: u8, assoc: Assoc, symbol: &str, left: &RegularFormula, right: &RegularFormula, place: Place) {
+    fn regular_infix(
+        &mut self,
+        level: u8,
+        assoc: Assoc,
+        symbol: &str,
+        left: &RegularFormula,
+        right: &RegularFormula,
+        place: Place,
+    ) {
         let opened = self.open(level < place.least);
         let place = self.inside(opened, place);
         self.regular(left, Place::left_of(level, assoc));
@@ -144,7 +181,9 @@ impl Printer {
             ActionFormulaKind::False => self.word("false"),
             ActionFormulaKind::Val(e) => self.val(e),
             ActionFormulaKind::MultiAction(actions) if actions.is_empty() => self.word("tau"),
-            ActionFormulaKind::MultiAction(actions) => self.list(actions, "|", |p, (name, args)| p.named(name, args)),
+            ActionFormulaKind::MultiAction(actions) => {
+                self.list(actions, "|", |p, (name, args)| p.named(name, args))
+            }
             ActionFormulaKind::Not(inner) => {
                 let opened = self.open(action::NOT < place.before);
                 self.word("!");
@@ -181,17 +220,27 @@ impl Printer {
 
 /// Whether an action formula is read as one step at a glance.
 fn is_step(f: &ActionFormula) -> bool {
-    !matches!(f.kind, ActionFormulaKind::Binary(..) | ActionFormulaKind::Quantified(..) | ActionFormulaKind::At(..))
+    !matches!(
+        f.kind,
+        ActionFormulaKind::Binary(..)
+            | ActionFormulaKind::Quantified(..)
+            | ActionFormulaKind::At(..)
+    )
 }
 
-/// Whether the text of `f` ends in the operand of a prefix operator looser than `level`, without parentheses around it.
+/// Whether the text of `f` ends in the operand of a prefix operator looser than `level`, without
+/// parentheses around it.
 fn ends_in_looser_prefix(mut f: &StateFormula, level: u8) -> bool {
     let mut within = false;
     loop {
         let (own, next) = match &f.kind {
-            StateFormulaKind::Binary(op, _, right) if op.state_level().0 >= level => (u8::MAX, right),
+            StateFormulaKind::Binary(op, _, right) if op.state_level().0 >= level => {
+                (u8::MAX, right)
+            }
             StateFormulaKind::Not(inner) | StateFormulaKind::Minus(inner) => (state::UNARY, inner),
-            StateFormulaKind::Must(_, inner) | StateFormulaKind::May(_, inner) => (state::MODALITY, inner),
+            StateFormulaKind::Must(_, inner) | StateFormulaKind::May(_, inner) => {
+                (state::MODALITY, inner)
+            }
             StateFormulaKind::Quantified(_, _, inner) => (state::QUANTIFIER, inner),
             StateFormulaKind::Fix { body, .. } => (state::FIX, body),
             _ => return false,

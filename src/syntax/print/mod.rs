@@ -1,9 +1,10 @@
 //! Syntax tree to text, such that parsing the text gives the tree back.
 //!
-//! Input: a tree. Output: text with the parentheses that the levels of `precedence.rs` ask for, and a few more where a looser prefix
-//! operator ends a left operand (`(a && forall x: S. b) || c`), since readers take such text either way. Declarations stand one a
-//! line. Cost: linear in the tree; the machine stack is enlarged where the tree is deep.
-//! Invariant: `parse(print(t)) == t` for every tree that the parser can make.
+//! Input: a tree. Output: text with the parentheses that the levels of `precedence.rs` ask for, and
+//! a few more where a looser prefix operator ends a left operand (`(a && forall x: S. b) || c`),
+//! since readers take such text either way. Declarations stand one a line. Cost: linear in the
+//! tree; the machine stack is enlarged where the tree is deep. Invariant: `parse(print(t)) == t`
+//! for every tree that the parser can make.
 
 mod data;
 mod formula;

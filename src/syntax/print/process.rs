@@ -1,5 +1,6 @@
-//! Process expressions. See the module above for the rules; besides, a `c -> p` without `<>` is put in parentheses within the text
-//! between a `->` and its `<>`, which would else be taken for its own.
+//! Process expressions. See the module above for the rules; besides, a `c -> p` without `<>` is put
+//! in parentheses within the text between a `->` and its `<>`, which would else be taken for its
+//! own.
 
 use super::{Place, Printer, deep};
 use crate::ast::*;
@@ -42,7 +43,8 @@ impl Printer {
                 self.close(opened);
             }
             ProcessKind::If(condition, then, otherwise) => {
-                let opened = self.open(level::CONDITION < place.before || closed && otherwise.is_none());
+                let opened =
+                    self.open(level::CONDITION < place.before || closed && otherwise.is_none());
                 let place = self.inside(opened, place);
                 let closed = closed && !opened;
                 self.data_unit(condition);
@@ -63,7 +65,11 @@ impl Printer {
                 self.word("sum ");
                 self.var_decls(vars);
                 self.word(". ");
-                self.process(body, self.inside(opened, place).after_prefix(level::SUM), closed && !opened);
+                self.process(
+                    body,
+                    self.inside(opened, place).after_prefix(level::SUM),
+                    closed && !opened,
+                );
                 self.close(opened);
             }
             ProcessKind::Dist(vars, weight, body) => {
@@ -73,11 +79,19 @@ impl Printer {
                 self.word("[");
                 self.data(weight, Place::TOP);
                 self.word("]. ");
-                self.process(body, self.inside(opened, place).after_prefix(level::SUM), closed && !opened);
+                self.process(
+                    body,
+                    self.inside(opened, place).after_prefix(level::SUM),
+                    closed && !opened,
+                );
                 self.close(opened);
             }
             ProcessKind::Block(names, body) | ProcessKind::Hide(names, body) => {
-                self.word(if matches!(p.kind, ProcessKind::Block(..)) { "block({" } else { "hide({" });
+                self.word(if matches!(p.kind, ProcessKind::Block(..)) {
+                    "block({"
+                } else {
+                    "hide({"
+                });
                 self.list(names, ", ", |p, n| p.word(&n.kind));
                 self.operator_body(body);
             }
@@ -150,7 +164,8 @@ pub(super) fn infix_parts(p: &Process) -> Option<(u8, Assoc, &'static str, &Proc
     })
 }
 
-/// Whether the text of `p` ends in the operand of a prefix operator looser than `level`, without parentheses around it.
+/// Whether the text of `p` ends in the operand of a prefix operator looser than `level`, without
+/// parentheses around it.
 fn ends_in_looser_prefix(mut p: &Process, level: u8) -> bool {
     let mut within = false;
     loop {

@@ -24,7 +24,9 @@ impl Printer {
             }),
             Section::Constructors(decls) => self.lines("cons", decls, |p, d| p.declaration(d)),
             Section::Mappings(decls) => self.lines("map", decls, |p, d| p.declaration(d)),
-            Section::Globals(vars) => self.lines("glob", vars, |p, v| p.var_decls(std::slice::from_ref(v))),
+            Section::Globals(vars) => {
+                self.lines("glob", vars, |p, v| p.var_decls(std::slice::from_ref(v)))
+            }
             Section::Equations(vars, equations) => {
                 if !vars.is_empty() {
                     self.lines("var", vars, |p, v| p.var_decls(std::slice::from_ref(v)));
@@ -53,10 +55,16 @@ impl Printer {
                     p.var_decls(&e.params);
                     p.word(")");
                 }
-                p.word(if matches!(e.body.kind, ProcessKind::Choice(..)) { " =\n    " } else { " = " });
+                p.word(if matches!(e.body.kind, ProcessKind::Choice(..)) {
+                    " =\n    "
+                } else {
+                    " = "
+                });
                 p.summands(&e.body);
             }),
-            Section::Init(process) => self.lines("init", std::slice::from_ref(process), |p, q| p.summands(q)),
+            Section::Init(process) => {
+                self.lines("init", std::slice::from_ref(process), |p, q| p.summands(q))
+            }
         }
     }
 
@@ -92,7 +100,11 @@ impl Printer {
         self.process(rest, Place::left_of(level, crate::precedence::Assoc::Left), false);
         for summand in summands.into_iter().rev() {
             self.word("\n    + ");
-            self.process(summand, Place::TOP.right_of(level, crate::precedence::Assoc::Left), false);
+            self.process(
+                summand,
+                Place::TOP.right_of(level, crate::precedence::Assoc::Left),
+                false,
+            );
         }
     }
 }

@@ -20,9 +20,17 @@ impl Trees {
         Self { random: Random::new(seed) }
     }
     fn ident(&mut self) -> Ident {
-        node((*self.random.choose(&["a", "b", "c'", "X", "in_", "_y", "sumx", "tau1", "f2"])).to_owned())
+        node(
+            (*self.random.choose(&["a", "b", "c'", "X", "in_", "_y", "sumx", "tau1", "f2"]))
+                .to_owned(),
+        )
     }
-    fn some<T>(&mut self, least: usize, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
+    fn some<T>(
+        &mut self,
+        least: usize,
+        most: usize,
+        mut make: impl FnMut(&mut Self) -> T,
+    ) -> Vec<T> {
         let n = least + self.random.below(most - least + 1);
         (0..n).map(|_| make(self)).collect()
     }
@@ -88,9 +96,16 @@ impl Trees {
             3 => DataKind::List(self.some(0, 3, |t| t.data(d))),
             4 => DataKind::Set(self.some(0, 3, |t| t.data(d))),
             5 => DataKind::Bag(self.some(0, 3, |t| (t.data(d), t.data(d)))),
-            6 => DataKind::Comprehension(Box::new(VarDecl { name: self.ident(), sort: self.sort(2) }), Box::new(self.data(d))),
+            6 => DataKind::Comprehension(
+                Box::new(VarDecl { name: self.ident(), sort: self.sort(2) }),
+                Box::new(self.data(d)),
+            ),
             7 | 8 => DataKind::Apply(Box::new(self.data(d)), self.some(1, 3, |t| t.data(d))),
-            9 => DataKind::Update(Box::new(self.data(d)), Box::new(self.data(d)), Box::new(self.data(d))),
+            9 => DataKind::Update(
+                Box::new(self.data(d)),
+                Box::new(self.data(d)),
+                Box::new(self.data(d)),
+            ),
             10..=12 => {
                 let op = *self.random.choose(&[UnaryOp::Not, UnaryOp::Minus, UnaryOp::Size]);
                 DataKind::Unary(op, Box::new(self.data(d)))
@@ -98,7 +113,9 @@ impl Trees {
             13 => DataKind::Lambda(self.vars(), Box::new(self.data(d))),
             14 => DataKind::Forall(self.vars(), Box::new(self.data(d))),
             15 => DataKind::Exists(self.vars(), Box::new(self.data(d))),
-            16 => DataKind::Where(Box::new(self.data(d)), self.some(1, 2, |t| (t.ident(), t.data(d)))),
+            16 => {
+                DataKind::Where(Box::new(self.data(d)), self.some(1, 2, |t| (t.ident(), t.data(d))))
+            }
             _ => DataKind::Binary(self.binary(), Box::new(self.data(d)), Box::new(self.data(d))),
         })
     }
@@ -112,8 +129,16 @@ impl Trees {
         node(match self.random.below(n) {
             0 => ProcessKind::Delta,
             1 => ProcessKind::Tau,
-            2 => ProcessKind::Call { name: self.ident(), args: Vec::new(), parens: self.random.chance(1, 2) },
-            3 => ProcessKind::Call { name: self.ident(), args: self.some(1, 2, |t| t.data(2)), parens: true },
+            2 => ProcessKind::Call {
+                name: self.ident(),
+                args: Vec::new(),
+                parens: self.random.chance(1, 2),
+            },
+            3 => ProcessKind::Call {
+                name: self.ident(),
+                args: self.some(1, 2, |t| t.data(2)),
+                parens: true,
+            },
             4 => ProcessKind::CallAssign(self.ident(), self.some(1, 2, |t| (t.ident(), t.data(2)))),
             5..=7 => ProcessKind::Choice(sub(self), sub(self)),
             8 | 9 => ProcessKind::Seq(sub(self), sub(self)),
@@ -131,7 +156,8 @@ impl Trees {
             26 => ProcessKind::Allow(self.some(0, 3, Self::action_names), sub(self)),
             27 => ProcessKind::Rename(self.some(0, 3, |t| (t.ident(), t.ident())), sub(self)),
             _ => {
-                let communications = self.some(0, 3, |t| (t.action_names(), t.random.chance(3, 4).then(|| t.ident())));
+                let communications = self
+                    .some(0, 3, |t| (t.action_names(), t.random.chance(3, 4).then(|| t.ident())));
                 ProcessKind::Comm(communications, sub(self))
             }
         })
@@ -144,7 +170,9 @@ impl Trees {
             0 => ActionFormulaKind::True,
             1 => ActionFormulaKind::False,
             2 => ActionFormulaKind::Val(Box::new(self.data(2))),
-            3 | 4 => ActionFormulaKind::MultiAction(self.some(0, 2, |t| (t.ident(), t.some(0, 2, |t| t.data(1))))),
+            3 | 4 => ActionFormulaKind::MultiAction(
+                self.some(0, 2, |t| (t.ident(), t.some(0, 2, |t| t.data(1)))),
+            ),
             5 | 6 => ActionFormulaKind::Not(sub(self)),
             7..=10 => {
                 let op = *self.random.choose(&[StateOp::Implies, StateOp::Or, StateOp::And]);
@@ -184,12 +212,19 @@ impl Trees {
             7 | 8 => StateFormulaKind::Not(sub(self)),
             9 => StateFormulaKind::Minus(sub(self)),
             10..=14 => {
-                let op = *self.random.choose(&[StateOp::Implies, StateOp::Or, StateOp::And, StateOp::Add, StateOp::Multiply]);
+                let op = *self.random.choose(&[
+                    StateOp::Implies,
+                    StateOp::Or,
+                    StateOp::And,
+                    StateOp::Add,
+                    StateOp::Multiply,
+                ]);
                 StateFormulaKind::Binary(op, sub(self), sub(self))
             }
             15..=17 => {
                 use Quantifier as Q;
-                let quantifier = *self.random.choose(&[Q::Forall, Q::Exists, Q::Infimum, Q::Supremum, Q::Sum]);
+                let quantifier =
+                    *self.random.choose(&[Q::Forall, Q::Exists, Q::Infimum, Q::Supremum, Q::Sum]);
                 StateFormulaKind::Quantified(quantifier, self.vars(), sub(self))
             }
             18 | 19 => StateFormulaKind::Must(Box::new(self.regular(2)), sub(self)),
@@ -197,14 +232,17 @@ impl Trees {
             _ => StateFormulaKind::Fix {
                 least: self.random.chance(1, 2),
                 name: self.ident(),
-                params: self.some(0, 2, |t| (VarDecl { name: t.ident(), sort: t.sort(1) }, t.data(2))),
+                params: self
+                    .some(0, 2, |t| (VarDecl { name: t.ident(), sort: t.sort(1) }, t.data(2))),
                 body: sub(self),
             },
         })
     }
     fn section(&mut self, with_processes: bool) -> Section {
         match self.random.below(if with_processes { 7 } else { 6 }) {
-            0 => Section::Sorts(self.some(1, 3, |t| (t.ident(), t.random.chance(1, 2).then(|| t.sort(3))))),
+            0 => Section::Sorts(
+                self.some(1, 3, |t| (t.ident(), t.random.chance(1, 2).then(|| t.sort(3)))),
+            ),
             1 => Section::Constructors(self.some(1, 3, |t| (t.ident(), t.sort(3)))),
             2 => Section::Mappings(self.some(1, 3, |t| (t.ident(), t.sort(3)))),
             3 => Section::Globals(self.vars()),
@@ -276,20 +314,34 @@ fn specifications() {
 
 #[test]
 fn formulas() {
-    let make = |t: &mut Trees| FormulaFile { sections: t.some(0, 2, |t| t.section(false)), formula: t.state(5) };
+    let make = |t: &mut Trees| FormulaFile {
+        sections: t.some(0, 2, |t| t.section(false)),
+        formula: t.state(5),
+    };
     identity(3000, make, formula, |s| parse_formula(SOURCE, s));
 }
 
 /// Text that is printed as it was written.
 #[test]
 fn layout() {
-    for text in ["a + b * c", "(a + b) * c", "a - (b - c)", "(a && forall x: S. b) || c", "forall x, y: S, z: T. p => q", "f(a)(b)[c -> d]"]
-    {
+    for text in [
+        "a + b * c",
+        "(a + b) * c",
+        "a - (b - c)",
+        "(a && forall x: S. b) || c",
+        "forall x, y: S, z: T. p => q",
+        "f(a)(b)[c -> d]",
+    ] {
         assert_eq!(parse_data(SOURCE, text).map(|t| data(&t)).as_deref(), Ok(text));
     }
-    for text in
-        ["a . b + c", "(a + b) . c", "c -> p <> q + r", "x -> (y -> p) <> q", "a|b . sum n: Nat. (n < 3) -> P(n)", "P(x = 1, y = [])"]
-    {
+    for text in [
+        "a . b + c",
+        "(a + b) . c",
+        "c -> p <> q + r",
+        "x -> (y -> p) <> q",
+        "a|b . sum n: Nat. (n < 3) -> P(n)",
+        "P(x = 1, y = [])",
+    ] {
         assert_eq!(parse_process(SOURCE, text).map(|t| process(&t)).as_deref(), Ok(text));
     }
     for text in [
@@ -303,5 +355,8 @@ fn layout() {
     }
     let text = "sort\n  D = struct d1(p: Nat)?is_d1 | d2;\n\nact\n  a, b: D # Nat;\n\nproc\n  P(n: Nat) =\n      a(n)\n    + b(n) . P(n + 1);\n\ninit\n  P(0);\n";
     let printed = parse_specification(SOURCE, text).map(|t| specification(&t));
-    assert_eq!(printed.as_deref(), Ok(text.replace("a, b: D # Nat;", "a: D # Nat;\n  b: D # Nat;").as_str()));
+    assert_eq!(
+        printed.as_deref(),
+        Ok(text.replace("a, b: D # Nat;", "a: D # Nat;\n  b: D # Nat;").as_str())
+    );
 }

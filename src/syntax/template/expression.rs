@@ -1,5 +1,6 @@
-//! Expressions of the parameter layer: text -> tree -> value. Integers (64 bits, checked) and booleans over parameters and loop
-//! variables, with the operators and precedences of mCRL2 data expressions. Linear in the text; nesting is limited, not the length.
+//! Expressions of the parameter layer: text -> tree -> value. Integers (64 bits, checked) and
+//! booleans over parameters and loop variables, with the operators and precedences of mCRL2 data
+//! expressions. Linear in the text; nesting is limited, not the length.
 
 use std::fmt;
 
@@ -62,13 +63,18 @@ impl<'a> Cursor<'a> {
     /// The identifier or number at the cursor, not consumed; empty if there is none.
     pub fn peek_word(&self) -> &'a str {
         let rest = self.rest();
-        &rest[..rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\'')).unwrap_or(rest.len())]
+        &rest[..rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '\''))
+            .unwrap_or(rest.len())]
     }
     /// Consumes `token` after white space, if it comes next; words only as a whole.
     pub fn eat(&mut self, token: &str) -> bool {
         self.skip();
-        let found =
-            if token.starts_with(|c: char| c.is_ascii_alphabetic()) { self.peek_word() == token } else { self.rest().starts_with(token) };
+        let found = if token.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            self.peek_word() == token
+        } else {
+            self.rest().starts_with(token)
+        };
         if found {
             self.at += token.len();
         }
@@ -76,7 +82,8 @@ impl<'a> Cursor<'a> {
     }
     /// Consumes `$word` if it stands right here.
     pub fn eat_directive(&mut self, word: &str) -> bool {
-        let found = self.rest().strip_prefix('$').is_some_and(|rest| Cursor::new(rest).peek_word() == word);
+        let found =
+            self.rest().strip_prefix('$').is_some_and(|rest| Cursor::new(rest).peek_word() == word);
         if found {
             self.at += 1 + word.len();
         }
@@ -113,12 +120,23 @@ impl<'a> Cursor<'a> {
             Some('\n') => ("the line ends".to_string(), 1),
             Some(c) => (format!("here is `{c}`"), c.len_utf8()),
         };
-        Fault::at(Stage::Syntax, self.at, self.at + length, format!("expected {expected}, but {found}"))
+        Fault::at(
+            Stage::Syntax,
+            self.at,
+            self.at + length,
+            format!("expected {expected}, but {found}"),
+        )
     }
-    /// Runs `f` one level deeper; refuses nesting beyond the limit, so that no input exhausts the stack.
+    /// Runs `f` one level deeper; refuses nesting beyond the limit, so that no input exhausts the
+    /// stack.
     pub fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         if self.depth == MAX_NESTING {
-            return Err(Fault::at(Stage::Syntax, self.at, self.at + 1, format!("directives are nested deeper than {MAX_NESTING}")));
+            return Err(Fault::at(
+                Stage::Syntax,
+                self.at,
+                self.at + 1,
+                format!("directives are nested deeper than {MAX_NESTING}"),
+            ));
         }
         self.depth += 1;
         let result = f(self);
@@ -149,7 +167,8 @@ pub(super) enum Op {
     Negate,
 }
 
-/// Binary operators: token, operator, level. Longer tokens before their prefixes. All associate to the left but `=>`.
+/// Binary operators: token, operator, level. Longer tokens before their prefixes. All associate to
+/// the left but `=>`.
 const BINARY: [(&str, Op, u8); 14] = [
     ("=>", Op::Implies, 2),
     ("||", Op::Or, 3),
@@ -213,7 +232,8 @@ fn binary(cursor: &mut Cursor<'_>, least: u8) -> Result<Expr, Fault> {
         });
         let Some(&(token, op, level)) = next.filter(|n| n.2 >= least) else { return Ok(left) };
         cursor.at += token.len();
-        let right = cursor.nested(|c| binary(c, if op == Op::Implies { level } else { level + 1 }))?;
+        let right =
+            cursor.nested(|c| binary(c, if op == Op::Implies { level } else { level + 1 }))?;
         let (start, end, height) = (left.start, right.end, left.height.max(right.height) + 1);
         if height > MAX_NESTING {
             return Err(Fault::at(
@@ -249,13 +269,27 @@ fn operand(cursor: &mut Cursor<'_>) -> Result<Expr, Fault> {
         _ if word.starts_with(|c: char| c.is_ascii_digit()) => match word.parse() {
             Ok(n) => Kind::Literal(Value::Int(n)),
             Err(_) => {
-                let why = if word.bytes().all(|b| b.is_ascii_digit()) { "is too large" } else { "is not a number" };
-                return Err(Fault::at(Stage::Syntax, start, start + word.len(), format!("`{word}` {why}")));
+                let why = if word.bytes().all(|b| b.is_ascii_digit()) {
+                    "is too large"
+                } else {
+                    "is not a number"
+                };
+                return Err(Fault::at(
+                    Stage::Syntax,
+                    start,
+                    start + word.len(),
+                    format!("`{word}` {why}"),
+                ));
             }
         },
         _ => {
             let (name, _) = cursor.name("a number, a parameter or a loop variable")?;
-            return Ok(Expr { kind: Kind::Name(name.to_string()), start, end: cursor.at, height: 1 });
+            return Ok(Expr {
+                kind: Kind::Name(name.to_string()),
+                start,
+                end: cursor.at,
+                height: 1,
+            });
         }
     };
     cursor.at += word.len();
@@ -267,43 +301,74 @@ impl Expr {
     pub fn value(&self, scope: &[(String, Value)]) -> Result<Value, Fault> {
         match &self.kind {
             Kind::Literal(v) => Ok(*v),
-            Kind::Name(name) => scope.iter().rev().find(|s| s.0 == *name).map(|s| s.1).ok_or_else(|| {
-                let known: Vec<&str> = scope.iter().map(|s| s.0.as_str()).collect();
-                let known =
-                    if known.is_empty() { "no parameter is declared above".into() } else { format!("known here: {}", known.join(", ")) };
-                Fault::at(Stage::Type, self.start, self.end, format!("unknown parameter or loop variable `{name}`")).note(known)
-            }),
+            Kind::Name(name) => {
+                scope.iter().rev().find(|s| s.0 == *name).map(|s| s.1).ok_or_else(|| {
+                    let known: Vec<&str> = scope.iter().map(|s| s.0.as_str()).collect();
+                    let known = if known.is_empty() {
+                        "no parameter is declared above".into()
+                    } else {
+                        format!("known here: {}", known.join(", "))
+                    };
+                    Fault::at(
+                        Stage::Type,
+                        self.start,
+                        self.end,
+                        format!("unknown parameter or loop variable `{name}`"),
+                    )
+                    .note(known)
+                })
+            }
             Kind::Unary(Op::Not, e) => Ok(Value::Bool(!e.boolean(scope, "!")?)),
-            Kind::Unary(_, e) => e.integer(scope, "-")?.checked_neg().map(Value::Int).ok_or_else(|| self.overflow()),
+            Kind::Unary(_, e) => {
+                e.integer(scope, "-")?.checked_neg().map(Value::Int).ok_or_else(|| self.overflow())
+            }
             Kind::Binary(op, a, b) => self.binary_value(*op, a, b, scope),
         }
     }
 
-    fn binary_value(&self, op: Op, a: &Expr, b: &Expr, scope: &[(String, Value)]) -> Result<Value, Fault> {
+    fn binary_value(
+        &self,
+        op: Op,
+        a: &Expr,
+        b: &Expr,
+        scope: &[(String, Value)],
+    ) -> Result<Value, Fault> {
         let token = op.token();
         match op {
-            Op::Implies => return Ok(Value::Bool(!a.boolean(scope, token)? || b.boolean(scope, token)?)),
+            Op::Implies => {
+                return Ok(Value::Bool(!a.boolean(scope, token)? || b.boolean(scope, token)?));
+            }
             Op::Or => return Ok(Value::Bool(a.boolean(scope, token)? || b.boolean(scope, token)?)),
-            Op::And => return Ok(Value::Bool(a.boolean(scope, token)? && b.boolean(scope, token)?)),
+            Op::And => {
+                return Ok(Value::Bool(a.boolean(scope, token)? && b.boolean(scope, token)?));
+            }
             Op::Equal | Op::NotEqual => {
                 let (x, y) = (a.value(scope)?, b.value(scope)?);
                 if let Some(order) = self.without_value(x, y)? {
                     return Ok(Value::Bool(order.is_eq() == (op == Op::Equal)));
                 }
                 if matches!(x, Value::Int(_)) != matches!(y, Value::Int(_)) {
-                    return Err(self.mismatch(format!("`{token}` compares a number with a truth value: {x} and {y}")));
+                    return Err(self.mismatch(format!(
+                        "`{token}` compares a number with a truth value: {x} and {y}"
+                    )));
                 }
                 return Ok(Value::Bool((x == y) == (op == Op::Equal)));
             }
             _ => {}
         }
         match (op, a.value(scope)?, b.value(scope)?) {
-            (Op::Add, Value::Any { param, plus }, Value::Int(n)) | (Op::Add, Value::Int(n), Value::Any { param, plus })
+            (Op::Add, Value::Any { param, plus }, Value::Int(n))
+            | (Op::Add, Value::Int(n), Value::Any { param, plus })
                 if plus + n >= 0 =>
             {
-                return Ok(Value::Any { param, plus: plus.checked_add(n).ok_or_else(|| self.overflow())? });
+                return Ok(Value::Any {
+                    param,
+                    plus: plus.checked_add(n).ok_or_else(|| self.overflow())?,
+                });
             }
-            (Op::Subtract, Value::Any { param, plus }, Value::Int(n)) if plus >= n => return Ok(Value::Any { param, plus: plus - n }),
+            (Op::Subtract, Value::Any { param, plus }, Value::Int(n)) if plus >= n => {
+                return Ok(Value::Any { param, plus: plus - n });
+            }
             (Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual, x, y) => {
                 if let Some(order) = self.without_value(x, y)? {
                     return Ok(Value::Bool(match op {
@@ -326,7 +391,12 @@ impl Expr {
             Op::Subtract => x.checked_sub(y),
             Op::Multiply => x.checked_mul(y),
             _ if y <= 0 => {
-                return Err(Fault::at(Stage::Type, b.start, b.end, format!("`{token}` needs a positive divisor, but this is {y}")));
+                return Err(Fault::at(
+                    Stage::Type,
+                    b.start,
+                    b.end,
+                    format!("`{token}` needs a positive divisor, but this is {y}"),
+                ));
             }
             Op::Div => x.checked_div_euclid(y),
             _ => x.checked_rem_euclid(y),
@@ -338,22 +408,30 @@ impl Expr {
     pub fn integer(&self, scope: &[(String, Value)], user: &str) -> Result<i64, Fault> {
         match self.value(scope)? {
             Value::Int(n) => Ok(n),
-            Value::Bool(b) => Err(self.mismatch(format!("`{user}` needs a number, but this is {b}"))),
+            Value::Bool(b) => {
+                Err(self.mismatch(format!("`{user}` needs a number, but this is {b}")))
+            }
             Value::Any { .. } => Err(self.no_value(user)),
         }
     }
 
-    /// How two numbers compare if one has no value: by what is added, if both are the same parameter's.
+    /// How two numbers compare if one has no value: by what is added, if both are the same
+    /// parameter's.
     fn without_value(&self, x: Value, y: Value) -> Result<Option<std::cmp::Ordering>, Fault> {
         match (x, y) {
-            (Value::Any { param, plus }, Value::Any { param: other, plus: added }) if param == other => Ok(Some(plus.cmp(&added))),
+            (Value::Any { param, plus }, Value::Any { param: other, plus: added })
+                if param == other =>
+            {
+                Ok(Some(plus.cmp(&added)))
+            }
             (Value::Any { .. }, _) | (_, Value::Any { .. }) => Err(self.no_value("a comparison")),
             _ => Ok(None),
         }
     }
 
     fn no_value(&self, user: &str) -> Fault {
-        let message = format!("`{user}` needs a value, but this is a parameter that is set to `any`");
+        let message =
+            format!("`{user}` needs a value, but this is a parameter that is set to `any`");
         Fault::at(Stage::Unsupported, self.start, self.end, message)
             .note("with `any` a parameter may stand in `${name}`, `${name + 1}` and the like only: the text must not depend on its value")
     }
@@ -362,8 +440,12 @@ impl Expr {
     pub fn boolean(&self, scope: &[(String, Value)], user: &str) -> Result<bool, Fault> {
         match self.value(scope)? {
             Value::Bool(b) => Ok(b),
-            Value::Int(n) => Err(self.mismatch(format!("`{user}` needs a truth value, but this is {n}"))),
-            Value::Any { .. } => Err(self.mismatch(format!("`{user}` needs a truth value, but this is a number"))),
+            Value::Int(n) => {
+                Err(self.mismatch(format!("`{user}` needs a truth value, but this is {n}")))
+            }
+            Value::Any { .. } => {
+                Err(self.mismatch(format!("`{user}` needs a truth value, but this is a number")))
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! Specification text -> directives and the plain text between them. Linear; comments are plain text, braces in plain text nest.
+//! Specification text -> directives and the plain text between them. Linear; comments are plain
+//! text, braces in plain text nest.
 
 use super::expression::{self, Cursor, Expr};
 use super::{Fault, Sort};
@@ -38,7 +39,8 @@ pub(super) struct ForItem {
     pub from: Expr,
     pub to: Expr,
     pub inclusive: bool,
-    /// The text between two copies: as given, and after it a line break with the body's indentation if the body is a block.
+    /// The text between two copies: as given, and after it a line break with the body's
+    /// indentation if the body is a block.
     pub separator: String,
     pub body: Body,
     pub start: usize,
@@ -51,7 +53,8 @@ pub(super) struct Body {
     pub items: Vec<Item>,
 }
 
-const DIRECTIVES: &str = "directives are `${expression}`, `$param`, `$for … { … }`, `$if … { … } $else { … }`";
+const DIRECTIVES: &str =
+    "directives are `${expression}`, `$param`, `$for … { … }`, `$if … { … } $else { … }`";
 
 /// Reads a whole file.
 pub(super) fn parse(text: &str) -> Result<Vec<Item>, Fault> {
@@ -111,16 +114,21 @@ fn directive(cursor: &mut Cursor<'_>, in_body: bool) -> Result<Item, Fault> {
     let place = (start, start + 1 + word.len());
     cursor.at += word.len();
     match word {
-        "param" if in_body => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` stands inside a directive")
-            .note("parameters are declared outside of `$for` and `$if`")),
+        "param" if in_body => {
+            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$param` stands inside a directive")
+                .note("parameters are declared outside of `$for` and `$if`"))
+        }
         "param" => Ok(Item::Param(param(cursor, start)?)),
         "for" => Ok(Item::For(for_loop(cursor, start)?)),
         "if" => conditional(cursor),
-        "else" => {
-            Err(Fault::at(Stage::Syntax, place.0, place.1, "`$else` without `$if`").note("`$else` follows the closing brace of an `$if`"))
+        "else" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$else` without `$if`")
+            .note("`$else` follows the closing brace of an `$if`")),
+        "" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$` does not start a directive")
+            .note(DIRECTIVES)),
+        _ => {
+            Err(Fault::at(Stage::Syntax, place.0, place.1, format!("unknown directive `${word}`"))
+                .note(DIRECTIVES))
         }
-        "" => Err(Fault::at(Stage::Syntax, place.0, place.1, "`$` does not start a directive").note(DIRECTIVES)),
-        _ => Err(Fault::at(Stage::Syntax, place.0, place.1, format!("unknown directive `${word}`")).note(DIRECTIVES)),
     }
 }
 
@@ -155,14 +163,18 @@ fn for_loop(cursor: &mut Cursor<'_>, start: usize) -> Result<ForItem, Fault> {
     let (variable, _) = cursor.name("the loop variable")?;
     cursor.expect("in", "and the range of the loop")?;
     let from = expression::parse(cursor)?;
-    cursor.expect("..", "between the bounds of the loop (`a .. b` leaves out `b`, `a ..= b` has it)")?;
+    cursor.expect(
+        "..",
+        "between the bounds of the loop (`a .. b` leaves out `b`, `a ..= b` has it)",
+    )?;
     let inclusive = cursor.rest().starts_with('=');
     cursor.at += usize::from(inclusive);
     let to = expression::parse(cursor)?;
     let join = if cursor.eat("join") { Some(string(cursor)?) } else { None };
     let end = cursor.at;
     let (body, indent) = body(cursor)?;
-    // Copies of a block stand under the `$for` if that opens its line, else where the body's first line stands.
+    // Copies of a block stand under the `$for` if that opens its line, else where the body's first
+    // line stands.
     let line = &cursor.text[cursor.text[..start].rfind('\n').map_or(0, |i| i + 1)..start];
     let separator = match indent {
         Some(_) if line.trim().is_empty() => format!("{}\n{line}", join.unwrap_or_default()),
@@ -192,7 +204,8 @@ fn conditional(cursor: &mut Cursor<'_>) -> Result<Item, Fault> {
     }
 }
 
-/// `{ … }`. The second part is the indentation of the first line if the body starts on a line of its own (a block).
+/// `{ … }`. The second part is the indentation of the first line if the body starts on a line of
+/// its own (a block).
 fn body(cursor: &mut Cursor<'_>) -> Result<(Body, Option<String>), Fault> {
     cursor.expect("{", "and the body of the directive")?;
     let open = cursor.at - 1;
@@ -245,9 +258,8 @@ fn string(cursor: &mut Cursor<'_>) -> Result<String, Fault> {
                 Some((_, c @ ('"' | '\\'))) => out.push(c),
                 _ => {
                     let at = cursor.at + i;
-                    return Err(
-                        Fault::at(Stage::Syntax, at, at + 1, "unknown escape in a text").note("escapes are \\n, \\t, \\\" and \\\\")
-                    );
+                    return Err(Fault::at(Stage::Syntax, at, at + 1, "unknown escape in a text")
+                        .note("escapes are \\n, \\t, \\\" and \\\\"));
                 }
             },
             c => out.push(c),

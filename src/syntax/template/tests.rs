@@ -4,7 +4,8 @@ use super::*;
 
 fn run(text: &str, defines: &[(&str, &str)]) -> (Result<Expanded, Diagnostic>, SourceMap) {
     let mut sources = SourceMap::new();
-    let defines: Vec<(String, String)> = defines.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    let defines: Vec<(String, String)> =
+        defines.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
     (expand("t.spec", text, &defines, &mut sources), sources)
 }
 
@@ -63,9 +64,15 @@ fn table_of_expansions() {
         ("$for i in 1 ..= 3 join \"\" { ${i} }", "123"),
         ("[$for i in 3 .. 3 join \", \" { ${i} }]", "[]"),
         ("[$for i in 5 .. 3 { ${i} }]", "[]"),
-        ("$for i in 0..2 join \"; \" { $for j in 0 ..= i join \",\" { (${i},${j}) } }", "(0,0); (1,0),(1,1)"),
+        (
+            "$for i in 0..2 join \"; \" { $for j in 0 ..= i join \",\" { (${i},${j}) } }",
+            "(0,0); (1,0),(1,1)",
+        ),
         ("$for i in 0..2 { {a: ${i}, {b}} }", "{a: 0, {b}} {a: 1, {b}}"),
-        ("$for i in 0..2 join \" +\" {\n    a(${i})  % no } here\n}\n.", "a(0)  % no } here\n +\na(1)  % no } here\n\n."),
+        (
+            "$for i in 0..2 join \" +\" {\n    a(${i})  % no } here\n}\n.",
+            "a(0)  % no } here\n +\na(1)  % no } here\n\n.",
+        ),
         ("  $for i in 0..2 join \" +\" {\n    a(${i})\n  }\n.", "  a(0) +\n  a(1)\n."),
         ("= $for i in 0..2 join \" +\" {\n    a(${i})\n  }\n.", "= a(0) +\n    a(1)\n."),
         ("$for i in 0..2 {\nx${i};\n}\n", "x0;\nx1;\n"),
@@ -77,7 +84,10 @@ fn table_of_expansions() {
         ("$if false { ${1 div 0} } ok", " ok"),
         ("$for i in 0..1 join \"\\n\\t\\\"\\\\\" {x}$for i in 0..2 join \"\\\\\" {y}", "xy\\y"),
         ("$param n: Nat = 2;\n${n}", "% n: Nat = 2;\n2"),
-        ("$param n: Nat = 2;  % how many\n$param m: Int = n - 3 where m < n;\n${m}", "% n: Nat = 2;  % how many\n% m: Int = -1;\n-1"),
+        (
+            "$param n: Nat = 2;  % how many\n$param m: Int = n - 3 where m < n;\n${m}",
+            "% n: Nat = 2;  % how many\n% m: Int = -1;\n-1",
+        ),
         ("$param on: Bool = 1 < 2;\n$if on { yes }", "% on: Bool = true;\nyes"),
         ("act a; {$for i in 0..1 {}} {", "act a; {} {"),
     ];
@@ -92,23 +102,50 @@ fn parameters_are_set_and_reported() {
     let (result, _) = run(text, &[("on", "true"), ("size", "7"), ("z", "-4")]);
     let params = result.unwrap().params;
     let shown: Vec<String> = params.iter().map(|p| format!("{p} [{}]", p.value)).collect();
-    assert_eq!(shown, ["size: Pos = 2  the size [7]", "half: Nat = 3 where half < size [3]", "on: Bool = false [true]", "z: Int = 0 [-4]"]);
+    assert_eq!(
+        shown,
+        [
+            "size: Pos = 2  the size [7]",
+            "half: Nat = 3 where half < size [3]",
+            "on: Bool = false [true]",
+            "z: Int = 0 [-4]"
+        ]
+    );
 }
 
 #[test]
 fn table_of_errors() {
     use Stage::{Syntax, Type, Usage};
     let table: &[(&str, Stage, &[&str])] = &[
-        ("a\n $foo", Syntax, &["t.spec:2:2: error: unknown directive `$foo`", "note: directives are"]),
+        (
+            "a\n $foo",
+            Syntax,
+            &["t.spec:2:2: error: unknown directive `$foo`", "note: directives are"],
+        ),
         ("a $ b", Syntax, &["1:3: error: `$` does not start a directive"]),
         ("$else { a }", Syntax, &["`$else` without `$if`"]),
-        ("${1 + }", Syntax, &["1:7: error: expected a number, a parameter or a loop variable, but here is `}`"]),
+        (
+            "${1 + }",
+            Syntax,
+            &["1:7: error: expected a number, a parameter or a loop variable, but here is `}`"],
+        ),
         ("${1 + 2", Syntax, &["expected `}` to close `${`, but the file ends"]),
         ("${(1}", Syntax, &["expected `)` to close the parenthesis, but here is `}`"]),
         ("${9223372036854775808}", Syntax, &["1:3: error: `9223372036854775808` is too large"]),
         ("${1x}", Syntax, &["`1x` is not a number"]),
-        ("${x}", Type, &["1:3: error: unknown parameter or loop variable `x`", "no parameter is declared above"]),
-        ("$param n: Nat = 1;\n${m}", Type, &["2:3: error: unknown parameter or loop variable `m`", "known here: n"]),
+        (
+            "${x}",
+            Type,
+            &[
+                "1:3: error: unknown parameter or loop variable `x`",
+                "no parameter is declared above",
+            ],
+        ),
+        (
+            "$param n: Nat = 1;\n${m}",
+            Type,
+            &["2:3: error: unknown parameter or loop variable `m`", "known here: n"],
+        ),
         ("${1 && true}", Type, &["1:3: error: `&&` needs a truth value, but this is 1"]),
         ("${1 + true}", Type, &["1:7: error: `+` needs a number, but this is true"]),
         ("${1 == true}", Type, &["`==` compares a number with a truth value: 1 and true"]),
@@ -117,23 +154,58 @@ fn table_of_errors() {
         ("$if 1 { a }", Type, &["`$if` needs a truth value"]),
         ("$if true a", Syntax, &["expected `{` and the body of the directive, but here is `a`"]),
         ("$if true { a { }", Syntax, &["1:10: error: this `{` is not closed"]),
-        ("$for i in 0 .. 2 { a % }", Syntax, &["1:18: error: this `{` is not closed", "those in comments do not count"]),
-        ("$for i of 0 .. 2 { a }", Syntax, &["expected `in` and the range of the loop, but here is `of`"]),
+        (
+            "$for i in 0 .. 2 { a % }",
+            Syntax,
+            &["1:18: error: this `{` is not closed", "those in comments do not count"],
+        ),
+        (
+            "$for i of 0 .. 2 { a }",
+            Syntax,
+            &["expected `in` and the range of the loop, but here is `of`"],
+        ),
         ("$for i in 0 { a }", Syntax, &["expected `..` between the bounds"]),
         ("$for in in 0 .. 1 { a }", Syntax, &["`in` is a word of the parameter layer"]),
         ("$for i in 0 .. true { a }", Type, &["`$for` needs a number"]),
-        ("$for i in 0 .. 2 join { a }", Syntax, &["expected `\"` and the text between two copies, but here is `{`"]),
+        (
+            "$for i in 0 .. 2 join { a }",
+            Syntax,
+            &["expected `\"` and the text between two copies, but here is `{`"],
+        ),
         ("$for i in 0 .. 2 join \"a\n\" { a }", Syntax, &["this text is not closed on its line"]),
         ("$for i in 0 .. 2 join \"\\q\" { a }", Syntax, &["unknown escape"]),
         ("$for i in 0 .. 2 { $for i in 0 .. 1 { a } }", Type, &["`i` is already the name"]),
-        ("$for i in 0 .. 1 { $param n: Nat = 1; }", Syntax, &["`$param` stands inside a directive"]),
+        (
+            "$for i in 0 .. 1 { $param n: Nat = 1; }",
+            Syntax,
+            &["`$param` stands inside a directive"],
+        ),
         ("$param n: Nat = 1;\n$param n: Nat = 2;", Type, &["2:1: error: `n` is already the name"]),
-        ("$param n: Real = 1;", Syntax, &["1:11: error: expected a sort, one of Pos, Nat, Int, Bool, but here is `Real`"]),
-        ("$param n: Pos = 0;", Type, &["1:17: error: the default of `n` is 0, which is not of sort Pos", "expected a number from 1"]),
+        (
+            "$param n: Real = 1;",
+            Syntax,
+            &["1:11: error: expected a sort, one of Pos, Nat, Int, Bool, but here is `Real`"],
+        ),
+        (
+            "$param n: Pos = 0;",
+            Type,
+            &[
+                "1:17: error: the default of `n` is 0, which is not of sort Pos",
+                "expected a number from 1",
+            ],
+        ),
         ("$param n: Nat = 3 where n < 3;", Usage, &["1:25: error: `n = 3` violates `n < 3`"]),
-        ("$param n: Nat = 3", Syntax, &["expected `;` at the end of the parameter, but the file ends"]),
+        (
+            "$param n: Nat = 3",
+            Syntax,
+            &["expected `;` at the end of the parameter, but the file ends"],
+        ),
         ("$param n: Nat = 3; sort A;", Syntax, &["1:20: error: text after a `$param`"]),
-        ("$for i in 0 .. 1000000000000 { a }", Usage, &["more than 1000000 copies", "this loop asks for 1000000000000"]),
+        (
+            "$for i in 0 .. 1000000000000 { a }",
+            Usage,
+            &["more than 1000000 copies", "this loop asks for 1000000000000"],
+        ),
         ("$for i in 0 .. 1000 { $for j in 0 .. 1001 {} }", Usage, &["more than 1000000 copies"]),
     ];
     for (text, stage, parts) in table {
@@ -160,12 +232,21 @@ fn table_of_bad_defines() {
             ],
         ),
         (&[("cores", "1"), ("cores", "1")], &["parameter `cores` is set twice by `-D`"]),
-        (&[("cores", "0")], &["t.spec:2:1: error: `-D cores=0`: `0` is not of sort Pos", "expected a number from 1"]),
+        (
+            &[("cores", "0")],
+            &[
+                "t.spec:2:1: error: `-D cores=0`: `0` is not of sort Pos",
+                "expected a number from 1",
+            ],
+        ),
         (&[("cores", "two")], &["`two` is not of sort Pos"]),
         (&[("cores", "")], &["`` is not of sort Pos"]),
         (&[("cores", "+1")], &["`+1` is not of sort Pos"]),
         (&[("cores", "99999999999999999999")], &["is not of sort Pos"]),
-        (&[("cores", "5")], &["t.spec:2:29: error: `cores = 5` violates `cores <= 4`", "values are cores = 5"]),
+        (
+            &[("cores", "5")],
+            &["t.spec:2:29: error: `cores = 5` violates `cores <= 4`", "values are cores = 5"],
+        ),
         (&[("fast", "1")], &["`1` is not of sort Bool", "expected true or false"]),
         (&[("low", "true")], &["`true` is not of sort Int", "expected an integer"]),
     ];
@@ -176,7 +257,9 @@ fn table_of_bad_defines() {
             assert!(message.contains(part), "{defines:?}: expected {part:?} in\n{message}");
         }
     }
-    assert!(refused("init delta;", &[("n", "1")]).1.contains("the specification has no parameters"));
+    assert!(
+        refused("init delta;", &[("n", "1")]).1.contains("the specification has no parameters")
+    );
     assert_eq!(parse_define("n=3").unwrap(), ("n".to_string(), "3".to_string()));
     for bad in ["", "n", "=3", "n=", "3n=1", "a b=1"] {
         assert_eq!(parse_define(bad).unwrap_err().stage, Stage::Usage, "{bad}");
@@ -185,12 +268,16 @@ fn table_of_bad_defines() {
 
 #[test]
 fn places_lead_back_to_the_file() {
-    let text =
-        "$param n: Pos = 2;\nsort A = struct $for i in 0 .. n join \" | \" {\n  c_${i} ? is_${i}\n};\nact bad;\ninit µ ${n} wrong;\n";
+    let text = "$param n: Pos = 2;\nsort A = struct $for i in 0 .. n join \" | \" {\n  c_${i} ? is_${i}\n};\nact bad;\ninit µ ${n} wrong;\n";
     let (result, sources) = run(text, &[("n", "3")]);
     let e = result.unwrap();
     let place = |needle: &str, nth: usize| {
-        let start = e.text.match_indices(needle).nth(nth).unwrap_or_else(|| panic!("{needle} in {}", e.text)).0 as u32;
+        let start = e
+            .text
+            .match_indices(needle)
+            .nth(nth)
+            .unwrap_or_else(|| panic!("{needle} in {}", e.text))
+            .0 as u32;
         sources.line_column(Span { source: e.source, start, end: start + needle.len() as u32 })
     };
     assert_eq!(place("sort", 0), (2, 1));
@@ -237,19 +324,33 @@ fn deep_and_long_inputs_are_refused_not_fatal() {
     assert!(stage == Stage::Usage && message.contains("longer than 64 MiB"), "{message}");
 }
 
-/// A parameter without a value is a constant that nothing in the file can bind, and no part of a word.
+/// A parameter without a value is a constant that nothing in the file can bind, and no part of a
+/// word.
 #[test]
 fn constants_stand_for_parameters_without_a_value() {
     let text = "$param n: Nat = 2;\nmap n, n_any: Nat; proc C(n: Nat) = (n < ${n} && n > ${n + 2}) -> a.C(n);";
     let expanded = run(text, &[("n", "any")]).0.unwrap();
     assert_eq!(expanded.constants, [("n".to_string(), "n_any_".to_string())]);
     assert!(
-        expanded.text.contains("(n < n_any_ && n > (n_any_ + 2))") && expanded.text.ends_with("\nmap n_any_: Nat;"),
+        expanded.text.contains("(n < n_any_ && n > (n_any_ + 2))")
+            && expanded.text.ends_with("\nmap n_any_: Nat;"),
         "{}",
         expanded.text
     );
-    for text in ["c${n}", "${n}c", "1${n}", "${n}1", "${n}${n}", "${n}_", "${n}${3}", "$for i in 0 .. 1 { ${n} }x"] {
-        let refused = run(&format!("$param n: Nat = 2;\n{text}"), &[("n", "any")]).0.err().map(|d| (d.stage, d.message));
+    for text in [
+        "c${n}",
+        "${n}c",
+        "1${n}",
+        "${n}1",
+        "${n}${n}",
+        "${n}_",
+        "${n}${3}",
+        "$for i in 0 .. 1 { ${n} }x",
+    ] {
+        let refused = run(&format!("$param n: Nat = 2;\n{text}"), &[("n", "any")])
+            .0
+            .err()
+            .map(|d| (d.stage, d.message));
         let expected = "a word depends on a parameter that is set to `any`".to_string();
         assert_eq!(refused, Some((Stage::Unsupported, expected)), "{text}");
     }

@@ -1,7 +1,8 @@
-//! Files in memory, under the names that the standard library has for the same: those that the page handed in, and those that the program wrote.
+//! Files in memory, under the names that the standard library has for the same: those that the page
+//! handed in, and those that the program wrote.
 //!
-//! In: paths, without regard to `.` and `..`. Out: bytes. Cost: a look-up in a map for each call. Invariant: the page hears of a file when it is whole, so of none that
-//! is being written.
+//! In: paths, without regard to `.` and `..`. Out: bytes. Cost: a look-up in a map for each call.
+//! Invariant: the page hears of a file when it is whole, so of none that is being written.
 
 use super::{Given, HOST, given};
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -21,7 +22,9 @@ pub(super) fn plain(path: &Path) -> PathBuf {
 }
 
 pub(super) fn has_folder(given: &Given, plain: &Path) -> bool {
-    plain.as_os_str().is_empty() || given.folders.contains(plain) || given.files.keys().any(|f| f != plain && f.starts_with(plain))
+    plain.as_os_str().is_empty()
+        || given.folders.contains(plain)
+        || given.files.keys().any(|f| f != plain && f.starts_with(plain))
 }
 
 fn missing(what: &str) -> Error {
@@ -45,7 +48,8 @@ pub struct File {
 }
 
 impl File {
-    /// Makes a file, or empties it. Its folder is there with it: another instance may have made that, which hands on files only.
+    /// Makes a file, or empties it. Its folder is there with it: another instance may have made
+    /// that, which hands on files only.
     ///
     /// # Errors
     /// The name is that of a folder.
@@ -64,7 +68,11 @@ impl File {
     /// It is not there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = plain(path.as_ref());
-        if given().files.contains_key(&path) { Ok(Self { path, at: 0, made: false }) } else { Err(missing("file")) }
+        if given().files.contains_key(&path) {
+            Ok(Self { path, at: 0, made: false })
+        } else {
+            Err(missing("file"))
+        }
     }
     /// Memory is always up to date.
     ///
@@ -186,8 +194,14 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<impl Iterator<Item = Result<Di
     if !has_folder(&given, &path) {
         return Err(missing("folder"));
     }
-    let below = |p: &PathBuf| p.strip_prefix(&path).ok().and_then(|rest| rest.components().next()).map(|first| path.join(first));
-    let mut names: Vec<PathBuf> = given.files.keys().chain(&given.folders).filter_map(below).collect();
+    let below = |p: &PathBuf| {
+        p.strip_prefix(&path)
+            .ok()
+            .and_then(|rest| rest.components().next())
+            .map(|first| path.join(first))
+    };
+    let mut names: Vec<PathBuf> =
+        given.files.keys().chain(&given.folders).filter_map(below).collect();
     names.sort();
     names.dedup();
     let entry = |path: PathBuf| Ok(DirEntry { is_dir: !given.files.contains_key(&path), path });

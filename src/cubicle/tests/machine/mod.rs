@@ -4,8 +4,8 @@ use mu_program::machine::Machine;
 use mu_program::nasm::X86Program;
 use std::collections::HashSet;
 
-/// True if the machine reaches a state that the program calls unsafe; `None` if it has more than `most`
-/// states.
+/// True if the machine reaches a state that the program calls unsafe; `None` if it has more than
+/// `most` states.
 pub fn reaches_unsafe(program: &X86Program, machine: &Machine, most: usize) -> Option<bool> {
     let (mut seen, mut todo) = (HashSet::new(), vec![machine.initial()]);
     while let Some(state) = todo.pop() {

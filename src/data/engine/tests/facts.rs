@@ -1,4 +1,5 @@
-//! Facts that hold for every number, condition and collection, on terms that no equation gives a value.
+//! Facts that hold for every number, condition and collection, on terms that no equation gives a
+//! value.
 
 use super::table;
 
@@ -97,7 +98,8 @@ fn collections() {
     );
 }
 
-/// Equality of functions is a universal quantifier; a bag comprehension with few elements is finite.
+/// Equality of functions is a universal quantifier; a bag comprehension with few elements is
+/// finite.
 #[test]
 fn functions_and_comprehensions() {
     table(

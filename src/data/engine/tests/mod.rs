@@ -19,18 +19,22 @@ pub struct Fixture {
 impl Fixture {
     pub fn new(text: &str) -> Self {
         let text = format!("{text}\ninit delta;");
-        let ast = parse_specification(Default::default(), &text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        let (spec, vars) = check_data_specification(&ast).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let ast = parse_specification(Default::default(), &text)
+            .unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let (spec, vars) =
+            check_data_specification(&ast).unwrap_or_else(|e| panic!("{text}: {e:?}"));
         Self { spec, vars }
     }
     pub fn expr(&mut self, text: &str, sort: Option<SortId>) -> Expr {
         let data = parse_data(Default::default(), text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        check_expression_with(&data, &mut self.spec, &self.vars, sort).unwrap_or_else(|e| panic!("{text}: {e:?}"))
+        check_expression_with(&data, &mut self.spec, &self.vars, sort)
+            .unwrap_or_else(|e| panic!("{text}: {e:?}"))
     }
     /// The normal form as text, or the error's message.
     pub fn normal(&mut self, text: &str) -> String {
         let e = self.expr(text, None);
-        let mut engine = Engine::new(Program::compile(&self.spec).unwrap_or_else(|e| panic!("{e:?}")));
+        let mut engine =
+            Engine::new(Program::compile(&self.spec).unwrap_or_else(|e| panic!("{e:?}")));
         engine.set_step_limit(1_000_000);
         match engine.from_expr(&e) {
             Ok(v) => {
@@ -42,13 +46,24 @@ impl Fixture {
             Err(e) => format!("error: {}", e.message),
         }
     }
-    /// All solutions of a condition for the named unknowns, sorted, as text; the other variables do not occur.
-    pub fn solutions(&mut self, unknowns: &[&str], condition: &str) -> Result<Vec<String>, Diagnostic> {
+    /// All solutions of a condition for the named unknowns, sorted, as text; the other variables do
+    /// not occur.
+    pub fn solutions(
+        &mut self,
+        unknowns: &[&str],
+        condition: &str,
+    ) -> Result<Vec<String>, Diagnostic> {
         let e = self.expr(condition, None);
         let mut engine = Engine::new(Program::compile(&self.spec)?);
         let wanted: Vec<VarId> = unknowns
             .iter()
-            .map(|n| *self.vars.iter().find(|v| self.spec.signature.var(**v).name == *n).unwrap_or_else(|| panic!("no variable {n}")))
+            .map(|n| {
+                *self
+                    .vars
+                    .iter()
+                    .find(|v| self.spec.signature.var(**v).name == *n)
+                    .unwrap_or_else(|| panic!("no variable {n}"))
+            })
             .collect();
         let problem = engine.problem(&wanted, &e, &[])?;
         let mut out = Vec::new();
@@ -70,7 +85,11 @@ pub fn table(declarations: &str, cases: &[(&str, &str)]) {
     let mut bad = Vec::new();
     for (text, expected) in cases {
         let found = fixture.normal(text);
-        if !(found == *expected || expected.strip_prefix("error: ").is_some_and(|e| found.starts_with("error: ") && found.contains(e))) {
+        if !(found == *expected
+            || expected
+                .strip_prefix("error: ")
+                .is_some_and(|e| found.starts_with("error: ") && found.contains(e)))
+        {
             bad.push(format!("{text}: expected {expected}, found {found}"));
         }
     }

@@ -46,9 +46,11 @@ struct Generator {
 }
 
 impl Generator {
-    /// An expression of a sort: b Bool, n Nat, d D, t T, l List(Nat), s FSet(Nat), p P, f Nat -> Bool, e List(D).
+    /// An expression of a sort: b Bool, n Nat, d D, t T, l List(Nat), s FSet(Nat), p P, f Nat ->
+    /// Bool, e List(D).
     fn expression(&mut self, sort: char, depth: usize) -> String {
-        let known: Vec<String> = self.vars.iter().filter(|v| v.1 == sort).map(|v| v.0.clone()).collect();
+        let known: Vec<String> =
+            self.vars.iter().filter(|v| v.1 == sort).map(|v| v.0.clone()).collect();
         if !known.is_empty() && self.random.chance(1, 4) {
             return self.random.choose(&known).clone();
         }
@@ -138,7 +140,15 @@ impl Generator {
                 "abs(N - N)",
             ],
             'd' => &["next(D)", "if(B, D, D)", "lab(T)", "fst(P)", "class(N)", "head(E)"],
-            't' => &["node(T, D, T)", "mirror(T)", "left(T)", "right(T)", "leaf(N)", "if(B, T, T)", "build(N mod 6)"],
+            't' => &[
+                "node(T, D, T)",
+                "mirror(T)",
+                "left(T)",
+                "right(T)",
+                "leaf(N)",
+                "if(B, T, T)",
+                "build(N mod 6)",
+            ],
             'l' => &[
                 "(N |> L)",
                 "(L <| N)",
@@ -186,14 +196,20 @@ impl Generator {
                 }
                 'W' => {
                     chars.next();
-                    out += &format!("{} = {}", local.as_deref().unwrap_or(""), definition.as_deref().unwrap_or(""));
+                    out += &format!(
+                        "{} = {}",
+                        local.as_deref().unwrap_or(""),
+                        definition.as_deref().unwrap_or("")
+                    );
                 }
                 // Names of operations with capitals.
                 'I' => {
                     out.push(c);
                     out.extend(std::iter::from_fn(|| chars.next_if(|c| *c != '(')));
                 }
-                c if c.is_ascii_uppercase() => out += &self.expression(c.to_ascii_lowercase(), depth - 1),
+                c if c.is_ascii_uppercase() => {
+                    out += &self.expression(c.to_ascii_lowercase(), depth - 1)
+                }
                 c => out.push(c),
             }
         }
@@ -217,23 +233,41 @@ fn is_data(signature: &crate::signature::Signature, e: &Expr) -> bool {
         ExprKind::Op(op) => match signature.op(*op).kind {
             OpKind::Constructor(_) => true,
             OpKind::Builtin(b) => {
-                matches!(b, Builtin::True | Builtin::False | Builtin::Cons | Builtin::SetInsert | Builtin::EmptyList | Builtin::EmptySet)
+                matches!(
+                    b,
+                    Builtin::True
+                        | Builtin::False
+                        | Builtin::Cons
+                        | Builtin::SetInsert
+                        | Builtin::EmptyList
+                        | Builtin::EmptySet
+                )
             }
             _ => false,
         },
-        ExprKind::Apply(head, args) => is_data(signature, head) && args.iter().all(|a| is_data(signature, a)),
+        ExprKind::Apply(head, args) => {
+            is_data(signature, head) && args.iter().all(|a| is_data(signature, a))
+        }
         _ => false,
     }
 }
 
 #[test]
 fn engine_agrees_with_naive_rewriter() {
-    let seed: u64 = std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_240_611);
+    let seed: u64 =
+        std::env::var("MU_CHECK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(20_240_611);
     let rounds = std::env::var("MU_CHECK_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(1500);
     let mut fixture = Fixture::new(DECLARATIONS);
-    let sorts: Vec<(char, SortId)> = [('b', "true"), ('n', "0 + 0"), ('d', "d1"), ('t', "leaf(0)"), ('l', "c"), ('s', "collect(c)")]
-        .map(|(c, e)| (c, fixture.expr(e, None).sort))
-        .into();
+    let sorts: Vec<(char, SortId)> = [
+        ('b', "true"),
+        ('n', "0 + 0"),
+        ('d', "d1"),
+        ('t', "leaf(0)"),
+        ('l', "c"),
+        ('s', "collect(c)"),
+    ]
+    .map(|(c, e)| (c, fixture.expr(e, None).sort))
+    .into();
     let mut compared = 0;
     for round in 0..rounds {
         let mut generator = Generator { random: Random::new(seed + round), vars: vec![], fresh: 0 };
@@ -242,10 +276,13 @@ fn engine_agrees_with_naive_rewriter() {
         let text = generator.expression(sort, depth);
         let context = format!("seed {} ({text})", seed + round);
         let sort = sorts.iter().find(|s| s.0 == sort).map(|s| s.1);
-        let data = parse_data(Default::default(), &text).unwrap_or_else(|e| panic!("{context}: {e:?}"));
+        let data =
+            parse_data(Default::default(), &text).unwrap_or_else(|e| panic!("{context}: {e:?}"));
         let Ok(e) = check_expression_with(&data, &mut fixture.spec, &[], sort) else { continue };
         let Some(expected) = Naive::new(&fixture.spec, 50_000).normal(&e) else { continue };
-        let mut engine = Engine::new(Program::compile(&fixture.spec).unwrap_or_else(|e| panic!("{context}: {e:?}")));
+        let mut engine = Engine::new(
+            Program::compile(&fixture.spec).unwrap_or_else(|e| panic!("{context}: {e:?}")),
+        );
         let found = engine.from_expr(&e).unwrap_or_else(|e| panic!("{context}: {e:?}"));
         if !is_data(&fixture.spec.signature, &expected) {
             continue;

@@ -77,7 +77,11 @@ fn bounds() {
     solve(&["i", "j"], "i < j && j < 3", &["0 1", "0 2", "1 2"]);
     solve(&["i", "j"], "i + j < 2", &["0 0", "0 1", "1 0"]);
     solve(&["i"], "i < 3 && has([2, 7], i)", &["2"]);
-    solve(&["i"], "has([2, 7, 8, 9, 10, 11, 12, 13], i)", &["10", "11", "12", "13", "2", "7", "8", "9"]);
+    solve(
+        &["i"],
+        "has([2, 7, 8, 9, 10, 11, 12, 13], i)",
+        &["10", "11", "12", "13", "2", "7", "8", "9"],
+    );
     solve(&["i"], "i == 1 || i == 2 || (i < 4 && i > 1)", &["1", "2", "3"]);
 }
 
@@ -130,12 +134,20 @@ fn cases_of_functions() {
     solve(&["k"], "at([empty, full, empty], k) == empty", &["0", "2"]);
     solve(&["z"], "at([empty, full, empty], z) != outside", &["0", "1", "2"]);
     solve(&["k", "k1"], "square([[empty, full], [full, empty]], k, k1) == full", &["0 1", "1 0"]);
-    solve(&["k", "k1"], "at([full], k) == full && at([full, empty], k1) == at([empty], k)", &["0 1"]);
+    solve(
+        &["k", "k1"],
+        "at([full], k) == full && at([full, empty], k1) == at([empty], k)",
+        &["0 1"],
+    );
     solve(&["k"], "code(k) > 4", &["0", "2", "7"]);
     solve(&["k"], "if(at([full, empty], k) == full, k + 4, 0) > 3", &["0"]);
     solve(&["k", "k1"], "same(k, k1) && k < 2", &["0 0", "1 1"]);
     solve(&["k", "k1"], "same(k, k1 + 1) && at([full, full], k1) == full", &["1 0", "2 1"]);
-    solve(&["k", "q"], "chosen(k, q) < 8 && chosen(k, q) > 1", &["2 false", "2 true", "3 false", "3 true"]);
+    solve(
+        &["k", "q"],
+        "chosen(k, q) < 8 && chosen(k, q) > 1",
+        &["2 false", "2 true", "3 false", "3 true"],
+    );
     let refused = |condition: &str| match Fixture::new(CASES).solutions(&["k"], condition) {
         Ok(found) => panic!("{condition}: {found:?}"),
         Err(e) => e.message,
@@ -157,7 +169,11 @@ fn lazy_arguments_over_unknowns() {
     solve(&["k"], "cond(k < 2, fac(k) + 1, 0) > 1", &["0", "1"]);
     solve(&["k"], "k < 9 && fib(k) == 8", &["6"]);
     solve(&["k"], "ite(k < 3, fib(k + 1), 0) > 1", &["2"]);
-    solve(&["q", "k"], "k < 3 && ite(q, k, fac(k) + 1) > 1", &["false 0", "false 1", "false 2", "true 2"]);
+    solve(
+        &["q", "k"],
+        "k < 3 && ite(q, k, fac(k) + 1) > 1",
+        &["false 0", "false 1", "false 2", "true 2"],
+    );
 }
 
 /// What a function's equations bound is what a bound in the condition bounds.
@@ -171,15 +187,29 @@ fn random_cases() {
         for f in ["f", "g"] {
             for _ in 0..random.below(3) + 1 {
                 let (a, b, c) = (random.below(5), random.below(5), random.below(4));
-                let condition = *random.choose(&["n < A && m < B", "n <= A && m == B", "n + m < A", "n < A && m < n", "n == m && n < A"]);
+                let condition = *random.choose(&[
+                    "n < A && m < B",
+                    "n <= A && m == B",
+                    "n + m < A",
+                    "n < A && m < n",
+                    "n == m && n < A",
+                ]);
                 let value = *random.choose(&["C", "n + C", "m", "if(n < B, C, m)"]);
-                let fill = |t: &str| t.replace('A', &a.to_string()).replace('B', &b.to_string()).replace('C', &c.to_string());
+                let fill = |t: &str| {
+                    t.replace('A', &a.to_string())
+                        .replace('B', &b.to_string())
+                        .replace('C', &c.to_string())
+                };
                 equations += &format!("{} -> {f}(n, m) = {};\n", fill(condition), fill(value));
             }
             equations += &match random.below(3) {
                 0 => format!("{f}(n, m) = 0;\n"),
-                1 => format!("n >= 6 || m >= 6 -> {f}(n, m) = 0; n < 6 && m < 6 -> {f}(n, m) = 1;\n"),
-                _ => format!("n >= 6 -> {f}(n, m) = 0; n < 6 && m > 7 -> {f}(n, m) = 0; n < 6 && m <= 7 -> {f}(n, m) = 2;\n"),
+                1 => {
+                    format!("n >= 6 || m >= 6 -> {f}(n, m) = 0; n < 6 && m < 6 -> {f}(n, m) = 1;\n")
+                }
+                _ => format!(
+                    "n >= 6 -> {f}(n, m) = 0; n < 6 && m > 7 -> {f}(n, m) = 0; n < 6 && m <= 7 -> {f}(n, m) = 2;\n"
+                ),
             };
         }
         let condition = *random.choose(&[
@@ -192,8 +222,11 @@ fn random_cases() {
             "f(k, k1) * g(k, k1) > 0",
             "if(f(k, k1) > 0, g(k, k1), 0) > 0",
         ]);
-        let declarations = format!("map f, g: Nat # Nat -> Nat; var n, m: Nat; eqn {equations} glob k, k1: Nat;");
-        let solutions = |condition: &str| Fixture::new(&declarations).solutions(&["k", "k1"], condition).map_err(|e| e.message);
+        let declarations =
+            format!("map f, g: Nat # Nat -> Nat; var n, m: Nat; eqn {equations} glob k, k1: Nat;");
+        let solutions = |condition: &str| {
+            Fixture::new(&declarations).solutions(&["k", "k1"], condition).map_err(|e| e.message)
+        };
         let expected = solutions(&format!("k < 12 && k1 < 12 && {condition}"));
         assert_eq!(solutions(condition), expected, "seed {seed}\n{equations}{condition}");
         all += 1;
@@ -243,8 +276,13 @@ fn bounds_inside_of_quantifiers() {
     solve(&["k"], "forall c: Bool. k < if(c, 2, 4)", &["0", "1"]);
     solve(&["k", "x"], "f(x) == k && exists d: D. d != x && f(d) == k", &["1 d1", "1 d3"]);
     solve(&["k"], "exists d: D. exists i: Nat. i < f(d) && k == i + 10 && d == d1", &["10"]);
-    solve(&["k"], "(exists d: D. k == f(d)) && (exists i: Nat. i < 9 && k == i + i + 1)", &["1", "7"]);
-    let refused = Fixture::new(WITNESSES).solutions(&["k"], "exists i: Nat. k == i * i").unwrap_err();
+    solve(
+        &["k"],
+        "(exists d: D. k == f(d)) && (exists i: Nat. i < 9 && k == i + i + 1)",
+        &["1", "7"],
+    );
+    let refused =
+        Fixture::new(WITNESSES).solutions(&["k"], "exists i: Nat. k == i * i").unwrap_err();
     assert!(refused.message.contains("no bound"), "{refused:?}");
 }
 
@@ -252,20 +290,29 @@ fn bounds_inside_of_quantifiers() {
 #[test]
 fn disjunctions_with_sides_without_value() {
     let solve = solver(WITNESSES);
-    for condition in
-        ["is_just(u) => number(u) < 2", "!is_just(u) || number(u) < 2", "u == nothing || number(u) < 2", "number(u) < 2 || u == nothing"]
-    {
+    for condition in [
+        "is_just(u) => number(u) < 2",
+        "!is_just(u) || number(u) < 2",
+        "u == nothing || number(u) < 2",
+        "number(u) < 2 || u == nothing",
+    ] {
         solve(&["u"], condition, &["just(0)", "just(1)", "nothing"]);
     }
     solve(&["q"], "#q < 2 && (q == [] || head(q))", &["[]", "[true]"]);
     solve(&["q"], "q == [] || #q < 2 && head(q)", &["[]", "[true]"]);
     solve(&["q"], "#q < 2 && (q != [] => head(q))", &["[]", "[true]"]);
-    solve(&["q"], "#q < 3 && (q == [] || tail(q) == [] || head(tail(q)) && !head(q))", &["[]", "[false, true]", "[false]", "[true]"]);
-    let stuck = Fixture::new(WITNESSES).solutions(&["q"], "#q < 2 && (#q == 1 || head(q))").unwrap_err();
+    solve(
+        &["q"],
+        "#q < 3 && (q == [] || tail(q) == [] || head(tail(q)) && !head(q))",
+        &["[]", "[false, true]", "[false]", "[true]"],
+    );
+    let stuck =
+        Fixture::new(WITNESSES).solutions(&["q"], "#q < 2 && (#q == 1 || head(q))").unwrap_err();
     assert!(stuck.message.contains("neither true nor false"), "{stuck:?}");
 }
 
-/// Bounds by way of conversions, absolute values, greatest and least; lists that end in something unknown.
+/// Bounds by way of conversions, absolute values, greatest and least; lists that end in something
+/// unknown.
 #[test]
 fn bounds_of_numbers_and_lists() {
     let solve = solver(WITNESSES);
@@ -278,7 +325,8 @@ fn bounds_of_numbers_and_lists() {
     solve(&["z"], "z > 0 && Int2Pos(z) < 3", &["1", "2"]);
     solve(&["k"], "k > 0 && Nat2Pos(k) < 3", &["1", "2"]);
     // What the conversion is of a number that is outside of the sort bounds nothing.
-    let refused = Fixture::new(WITNESSES).solutions(&["z"], "z >= -1 && Int2Nat(z) < 2").unwrap_err();
+    let refused =
+        Fixture::new(WITNESSES).solutions(&["z"], "z >= -1 && Int2Nat(z) < 2").unwrap_err();
     assert!(refused.message.contains("no bound"), "{refused:?}");
     solve(&["p"], "p * p <= 4", &["1", "2"]);
     solve(&["k"], "k * k <= 5", &["0", "1", "2"]);
@@ -295,7 +343,8 @@ fn bounds_of_numbers_and_lists() {
     solve(&["q"], "#(q <| true) < 2", &["[]"]);
 }
 
-/// Conditions behind many that stay open are looked at all the same: the lists that do not ascend are given up.
+/// Conditions behind many that stay open are looked at all the same: the lists that do not ascend
+/// are given up.
 #[test]
 fn conjuncts_behind_many_open_ones() {
     let text = "sort S = struct s1 | s2 | s3;

@@ -238,7 +238,13 @@ fn user_equality() {
         "sort D, E; cons d1, d2: D; e1, e2: E;
          map isd: D -> Bool;
          var d: D; eqn d1 == d2 = true; isd(d1) = true;",
-        &[("d1 == d2", "true"), ("[d1] == [d2]", "true"), ("d1 in {d2}", "true"), ("e1 == e2", "false"), ("isd(d2)", "isd(d2)")],
+        &[
+            ("d1 == d2", "true"),
+            ("[d1] == [d2]", "true"),
+            ("d1 in {d2}", "true"),
+            ("e1 == e2", "false"),
+            ("isd(d2)", "isd(d2)"),
+        ],
     );
 }
 
@@ -304,11 +310,14 @@ fn deep_terms_and_limits() {
     let text = f.normal("grow(0)");
     assert!(text.contains("rewriting does not end") && text.contains("grow"), "{text}");
     // A call that is replaced by another is not nested: it is the number of steps that ends it.
-    assert_eq!(f.normal("spin(7)"), "error: rewriting does not end: more than 1000000 steps, the last of `spin`");
+    assert_eq!(
+        f.normal("spin(7)"),
+        "error: rewriting does not end: more than 1000000 steps, the last of `spin`"
+    );
 }
 
-/// A tree of depth 100 whose halves are the same: 2^100 leaves. It goes from one engine to another and back, is compared with one that was built
-/// apart from it, and hashed.
+/// A tree of depth 100 whose halves are the same: 2^100 leaves. It goes from one engine to another
+/// and back, is compared with one that was built apart from it, and hashed.
 #[test]
 fn values_that_share_their_parts() {
     let mut f = Fixture::new(
@@ -345,7 +354,8 @@ fn values_that_share_their_parts() {
     assert!(small.is_within(9) && !small.is_within(4));
 }
 
-/// What constructors build is evaluated below them, and only a normal expression stands for its value.
+/// What constructors build is evaluated below them, and only a normal expression stands for its
+/// value.
 #[test]
 fn constructors_over_expressions_that_are_not_normal() {
     let mut f = Fixture::new("sort P = struct pair(Bool, Nat);");
@@ -367,7 +377,8 @@ fn equations_whose_right_side_tells_the_sort() {
     );
 }
 
-/// An argument that only some equations use is evaluated where one that does is chosen: without that, these would not end.
+/// An argument that only some equations use is evaluated where one that does is chosen: without
+/// that, these would not end.
 #[test]
 fn lazy_arguments() {
     table(
@@ -471,7 +482,8 @@ fn lazy_arguments_of_one_equation() {
     );
 }
 
-/// Functions that arise by abstraction over another one are equal to those that arise by updates, and come back to what they were.
+/// Functions that arise by abstraction over another one are equal to those that arise by updates,
+/// and come back to what they were.
 #[test]
 fn abstractions_that_are_updates() {
     table(

@@ -1,5 +1,5 @@
-//! Arm's model of atomic instructions, barriers and dependencies: each row is message passing with a
-//! release store, and a second thread.
+//! Arm's model of atomic instructions, barriers and dependencies: each row is message passing with
+//! a release store, and a second thread.
 
 use super::{answer, outcomes, usual};
 use mu_litmus::code::Arch;
@@ -12,7 +12,9 @@ fn misses(code: &[&str], condition: &str) -> bool {
     for i in 0..writer.len().max(code.len()) {
         rows += &format!("{} | {} ;\n", writer.get(i).unwrap_or(&""), code.get(i).unwrap_or(&""));
     }
-    let text = format!("AArch64 mp\n{{ s=1; 0:X1=d; 0:X2=f; 1:X1=d; 1:X2=f; 1:X3=s; 1:X7=1; }}\n{rows}exists ({condition})\n");
+    let text = format!(
+        "AArch64 mp\n{{ s=1; 0:X1=d; 0:X2=f; 1:X1=d; 1:X2=f; 1:X3=s; 1:X7=1; }}\n{rows}exists ({condition})\n"
+    );
     match answer(&text, &usual(Arch::AArch64)).answer.verdict {
         Verdict::Ok => true,
         Verdict::No => false,
@@ -27,7 +29,13 @@ fn a_read_without_result_is_not_ordered_by_a_load_barrier() {
     let last = "LDR W10,[X1]";
     for barrier in ["DMB LD", "DSB LD", "DMB ISHLD"] {
         assert!(!misses(&["SWP W7,W9,[X2]", barrier, last], SEEN), "{barrier}");
-        for atomic in ["SWP W7,WZR,[X2]", "LDADD W7,WZR,[X2]", "STADD W7,[X2]", "LDCLR WZR,WZR,[X2]", "CAS WZR,W7,[X2]"] {
+        for atomic in [
+            "SWP W7,WZR,[X2]",
+            "LDADD W7,WZR,[X2]",
+            "STADD W7,[X2]",
+            "LDCLR WZR,WZR,[X2]",
+            "CAS WZR,W7,[X2]",
+        ] {
             // The atomic reads the release: 1 becomes 2, or stays and is overwritten.
             let code = [atomic, barrier, last, "LDR W9,[X2]"];
             assert!(misses(&code, "1:X10=0 /\\ not (1:X9=0)"), "{atomic} {barrier}");
@@ -57,17 +65,34 @@ fn a_store_barrier_that_waits_orders_later_loads() {
 /// value, and what a later load takes from its write is not ordered by it.
 #[test]
 fn a_comparison_is_a_weak_dependency() {
-    let through = ["LDR W9,[X2]", "MOV W5,W9", "CAS W5,W6,[X3]", "LDR W8,[X3]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]"];
+    let through = [
+        "LDR W9,[X2]",
+        "MOV W5,W9",
+        "CAS W5,W6,[X3]",
+        "LDR W8,[X3]",
+        "EOR W8,W8,W8",
+        "LDR W10,[X1,W8,SXTW]",
+    ];
     assert!(misses(&through, SEEN));
     // A value that is written carries on what it depends on.
-    let data = ["LDR W9,[X2]", "EOR W5,W9,W9", "STR W5,[X3]", "LDR W8,[X3]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]"];
+    let data = [
+        "LDR W9,[X2]",
+        "EOR W5,W9,W9",
+        "STR W5,[X3]",
+        "LDR W8,[X3]",
+        "EOR W8,W8,W8",
+        "LDR W10,[X1,W8,SXTW]",
+    ];
     assert!(!misses(&data, SEEN));
     // An addition depends on what it reads, an exchange does not.
-    let own = |atomic: &'static str| [atomic, "LDR W8,[X2]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]", "NOP"];
+    let own = |atomic: &'static str| {
+        [atomic, "LDR W8,[X2]", "EOR W8,W8,W8", "LDR W10,[X1,W8,SXTW]", "NOP"]
+    };
     assert!(!misses(&own("LDADD W7,W9,[X2]"), SEEN));
     assert!(misses(&own("SWP W7,W9,[X2]"), SEEN));
     // The write of an exchange is ordered by a branch, and a later acquire of its value is not.
-    let pair = ["LDR W9,[X2]", "CBNZ W9,L", "L:", "SWP WZR,WZR,[X3]", "LDAPR W8,[X3]", "LDR W10,[X1]"];
+    let pair =
+        ["LDR W9,[X2]", "CBNZ W9,L", "L:", "SWP WZR,WZR,[X3]", "LDAPR W8,[X3]", "LDR W10,[X1]"];
     assert!(misses(&pair, SEEN));
     // Load buffering: a branch on the result of a compare-and-swap that reads its own write.
     let lb = "AArch64 lb\n{ 0:X1=a; 0:X2=b; 1:X1=b; 1:X2=a; 0:X3=0; 0:X4=2; 1:X4=1; }\nP0 | P1 ;\nCAS W3,W4,[X1] | LDR W5,[X1] ;\n\
@@ -78,8 +103,10 @@ fn a_comparison_is_a_weak_dependency() {
 /// A compare-and-swap that fails may write back what it reads: nobody sees a difference in values.
 #[test]
 fn a_failed_compare_and_swap_changes_no_value() {
-    let text =
-        "AArch64 cas\n{ a=5; 0:X1=a; 1:X1=a; 0:X2=1; 0:X3=2; 1:X3=7; }\nP0 | P1 ;\nCAS W2,W3,[X1] | STR W3,[X1] ;\nlocations [0:X2; a;]\n";
+    let text = "AArch64 cas\n{ a=5; 0:X1=a; 1:X1=a; 0:X2=1; 0:X3=2; 1:X3=7; }\nP0 | P1 ;\nCAS W2,W3,[X1] | STR W3,[X1] ;\nlocations [0:X2; a;]\n";
     let list = outcomes(&answer(text, &usual(Arch::AArch64)));
-    assert_eq!(list.iter().map(String::as_str).collect::<Vec<_>>(), ["0:X2=5; [a]=7;", "0:X2=7; [a]=7;"]);
+    assert_eq!(
+        list.iter().map(String::as_str).collect::<Vec<_>>(),
+        ["0:X2=5; [a]=7;", "0:X2=7; [a]=7;"]
+    );
 }

@@ -1,4 +1,5 @@
-//! Chains of read-modify-writes: their values follow program order, and their number is no exponent. Runs that stop answer *unknown*.
+//! Chains of read-modify-writes: their values follow program order, and their number is no
+//! exponent. Runs that stop answer *unknown*.
 
 use super::{answer, judge, outcomes, usual};
 use mu_base::Budget;
@@ -25,15 +26,35 @@ fn a_chain_on_one_thread_has_one_outcome() {
         (register, memory) = (memory, register + memory);
     }
     for model in ["sc", "tso", "pso"] {
-        let found = outcomes(&answer(&x86(&["xaddq %rax,(x)"], 40, "locations [x; 0:rax;]\nexists (true)"), &judge(Arch::X86, model)));
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), [format!("0:rax={register}; [x]={memory};")], "{model}");
+        let found = outcomes(&answer(
+            &x86(&["xaddq %rax,(x)"], 40, "locations [x; 0:rax;]\nexists (true)"),
+            &judge(Arch::X86, model),
+        ));
+        assert_eq!(
+            found.into_iter().collect::<Vec<_>>(),
+            [format!("0:rax={register}; [x]={memory};")],
+            "{model}"
+        );
     }
-    let riscv = format!("RISCV t\n{{ 0:x6=x; 0:x5=3; }}\n P0 ;\n{}forall (x=90)\n", " amoadd.w x8,x5,(x6) ;\n".repeat(30));
-    let arm = format!("AArch64 t\n{{ 0:X1=x; 0:W2=3; }}\n P0 ;\n{}forall (x=90)\n", " LDADD W2,W3,[X1] ;\n".repeat(30));
-    let c = format!("C t\n{{ }}\nP0 (atomic_int* x) {{\n{}}}\nforall (x=90)\n", "atomic_fetch_add(x, 3);\n".repeat(30));
+    let riscv = format!(
+        "RISCV t\n{{ 0:x6=x; 0:x5=3; }}\n P0 ;\n{}forall (x=90)\n",
+        " amoadd.w x8,x5,(x6) ;\n".repeat(30)
+    );
+    let arm = format!(
+        "AArch64 t\n{{ 0:X1=x; 0:W2=3; }}\n P0 ;\n{}forall (x=90)\n",
+        " LDADD W2,W3,[X1] ;\n".repeat(30)
+    );
+    let c = format!(
+        "C t\n{{ }}\nP0 (atomic_int* x) {{\n{}}}\nforall (x=90)\n",
+        "atomic_fetch_add(x, 3);\n".repeat(30)
+    );
     for (arch, text) in [(Arch::RiscV, riscv), (Arch::AArch64, arm), (Arch::C, c)] {
         let report = answer(&text, &usual(arch));
-        assert_eq!((report.answer.verdict, report.answer.outcomes.len()), (Verdict::Ok, 1), "{text}");
+        assert_eq!(
+            (report.answer.verdict, report.answer.outcomes.len()),
+            (Verdict::Ok, 1),
+            "{text}"
+        );
     }
 }
 
@@ -56,7 +77,8 @@ fn a_run_that_stops_says_neither_never_nor_always() {
     assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"));
 }
 
-/// Reads that justify each other through branches: a candidate like others, which only an axiom forbids.
+/// Reads that justify each other through branches: a candidate like others, which only an axiom
+/// forbids.
 #[test]
 fn reads_may_justify_each_other_through_branches() {
     let weak = "\"weak\"\nacyclic po-loc | rf | co | fr as coherence\n";
@@ -69,7 +91,11 @@ fn reads_may_justify_each_other_through_branches() {
                exists (0:EAX=1 /\\ 1:EAX=1)\n";
     for (arch, text) in [(Arch::C, c), (Arch::AArch64, arm), (Arch::X86, x86)] {
         let report = answer(text, &super::compile(arch, weak));
-        assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Ok, "Sometimes"), "{text}");
+        assert_eq!(
+            (report.answer.verdict, report.answer.observation()),
+            (Verdict::Ok, "Sometimes"),
+            "{text}"
+        );
     }
     for (arch, text) in [(Arch::AArch64, arm), (Arch::X86, x86)] {
         assert_eq!(answer(text, &usual(arch)).answer.observation(), "Never", "{text}");

@@ -1,20 +1,31 @@
-//! C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders, undefined behaviour.
+//! C11: types of constants, promotions and conversions, `_Bool`, scopes, memory orders, undefined
+//! behaviour.
 
 use super::{answer, outcomes, refused, usual};
 use mu_litmus::code::Arch;
 use mu_outcome::Verdict;
 
-/// Asserts that the body of a function, whose `x` is -1 at first, makes a condition true in its only outcome.
+/// Asserts that the body of a function, whose `x` is -1 at first, makes a condition true in its
+/// only outcome.
 fn holds(parameter: &str, body: &str, condition: &str) {
     let text = format!("C t\n{{ x=-1; }}\nP0 ({parameter}) {{ {body} }}\nforall ({condition})\n");
     let report = answer(&text, &usual(Arch::C));
-    assert_eq!((report.answer.verdict, report.answer.outcomes.len()), (Verdict::Ok, 1), "{text}{}", report.answer.text());
+    assert_eq!(
+        (report.answer.verdict, report.answer.outcomes.len()),
+        (Verdict::Ok, 1),
+        "{text}{}",
+        report.answer.text()
+    );
 }
 
 /// Asserts that expressions have values as `long`.
 fn values(list: &[(&str, i64)]) {
     for (e, value) in list {
-        holds("atomic_int* x", &format!("int m = atomic_load(x); long r = {e};"), &format!("0:r={value}"));
+        holds(
+            "atomic_int* x",
+            &format!("int m = atomic_load(x); long r = {e};"),
+            &format!("0:r={value}"),
+        );
     }
 }
 
@@ -51,7 +62,8 @@ fn constants_have_the_first_type_that_fits() {
         ("'\\x100'", "no character of 8 bits"),
         ("'a", "this character constant is not closed"),
     ] {
-        let error = refused(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
+        let error =
+            refused(&format!("C t\n{{}}\nP0 (int* x) {{ int r = {e};\n }}\nexists (x=1)\n"));
         assert!(error.message.contains(message), "{e}: {}", error.message);
     }
 }
@@ -79,12 +91,20 @@ fn operators_promote_and_convert_their_operands() {
         ("7 % -4l", 3),
         ("2147483647 + 1", -(1 << 31)),
     ]);
-    holds("atomic_int* x", "unsigned char r = 250; r += 10; r <<= 3; r /= 3; --r; short s = r; s -= 70000;", "0:r=9 /\\ 0:s=-4455");
+    holds(
+        "atomic_int* x",
+        "unsigned char r = 250; r += 10; r <<= 3; r /= 3; --r; short s = r; s -= 70000;",
+        "0:r=9 /\\ 0:s=-4455",
+    );
 }
 
 #[test]
 fn booleans_are_0_or_1_after_every_conversion() {
-    holds("atomic_int* x", "_Bool a = 256; bool b = 0 != 0; int c = (_Bool)0x100000000; a += 7;", "0:a=1 /\\ 0:a=5 /\\ 0:b=0 /\\ 0:c=1");
+    holds(
+        "atomic_int* x",
+        "_Bool a = 256; bool b = 0 != 0; int c = (_Bool)0x100000000; a += 7;",
+        "0:a=1 /\\ 0:a=5 /\\ 0:b=0 /\\ 0:c=1",
+    );
     let text = "C t\n{ _Bool x=2; y=256; bool 0:unused=4; _Bool t[2]={7, 0}; }\n\
                 P0 (atomic_bool* x, _Atomic _Bool* y, bool* z) { int r = atomic_exchange(x, 512); int s = atomic_load(y); *z = 1024; atomic_store(y, 0.0 == 1); }\n\
                 forall (x=1 /\\ 0:r=1)\n";
@@ -101,8 +121,16 @@ fn booleans_are_0_or_1_after_every_conversion() {
 fn declarations_end_with_their_block() {
     let p = "atomic_int* x";
     holds(p, "int r = 1; { int r = 2; r++; { long r = 5; } } r += 10;", "0:r=11");
-    holds(p, "int r = 1; if (r) { int r = 2; } else { int r = 3; } while (0) { int r = 4; }", "0:r=1");
-    holds(p, "int r = 9; int s = 0; for (int r = 0; r < 1; r++) s += r + 1; do { int s = 7; } while (0);", "0:r=9 /\\ 0:s=1");
+    holds(
+        p,
+        "int r = 1; if (r) { int r = 2; } else { int r = 3; } while (0) { int r = 4; }",
+        "0:r=1",
+    );
+    holds(
+        p,
+        "int r = 9; int s = 0; for (int r = 0; r < 1; r++) s += r + 1; do { int s = 7; } while (0);",
+        "0:r=9 /\\ 0:s=1",
+    );
     holds(p, "if (1) { int r = 2; } else { int r = 3; }", "0:r=2");
     holds(p, "{ long r = 2; } int r = 3;", "0:r=3");
     holds(p, "if (1) int r = 2; int r = 4;", "0:r=4");
@@ -110,10 +138,17 @@ fn declarations_end_with_their_block() {
         ("int r = 1; int r = 2;", "`r` is declared twice in one block"),
         ("int x = 1;", "`x` is declared twice in one block"),
         ("{ int s = 1; } int r = s;", "`s` is no parameter or local variable that is visible here"),
-        ("for (int i = 0; i < 1; i++) { } int r = i;", "`i` is no parameter or local variable that is visible here"),
-        ("{ int r = 1; } { long r = 2; }", "`r` is declared in several blocks of P0, with different types"),
+        (
+            "for (int i = 0; i < 1; i++) { } int r = i;",
+            "`i` is no parameter or local variable that is visible here",
+        ),
+        (
+            "{ int r = 1; } { long r = 2; }",
+            "`r` is declared in several blocks of P0, with different types",
+        ),
     ] {
-        let error = refused(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
+        let error =
+            refused(&format!("C t\n{{}}\nP0 (atomic_int* x) {{ {body} }}\nexists (0:r=1)\n"));
         assert!(error.message.contains(message), "{body}: {}", error.message);
     }
     let types = refused("C t\n{}\nP0 (atomic_int* x) { }\nP1 (atomic_long* x) { }\nexists (x=1)\n");
@@ -122,12 +157,22 @@ fn declarations_end_with_their_block() {
 
 #[test]
 fn operations_have_the_memory_orders_that_c_allows() {
-    let call = |call: &str| format!("C t\n{{}}\nP0 (atomic_int* x, int* e) {{ int r = {call}; }}\nexists (x=1)\n");
+    let call = |call: &str| {
+        format!("C t\n{{}}\nP0 (atomic_int* x, int* e) {{ int r = {call}; }}\nexists (x=1)\n")
+    };
     let orders = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"];
-    let check = |text: &str, order: &str, allowed: bool| match mu_litmus::parse(mu_base::SourceId(0), text, Default::default()) {
+    let check = |text: &str, order: &str, allowed: bool| match mu_litmus::parse(
+        mu_base::SourceId(0),
+        text,
+        Default::default(),
+    ) {
         Ok(_) => assert!(allowed, "{text}"),
         Err(error) => {
-            assert!(!allowed && error.message.contains("the behaviour is undefined"), "{text}: {}", error.message);
+            assert!(
+                !allowed && error.message.contains("the behaviour is undefined"),
+                "{text}: {}",
+                error.message
+            );
             let at = error.span.map(|s| &text[s.start as usize..s.end as usize]);
             assert_eq!(at, Some(format!("memory_order_{order}").as_str()));
         }
@@ -140,9 +185,12 @@ fn operations_have_the_memory_orders_that_c_allows() {
         check(&call(&format!("atomic_exchange_explicit(x, 1, memory_order_{order})")), order, true);
         check(&call(&format!("1; atomic_thread_fence(memory_order_{order})")), order, true);
         for (j, failure) in orders.into_iter().enumerate() {
-            let exchange = call(&format!("atomic_compare_exchange_weak_explicit(x, e, 1, memory_order_{order}, memory_order_{failure})"));
+            let exchange = call(&format!(
+                "atomic_compare_exchange_weak_explicit(x, e, 1, memory_order_{order}, memory_order_{failure})"
+            ));
             // No stronger than the order of success; a failure does not release.
-            let allowed = matches!(failure, "relaxed" | "consume" | "acquire" | "seq_cst") && j <= i;
+            let allowed =
+                matches!(failure, "relaxed" | "consume" | "acquire" | "seq_cst") && j <= i;
             check(&exchange, failure, allowed);
         }
     }
@@ -150,15 +198,30 @@ fn operations_have_the_memory_orders_that_c_allows() {
 
 #[test]
 fn undefined_behaviour_leaves_the_answer_open() {
-    for body in ["int r = 1 / (m + 1);", "int r = -2147483647 - 1; r %= m;", "int r = 1 << 32;", "int r = 1 << m;", "long r = 1; r >>= 64;"]
-    {
-        let text = format!("C t\n{{ x=-1; }}\nP0 (atomic_int* x) {{ int m = atomic_load(x); {body} }}\nexists (0:r=1)\n");
+    for body in [
+        "int r = 1 / (m + 1);",
+        "int r = -2147483647 - 1; r %= m;",
+        "int r = 1 << 32;",
+        "int r = 1 << m;",
+        "long r = 1; r >>= 64;",
+    ] {
+        let text = format!(
+            "C t\n{{ x=-1; }}\nP0 (atomic_int* x) {{ int m = atomic_load(x); {body} }}\nexists (0:r=1)\n"
+        );
         let report = answer(&text, &usual(Arch::C));
-        assert_eq!((report.answer.verdict, report.answer.observation()), (Verdict::Unknown, "Unknown"), "{text}");
+        assert_eq!(
+            (report.answer.verdict, report.answer.observation()),
+            (Verdict::Unknown, "Unknown"),
+            "{text}"
+        );
         assert!(report.left_out().iter().any(|line| line.contains("undefined")), "{text}");
     }
     // Only the side that is run counts.
-    holds("atomic_int* x", "int m = atomic_load(x); int r = m == -1 || 1 / (m + 1); int s = m + 1 ? 1 << 99 : 4;", "0:r=1 /\\ 0:s=4");
+    holds(
+        "atomic_int* x",
+        "int m = atomic_load(x); int r = m == -1 || 1 / (m + 1); int s = m + 1 ? 1 << 99 : 4;",
+        "0:r=1 /\\ 0:s=4",
+    );
 }
 
 #[test]

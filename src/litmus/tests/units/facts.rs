@@ -19,9 +19,14 @@ fn holds(arch: Arch, text: &str) -> bool {
 fn riscv(left: &str, right: &str, condition: &str) -> bool {
     let columns: Vec<Vec<&str>> = [left, right].iter().map(|c| c.split(" / ").collect()).collect();
     let rows = columns[0].len().max(columns[1].len());
-    let mut text = "RISCV t\n{ 0:x6=x; 0:x7=y; 1:x6=x; 1:x7=y; 0:x5=1; 1:x5=1; }\nP0 | P1 ;\n".to_string();
+    let mut text =
+        "RISCV t\n{ 0:x6=x; 0:x7=y; 1:x6=x; 1:x7=y; 0:x5=1; 1:x5=1; }\nP0 | P1 ;\n".to_string();
     for r in 0..rows {
-        text += &format!("{} | {} ;\n", columns[0].get(r).unwrap_or(&""), columns[1].get(r).unwrap_or(&""));
+        text += &format!(
+            "{} | {} ;\n",
+            columns[0].get(r).unwrap_or(&""),
+            columns[1].get(r).unwrap_or(&"")
+        );
     }
     holds(Arch::RiscV, &format!("{text}exists ({condition})\n"))
 }
@@ -38,7 +43,11 @@ fn message_passing_on_riscv() {
     assert!(!riscv(fenced, "lw x8,0(x7) / xor x10,x8,x8 / add x11,x6,x10 / lw x9,0(x11)", seen));
     assert!(riscv(fenced, "lw x8,0(x7) / bne x8,x0,L / L: / lw x9,0(x6)", seen));
     assert!(!riscv("sw x5,0(x6) / sw.rl x5,0(x7)", "lw.aq x8,0(x7) / lw x9,0(x6)", seen));
-    assert!(!riscv("sw x5,0(x6) / fence.tso / sw x5,0(x7)", "lw x8,0(x7) / fence.tso / lw x9,0(x6)", seen));
+    assert!(!riscv(
+        "sw x5,0(x6) / fence.tso / sw x5,0(x7)",
+        "lw x8,0(x7) / fence.tso / lw x9,0(x6)",
+        seen
+    ));
 }
 
 #[test]
@@ -46,12 +55,24 @@ fn store_buffering_and_load_buffering_on_riscv() {
     let seen = "0:x8=0 /\\ 1:x8=0";
     let fence = "fence rw,rw";
     assert!(riscv("sw x5,0(x6) / lw x8,0(x7)", "sw x5,0(x7) / lw x8,0(x6)", seen));
-    assert!(riscv("sw x5,0(x6) / fence.tso / lw x8,0(x7)", "sw x5,0(x7) / fence.tso / lw x8,0(x6)", seen));
-    assert!(!riscv(&format!("sw x5,0(x6) / {fence} / lw x8,0(x7)"), &format!("sw x5,0(x7) / {fence} / lw x8,0(x6)"), seen));
+    assert!(riscv(
+        "sw x5,0(x6) / fence.tso / lw x8,0(x7)",
+        "sw x5,0(x7) / fence.tso / lw x8,0(x6)",
+        seen
+    ));
+    assert!(!riscv(
+        &format!("sw x5,0(x6) / {fence} / lw x8,0(x7)"),
+        &format!("sw x5,0(x7) / {fence} / lw x8,0(x6)"),
+        seen
+    ));
     let both = "0:x8=1 /\\ 1:x8=1";
     assert!(riscv("lw x8,0(x6) / sw x5,0(x7)", "lw x8,0(x7) / sw x5,0(x6)", both));
     let data = "xor x9,x8,x8 / ori x9,x9,1";
-    assert!(!riscv(&format!("lw x8,0(x6) / {data} / sw x9,0(x7)"), &format!("lw x8,0(x7) / {data} / sw x9,0(x6)"), both));
+    assert!(!riscv(
+        &format!("lw x8,0(x6) / {data} / sw x9,0(x7)"),
+        &format!("lw x8,0(x7) / {data} / sw x9,0(x6)"),
+        both
+    ));
 }
 
 #[test]
@@ -78,24 +99,64 @@ fn loops_are_unrolled_to_a_bound_that_is_said() {
 #[test]
 fn facts_of_aarch64() {
     let columns = |rows: &[(&str, &str)], condition: &str| {
-        let mut text = "AArch64 t\n{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }\nP0 | P1 ;\nMOV W0,#1 | MOV W0,#1 ;\n".to_string();
+        let mut text =
+            "AArch64 t\n{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X3=y; }\nP0 | P1 ;\nMOV W0,#1 | MOV W0,#1 ;\n"
+                .to_string();
         rows.iter().for_each(|(l, r)| text += &format!("{l} | {r} ;\n"));
         holds(Arch::AArch64, &format!("{text}exists ({condition})\n"))
     };
     let seen = "1:X5=1 /\\ 1:X6=0";
     assert!(columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("STR W0,[X3]", "LDR W6,[X1]")], seen));
     assert!(!columns(&[("STR W0,[X1]", "LDAR W5,[X3]"), ("STLR W0,[X3]", "LDR W6,[X1]")], seen));
-    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB ST", "DMB LD"), ("STR W0,[X3]", "LDR W6,[X1]")], seen));
-    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "EOR W7,W5,W5"), ("STR W0,[X3]", "LDR W6,[X1,W7,SXTW]")], seen));
-    assert!(columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "CBNZ W5,L"), ("STR W0,[X3]", "L: LDR W6,[X1]")], seen));
-    assert!(!columns(&[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB SY", "CBNZ W5,L"), ("STR W0,[X3]", "L: ISB"), ("", "LDR W6,[X1]")], seen));
+    assert!(!columns(
+        &[("STR W0,[X1]", "LDR W5,[X3]"), ("DMB ST", "DMB LD"), ("STR W0,[X3]", "LDR W6,[X1]")],
+        seen
+    ));
+    assert!(!columns(
+        &[
+            ("STR W0,[X1]", "LDR W5,[X3]"),
+            ("DMB SY", "EOR W7,W5,W5"),
+            ("STR W0,[X3]", "LDR W6,[X1,W7,SXTW]")
+        ],
+        seen
+    ));
+    assert!(columns(
+        &[
+            ("STR W0,[X1]", "LDR W5,[X3]"),
+            ("DMB SY", "CBNZ W5,L"),
+            ("STR W0,[X3]", "L: LDR W6,[X1]")
+        ],
+        seen
+    ));
+    assert!(!columns(
+        &[
+            ("STR W0,[X1]", "LDR W5,[X3]"),
+            ("DMB SY", "CBNZ W5,L"),
+            ("STR W0,[X3]", "L: ISB"),
+            ("", "LDR W6,[X1]")
+        ],
+        seen
+    ));
     // Acquire and release are sequentially consistent, the weaker acquire is not.
     let buffered = "0:X5=0 /\\ 1:X5=0";
-    assert!(!columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAR W5,[X3]", "LDAR W5,[X1]")], buffered));
-    assert!(columns(&[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAPR W5,[X3]", "LDAPR W5,[X1]")], buffered));
-    // The write of an update that acquires and releases is before what follows it; of one that only releases it is not.
-    assert!(!columns(&[("SWPAL W0,W9,[X1]", "SWPAL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")], buffered));
-    assert!(columns(&[("SWPL W0,W9,[X1]", "SWPL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")], buffered));
+    assert!(!columns(
+        &[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAR W5,[X3]", "LDAR W5,[X1]")],
+        buffered
+    ));
+    assert!(columns(
+        &[("STLR W0,[X1]", "STLR W0,[X3]"), ("LDAPR W5,[X3]", "LDAPR W5,[X1]")],
+        buffered
+    ));
+    // The write of an update that acquires and releases is before what follows it; of one that only
+    // releases it is not.
+    assert!(!columns(
+        &[("SWPAL W0,W9,[X1]", "SWPAL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")],
+        buffered
+    ));
+    assert!(columns(
+        &[("SWPL W0,W9,[X1]", "SWPL W0,W9,[X3]"), ("LDR W5,[X3]", "LDR W5,[X1]")],
+        buffered
+    ));
 }
 
 #[test]
@@ -103,11 +164,22 @@ fn accesses_of_several_sizes_are_cut_into_cells() {
     let text = "AArch64 m\n{ uint64_t x; uint64_t 1:X2; uint64_t 1:X3; 0:X1=x; 1:X1=x; 0:X0=0x0101010101010101; }\nP0 | P1 ;\nSTR X0,[X1] | LDR W2,[X1,#4] ;\n | LDR X3,[X1] ;\nlocations [x; 1:X2; 1:X3;]\n";
     let report = answer(text, &usual(Arch::AArch64));
     let value = 0x0101_0101_0101_0101u64;
-    assert!(outcomes(&report).contains(&format!("1:X2={}; 1:X3={value}; [x]={value};", 0x0101_0101)), "{}", report.answer.text());
+    assert!(
+        outcomes(&report).contains(&format!("1:X2={}; 1:X3={value}; [x]={value};", 0x0101_0101)),
+        "{}",
+        report.answer.text()
+    );
     // A store is seen whole, and its upper half is not forgotten by a wider load.
-    let wide: Vec<String> =
-        outcomes(&report).iter().filter_map(|o| Some(o.split("1:X3=").nth(1)?.split(';').next()?.to_string())).collect();
-    assert_eq!(wide, ["0".to_string(), value.to_string(), value.to_string()], "{}", report.answer.text());
+    let wide: Vec<String> = outcomes(&report)
+        .iter()
+        .filter_map(|o| Some(o.split("1:X3=").nth(1)?.split(';').next()?.to_string()))
+        .collect();
+    assert_eq!(
+        wide,
+        ["0".to_string(), value.to_string(), value.to_string()],
+        "{}",
+        report.answer.text()
+    );
 }
 
 #[test]
@@ -122,7 +194,10 @@ fn facts_of_c() {
     let right = answer(&mp("memory_order_release", "memory_order_acquire"), &rc11);
     assert_eq!((right.answer.verdict, right.answer.flags.as_slice()), (Verdict::No, [].as_slice()));
     let racy = answer(&mp("memory_order_relaxed", "memory_order_acquire"), &rc11);
-    assert_eq!((racy.answer.verdict, racy.answer.flags.as_slice()), (Verdict::Ok, ["race".to_string()].as_slice()));
+    assert_eq!(
+        (racy.answer.verdict, racy.answer.flags.as_slice()),
+        (Verdict::Ok, ["race".to_string()].as_slice())
+    );
     let cas = "C cas\n{ x=0; e=0; }\nP0 (atomic_int* x, int* e) { int r = atomic_compare_exchange_strong_explicit(x, e, 2, memory_order_relaxed, memory_order_relaxed); }\n\
                P1 (atomic_int* x) { atomic_store_explicit(x, 7, memory_order_relaxed); }\nlocations [0:r; x; e;]\n";
     let list = outcomes(&answer(cas, &rc11));
@@ -130,12 +205,12 @@ fn facts_of_c() {
     assert_eq!(list.iter().map(String::as_str).collect::<Vec<_>>(), expected);
     let lazy = "C lazy\n{ x=1; }\nP0 (int* x, int* y) { int r = (*x == 1) || (*y = 3, 0); }\nexists (0:r=1)\n";
     assert!(refused(lazy).message.contains("expected"));
-    let fine =
-        "C lazy\n{ x=1; y=4; }\nP0 (int* x, int* y) { int r = *x && *y == 4 && !(*y < 2); int s = -1; }\nexists (0:r=1 /\\ 0:s=-1)\n";
+    let fine = "C lazy\n{ x=1; y=4; }\nP0 (int* x, int* y) { int r = *x && *y == 4 && !(*y < 2); int s = -1; }\nexists (0:r=1 /\\ 0:s=-1)\n";
     assert_eq!(answer(fine, &rc11).answer.verdict, Verdict::Ok);
 }
 
-/// A weak compare-and-exchange may fail although it could succeed; each outcome has as many witnesses as in herd.
+/// A weak compare-and-exchange may fail although it could succeed; each outcome has as many
+/// witnesses as in herd.
 #[test]
 fn loops_choices_and_weak_exchanges_of_c() {
     let rc11 = usual(Arch::C);
@@ -156,7 +231,9 @@ fn loops_choices_and_weak_exchanges_of_c() {
     assert_eq!((report.answer.verdict, outcomes(&report).len()), (Verdict::Ok, 3));
     // One jump back for each time round, with and without parts.
     // A variable that a loop declares ends with the loop.
-    for (head, last) in [("int i = 0; i < 2; i++", 0), ("i = 0; i != 2; i += 1", 2), ("; i < 2; i++", 2)] {
+    for (head, last) in
+        [("int i = 0; i < 2; i++", 0), ("i = 0; i != 2; i += 1", 2), ("; i < 2; i++", 2)]
+    {
         let text = format!(
             "C loop\n{{}}\nP0 (atomic_int* x) {{ int i = 0; int s = 0; for ({head}) {{ s += atomic_fetch_add(x, 2); }} }}\n\
              forall (0:s=2 /\\ 0:i={last} /\\ x=4)\n"
@@ -172,7 +249,12 @@ fn loops_choices_and_weak_exchanges_of_c() {
     let choice = "C choice\n{ x=5; y=7; }\nP0 (int* x, int* y) { int a = *x > 4 ? *x < 5 ? 1 : 2 : (*y = 9); int b = 0 ? 1 : 1 ? 3 : 4; int c = 1 ? -1 : 0; \
                   int* p = *x == 5 ? x : y; int d = *p + (0 ? 1 : 2) * 10; }\nforall (0:a=2 /\\ 0:b=3 /\\ 0:c=-1 /\\ 0:d=25 /\\ y=7)\n";
     let choice = choice.replace("(*y = 9)", "3");
-    assert_eq!(answer(&choice, &rc11).answer.verdict, Verdict::Ok, "{:?}", outcomes(&answer(&choice, &rc11)));
+    assert_eq!(
+        answer(&choice, &rc11).answer.verdict,
+        Verdict::Ok,
+        "{:?}",
+        outcomes(&answer(&choice, &rc11))
+    );
     let loads = "C loads\n{}\nP0 (atomic_int* x, atomic_int* y) { int r = atomic_load(x) ? atomic_load(y) : 4; }\nP1 (atomic_int* x, atomic_int* y) { atomic_store(y, 1); atomic_store(x, 1); }\nexists (0:r=0)\n";
     assert_eq!(list(loads), ["0:r=1;", "0:r=4;"]);
 }
@@ -180,8 +262,10 @@ fn loops_choices_and_weak_exchanges_of_c() {
 #[test]
 fn updates_are_pairs_where_a_model_needs_them() {
     assert!(!usual(Arch::C).pairs);
-    let plain =
-        compile(Arch::C, "\"plain\"\nlet fr = rf^-1;co\nacyclic po-loc | rf | co | fr as coherence\nempty rmw & (fre; coe) as atomic\n");
+    let plain = compile(
+        Arch::C,
+        "\"plain\"\nlet fr = rf^-1;co\nacyclic po-loc | rf | co | fr as coherence\nempty rmw & (fre; coe) as atomic\n",
+    );
     assert!(plain.pairs && plain.coherent);
     let blind = compile(Arch::C, "\"blind\"\nempty rmw & ((fr & ext); (co & ext)) as atomic\n");
     assert!(blind.pairs && !blind.coherent);
@@ -193,7 +277,8 @@ fn what_decides_a_test_is_found_and_explained() {
     for (model, allowed) in [("tso", true), ("sc", false)] {
         let judge = judge(Arch::X86, model);
         let test = file::parse(SourceId(0), text, file::Options::default()).unwrap();
-        let (found, _) = deciding(test, &judge, paths::Bounds { loops: 2 }, &Budget::default()).unwrap();
+        let (found, _) =
+            deciding(test, &judge, paths::Bounds { loops: 2 }, &Budget::default()).unwrap();
         let drawn = found.unwrap();
         assert_eq!(drawn.allowed, allowed);
         assert_eq!(drawn.outcome, "0:EAX=0; 1:EAX=0;");
@@ -208,29 +293,89 @@ fn mistakes_have_places() {
         ("", "litmus test is empty", ""),
         ("PPC t\n{}\nP0 ;\nexists (x=1)", "the architecture `PPC` is not supported", "PPC"),
         ("RISCV t\n{}\nP0 ;\n lw x5,0(q9) ;\nexists (x=1)", "`q9` is no register", "q9"),
-        ("RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)", "the RISCV instruction `frob` is not supported", "frob"),
+        (
+            "RISCV t\n{}\nP0 ;\n frob x5 ;\nexists (x=1)",
+            "the RISCV instruction `frob` is not supported",
+            "frob",
+        ),
         ("RISCV t\n{}\nP0 ;\n beqz x5,L ;\nexists (x=1)", "there is no label `L`", "L"),
         ("RISCV t\n{}\nP0 ;\n nop | nop ;\nexists (x=1)", "more columns than the 1 threads", "nop"),
         ("RISCV t\n{}\nP0 ;\n nop ;\nexists (1:x5=1)", "there is no thread 1", "x5"),
-        ("AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)", "the barrier `DMB QQ` is not supported", "QQ"),
-        ("C t\n{}\nP0 (int* x) { switch (1) {} }\nexists (x=1)", "the statement `switch` is not supported", "switch"),
+        (
+            "AArch64 t\n{}\nP0 ;\n DMB QQ ;\nexists (x=1)",
+            "the barrier `DMB QQ` is not supported",
+            "QQ",
+        ),
+        (
+            "C t\n{}\nP0 (int* x) { switch (1) {} }\nexists (x=1)",
+            "the statement `switch` is not supported",
+            "switch",
+        ),
         ("C t\n{}\nP0 (int* x) { for (;; { } }\nexists (x=1)", "expected `)`", ""),
-        ("C t\n{}\nP0 (int* x) { for (int i = 0; i < 1; i++ i) { } }\nexists (x=1)", "expected `)`", "i"),
+        (
+            "C t\n{}\nP0 (int* x) { for (int i = 0; i < 1; i++ i) { } }\nexists (x=1)",
+            "expected `)`",
+            "i",
+        ),
         ("C t\n{}\nP0 (int* x) { int i = 1 ? 2; }\nexists (x=1)", "expected `:`", ";"),
         ("C t\n{}\nP0 (int* x) { *q = 1; }\nexists (x=1)", "`q` is no parameter", "q"),
-        ("X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)", "both operands of `MOV` are in memory", "[x],[y]"),
+        (
+            "X86 t\n{}\nP0 ;\n MOV [x],[y] ;\nexists (x=1)",
+            "both operands of `MOV` are in memory",
+            "[x],[y]",
+        ),
         ("X86 t\n{}\nP0 ;\n FLY EAX ;\nexists (x=1)", "unknown instruction `FLY`", "FLY"),
-        ("X86_64 t\n{}\nP0 ;\n movb $256,%al ;\nexists (x=1)", "256 does not fit in the 8 bits", "$256"),
+        (
+            "X86_64 t\n{}\nP0 ;\n movb $256,%al ;\nexists (x=1)",
+            "256 does not fit in the 8 bits",
+            "$256",
+        ),
         ("RISCV t\n{ float x; }\nP0 ;\nexists (x=1)", "the type `float` is not supported", "float"),
-        ("RISCV t\n{ 0:x5=1; 0:t0=1; }\nP0 ;\n nop ;\nexists (x=1)", "the register `0:t0` is initialised twice", "t0"),
-        ("AArch64 t\n{ 0:X1=1; 0:W1=1; }\nP0 ;\n NOP ;\nexists (x=1)", "the register `0:W1` is initialised twice", "W1"),
-        ("X86 t\n{ 0:EAX=x; 0:EAX=3; }\nP0 ;\n NOP ;\nexists (x=1)", "the register `0:EAX` is initialised twice", "EAX"),
-        ("X86_64 t\n{ 0:al=1; 0:ah=1; 0:rax=3; }\nP0 ;\n nop ;\nexists (x=1)", "the register `0:rax` is initialised twice", "rax"),
-        ("RISCV t\n{ x=1; y; x=1; }\nP0 ;\n nop ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
-        ("RISCV t\n{ x=1; int x; }\nP0 ;\n nop ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
-        ("C t\n{ int x; int y; int64_t x; }\nP0 (int* x) { }\nexists (x=1)", "the variable `x` is initialised twice", "x"),
-        ("C t\n{ int t[2] = {1, 2}; t[1] = 3; }\nP0 (int* x) { }\nexists (x=1)", "the variable `t` is initialised twice", "t"),
-        ("X86 t\n{ x=1; x=1; }\nP0 ;\n NOP ;\nexists (x=1)", "the variable `x` is initialised twice", "x"),
+        (
+            "RISCV t\n{ 0:x5=1; 0:t0=1; }\nP0 ;\n nop ;\nexists (x=1)",
+            "the register `0:t0` is initialised twice",
+            "t0",
+        ),
+        (
+            "AArch64 t\n{ 0:X1=1; 0:W1=1; }\nP0 ;\n NOP ;\nexists (x=1)",
+            "the register `0:W1` is initialised twice",
+            "W1",
+        ),
+        (
+            "X86 t\n{ 0:EAX=x; 0:EAX=3; }\nP0 ;\n NOP ;\nexists (x=1)",
+            "the register `0:EAX` is initialised twice",
+            "EAX",
+        ),
+        (
+            "X86_64 t\n{ 0:al=1; 0:ah=1; 0:rax=3; }\nP0 ;\n nop ;\nexists (x=1)",
+            "the register `0:rax` is initialised twice",
+            "rax",
+        ),
+        (
+            "RISCV t\n{ x=1; y; x=1; }\nP0 ;\n nop ;\nexists (x=1)",
+            "the variable `x` is initialised twice",
+            "x",
+        ),
+        (
+            "RISCV t\n{ x=1; int x; }\nP0 ;\n nop ;\nexists (x=1)",
+            "the variable `x` is initialised twice",
+            "x",
+        ),
+        (
+            "C t\n{ int x; int y; int64_t x; }\nP0 (int* x) { }\nexists (x=1)",
+            "the variable `x` is initialised twice",
+            "x",
+        ),
+        (
+            "C t\n{ int t[2] = {1, 2}; t[1] = 3; }\nP0 (int* x) { }\nexists (x=1)",
+            "the variable `t` is initialised twice",
+            "t",
+        ),
+        (
+            "X86 t\n{ x=1; x=1; }\nP0 ;\n NOP ;\nexists (x=1)",
+            "the variable `x` is initialised twice",
+            "x",
+        ),
         ("RISCV t\n{ (* }\n", "this comment is not closed", "(*"),
     ];
     for (text, message, place) in cases {
@@ -239,8 +384,16 @@ fn mistakes_have_places() {
         let at = d.span.map_or("", |s| &text[s.start as usize..s.end as usize]);
         assert_eq!(at, place, "{text}: {}", d.message);
     }
-    let deep = format!("RISCV t\n{{}}\nP0 ;\n nop ;\nexists {}x=1{}\n", "(".repeat(5000), ")".repeat(5000));
+    let deep = format!(
+        "RISCV t\n{{}}\nP0 ;\n nop ;\nexists {}x=1{}\n",
+        "(".repeat(5000),
+        ")".repeat(5000)
+    );
     assert!(refused(&deep).message.contains("nests more than"));
-    let deep = format!("C t\n{{}}\nP0 (int* x) {{ *x = {}1{}; }}\nexists (x=1)\n", "(".repeat(5000), ")".repeat(5000));
+    let deep = format!(
+        "C t\n{{}}\nP0 (int* x) {{ *x = {}1{}; }}\nexists (x=1)\n",
+        "(".repeat(5000),
+        ")".repeat(5000)
+    );
     assert!(refused(&deep).message.contains("nests more than"));
 }

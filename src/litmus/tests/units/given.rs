@@ -11,7 +11,8 @@ const LIBRARY: &str = "let EX = try EX with domain 0\nlet X = try X with domain 
     let lxsx = [R & EX]; po \\ (po; [M & EX]; po); [W & EX]\n\
     let amo = [Exp & R & X]; (same-instance \\ id) & loc; [Exp & W & X] | [NExp & R]; iico_data & loc; [NExp & W]\n\
     let rmw = amo | lxsx\n";
-const AXIOMS: &str = "acyclic po-loc | rf | co | fr as coherence\nempty rmw & (fre; coe) as atomicity\n";
+const AXIOMS: &str =
+    "acyclic po-loc | rf | co | fr as coherence\nempty rmw & (fre; coe) as atomicity\n";
 
 fn increments(arch: Arch) -> &'static str {
     match arch {
@@ -49,8 +50,9 @@ fn exclusives_are_atomic_accesses_where_a_library_has_no_other_name() {
     let test = "RISCV order\n{ 0:x6=x; 0:x7=y; 1:x6=x; 1:x7=y; 0:x5=1; 1:x5=1; }\nP0 | P1 ;\n lr.w x8,0(x6) | lw x8,0(x7) ;\n sc.w x9,x5,0(x6) | fence rw,rw ;\n\
                 sw x5,0(x7) | lw x9,0(x6) ;\nexists (0:x9=0 /\\ 1:x8=1 /\\ 1:x9=0)\n";
     let ordered = |sets: &str| {
-        let text =
-            format!("\"{sets}\"\nlet ppo = po & ({sets} * W) | po & (R * R)\nacyclic ppo | rfe | co | fr\nacyclic po-loc | rf | co | fr\n");
+        let text = format!(
+            "\"{sets}\"\nlet ppo = po & ({sets} * W) | po & (R * R)\nacyclic ppo | rfe | co | fr\nacyclic po-loc | rf | co | fr\n"
+        );
         answer(test, &compile(Arch::RiscV, &text)).answer.verdict == Verdict::No
     };
     assert!(ordered("X") && ordered("EX") && ordered("(EX | X)"));
@@ -62,23 +64,42 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     let refused = |arch: Arch, text: &str| {
         let resolver = |name: &str| (name == "stdlib.cat").then(|| STDLIB.to_string());
         let mut sources = SourceMap::new();
-        Judge::compile(&mut sources, arch, "m.cat", text, &resolver).err().map(|d| (d.render(&sources), d.exit_code()))
+        Judge::compile(&mut sources, arch, "m.cat", text, &resolver)
+            .err()
+            .map(|d| (d.render(&sources), d.exit_code()))
     };
     let all = [Arch::X86_64, Arch::RiscV, Arch::AArch64, Arch::C];
     for arch in all {
         for name in ["B", "Rreg", "Wreg", "ADDR", "DATA", "BCC"] {
             let text = format!("\"m\"\nlet mine = [{name}]; po\nacyclic mine | rf as a\n");
             let (message, code) = refused(arch, &text).unwrap_or_else(|| panic!("{name}"));
-            assert!(message.contains("m.cat:2:13") && message.contains(&format!("`{name}`")), "{message}");
+            assert!(
+                message.contains("m.cat:2:13") && message.contains(&format!("`{name}`")),
+                "{message}"
+            );
             assert_eq!(code, 2);
             // `try` does not hide it: the herd tools have the name.
-            assert!(refused(arch, &format!("\"m\"\nlet mine = try {name} with W\nempty mine as a\n")).is_some(), "{name}");
+            assert!(
+                refused(arch, &format!("\"m\"\nlet mine = try {name} with W\nempty mine as a\n"))
+                    .is_some(),
+                "{name}"
+            );
             // A definition that no axiom needs is fine.
-            assert_eq!(refused(arch, &format!("\"m\"\nlet mine = {name}\nacyclic rf as a\n")), None, "{name}");
+            assert_eq!(
+                refused(arch, &format!("\"m\"\nlet mine = {name}\nacyclic rf as a\n")),
+                None,
+                "{name}"
+            );
         }
         for name in ["iico_data", "iico_ctrl", "iico_order", "rf-reg", "partial_po", "depend"] {
-            assert!(refused(arch, &format!("\"m\"\nacyclic {name} | rf as a\n")).is_some(), "{name}");
-            assert!(refused(arch, &format!("\"m\"\nflag ~empty {name} as f\n")).is_some(), "{name}");
+            assert!(
+                refused(arch, &format!("\"m\"\nacyclic {name} | rf as a\n")).is_some(),
+                "{name}"
+            );
+            assert!(
+                refused(arch, &format!("\"m\"\nflag ~empty {name} as f\n")).is_some(),
+                "{name}"
+            );
         }
         assert!(refused(arch, "\"m\"\nempty Nonsense as a\n").is_some());
         // What user programs never do is nothing, and what it would order is nothing too.
@@ -86,7 +107,8 @@ fn names_that_executions_do_not_have_are_rejected_where_they_matter() {
     }
     // Every access is explicit.
     let sets = compile(Arch::AArch64, "\"m\"\nempty (M \\ Exp) | (Exp \\ M) as a\n");
-    let text = "AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[X1] ;\nDMB SY ;\nSTR W2,[X1] ;\nexists (0:X2=0)\n";
+    let text =
+        "AArch64 t\n{ 0:X1=x; }\nP0 ;\nLDR W2,[X1] ;\nDMB SY ;\nSTR W2,[X1] ;\nexists (0:X2=0)\n";
     assert_eq!(answer(text, &sets).answer.verdict, Verdict::Ok);
     assert!(usual(Arch::AArch64).mixed);
 }

@@ -65,7 +65,11 @@ impl Generator<'_> {
             let v = self.random.below(self.variables.len());
             let size = self.variables[v].size.bytes;
             // Types are all that C has; elsewhere some accesses are narrower than their variable.
-            let width = if self.arch == Arch::C || self.random.chance(1, 2) { size } else { *self.random.choose(&[1, 2, 4, 8]) };
+            let width = if self.arch == Arch::C || self.random.chance(1, 2) {
+                size
+            } else {
+                *self.random.choose(&[1, 2, 4, 8])
+            };
             if width <= size && width >= least {
                 let offset = self.random.below(usize::from(size / width)) as u8 * width;
                 return (v, offset, width);
@@ -78,7 +82,14 @@ impl Generator<'_> {
             0..=2 => {
                 let (var, at, width) = self.place(1);
                 let signed = self.arch == Arch::RiscV && self.random.chance(2, 3);
-                vec![Ins::Load { d: self.register(), var, at, width, signed, form: self.random.below(4) }]
+                vec![Ins::Load {
+                    d: self.register(),
+                    var,
+                    at,
+                    width,
+                    signed,
+                    form: self.random.below(4),
+                }]
             }
             3..=4 => {
                 let (var, at, width) = self.place(1);
@@ -86,7 +97,17 @@ impl Generator<'_> {
             }
             5..=6 => {
                 let (var, at, width) = self.place(if atomics { 1 } else { 4 });
-                let all = [Op::Swap, Op::Add, Op::Or, Op::Clear, Op::Xor, Op::Max, Op::Min, Op::MaxU, Op::MinU];
+                let all = [
+                    Op::Swap,
+                    Op::Add,
+                    Op::Or,
+                    Op::Clear,
+                    Op::Xor,
+                    Op::Max,
+                    Op::Min,
+                    Op::MaxU,
+                    Op::MinU,
+                ];
                 let op = loop {
                     self.turn += 1;
                     let op = all[self.turn / 4 % all.len()];
@@ -102,12 +123,23 @@ impl Generator<'_> {
             }
             7 if self.arch == Arch::AArch64 => {
                 let (var, at, width) = self.place(1);
-                vec![Ins::Compare { e: self.register(), s: self.register(), var, at, width, form: self.random.below(4) }]
+                vec![Ins::Compare {
+                    e: self.register(),
+                    s: self.register(),
+                    var,
+                    at,
+                    width,
+                    form: self.random.below(4),
+                }]
             }
             8 if self.arch == Arch::AArch64 && self.variables.iter().any(|v| v.size.bytes == 8) => {
                 let var = self.variables.iter().position(|v| v.size.bytes == 8).unwrap_or(0);
                 let first = self.register();
-                vec![Ins::Pair { load: self.random.chance(1, 2), r: [first, (first + 1) % REGISTERS], var }]
+                vec![Ins::Pair {
+                    load: self.random.chance(1, 2),
+                    r: [first, (first + 1) % REGISTERS],
+                    var,
+                }]
             }
             _ if self.arch == Arch::C => self.access(),
             _ => {
@@ -129,7 +161,19 @@ impl Generator<'_> {
         if self.random.chance(1, 3) {
             return Ins::Set { d, value: boundary(self.random) as u64 };
         }
-        let all = [Op::Add, Op::Sub, Op::Mul, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Sar, Op::Less, Op::Below];
+        let all = [
+            Op::Add,
+            Op::Sub,
+            Op::Mul,
+            Op::And,
+            Op::Or,
+            Op::Xor,
+            Op::Shl,
+            Op::Shr,
+            Op::Sar,
+            Op::Less,
+            Op::Below,
+        ];
         loop {
             let op = *self.random.choose(&all);
             let fits = match self.arch {
@@ -161,7 +205,10 @@ impl Generator<'_> {
         ];
         loop {
             let when = *self.random.choose(&all);
-            let unsigned = matches!(when, Branch::Below | Branch::BelowEqual | Branch::Above | Branch::AboveEqual);
+            let unsigned = matches!(
+                when,
+                Branch::Below | Branch::BelowEqual | Branch::Above | Branch::AboveEqual
+            );
             if self.arch != Arch::C || !unsigned {
                 return Ins::Skip { when, wide, a: self.register(), b: self.register() };
             }
@@ -195,7 +242,16 @@ impl Generator<'_> {
 
 /// A random program. The same seed gives the same one.
 fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
-    let sizes = [(1, true), (1, false), (2, true), (2, false), (4, true), (4, false), (8, true), (8, false)];
+    let sizes = [
+        (1, true),
+        (1, false),
+        (2, true),
+        (2, false),
+        (4, true),
+        (4, false),
+        (8, true),
+        (8, false),
+    ];
     let size = |random: &mut Random| {
         let (bytes, signed) = *random.choose(&sizes);
         Size { bytes, signed }
@@ -206,13 +262,21 @@ fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
             let wide = arch == Arch::RiscV && v == 0;
             let declared = !wide && (arch == Arch::C || random.chance(3, 4));
             let size = if wide && random.chance(1, 2) {
-                return Variable { declared: true, size: Size { bytes: 8, signed: random.chance(1, 2) }, initial: boundary(random) };
+                return Variable {
+                    declared: true,
+                    size: Size { bytes: 8, signed: random.chance(1, 2) },
+                    initial: boundary(random),
+                };
             } else if declared {
                 size(random)
             } else {
                 Size { bytes: 4, signed: true }
             };
-            Variable { declared, size, initial: if random.chance(1, 2) { boundary(random) } else { 0 } }
+            Variable {
+                declared,
+                size,
+                initial: if random.chance(1, 2) { boundary(random) } else { 0 },
+            }
         })
         .collect();
     let threads = 2;
@@ -221,8 +285,13 @@ fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
             (0..REGISTERS)
                 .map(|_| {
                     let declared = arch == Arch::C || random.chance(1, 3);
-                    let size = if declared { size(random) } else { Size { bytes: 4, signed: true } };
-                    Variable { declared, size, initial: if random.chance(2, 3) { boundary(random) } else { 0 } }
+                    let size =
+                        if declared { size(random) } else { Size { bytes: 4, signed: true } };
+                    Variable {
+                        declared,
+                        size,
+                        initial: if random.chance(2, 3) { boundary(random) } else { 0 },
+                    }
                 })
                 .collect()
         })
@@ -238,7 +307,12 @@ fn program(random: &mut Random, arch: Arch, seed: u64) -> Program {
 }
 
 /// A proposition over the places of a program: its text, and its truth for each outcome.
-fn proposition(random: &mut Random, names: &[(String, Size)], all: &[Vec<u64>], depth: u32) -> (String, Vec<bool>) {
+fn proposition(
+    random: &mut Random,
+    names: &[(String, Size)],
+    all: &[Vec<u64>],
+    depth: u32,
+) -> (String, Vec<bool>) {
     let kind = if depth == 0 { 0 } else { random.below(6) };
     match kind {
         1 => {
@@ -248,8 +322,11 @@ fn proposition(random: &mut Random, names: &[(String, Size)], all: &[Vec<u64>], 
         2..=4 => {
             let (a, p) = proposition(random, names, all, depth - 1);
             let (b, q) = proposition(random, names, all, depth - 1);
-            let (sign, of): (_, fn(bool, bool) -> bool) =
-                [("/\\", (|a, b| a && b) as fn(bool, bool) -> bool), ("\\/", |a, b| a || b), ("=>", |a, b| !a || b)][kind - 2];
+            let (sign, of): (_, fn(bool, bool) -> bool) = [
+                ("/\\", (|a, b| a && b) as fn(bool, bool) -> bool),
+                ("\\/", |a, b| a || b),
+                ("=>", |a, b| !a || b),
+            ][kind - 2];
             (format!("(({a}) {sign} ({b}))"), p.iter().zip(&q).map(|(a, b)| of(*a, *b)).collect())
         }
         _ => {
@@ -264,9 +341,14 @@ fn proposition(random: &mut Random, names: &[(String, Size)], all: &[Vec<u64>], 
                 _ => size.number(random.choose(all)[i]),
             };
             let number = if (-(1 << 63)..1 << 64).contains(&number) { number } else { 0 };
-            let text = if random.chance(1, 3) { format!("{:#x}", number as u64) } else { number.to_string() };
+            let text = if random.chance(1, 3) {
+                format!("{:#x}", number as u64)
+            } else {
+                number.to_string()
+            };
             let (equal, sign) = if random.chance(1, 5) { (false, "!=") } else { (true, "=") };
-            let same = |value: u64| interleave::low(value, bits) == interleave::low(number as u64, bits);
+            let same =
+                |value: u64| interleave::low(value, bits) == interleave::low(number as u64, bits);
             (format!("{name}{sign}{text}"), all.iter().map(|o| same(o[i]) == equal).collect())
         }
     }
@@ -286,13 +368,20 @@ fn compare(arch: Arch, seed: u64) {
     let names = program.names();
     let body = program.text(seed);
     let line = |o: &Vec<u64>| {
-        let mut items: Vec<String> = names.iter().zip(o).map(|((name, size), v)| format!("{name}={};", size.number(*v))).collect();
+        let mut items: Vec<String> = names
+            .iter()
+            .zip(o)
+            .map(|((name, size), v)| format!("{name}={};", size.number(*v)))
+            .collect();
         items.sort();
         items.join(" ")
     };
     let wanted: BTreeSet<String> = all.iter().map(line).collect();
     let sc = judge(arch, "sc");
-    let listed = format!("{body}locations [{}]\n", names.iter().map(|n| format!("{}; ", n.0)).collect::<String>());
+    let listed = format!(
+        "{body}locations [{}]\n",
+        names.iter().map(|n| format!("{}; ", n.0)).collect::<String>()
+    );
     assert_eq!(outcomes(&answer(&listed, &sc)), wanted, "{} seed {seed}\n{listed}", arch.name());
     for _ in 0..3 {
         let (text, truth) = proposition(&mut random, &names, &all, 2);
@@ -304,7 +393,12 @@ fn compare(arch: Arch, seed: u64) {
         };
         let text = format!("{body}{quantifier} ({text})\n");
         let verdict = answer(&text, &sc).answer.verdict;
-        assert_eq!(verdict, if holds { Verdict::Ok } else { Verdict::No }, "{} seed {seed}\n{text}", arch.name());
+        assert_eq!(
+            verdict,
+            if holds { Verdict::Ok } else { Verdict::No },
+            "{} seed {seed}\n{text}",
+            arch.name()
+        );
     }
 }
 
@@ -322,29 +416,61 @@ fn required(arch: Arch) -> Vec<String> {
     match arch {
         Arch::AArch64 => {
             let narrow = ["", "B", "H"];
-            product(&["LDR", "LDAR", "LDAPR", "STR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR"], &[""], &narrow);
-            let atomics = ["SWP", "LDADD", "LDSET", "LDCLR", "LDEOR", "LDSMAX", "LDSMIN", "LDUMAX", "LDUMIN"];
+            product(
+                &["LDR", "LDAR", "LDAPR", "STR", "STLR", "LDXR", "LDAXR", "STXR", "STLXR"],
+                &[""],
+                &narrow,
+            );
+            let atomics =
+                ["SWP", "LDADD", "LDSET", "LDCLR", "LDEOR", "LDSMAX", "LDSMIN", "LDUMAX", "LDUMIN"];
             product(&atomics, &["", "A", "L", "AL"], &[""]);
             product(&atomics, &[""], &narrow);
             product(&["CAS"], &["", "A", "L", "AL"], &narrow);
-            product(&["STADD", "STSET", "STCLR", "STEOR", "STSMAX", "STSMIN", "STUMAX", "STUMIN"], &[""], &[""]);
-            product(&["LDP", "STP", "MOV", "ADD", "SUB", "MUL", "AND", "ORR", "EOR", "LSL", "LSR", "CMP", "CBZ", "CBNZ"], &[""], &[""]);
+            product(
+                &["STADD", "STSET", "STCLR", "STEOR", "STSMAX", "STSMIN", "STUMAX", "STUMIN"],
+                &[""],
+                &[""],
+            );
+            product(
+                &[
+                    "LDP", "STP", "MOV", "ADD", "SUB", "MUL", "AND", "ORR", "EOR", "LSL", "LSR",
+                    "CMP", "CBZ", "CBNZ",
+                ],
+                &[""],
+                &[""],
+            );
             product(&["B."], &["EQ", "NE", "LT", "LE", "GT", "GE", "LO", "LS", "HI", "HS"], &[""]);
             product(&["DMB", "DSB", "ISB"], &[""], &[""]);
         }
         Arch::RiscV => {
             let orders = ["", ".aq", ".rl", ".aq.rl"];
-            product(&["lb", "lh", "lw", "ld", "lbu", "lhu", "lwu", "sb", "sh", "sw", "sd"], &[""], &[""]);
+            product(
+                &["lb", "lh", "lw", "ld", "lbu", "lhu", "lwu", "sb", "sh", "sw", "sd"],
+                &[""],
+                &[""],
+            );
             product(&["lr.w", "lr.d", "sc.w", "sc.d"], &orders, &[""]);
             let atomics = ["swap", "add", "and", "or", "xor", "max", "min", "maxu", "minu"];
             product(&["amo"], &atomics, &[".w", ".d"]);
             product(&["amoadd.w", "amoswap.d"], &orders, &[""]);
             product(&["add", "sub", "mul", "sll", "srl", "sra"], &[""], &["", "w"]);
-            product(&["and", "or", "xor", "slt", "sltu", "li", "fence", "fence.tso", "fence.i"], &[""], &[""]);
-            product(&["b"], &["eq", "ne", "lt", "le", "gt", "ge", "ltu", "leu", "gtu", "geu", "eqz", "nez"], &[""]);
+            product(
+                &["and", "or", "xor", "slt", "sltu", "li", "fence", "fence.tso", "fence.i"],
+                &[""],
+                &[""],
+            );
+            product(
+                &["b"],
+                &["eq", "ne", "lt", "le", "gt", "ge", "ltu", "leu", "gtu", "geu", "eqz", "nez"],
+                &[""],
+            );
         }
         _ => {
-            product(&["atomic_"], &["load", "store", "exchange", "fetch_add", "fetch_or", "fetch_xor"], &["_explicit"]);
+            product(
+                &["atomic_"],
+                &["load", "store", "exchange", "fetch_add", "fetch_or", "fetch_xor"],
+                &["_explicit"],
+            );
             product(&["atomic_thread_fence", "if", "*v0", "*v1"], &[""], &[""]);
         }
     }
@@ -354,7 +480,10 @@ fn required(arch: Arch) -> Vec<String> {
 #[test]
 fn interleavings_and_executions_agree() {
     let range = std::env::var("SEEDS").unwrap_or("0..400".into());
-    let (from, to) = range.split_once("..").map(|(a, b)| (a.parse::<u64>().unwrap(), b.parse::<u64>().unwrap())).unwrap();
+    let (from, to) = range
+        .split_once("..")
+        .map(|(a, b)| (a.parse::<u64>().unwrap(), b.parse::<u64>().unwrap()))
+        .unwrap();
     for arch in [Arch::AArch64, Arch::RiscV, Arch::C] {
         (from..to).for_each(|seed| compare(arch, seed));
     }
@@ -366,9 +495,11 @@ fn every_form_is_generated() {
         let mut words: BTreeSet<String> = BTreeSet::new();
         for seed in 0..4000 {
             let lines = seeded(arch, seed).1.instructions();
-            words.extend(lines.iter().map(|l| l.split([' ', '(']).next().unwrap_or("").to_string()));
+            words
+                .extend(lines.iter().map(|l| l.split([' ', '(']).next().unwrap_or("").to_string()));
         }
-        let missing: Vec<String> = required(arch).into_iter().filter(|w| !words.contains(w)).collect();
+        let missing: Vec<String> =
+            required(arch).into_iter().filter(|w| !words.contains(w)).collect();
         assert!(missing.is_empty(), "{}: never generated: {missing:?}", arch.name());
     }
 }

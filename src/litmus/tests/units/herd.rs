@@ -1,6 +1,8 @@
-//! Beside herd7, if there is one: random tests in each language, whose sets of outcomes must be equal.
+//! Beside herd7, if there is one: random tests in each language, whose sets of outcomes must be
+//! equal.
 //!
-//! `HERD7=…/herd7 HERD7_LIBDIR=…/libdir SEEDS=0..1000 cargo test --release -p mu-check-litmus -- --ignored --nocapture beside_herd`
+//! `HERD7=…/herd7 HERD7_LIBDIR=…/libdir SEEDS=0..1000 cargo test --release -p mu-check-litmus --
+//! --ignored --nocapture beside_herd`
 
 use super::{answer, judge, outcomes};
 use mu_litmus::code::Arch;
@@ -8,11 +10,17 @@ use mu_litmus::report::Report;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// Models for herd7 that say what it leaves open: its program order does not have the two halves of an exchange, so that its models of x86 let one read a value that
-/// overwrote its own write.
+/// Models for herd7 that say what it leaves open: its program order does not have the two halves of
+/// an exchange, so that its models of x86 let one read a value that overwrote its own write.
 const ORDERED: [(&str, &str); 2] = [
-    ("x86tso.cat", "X86 \"TSO, exchanges in order\"\ninclude \"x86tso.cat\"\nacyclic ghb | rmw as exchange\n"),
-    ("x86tso-mixed.cat", "\"TSO, exchanges in order\"\ninclude \"x86tso-mixed.cat\"\nacyclic ob | rmw as exchange\n"),
+    (
+        "x86tso.cat",
+        "X86 \"TSO, exchanges in order\"\ninclude \"x86tso.cat\"\nacyclic ghb | rmw as exchange\n",
+    ),
+    (
+        "x86tso-mixed.cat",
+        "\"TSO, exchanges in order\"\ninclude \"x86tso-mixed.cat\"\nacyclic ob | rmw as exchange\n",
+    ),
 ];
 
 /// What herd7 says: the outcomes and flags of each test.
@@ -22,11 +30,18 @@ fn understand(output: &str) -> Said {
     let mut said = Said::new();
     let mut lines = output.lines();
     while let Some(line) = lines.next() {
-        let Some(name) = line.strip_prefix("Test ").and_then(|l| l.split(' ').next()) else { continue };
-        let count: usize = lines.next().and_then(|l| l.strip_prefix("States ")).and_then(|n| n.parse().ok()).unwrap_or(0);
+        let Some(name) = line.strip_prefix("Test ").and_then(|l| l.split(' ').next()) else {
+            continue;
+        };
+        let count: usize = lines
+            .next()
+            .and_then(|l| l.strip_prefix("States "))
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0);
         let mut set = BTreeSet::new();
         for _ in 0..count {
-            let mut items: Vec<&str> = lines.next().unwrap_or("").split(' ').filter(|i| !i.is_empty()).collect();
+            let mut items: Vec<&str> =
+                lines.next().unwrap_or("").split(' ').filter(|i| !i.is_empty()).collect();
             items.sort_unstable();
             set.insert(items.join(" "));
         }
@@ -43,8 +58,20 @@ fn understand(output: &str) -> Said {
 }
 
 /// Tests that herd7 did not answer, and those whose answers differ.
-fn compare(herd: &str, libdir: &str, arch: Arch, model: &str, ours: &str, seeds: &[u64]) -> (usize, Vec<String>) {
-    let folder = std::env::temp_dir().join(format!("mu-check-herd-{}-{}-{}", std::process::id(), arch.name(), seeds[0]));
+fn compare(
+    herd: &str,
+    libdir: &str,
+    arch: Arch,
+    model: &str,
+    ours: &str,
+    seeds: &[u64],
+) -> (usize, Vec<String>) {
+    let folder = std::env::temp_dir().join(format!(
+        "mu-check-herd-{}-{}-{}",
+        std::process::id(),
+        arch.name(),
+        seeds[0]
+    ));
     std::fs::create_dir_all(&folder).unwrap();
     let judge = judge(arch, ours);
     let mut command = Command::new(herd);
@@ -53,7 +80,14 @@ fn compare(herd: &str, libdir: &str, arch: Arch, model: &str, ours: &str, seeds:
         std::fs::write(&path, o.1).unwrap();
         path.display().to_string()
     });
-    command.args(["-I", libdir, "-set-libdir", libdir, "-model", ordered.as_deref().unwrap_or(model)]);
+    command.args([
+        "-I",
+        libdir,
+        "-set-libdir",
+        libdir,
+        "-model",
+        ordered.as_deref().unwrap_or(model),
+    ]);
     let mut texts = Vec::new();
     for &seed in seeds {
         let text = mu_litmus::cycles::litmus(seed, arch);
@@ -93,7 +127,10 @@ fn beside_herd() {
         return;
     };
     let seeds = std::env::var("SEEDS").unwrap_or("0..200".into());
-    let (from, to) = seeds.split_once("..").map(|(a, b)| (a.parse::<u64>().unwrap(), b.parse::<u64>().unwrap())).unwrap();
+    let (from, to) = seeds
+        .split_once("..")
+        .map(|(a, b)| (a.parse::<u64>().unwrap(), b.parse::<u64>().unwrap()))
+        .unwrap();
     let only = std::env::var("ARCH").ok();
     let mut wrong = 0;
     for (arch, model, ours) in [
@@ -113,7 +150,12 @@ fn beside_herd() {
             missing += m;
             differ.extend(d);
         }
-        println!("{}: {} tests, {missing} without an answer of herd7, {} differ", arch.name(), all.len(), differ.len());
+        println!(
+            "{}: {} tests, {missing} without an answer of herd7, {} differ",
+            arch.name(),
+            all.len(),
+            differ.len()
+        );
         differ.iter().take(3).for_each(|d| println!("{d}"));
         wrong += differ.len();
     }

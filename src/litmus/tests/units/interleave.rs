@@ -179,9 +179,12 @@ impl Program {
             _ => format!("r{r}"),
         };
         let threads = self.registers.iter().enumerate();
-        let registers = threads.flat_map(|(t, list)| list.iter().enumerate().map(move |(r, v)| (t, r, v.size)));
+        let registers =
+            threads.flat_map(|(t, list)| list.iter().enumerate().map(move |(r, v)| (t, r, v.size)));
         let registers = registers.map(|(t, r, size)| (format!("{t}:{}", register(r)), size));
-        registers.chain(self.variables.iter().enumerate().map(|(v, x)| (format!("[v{v}]"), x.size))).collect()
+        registers
+            .chain(self.variables.iter().enumerate().map(|(v, x)| (format!("[v{v}]"), x.size)))
+            .collect()
     }
     /// The text up to the question.
     pub fn text(&self, seed: u64) -> String {
@@ -191,7 +194,12 @@ impl Program {
             initial += &format!("{ty}v{v}={}; ", x.initial);
         }
         if self.arch == Arch::C {
-            let parameters: Vec<String> = self.variables.iter().enumerate().map(|(v, x)| format!("{}* v{v}", x.size.name())).collect();
+            let parameters: Vec<String> = self
+                .variables
+                .iter()
+                .enumerate()
+                .map(|(v, x)| format!("{}* v{v}", x.size.name()))
+                .collect();
             let mut text = format!("C random{seed}\n{{ {initial} }}\n");
             for (t, code) in self.code.iter().enumerate() {
                 text += &format!("P{t} ({}) {{\n", parameters.join(", "));
@@ -209,12 +217,14 @@ impl Program {
                 let ty = if x.declared { format!("{} ", x.size.name()) } else { String::new() };
                 initial += &format!("{ty}{t}:{letter}{}={}; ", 10 + r, x.initial);
             }
-            (0..self.variables.len()).for_each(|v| initial += &format!("{t}:{letter}{}=v{v}; ", base + v));
+            (0..self.variables.len())
+                .for_each(|v| initial += &format!("{t}:{letter}{}=v{v}; ", base + v));
         }
         let columns: Vec<Vec<String>> = self.code.iter().map(|code| self.rows(code)).collect();
         let mut text = format!("{} random{seed}\n{{ {initial} }}\nP0 | P1 ;\n", self.arch.name());
         for i in 0..columns.iter().map(Vec::len).max().unwrap_or(0) {
-            let cells: Vec<&str> = columns.iter().map(|c| c.get(i).map_or("", String::as_str)).collect();
+            let cells: Vec<&str> =
+                columns.iter().map(|c| c.get(i).map_or("", String::as_str)).collect();
             text += &format!("{} ;\n", cells.join(" | "));
         }
         text
@@ -223,7 +233,13 @@ impl Program {
     pub fn instructions(&self) -> Vec<String> {
         if self.arch == Arch::C {
             let list = self.code.iter().flatten().map(c);
-            return list.map(|i| i.strip_prefix("r").and_then(|i| i.split_once("= ")).map_or(i.clone(), |i| i.1.to_string())).collect();
+            return list
+                .map(|i| {
+                    i.strip_prefix("r")
+                        .and_then(|i| i.split_once("= "))
+                        .map_or(i.clone(), |i| i.1.to_string())
+                })
+                .collect();
         }
         self.code.iter().flat_map(|code| self.rows(code)).collect()
     }
@@ -258,7 +274,9 @@ fn arm(ins: &Ins, number: usize) -> Vec<String> {
         0 => (None, format!("[X{}]", 20 + var)),
         _ => (Some(format!("ADD X24,X{},#{at}", 20 + var)), "[X24]".to_string()),
     };
-    let with = |(first, address): (Option<String>, String), text: String| first.into_iter().chain([format!("{text},{address}")]).collect();
+    let with = |(first, address): (Option<String>, String), text: String| {
+        first.into_iter().chain([format!("{text},{address}")]).collect()
+    };
     match ins {
         Ins::Set { d, value } => vec![format!("MOV {},#{}", sized(*d, 8), *value as i64)],
         Ins::Compute { op, wide, d, a, b } => {
@@ -276,11 +294,18 @@ fn arm(ins: &Ins, number: usize) -> Vec<String> {
             vec![format!("{name} {},{},{}", sized(*d, bytes), sized(*a, bytes), sized(*b, bytes))]
         }
         Ins::Load { d, var, at, width, form, .. } => match form {
-            0 | 1 => vec![format!("LDR{} {},[X{},#{at}]", end(*width), sized(*d, *width), 20 + var)],
-            _ => with(plain(*var, *at), format!("{}{} {}", ["LDAR", "LDAPR"][form - 2], end(*width), sized(*d, *width))),
+            0 | 1 => {
+                vec![format!("LDR{} {},[X{},#{at}]", end(*width), sized(*d, *width), 20 + var)]
+            }
+            _ => with(
+                plain(*var, *at),
+                format!("{}{} {}", ["LDAR", "LDAPR"][form - 2], end(*width), sized(*d, *width)),
+            ),
         },
         Ins::Store { s, var, at, width, form } => match form {
-            0..=2 => vec![format!("STR{} {},[X{},#{at}]", end(*width), sized(*s, *width), 20 + var)],
+            0..=2 => {
+                vec![format!("STR{} {},[X{},#{at}]", end(*width), sized(*s, *width), 20 + var)]
+            }
             _ => with(plain(*var, *at), format!("STLR{} {}", end(*width), sized(*s, *width))),
         },
         Ins::Fetch { op, d, s, var, at, width, form } => {
@@ -303,27 +328,61 @@ fn arm(ins: &Ins, number: usize) -> Vec<String> {
                 }
                 d => {
                     let into = d.map_or(zero.to_string(), |d| sized(d, *width));
-                    format!("{load}{name}{}{} {},{into}", order(*form), end(*width), sized(*s, *width))
+                    format!(
+                        "{load}{name}{}{} {},{into}",
+                        order(*form),
+                        end(*width),
+                        sized(*s, *width)
+                    )
                 }
             };
             with(plain(*var, *at), text)
         }
-        Ins::Compare { e, s, var, at, width, form } => {
-            with(plain(*var, *at), format!("CAS{}{} {},{}", order(*form), end(*width), sized(*e, *width), sized(*s, *width)))
-        }
+        Ins::Compare { e, s, var, at, width, form } => with(
+            plain(*var, *at),
+            format!(
+                "CAS{}{} {},{}",
+                order(*form),
+                end(*width),
+                sized(*e, *width),
+                sized(*s, *width)
+            ),
+        ),
         Ins::Pair { load, r, var } => {
-            vec![format!("{} {},{},[X{}]", if *load { "LDP" } else { "STP" }, sized(r[0], 4), sized(r[1], 4), 20 + var)]
+            vec![format!(
+                "{} {},{},[X{}]",
+                if *load { "LDP" } else { "STP" },
+                sized(r[0], 4),
+                sized(r[1], 4),
+                20 + var
+            )]
         }
-        Ins::Reserve { d, var, at, width, form } => {
-            with(plain(*var, *at), format!("{}{} {}", ["LDXR", "LDAXR"][form % 2], end(*width), sized(*d, *width)))
-        }
+        Ins::Reserve { d, var, at, width, form } => with(
+            plain(*var, *at),
+            format!("{}{} {}", ["LDXR", "LDAXR"][form % 2], end(*width), sized(*d, *width)),
+        ),
         Ins::Conditional { t, s, var, at, width, form } => {
             let name = ["STXR", "STLXR"][form % 2];
-            with(plain(*var, *at), format!("{name}{} {},{}", end(*width), sized(*t, 4), sized(*s, *width)))
+            with(
+                plain(*var, *at),
+                format!("{name}{} {},{}", end(*width), sized(*t, 4), sized(*s, *width)),
+            )
         }
         Ins::Fence(n) => {
-            let all =
-                ["DMB SY", "DMB LD", "DMB ST", "DSB SY", "DSB LD", "DSB ST", "ISB", "DMB ISH", "DMB ISHLD", "DSB ISHST", "DMB OSH", "NOP"];
+            let all = [
+                "DMB SY",
+                "DMB LD",
+                "DMB ST",
+                "DSB SY",
+                "DSB LD",
+                "DSB ST",
+                "ISB",
+                "DMB ISH",
+                "DMB ISHLD",
+                "DSB ISHST",
+                "DMB OSH",
+                "NOP",
+            ];
             vec![all[*n].to_string()]
         }
         Ins::Skip { when, wide, a, b } => {
@@ -342,7 +401,10 @@ fn arm(ins: &Ins, number: usize) -> Vec<String> {
                 Branch::Above => "HI",
                 Branch::AboveEqual => "HS",
             };
-            vec![format!("CMP {},{}", sized(*a, bytes), sized(*b, bytes)), format!("B.{name} L{number}")]
+            vec![
+                format!("CMP {},{}", sized(*a, bytes), sized(*b, bytes)),
+                format!("B.{name} L{number}"),
+            ]
         }
     }
 }
@@ -360,7 +422,9 @@ fn riscv(ins: &Ins, number: usize) -> Vec<String> {
         0 => (None, format!("(x{})", 26 + var)),
         _ => (Some(format!("addi x24,x{},{at}", 26 + var)), "(x24)".to_string()),
     };
-    let with = |(first, address): (Option<String>, String), text: String| first.into_iter().chain([format!("{text},{address}")]).collect();
+    let with = |(first, address): (Option<String>, String), text: String| {
+        first.into_iter().chain([format!("{text},{address}")]).collect()
+    };
     match ins {
         Ins::Set { d, value } => vec![format!("li {},{}", x(*d), *value as i64)],
         Ins::Compute { op, wide, d, a, b } => {
@@ -401,15 +465,24 @@ fn riscv(ins: &Ins, number: usize) -> Vec<String> {
                 _ => "minu",
             };
             let into = d.map_or("x0".to_string(), x);
-            with(plain(*var, *at), format!("amo{name}.{}{} {into},{}", letter(*width), order(*form), x(*s)))
+            with(
+                plain(*var, *at),
+                format!("amo{name}.{}{} {into},{}", letter(*width), order(*form), x(*s)),
+            )
         }
-        Ins::Reserve { d, var, at, width, form } => with(plain(*var, *at), format!("lr.{}{} {}", letter(*width), order(*form), x(*d))),
-        Ins::Conditional { t, s, var, at, width, form } => {
-            with(plain(*var, *at), format!("sc.{}{} {},{}", letter(*width), order(*form), x(*t), x(*s)))
+        Ins::Reserve { d, var, at, width, form } => {
+            with(plain(*var, *at), format!("lr.{}{} {}", letter(*width), order(*form), x(*d)))
         }
+        Ins::Conditional { t, s, var, at, width, form } => with(
+            plain(*var, *at),
+            format!("sc.{}{} {},{}", letter(*width), order(*form), x(*t), x(*s)),
+        ),
         Ins::Fence(n) => {
             let all = ["rw,rw", "r,r", "w,w", "r,rw", "rw,w", "w,r", "r,w", "w,rw", "rw,r"];
-            vec![all.get(*n).map_or_else(|| ["fence.tso", "fence.i", "fence"][n - 9].to_string(), |kinds| format!("fence {kinds}"))]
+            vec![all.get(*n).map_or_else(
+                || ["fence.tso", "fence.i", "fence"][n - 9].to_string(),
+                |kinds| format!("fence {kinds}"),
+            )]
         }
         Ins::Skip { when, a, b, .. } => {
             let name = match when {
@@ -434,7 +507,11 @@ fn riscv(ins: &Ins, number: usize) -> Vec<String> {
 
 /// A constant of C: the least one has no literal.
 fn literal(value: u64) -> String {
-    if value as i64 == i64::MIN { "(-9223372036854775807 - 1)".to_string() } else { (value as i64).to_string() }
+    if value as i64 == i64::MIN {
+        "(-9223372036854775807 - 1)".to_string()
+    } else {
+        (value as i64).to_string()
+    }
 }
 
 fn c(ins: &Ins) -> String {
@@ -451,9 +528,13 @@ fn c(ins: &Ins) -> String {
         Ins::Set { d, value } => format!("r{d} = {};", literal(*value)),
         Ins::Compute { op, d, a, b, .. } => format!("r{d} = r{a} {} r{b};", sign(op)),
         Ins::Load { d, var, form: 2, .. } => format!("r{d} = *v{var};"),
-        Ins::Load { d, var, form, .. } => format!("r{d} = atomic_load_explicit(v{var}, memory_order_{});", ORDERS[*form]),
+        Ins::Load { d, var, form, .. } => {
+            format!("r{d} = atomic_load_explicit(v{var}, memory_order_{});", ORDERS[*form])
+        }
         Ins::Store { s, var, form: 1, .. } => format!("*v{var} = r{s};"),
-        Ins::Store { s, var, form, .. } => format!("atomic_store_explicit(v{var}, r{s}, memory_order_{});", ORDERS[*form]),
+        Ins::Store { s, var, form, .. } => {
+            format!("atomic_store_explicit(v{var}, r{s}, memory_order_{});", ORDERS[*form])
+        }
         Ins::Fetch { op, d, s, var, form, .. } => {
             let name = match op {
                 Op::Swap => "exchange",
@@ -513,7 +594,9 @@ impl State {
 
 /// All outcomes: registers, then variables.
 pub fn outcomes(program: &Program) -> BTreeSet<Vec<u64>> {
-    let first = |x: &Variable| if program.arch == Arch::C { x.size.convert(x.initial as u64) } else { x.initial as u64 };
+    let first = |x: &Variable| {
+        if program.arch == Arch::C { x.size.convert(x.initial as u64) } else { x.initial as u64 }
+    };
     let start = State {
         at: vec![0; program.code.len()],
         half: vec![0; program.code.len()],
@@ -534,7 +617,8 @@ pub fn outcomes(program: &Program) -> BTreeSet<Vec<u64>> {
             }
         }
         if ended {
-            let variables = program.variables.iter().enumerate().map(|(v, x)| state.read(v, 0, x.size.bytes));
+            let variables =
+                program.variables.iter().enumerate().map(|(v, x)| state.read(v, 0, x.size.bytes));
             found.insert(state.registers.iter().flatten().copied().chain(variables).collect());
         }
     }
@@ -549,15 +633,23 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
     let is_c = program.arch == Arch::C;
     // What a register holds after a value is assigned to it.
     let put = |next: &mut State, d: usize, value: u64| {
-        next.registers[t][d] = if is_c { program.registers[t][d].size.convert(value) } else { value };
+        next.registers[t][d] =
+            if is_c { program.registers[t][d].size.convert(value) } else { value };
     };
-    let extended = |value: u64, width: u8, signed: bool| Size { bytes: width, signed }.convert(value);
+    let extended =
+        |value: u64, width: u8, signed: bool| Size { bytes: width, signed }.convert(value);
     let risc = program.arch == Arch::RiscV;
     match ins {
         Ins::Set { d, value } => put(&mut next, *d, *value),
         Ins::Compute { op, wide, d, a, b } => {
             let value = if is_c {
-                arithmetic(*op, r(*a), program.registers[t][*a].size, r(*b), program.registers[t][*b].size)
+                arithmetic(
+                    *op,
+                    r(*a),
+                    program.registers[t][*a].size,
+                    r(*b),
+                    program.registers[t][*b].size,
+                )
             } else {
                 let bits = if *wide { 64 } else { 32 };
                 let narrow = Size { bytes: if *wide { 8 } else { 4 }, signed: true };
@@ -632,7 +724,15 @@ fn step(program: &Program, state: &State, t: usize, ins: &Ins, todo: &mut Vec<St
         Ins::Skip { when, wide, a, b } => {
             let size = |signed| Size { bytes: if *wide { 8 } else { 4 }, signed };
             let pair = |signed: bool| match is_c {
-                true => converted(r(*a), program.registers[t][*a].size, r(*b), program.registers[t][*b].size).0,
+                true => {
+                    converted(
+                        r(*a),
+                        program.registers[t][*a].size,
+                        r(*b),
+                        program.registers[t][*b].size,
+                    )
+                    .0
+                }
                 false => (size(signed).number(r(*a)), size(signed).number(r(*b))),
             };
             let ((x, y), (i, j)) = (pair(true), pair(false));

@@ -1,4 +1,5 @@
-//! Facts of the literature in each language, refusals with places, and comparisons: with all candidates judged, with the machines on x86, with herd.
+//! Facts of the literature in each language, refusals with places, and comparisons: with all
+//! candidates judged, with the machines on x86, with herd.
 
 mod armv8;
 mod chains;
@@ -40,7 +41,8 @@ fn judge(arch: Arch, name: &str) -> Judge {
 fn compile(arch: Arch, text: &str) -> Judge {
     let mut sources = SourceMap::new();
     let resolver = |name: &str| (name == "stdlib.cat").then(|| STDLIB.to_string());
-    Judge::compile(&mut sources, arch, "model.cat", text, &resolver).unwrap_or_else(|d| panic!("{}", d.render(&sources)))
+    Judge::compile(&mut sources, arch, "model.cat", text, &resolver)
+        .unwrap_or_else(|d| panic!("{}", d.render(&sources)))
 }
 
 /// The model of an architecture.
@@ -57,11 +59,13 @@ fn usual(arch: Arch) -> Judge {
 }
 
 fn read(text: &str, judge: &Judge) -> Test {
-    parse(SourceId(0), text, Options { pairs: judge.pairs }).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
+    parse(SourceId(0), text, Options { pairs: judge.pairs })
+        .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
 fn answer(text: &str, judge: &Judge) -> Report {
-    run(read(text, judge), judge, Bounds { loops: 2 }, &Budget::default()).unwrap_or_else(|d| panic!("{d:?}\n{text}"))
+    run(read(text, judge), judge, Bounds { loops: 2 }, &Budget::default())
+        .unwrap_or_else(|d| panic!("{d:?}\n{text}"))
 }
 
 fn refused(text: &str) -> Diagnostic {
@@ -78,7 +82,8 @@ fn outcomes(report: &Report) -> BTreeSet<String> {
     report.answer.outcomes.iter().map(line).collect()
 }
 
-/// Every choice of `rf` and `co` is shown to the model, coherent or not: the outcomes must be those of the search that drops what cannot be.
+/// Every choice of `rf` and `co` is shown to the model, coherent or not: the outcomes must be those
+/// of the search that drops what cannot be.
 fn compare_with_all(text: &str, judge: &Judge) {
     let mut test = read(text, judge);
     let mut asked = vec![Vec::new(); test.threads.len()];
@@ -88,7 +93,10 @@ fn compare_with_all(text: &str, judge: &Judge) {
         }
     }
     let budget = Budget::default();
-    let run = |test: &mut Test, take| paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, take, &budget).unwrap();
+    let run = |test: &mut Test, take| {
+        paths::run(&test.threads, &mut test.layout, &asked, Bounds { loops: 2 }, take, &budget)
+            .unwrap()
+    };
     let runs = run(&mut test, Reads::Coherent);
     let (found, _) = candidates::search(&test, &runs, judge, &budget).unwrap();
     let runs = run(&mut test, Reads::All);
@@ -120,7 +128,8 @@ fn what_is_dropped_could_not_be() {
 
 /// Outcomes of the machine of the layer `program`, as sets of `name=value`.
 fn by_machine(text: &str, model: &str) -> BTreeSet<String> {
-    let test = mu_program::litmus::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let test =
+        mu_program::litmus::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let memory = mu_program::memory::by_name(model).unwrap();
     let report = mu_program::herd::run(&test, memory, None, &Budget::default()).unwrap();
     let line = |l: &Vec<(String, String)>| {
@@ -136,9 +145,15 @@ fn compare_with_machines(seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let rich = seed % 2 == 0;
         let shape = mu_program::generate::Shape { threads: 3, instructions: 3, rich };
-        for text in [mu_program::generate::litmus(seed, shape), mu_litmus::cycles::litmus(seed, Arch::X86)] {
+        for text in
+            [mu_program::generate::litmus(seed, shape), mu_litmus::cycles::litmus(seed, Arch::X86)]
+        {
             for (name, judge) in &judges {
-                assert_eq!(outcomes(&answer(&text, judge)), by_machine(&text, name), "{name}, seed {seed}\n{text}");
+                assert_eq!(
+                    outcomes(&answer(&text, judge)),
+                    by_machine(&text, name),
+                    "{name}, seed {seed}\n{text}"
+                );
             }
         }
     }
@@ -149,25 +164,36 @@ fn machines_and_axioms_agree_on_x86() {
     compare_with_machines(0..150);
 }
 
-/// A compare-and-exchange with `LOCK` is locked also where it fails, although it is then a read alone: the store before it is in memory first.
+/// A compare-and-exchange with `LOCK` is locked also where it fails, although it is then a read
+/// alone: the store before it is in memory first.
 #[test]
 fn a_failed_exchange_empties_the_buffer() {
     let text = "X86 failed\n{ x=1; }\nP0 | P1 ;\nMOV [y],$1 | MOV [x],$2 ;\nLOCK CMPXCHG [x],ECX | MFENCE ;\n | MOV EBX,[y] ;\nlocations [0:EAX; 1:EBX;]\n";
     for model in ["sc", "tso", "pso"] {
         let outcomes = outcomes(&answer(text, &judge(Arch::X86, model)));
         assert_eq!(outcomes, by_machine(text, model), "{model}");
-        assert!(!outcomes.iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")), "{model}: {outcomes:?}");
+        assert!(
+            !outcomes.iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")),
+            "{model}: {outcomes:?}"
+        );
     }
     // Without the prefix the store may wait.
     let plain = text.replace("LOCK ", "");
-    assert!(outcomes(&answer(&plain, &judge(Arch::X86, "tso"))).iter().any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;")));
+    assert!(
+        outcomes(&answer(&plain, &judge(Arch::X86, "tso")))
+            .iter()
+            .any(|o| o.contains("0:EAX=1;") && o.contains("1:EBX=0;"))
+    );
 }
 
-/// A model that computes dependencies from events that tests do not have would let them go unseen: it is refused.
+/// A model that computes dependencies from events that tests do not have would let them go unseen:
+/// it is refused.
 #[test]
 fn models_that_compute_dependencies_are_refused() {
     let text = "AArch64 deps\ncatdep\nacyclic (po & loc) | rf | co | fr\n";
-    let refused = Judge::compile(&mut SourceMap::new(), Arch::AArch64, "deps.cat", text, &|_| None).err().unwrap();
+    let refused = Judge::compile(&mut SourceMap::new(), Arch::AArch64, "deps.cat", text, &|_| None)
+        .err()
+        .unwrap();
     assert!(refused.message.contains("`catdep`"), "{refused}");
 }
 

@@ -11,15 +11,24 @@ use mu_outcome::Verdict;
 
 /// The verdict on a test of one thread: an initial state, instructions, a proposition for `forall`.
 fn all(arch: Arch, initial: &str, code: &[&str], proposition: &str) -> Verdict {
-    let text = format!("{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall ({proposition})\n", arch.name(), code.join(" ;\n"));
+    let text = format!(
+        "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall ({proposition})\n",
+        arch.name(),
+        code.join(" ;\n")
+    );
     answer(&text, &usual(arch)).answer.verdict
 }
 
 /// Why a test of one thread is rejected when it runs.
 fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
-    let text = format!("{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall (true)\n", arch.name(), code.join(" ;\n"));
+    let text = format!(
+        "{} one\n{{ {initial} }}\nP0 ;\n{} ;\nforall (true)\n",
+        arch.name(),
+        code.join(" ;\n")
+    );
     let judge = usual(arch);
-    let test = parse(SourceId(0), &text, Options { pairs: judge.pairs }).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+    let test = parse(SourceId(0), &text, Options { pairs: judge.pairs })
+        .unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let d = run(test, &judge, Bounds { loops: 2 }, &Budget::default()).expect_err(&text);
     assert!(d.span.is_some(), "{d:?}");
     d.message
@@ -29,13 +38,35 @@ fn rejected(arch: Arch, initial: &str, code: &[&str]) -> String {
 fn a_variable_keeps_its_size_under_narrow_accesses() {
     let arm = Arch::AArch64;
     assert_eq!(all(arm, "v=1023; 0:X4=v; 0:X5=2;", &["STRB W5,[X4]"], "v=770"), Verdict::Ok);
-    assert_eq!(all(arm, "v=-1; 0:X4=v;", &["STRH WZR,[X4,#2]", "LDR W6,[X4]"], "v=65535 /\\ 0:X6=65535"), Verdict::Ok);
+    assert_eq!(
+        all(arm, "v=-1; 0:X4=v;", &["STRH WZR,[X4,#2]", "LDR W6,[X4]"], "v=65535 /\\ 0:X6=65535"),
+        Verdict::Ok
+    );
     assert_eq!(all(arm, "int64_t v=-1; 0:X4=v;", &["STR WZR,[X4]"], "v=-4294967296"), Verdict::Ok);
     let initial = "uint8_t v[4]={1,2,3,4}; 0:X4=v;";
-    assert_eq!(all(arm, initial, &["LDR W6,[X4]", "STRB WZR,[X4,#1]"], "0:X6=0x04030201 /\\ v[1]=0 /\\ v[3]=4"), Verdict::Ok);
+    assert_eq!(
+        all(
+            arm,
+            initial,
+            &["LDR W6,[X4]", "STRB WZR,[X4,#1]"],
+            "0:X6=0x04030201 /\\ v[1]=0 /\\ v[3]=4"
+        ),
+        Verdict::Ok
+    );
     let risc = Arch::RiscV;
-    assert_eq!(all(risc, "v=770; 0:x8=v;", &["lbu x9,0(x8)", "lb x10,1(x8)"], "0:x9=2 /\\ 0:x10=3 /\\ v=770"), Verdict::Ok);
-    assert_eq!(all(risc, "v=-1; 0:x8=v;", &["sh x0,2(x8)", "lw x9,0(x8)"], "0:x9=65535 /\\ v=65535"), Verdict::Ok);
+    assert_eq!(
+        all(
+            risc,
+            "v=770; 0:x8=v;",
+            &["lbu x9,0(x8)", "lb x10,1(x8)"],
+            "0:x9=2 /\\ 0:x10=3 /\\ v=770"
+        ),
+        Verdict::Ok
+    );
+    assert_eq!(
+        all(risc, "v=-1; 0:x8=v;", &["sh x0,2(x8)", "lw x9,0(x8)"], "0:x9=65535 /\\ v=65535"),
+        Verdict::Ok
+    );
     assert_eq!(all(Arch::X86_64, "v=513;", &["movb $7,(v)"], "v=519"), Verdict::Ok);
 }
 
@@ -43,24 +74,83 @@ fn a_variable_keeps_its_size_under_narrow_accesses() {
 fn conditions_compare_in_the_type_of_what_they_name() {
     let arm = Arch::AArch64;
     // A register is an int, however wide it is, unless its type is declared.
-    assert_eq!(all(arm, "v=-1; 0:X4=v;", &["LDR W5,[X4]"], "0:X5=-1 /\\ 0:X5=4294967295 /\\ 0:X5=0xffffffff"), Verdict::Ok);
-    assert_eq!(all(arm, "v=-1; 0:X4=v; uint64_t 0:X5;", &["LDR W5,[X4]"], "0:X5=4294967295 /\\ not (0:X5=-1)"), Verdict::Ok);
-    assert_eq!(all(arm, "0:X5=0x100000002; int64_t 0:X6=0x100000002;", &["NOP"], "0:X5=2 /\\ not (0:X6=2)"), Verdict::Ok);
+    assert_eq!(
+        all(
+            arm,
+            "v=-1; 0:X4=v;",
+            &["LDR W5,[X4]"],
+            "0:X5=-1 /\\ 0:X5=4294967295 /\\ 0:X5=0xffffffff"
+        ),
+        Verdict::Ok
+    );
+    assert_eq!(
+        all(
+            arm,
+            "v=-1; 0:X4=v; uint64_t 0:X5;",
+            &["LDR W5,[X4]"],
+            "0:X5=4294967295 /\\ not (0:X5=-1)"
+        ),
+        Verdict::Ok
+    );
+    assert_eq!(
+        all(
+            arm,
+            "0:X5=0x100000002; int64_t 0:X6=0x100000002;",
+            &["NOP"],
+            "0:X5=2 /\\ not (0:X6=2)"
+        ),
+        Verdict::Ok
+    );
     // So is a variable; a declared one has its width and sign.
     let initial = "uint8_t a=255; int8_t b=255; uint16_t c=-1; int d=0x80000000; uint64_t e=-1;";
     let same = "a=-1 /\\ a=255 /\\ b=-1 /\\ b=255 /\\ c=65535 /\\ c=-1 /\\ d=-2147483648 /\\ d=2147483648 /\\ e=-1";
-    assert_eq!(all(arm, initial, &["NOP"], &format!("{same} /\\ e=0xffffffffffffffff /\\ e=18446744073709551615")), Verdict::Ok);
-    assert_eq!(all(arm, initial, &["NOP"], "a=511 /\\ not (c=255) /\\ not (d=0) /\\ not (e=0xffffffff)"), Verdict::Ok);
+    assert_eq!(
+        all(
+            arm,
+            initial,
+            &["NOP"],
+            &format!("{same} /\\ e=0xffffffffffffffff /\\ e=18446744073709551615")
+        ),
+        Verdict::Ok
+    );
+    assert_eq!(
+        all(arm, initial, &["NOP"], "a=511 /\\ not (c=255) /\\ not (d=0) /\\ not (e=0xffffffff)"),
+        Verdict::Ok
+    );
     // Two registers are compared in full.
     assert_eq!(all(arm, "0:X5=0x100000002; 0:X6=2;", &["NOP"], "not (0:X5=0:X6)"), Verdict::Ok);
     let risc = ["lw x9,0(x8)", "lwu x10,0(x8)", "lb x11,3(x8)"];
-    assert_eq!(all(Arch::RiscV, "v=-1; 0:x8=v;", &risc, "0:x9=-1 /\\ 0:x10=-1 /\\ 0:x11=-1 /\\ 0:x10=4294967295"), Verdict::Ok);
-    assert_eq!(all(Arch::X86_64, "", &["movl $-1,%eax", "movq $-1,%rbx"], "0:rax=-1 /\\ 0:rbx=-1 /\\ 0:rax=4294967295"), Verdict::Ok);
+    assert_eq!(
+        all(
+            Arch::RiscV,
+            "v=-1; 0:x8=v;",
+            &risc,
+            "0:x9=-1 /\\ 0:x10=-1 /\\ 0:x11=-1 /\\ 0:x10=4294967295"
+        ),
+        Verdict::Ok
+    );
+    assert_eq!(
+        all(
+            Arch::X86_64,
+            "",
+            &["movl $-1,%eax", "movq $-1,%rbx"],
+            "0:rax=-1 /\\ 0:rbx=-1 /\\ 0:rax=4294967295"
+        ),
+        Verdict::Ok
+    );
     let c = "C c\n{}\nP0 (atomic_int* v) { unsigned char a = 255; int b = -1; char c = 255; unsigned long long d = -1; atomic_store(v, -1); }\n\
              forall (0:a=255 /\\ 0:b=4294967295 /\\ 0:c=-1 /\\ 0:d=-1 /\\ v=-1)\n";
     assert_eq!(answer(c, &usual(Arch::C)).answer.verdict, Verdict::Ok);
     // Addresses are values of any register and of variables that hold them.
-    assert_eq!(all(arm, "p=v; 0:X4=p;", &["LDR X5,[X4]", "LDR W6,[X5]"], "0:X5=v /\\ p=v /\\ not (p=0) /\\ 0:X6=0"), Verdict::Ok);
+    assert_eq!(
+        all(
+            arm,
+            "p=v; 0:X4=p;",
+            &["LDR X5,[X4]", "LDR W6,[X5]"],
+            "0:X5=v /\\ p=v /\\ not (p=0) /\\ 0:X6=0"
+        ),
+        Verdict::Ok
+    );
 }
 
 #[test]
@@ -76,21 +166,27 @@ fn accesses_beyond_a_variable_are_rejected() {
         assert!(rejected(arch, initial, &[code]).contains("beyond `v`"), "{code}");
     }
     assert!(rejected(Arch::RiscV, "int64_t v; 0:x8=v;", &["lw x9,2(x8)"]).contains("not aligned"));
-    assert!(rejected(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"]).contains("border of 16 bytes"));
+    assert!(
+        rejected(Arch::AArch64, "int64_t v[3]; 0:X4=v;", &["LDR X5,[X4,#12]"])
+            .contains("border of 16 bytes")
+    );
 }
 
 /// A path that accesses no variable has no meaning, so what only such a path could change is open.
 #[test]
 fn paths_that_access_no_variable_leave_the_answer_open() {
-    let text = "AArch64 stray\n{ v=3; 0:X4=v; }\nP0 ;\nLDR W5,[X4] ;\nLDR W6,[X5] ;\nforall (0:X6=1)\n";
+    let text =
+        "AArch64 stray\n{ v=3; 0:X4=v; }\nP0 ;\nLDR W5,[X4] ;\nLDR W6,[X5] ;\nforall (0:X6=1)\n";
     let report = answer(text, &usual(Arch::AArch64));
     assert_eq!(report.answer.verdict, Verdict::Unknown);
     assert_eq!(report.left_out(), ["Paths left out: `LDR W6,[X5]` of P0 accesses no variable"]);
-    let some =
-        "AArch64 some\n{ p=0; 0:X4=p; 1:X4=p; 1:X5=v; v=7; }\nP0 | P1 ;\nLDR X5,[X4] | STR X5,[X4] ;\nLDR W6,[X5] | ;\nexists (0:X6=7)\n";
+    let some = "AArch64 some\n{ p=0; 0:X4=p; 1:X4=p; 1:X5=v; v=7; }\nP0 | P1 ;\nLDR X5,[X4] | STR X5,[X4] ;\nLDR W6,[X5] | ;\nexists (0:X6=7)\n";
     let some = some.replace("p=0;", "int64_t p=0;");
     assert_eq!(answer(&some, &usual(Arch::AArch64)).answer.verdict, Verdict::Ok);
-    assert_eq!(answer(&some.replace("exists", "forall"), &usual(Arch::AArch64)).answer.verdict, Verdict::Unknown);
+    assert_eq!(
+        answer(&some.replace("exists", "forall"), &usual(Arch::AArch64)).answer.verdict,
+        Verdict::Unknown
+    );
 }
 
 #[test]
@@ -116,27 +212,40 @@ fn the_parts_of_an_access_have_one_place_in_the_order() {
     let arm = "P0 | P1 | P2 | P3 ;\nSTR W5,[X8] | STR W5,[X8,#4] | LDR X6,[X8] | LDR X6,[X8] ;";
     let seen = "int64_t 2:X6; int64_t 3:X6; 3:X8=v;";
     let text = |columns: &str, condition: &str| {
-        format!("AArch64 iriw\n{{ int64_t v; 0:X8=v; 1:X8=v; 2:X8=v; 0:X5=1; 1:X5=1; {seen} }}\n{columns}\nexists ({condition})\n")
+        format!(
+            "AArch64 iriw\n{{ int64_t v; 0:X8=v; 1:X8=v; 2:X8=v; 0:X5=1; 1:X5=1; {seen} }}\n{columns}\nexists ({condition})\n"
+        )
     };
     let both = text(arm, "2:X6=1 /\\ 3:X6=0x100000000");
     assert_eq!(answer(&both, &usual(Arch::AArch64)).answer.verdict, Verdict::No);
-    assert_eq!(answer(&text(arm, "2:X6=1 /\\ 3:X6=1"), &usual(Arch::AArch64)).answer.verdict, Verdict::Ok);
+    assert_eq!(
+        answer(&text(arm, "2:X6=1 /\\ 3:X6=1"), &usual(Arch::AArch64)).answer.verdict,
+        Verdict::Ok
+    );
     // One store is not seen by halves, neither at once nor by two loads in order.
     let risc = |code: &str, condition: &str| {
         let initial = "int64_t v; int64_t 1:x6; 0:x8=v; 1:x8=v; 0:x5=0x100000001;";
-        let text = format!("RISCV halves\n{{ {initial} }}\nP0 | P1 ;\n sd x5,0(x8) | {code}{condition}\n");
+        let text =
+            format!("RISCV halves\n{{ {initial} }}\nP0 | P1 ;\n sd x5,0(x8) | {code}{condition}\n");
         answer(&text, &usual(Arch::RiscV)).answer.verdict
     };
     assert_eq!(risc("ld x6,0(x8) ;\n", "forall (1:x6=0 \\/ 1:x6=0x100000001)"), Verdict::Ok);
-    assert_eq!(risc("lw x6,0(x8) ;\n | fence r,r ;\n | lw x7,4(x8) ;\n", "exists (1:x6=1 /\\ 1:x7=0)"), Verdict::No);
-    assert_eq!(risc("lw x6,0(x8) ;\n | lw x7,4(x8) ;\n", "exists (1:x6=1 /\\ 1:x7=0)"), Verdict::Ok);
+    assert_eq!(
+        risc("lw x6,0(x8) ;\n | fence r,r ;\n | lw x7,4(x8) ;\n", "exists (1:x6=1 /\\ 1:x7=0)"),
+        Verdict::No
+    );
+    assert_eq!(
+        risc("lw x6,0(x8) ;\n | lw x7,4(x8) ;\n", "exists (1:x6=1 /\\ 1:x7=0)"),
+        Verdict::Ok
+    );
 }
 
 /// A model that does not say which events are one access cannot judge accesses of several sizes.
 #[test]
 fn models_without_accesses_reject_several_sizes() {
     let coherence = compile(Arch::RiscV, "\"coherence\"\nacyclic po-loc | rf | co | fr\n");
-    let text = "RISCV t\n{ v=770; 0:x8=v; }\nP0 ;\n lbu x9,0(x8) ;\n lw x10,0(x8) ;\nforall (0:x9=2)\n";
+    let text =
+        "RISCV t\n{ v=770; 0:x8=v; }\nP0 ;\n lbu x9,0(x8) ;\n lw x10,0(x8) ;\nforall (0:x9=2)\n";
     let read = || parse(SourceId(0), text, Options::default()).unwrap();
     let d = run(read(), &coherence, Bounds { loops: 2 }, &Budget::default()).expect_err(text);
     assert!(d.message.contains("several sizes"), "{d:?}");
@@ -152,8 +261,21 @@ fn arithmetic_keeps_widths() {
     let c = "C promoted\n{}\nP0 (int* v) { unsigned char a = 1; unsigned char b = 2; int c = a - b < 0; unsigned int d = 1; long long e = -d + 1LL; \
              int f = -a < 0; long long g = 4294967295 + d; }\nforall (0:c=1 /\\ 0:e=4294967296 /\\ 0:f=1 /\\ 0:g=4294967296)\n";
     let c = c.replace("1LL", "(long long) 1");
-    assert_eq!(answer(&c, &usual(Arch::C)).answer.verdict, Verdict::Ok, "{:?}", outcomes(&answer(&c, &usual(Arch::C))));
-    assert_eq!(all(Arch::RiscV, "0:x5=4294967295;", &["sext.w x6,x5", "addiw x7,x5,1"], "0:x6=-1 /\\ 0:x7=0"), Verdict::Ok);
+    assert_eq!(
+        answer(&c, &usual(Arch::C)).answer.verdict,
+        Verdict::Ok,
+        "{:?}",
+        outcomes(&answer(&c, &usual(Arch::C)))
+    );
+    assert_eq!(
+        all(
+            Arch::RiscV,
+            "0:x5=4294967295;",
+            &["sext.w x6,x5", "addiw x7,x5,1"],
+            "0:x6=-1 /\\ 0:x7=0"
+        ),
+        Verdict::Ok
+    );
     for (text, place) in [
         ("RISCV t\n{}\nP0 ;\n subi x5,x5,1 ;\nforall (true)\n", "subi"),
         ("RISCV t\n{}\nP0 ;\n andw x5,x5,x5 ;\nforall (true)\n", "andw"),

@@ -1,5 +1,6 @@
-//! Random x86 tests with narrow accesses and numbers at the bounds of their width: machine against axioms, and registers against a naive interpreter
-//! of words. `MU_CHECK_SEED=n` replays a test, `MU_CHECK_RUNS=n` makes more.
+//! Random x86 tests with narrow accesses and numbers at the bounds of their width: machine against
+//! axioms, and registers against a naive interpreter of words. `MU_CHECK_SEED=n` replays a test,
+//! `MU_CHECK_RUNS=n` makes more.
 
 use super::{by_machine, judge, outcomes};
 use mu_base::random::Random;
@@ -18,7 +19,8 @@ const WIDTHS: [(&str, u32, [&str; 2]); 4] = [
     ("q", 64, ["int64_t", "uint64_t"]),
 ];
 /// The parts of registers by width.
-const REGISTERS: [[&str; 4]; 3] = [["al", "ax", "eax", "rax"], ["bl", "bx", "ebx", "rbx"], ["cl", "cx", "ecx", "rcx"]];
+const REGISTERS: [[&str; 4]; 3] =
+    [["al", "ax", "eax", "rax"], ["bl", "bx", "ebx", "rbx"], ["cl", "cx", "ecx", "rcx"]];
 
 /// A number at the bounds of a width of so many bits; of 64 bits one that an instruction can hold.
 fn number(random: &mut Random, bits: u32) -> i64 {
@@ -32,7 +34,8 @@ fn seeds(runs: u64) -> std::ops::Range<u64> {
     number("MU_CHECK_SEED").map_or(0..number("MU_CHECK_RUNS").unwrap_or(runs), |s| s..s + 1)
 }
 
-/// A test of two threads over two variables: loads, stores, locked and unlocked read-modify-writes, comparisons and what flags say of them.
+/// A test of two threads over two variables: loads, stores, locked and unlocked read-modify-writes,
+/// comparisons and what flags say of them.
 fn test(seed: u64) -> String {
     let random = &mut Random::new(seed);
     let kinds: Vec<usize> = (0..2).map(|_| random.below(4)).collect();
@@ -48,7 +51,11 @@ fn test(seed: u64) -> String {
             let variable = random.below(2);
             let name = ["x", "y"][variable];
             // Mostly the whole variable, else a part of it.
-            let kind = if random.chance(4, 5) { kinds[variable] } else { random.below(kinds[variable] + 1) };
+            let kind = if random.chance(4, 5) {
+                kinds[variable]
+            } else {
+                random.below(kinds[variable] + 1)
+            };
             let (letter, bits, _) = WIDTHS[kind];
             let register = REGISTERS[random.below(3)][kind];
             let n = number(random, bits);
@@ -56,22 +63,36 @@ fn test(seed: u64) -> String {
                 0 | 1 => format!("mov{letter} ${n},({name})"),
                 2 | 3 => format!("mov{letter} ({name}),%{register}"),
                 4 => format!("mov{letter} %{register},({name})"),
-                5 => format!("{}{} ${n},({name})", random.choose(&["lock add", "lock sub", "lock xor", "lock and", "add", "or"]), letter),
-                6 => format!("{}{} ({name})", random.choose(&["lock inc", "lock dec", "lock neg", "not", "inc"]), letter),
+                5 => format!(
+                    "{}{} ${n},({name})",
+                    random.choose(&["lock add", "lock sub", "lock xor", "lock and", "add", "or"]),
+                    letter
+                ),
+                6 => format!(
+                    "{}{} ({name})",
+                    random.choose(&["lock inc", "lock dec", "lock neg", "not", "inc"]),
+                    letter
+                ),
                 7 => format!("lock xadd{letter} %{register},({name})"),
                 8 => format!("xchg{letter} %{register},({name})"),
                 9 => format!("lock cmpxchg{letter} %{register},({name})"),
-                10 if kind < 2 => format!("{}{letter}l ({name}),%edx", random.choose(&["movz", "movs"])),
+                10 if kind < 2 => {
+                    format!("{}{letter}l ({name}),%edx", random.choose(&["movz", "movs"]))
+                }
                 10 => format!("mov{letter} ${n},%{register}"),
                 11 => {
-                    let condition = random.choose(&["l", "g", "b", "a", "o", "s", "e", "le", "be", "ae", "p"]);
+                    let condition =
+                        random.choose(&["l", "g", "b", "a", "o", "s", "e", "le", "be", "ae", "p"]);
                     code.push(format!("cmp{letter} ${n},({name})"));
                     code.push(format!("set{condition} %dl"));
                     format!("cmov{condition} %esi,%edi")
                 }
                 _ => {
                     code.push(format!("cmp{letter} ${n},%{register}"));
-                    code.push(format!("j{} L{thread}{at}", random.choose(&["l", "g", "b", "a", "o", "s", "e", "np"])));
+                    code.push(format!(
+                        "j{} L{thread}{at}",
+                        random.choose(&["l", "g", "b", "a", "o", "s", "e", "np"])
+                    ));
                     code.push(format!("mov{letter} ${n},({name})"));
                     format!("L{thread}{at}:")
                 }
@@ -85,7 +106,9 @@ fn test(seed: u64) -> String {
         let cell = |c: &Vec<String>| c.get(row).cloned().unwrap_or_default();
         let _ = writeln!(text, " {} | {} ;", cell(&columns[0]), cell(&columns[1]));
     }
-    let registers: String = (0..2).flat_map(|t| ["rax", "rbx", "rcx", "rdx", "rdi"].map(|r| format!("{t}:{r}; "))).collect();
+    let registers: String = (0..2)
+        .flat_map(|t| ["rax", "rbx", "rcx", "rdx", "rdi"].map(|r| format!("{t}:{r}; ")))
+        .collect();
     text + &format!("locations [{registers}x; y; ]\nexists (x=-1 /\\ 0:rax=255)\n")
 }
 
@@ -103,8 +126,10 @@ fn machine_and_axioms_agree_on_words() {
             continue;
         }
         for (name, judge) in &models {
-            let read = parse(SourceId(0), &text, Options { pairs: judge.pairs }).unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
-            let report = run(read, judge, Bounds { loops: 2 }, &Budget::default()).unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
+            let read = parse(SourceId(0), &text, Options { pairs: judge.pairs })
+                .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
+            let report = run(read, judge, Bounds { loops: 2 }, &Budget::default())
+                .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
             assert_eq!(outcomes(&report), by_machine(&text, name), "{name}, seed {seed}\n{text}");
             compared += 1;
         }
@@ -113,7 +138,8 @@ fn machine_and_axioms_agree_on_words() {
     assert!(range.end - range.start < 100 || compared > 100 && mixed > 5, "{compared}, {mixed}");
 }
 
-/// Registers after code of one thread, by arithmetic on numbers without bound that are cut to a width.
+/// Registers after code of one thread, by arithmetic on numbers without bound that are cut to a
+/// width.
 #[test]
 fn registers_are_those_of_a_naive_interpreter() {
     let cut = |n: i128, bits: u32| n & ((1i128 << bits) - 1);
@@ -143,7 +169,10 @@ fn registers_are_those_of_a_naive_interpreter() {
                     let (wide, signed) = (REGISTERS[r][2], random.chance(1, 2));
                     let value = if signed { sign(other, bits) } else { other };
                     held[r] = cut(value, 32);
-                    code.push(format!("mov{}{letter}l %{source},%{wide}", if signed { "s" } else { "z" }));
+                    code.push(format!(
+                        "mov{}{letter}l %{source},%{wide}",
+                        if signed { "s" } else { "z" }
+                    ));
                     continue;
                 }
                 _ => {
@@ -160,12 +189,26 @@ fn registers_are_those_of_a_naive_interpreter() {
             let kept = if bits >= 32 { 0 } else { held[r] & !((1i128 << bits) - 1) };
             held[r] = kept | cut(new, bits);
         }
-        let wanted: Vec<String> = ["rax", "rbx", "rcx"].iter().zip(held).map(|(name, n)| format!("0:{name}={n}")).collect();
+        let wanted: Vec<String> = ["rax", "rbx", "rcx"]
+            .iter()
+            .zip(held)
+            .map(|(name, n)| format!("0:{name}={n}"))
+            .collect();
         let types = "uint64_t 0:rax; uint64_t 0:rbx; uint64_t 0:rcx;";
-        let text = format!("X86_64 one\n{{ {types} }}\n P0 ;\n {} ;\nforall ({})\n", code.join(" ;\n "), wanted.join(" /\\ "));
-        let machine = mu_program::litmus::parse(SourceId(0), &text).unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
+        let text = format!(
+            "X86_64 one\n{{ {types} }}\n P0 ;\n {} ;\nforall ({})\n",
+            code.join(" ;\n "),
+            wanted.join(" /\\ ")
+        );
+        let machine = mu_program::litmus::parse(SourceId(0), &text)
+            .unwrap_or_else(|d| panic!("seed {seed}: {d:?}\n{text}"));
         let memory = mu_program::memory::by_name("tso").unwrap();
         let report = mu_program::herd::run(&machine, memory, None, &Budget::default()).unwrap();
-        assert_eq!(report.answer.verdict, mu_outcome::Verdict::Ok, "seed {seed}: {:?}\n{text}", report.answer.outcomes);
+        assert_eq!(
+            report.answer.verdict,
+            mu_outcome::Verdict::Ok,
+            "seed {seed}: {:?}\n{text}",
+            report.answer.outcomes
+        );
     }
 }

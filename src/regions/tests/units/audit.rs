@@ -1,4 +1,5 @@
-//! The check of answers by samples: it passes what is right, and finds a step that an abstraction lacks.
+//! The check of answers by samples: it passes what is right, and finds a step that an abstraction
+//! lacks.
 
 use super::{formula, process};
 use mu_base::Diagnostic;
@@ -6,7 +7,8 @@ use mu_compile::{Compiled, Confluence};
 use mu_regions::audit::Wanted;
 use mu_regions::{Audit, Levels, Study, audit, with_parameters};
 
-/// The check of the abstraction of a process with counters against another process of the same shape.
+/// The check of the abstraction of a process with counters against another process of the same
+/// shape.
 fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagnostic> {
     let (linear, defined) = with_parameters(process(abstracted)?, &["N".into()])?;
     let compiled = Compiled::new(linear, &Confluence::None)?;
@@ -16,7 +18,15 @@ fn checked(abstracted: &str, concrete: &str, text: &str) -> Result<Audit, Diagno
     let mut all = Audit::default();
     for case in study.cases() {
         let base = &study.model(case)?;
-        let wanted = Wanted { study: &study, case, base, process: &plain, samples: 600, seed: 7, enough: &|| false };
+        let wanted = Wanted {
+            study: &study,
+            case,
+            base,
+            process: &plain,
+            samples: 600,
+            seed: 7,
+            enough: &|| false,
+        };
         all.add(audit(&wanted)?);
     }
     Ok(all)
@@ -48,7 +58,10 @@ fn right_abstractions_pass_and_missing_steps_are_found() {
     assert!(found.samples >= 600 && found.steps > 300 && found.unchecked.is_none(), "{found:?}");
     assert!(found.undecided * 10 < found.steps as u64, "{found:?}");
     // The instance has a step, or a next state, that the abstraction of the other process lacks.
-    for (one, two) in [(model("m < n && n < m", "none"), model("m < n", "none")), (right.clone(), model("m < n", "at(n, true)"))] {
+    for (one, two) in [
+        (model("m < n && n < m", "none"), model("m < n", "none")),
+        (right.clone(), model("m < n", "at(n, true)")),
+    ] {
         let error = checked(&one, &two, FORMULA).expect_err("a step is missing");
         assert_eq!(error.stage, mu_base::Stage::Internal, "{error:?}");
         assert!(error.message.contains("does not cover a step"), "{error:?}");
@@ -56,7 +69,12 @@ fn right_abstractions_pass_and_missing_steps_are_found() {
     // A literal that the abstraction does not know.
     let small = "map N: Nat; act put: Nat; far; proc P(n: Nat) = (n < N) -> put(n) . P(n + 1) + (LIMIT) -> far . P(n); init P(0);";
     let text = "[true* . far] false";
-    for (blind, limit) in [("n > n", "n > 4"), ("n > n", "n > 4294967295"), ("n + 9 == n", "n + 9 == N"), ("n > n", "n > N")] {
+    for (blind, limit) in [
+        ("n > n", "n > 4"),
+        ("n > n", "n > 4294967295"),
+        ("n + 9 == n", "n + 9 == N"),
+        ("n > n", "n > N"),
+    ] {
         let blind = small.replace("LIMIT", blind);
         assert!(checked(&blind, &blind, text).is_ok(), "{limit}");
         assert!(checked(&blind, &small.replace("LIMIT", limit), text).is_err(), "{limit}");

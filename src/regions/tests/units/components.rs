@@ -44,8 +44,19 @@ fn sampled(
             let crowd = Crowd::new(&regions, &model.replicas, &order, &members)?;
             for instance in instances.iter().filter(|i| i.names.len() >= assigned.tracked) {
                 let process = model.model.process();
-                let wanted = Wanted { study: &study, case, base: &crowd, process, samples, seed, enough: &|| false };
-                all.add(audit_components(&wanted, &Components { crowd: &crowd, members: &members, instance })?);
+                let wanted = Wanted {
+                    study: &study,
+                    case,
+                    base: &crowd,
+                    process,
+                    samples,
+                    seed,
+                    enough: &|| false,
+                };
+                all.add(audit_components(
+                    &wanted,
+                    &Components { crowd: &crowd, members: &members, instance },
+                )?);
             }
         }
     }
@@ -81,7 +92,12 @@ fn instances_with_components_pass_and_lost_local_states_are_caught() {
         if let Err(error) = sampled(DESK, ORDER, &[2, 3], (60, 11), Some(at)) {
             assert_eq!(error.stage, Stage::Internal, "{}", error.message);
             let notes = error.notes.join("\n");
-            assert!(notes.contains("seed: 11") && notes.contains("state: ") && notes.contains("components: "), "{notes}");
+            assert!(
+                notes.contains("seed: 11")
+                    && notes.contains("state: ")
+                    && notes.contains("components: "),
+                "{notes}"
+            );
             caught += 1;
         }
         at += 1;
@@ -93,13 +109,15 @@ fn instances_with_components_pass_and_lost_local_states_are_caught() {
 fn others_of(text: &str) -> usize {
     let model = unbounded(text, &[]).unwrap();
     let assigned = model.replicas.family.assigned(&formula(ORDER, &model.model).unwrap()).unwrap();
-    let study = Study::new(&model.model, &model.defined, &assigned[0].formula, Levels::Coarse).unwrap();
+    let study =
+        Study::new(&model.model, &model.defined, &assigned[0].formula, Levels::Coarse).unwrap();
     others(&study.model(&study.cases()[0]).unwrap(), &model.replicas).unwrap().len()
 }
 
 #[test]
 fn random_models_with_components_pass() {
-    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
+    let number =
+        |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let cases = number("CROWD_CASES", 7);
     let (first, mut all, mut refused) = (number("CROWD_SEED", 0), Audit::default(), 0);
     for seed in first..first + cases {
@@ -108,11 +126,19 @@ fn random_models_with_components_pass() {
         match sampled(&text, &property, &[2, 4, SIZE + 1], (30, seed), None) {
             Ok(found) => all.add(found),
             Err(why) => {
-                assert!(why.stage != Stage::Internal, "seed {seed}: {} {:#?}\n{text}\n{property}", why.message, why.notes);
+                assert!(
+                    why.stage != Stage::Internal,
+                    "seed {seed}: {} {:#?}\n{text}\n{property}",
+                    why.message,
+                    why.notes
+                );
                 refused += 1;
             }
         }
     }
     println!("{all:?}, {refused} refused");
-    assert!(cases < 7 || all.samples > 150 && all.steps > 500 && all.unchecked.is_none(), "{all:?}, {refused} refused");
+    assert!(
+        cases < 7 || all.samples > 150 && all.steps > 500 && all.unchecked.is_none(),
+        "{all:?}, {refused} refused"
+    );
 }

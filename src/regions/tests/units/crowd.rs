@@ -1,4 +1,5 @@
-//! Components of any number: random models with components, shared data and lists of identities, and random formulas; what is proved holds for each number that is tried.
+//! Components of any number: random models with components, shared data and lists of identities,
+//! and random formulas; what is proved holds for each number that is tried.
 
 use crate::{budget, formula};
 use mu_base::random::Random;
@@ -26,7 +27,9 @@ pub(crate) fn concrete(text: &str, property: &str, n: usize) -> Verdict {
 
 /// All orders of the numbers below `n`.
 fn orders(n: usize) -> Vec<Vec<usize>> {
-    let longer = |row: &Vec<usize>, i: usize| (0..=row.len()).map(|at| [&row[..at], &[i], &row[at..]].concat()).collect::<Vec<_>>();
+    let longer = |row: &Vec<usize>, i: usize| {
+        (0..=row.len()).map(|at| [&row[..at], &[i], &row[at..]].concat()).collect::<Vec<_>>()
+    };
     (0..n).fold(vec![Vec::new()], |rows, i| rows.iter().flat_map(|row| longer(row, i)).collect())
 }
 
@@ -43,19 +46,25 @@ pub(crate) fn unbounded(text: &str, constants: &[String]) -> Result<Unbounded, D
     let tree = |n: usize| mu_syntax::parse_specification(SourceId(0), &plain(text, n)).unwrap();
     let (at, above) = (tree(SIZE), tree(SIZE + 1));
     let found = counted::constants(SIZE, &at, &above);
-    let found = found.map_err(|d| Diagnostic::new(mu_base::Stage::Unsupported, format!("{} depends on n", d.what)))?;
+    let found = found.map_err(|d| {
+        Diagnostic::new(mu_base::Stage::Unsupported, format!("{} depends on n", d.what))
+    })?;
     assert!(found.is_crowd());
     let linear = |tree, counted: &Counted| {
         let (tree, names) = counted::of_any_number(tree, counted, MORE);
         let spec = mu_process::typecheck::check_specification(&tree)?;
-        let process = with_list(linearise(&spec, &linearise::Options::of_any_number())?, counted.list.as_deref())?;
+        let process = with_list(
+            linearise(&spec, &linearise::Options::of_any_number())?,
+            counted.list.as_deref(),
+        )?;
         let (process, defined) = with_parameters(process, constants)?;
         Ok::<_, Diagnostic>((spec, process, defined, names))
     };
     let (spec, process, defined, names) = linear(&at, &found)?;
     let (_, larger, _, larger_names) = linear(&above, &found.larger())?;
     let model = Compiled::new(process, &Confluence::None)?;
-    let replicas = Replicas::new(&model, &spec, &names, found.list.as_deref(), (&larger, &larger_names))?;
+    let replicas =
+        Replicas::new(&model, &spec, &names, found.list.as_deref(), (&larger, &larger_names))?;
     Ok(Unbounded { model, replicas, defined })
 }
 
@@ -99,7 +108,10 @@ init allow({take, release, hears, enter, leave}, comm({ask | give -> take, back 
 #[test]
 fn a_lock_for_any_number_of_components() {
     for (property, expected) in [
-        ("forall p, q: I. [true* . enter(q) . leave(q) . true* . enter(p) . (!leave(p))* . enter(q)] false", true),
+        (
+            "forall p, q: I. [true* . enter(q) . leave(q) . true* . enter(p) . (!leave(p))* . enter(q)] false",
+            true,
+        ),
         ("forall p: I. [true* . enter(p) . (!leave(p))* . hears(p)] false", true),
         ("forall p: I. [true* . hears(p) . (!(exists q: I. release(q)))* . hears(p)] false", true),
         ("forall p: I. [true* . release(p) . (!(exists q: I. take(q)))* . hears(p)] false", true),
@@ -112,7 +124,8 @@ fn a_lock_for_any_number_of_components() {
     }
 }
 
-/// What three components show and two do not is not proved: that two others hear one after the other, and that there are three at all.
+/// What three components show and two do not is not proved: that two others hear one after the
+/// other, and that there are three at all.
 #[test]
 fn what_needs_three_components_is_not_proved() {
     for property in [
@@ -133,32 +146,60 @@ fn what_depends_on_the_number_of_components_is_refused_by_name() {
         assert!(LOCK.contains(from), "{from}");
         LOCK.replace(from, to)
     };
-    assert!(refused(&edit("(l != []) -> tell", "(#l > 1) -> tell")).contains("a list of identities is used"));
-    assert!(refused(&edit("(l != []) -> tell", "(l != all) -> tell")).contains("two lists of identities"));
+    assert!(
+        refused(&edit("(l != []) -> tell", "(#l > 1) -> tell"))
+            .contains("a list of identities is used")
+    );
+    assert!(
+        refused(&edit("(l != []) -> tell", "(l != all) -> tell"))
+            .contains("two lists of identities")
+    );
     assert!(refused(&edit("tail(l)", "tail(l) <| h")).contains("a list of identities is made"));
-    assert!(refused(&edit("h == nobody && l == []", "h == nobody && p != i0")).contains("is not the same for all components"));
+    assert!(
+        refused(&edit("h == nobody && l == []", "h == nobody && p != i0"))
+            .contains("is not the same for all components")
+    );
     assert!(refused(&edit("h == nobody && l == []", "forall q: I. q != p")).contains("quantify"));
     assert!(refused(&edit("h == nobody && l == []", "h < p")).contains("ordered"));
-    assert!(refused(&edit("|| } Lock(nobody", "|| tau . delta || } Lock(nobody")).contains("one process beside the others"));
-    assert!(refused(&edit("ask(id) . enter", "tau . ask(id) . enter")).contains("a step without an action"));
+    assert!(
+        refused(&edit("|| } Lock(nobody", "|| tau . delta || } Lock(nobody"))
+            .contains("one process beside the others")
+    );
+    assert!(
+        refused(&edit("ask(id) . enter", "tau . ask(id) . enter"))
+            .contains("a step without an action")
+    );
     let own = LOCK
         .replace("proc P(id: I) =", "proc P(id: I, l: List(I)) =")
         .replace(". P(id)", ". P(id, [id])")
         .replace("P(i${i})", "P(i${i}, [])");
     assert!(refused(&own).contains("has a list of"), "{}", refused(&own));
-    let open = edit("init allow({take, release, hears, enter, leave}, ", "init block({ask, give, back, free, tell, told}, ");
+    let open = edit(
+        "init allow({take, release, hears, enter, leave}, ",
+        "init block({ask, give, back, free, tell, told}, ",
+    );
     assert!(refused(&open).contains("no `allow` bounds"), "{}", refused(&open));
-    assert!(refused(&edit("Lock(nobody, [])", "Lock(nobody, all)")).contains("the initial value of `l` uses `all`"));
-    assert!(refused(&edit("without(p, []) = [];", "without(p, []) = [p];")).contains("a list of identities is made"));
     assert!(
-        refused(&edit("[$for i in 0 .. n join \", \" { i${i} }]", "[nobody $for i in 0 .. n join \"\" { , i${i} }]"))
-            .contains("an equation")
+        refused(&edit("Lock(nobody, [])", "Lock(nobody, all)"))
+            .contains("the initial value of `l` uses `all`")
+    );
+    assert!(
+        refused(&edit("without(p, []) = [];", "without(p, []) = [p];"))
+            .contains("a list of identities is made")
+    );
+    assert!(
+        refused(&edit(
+            "[$for i in 0 .. n join \", \" { i${i} }]",
+            "[nobody $for i in 0 .. n join \"\" { , i${i} }]"
+        ))
+        .contains("an equation")
     );
     assert!(proved(LOCK, "forall p: I. <enter(p)> true").unwrap_err().message.contains("diamond"));
     assert!(proved(LOCK, "map f: I -> Bool; var p: I; eqn f(p) = head(all) == p; form forall p: I. [enter(p)] val(f(p));").is_err());
 }
 
-/// What is true of every number of constants but two, or of all constants but one with an argument, is not proved.
+/// What is true of every number of constants but two, or of all constants but one with an argument,
+/// is not proved.
 #[test]
 fn sets_of_all_others_and_constants_with_arguments_are_refused() {
     const PAIRS: &str = "$param n: Pos = 2;
@@ -172,13 +213,19 @@ init allow({c, e, bad}, comm({put | get -> c}, $for i in 0 .. n join \"\" { P(i$
     let two = "forall p: I. [true* . e(p) . e(p)] false";
     assert_eq!(concrete(&plain, two, 1), Verdict::False);
     assert!(proved(&plain, two).unwrap_err().message.contains("constructors with arguments"));
-    let sets = PAIRS.replace(" | boss(Bool)", "").replace("nobody $for i in 0 .. n join \"\" { |", "$for i in 0 .. n join \"|\" {");
-    let sets = sets.replace("boss(true)", "h").replace("M(nobody, nobody)", "(sum p: I. e(p) . M(p, p))");
+    let sets = PAIRS
+        .replace(" | boss(Bool)", "")
+        .replace("nobody $for i in 0 .. n join \"\" { |", "$for i in 0 .. n join \"|\" {");
+    let sets =
+        sets.replace("boss(true)", "h").replace("M(nobody, nobody)", "(sum p: I. e(p) . M(p, p))");
     for (guard, at) in [("!{h} == {k}", 2), ("!{h} <= {k}", 1), ("{h} + {k} == !{}", 1)] {
         let text = sets.replace("GUARD", guard);
         assert_eq!(concrete(&text, "[true* . bad] false", at), Verdict::False, "{guard}");
         assert_eq!(concrete(&text, "[true* . bad] false", 3), Verdict::True, "{guard}");
-        assert!(proved(&text, "[true* . bad] false").unwrap_err().message.contains("all but some"), "{guard}");
+        assert!(
+            proved(&text, "[true* . bad] false").unwrap_err().message.contains("all but some"),
+            "{guard}"
+        );
     }
 }
 
@@ -195,39 +242,90 @@ fn words_stand_for_longer_ones() {
         assert_eq!(abstracted(longer(w, 2).iter().map(letter)), word);
     }
     let all = Wanted { all: true, empty: true, ..wanted };
-    assert!(words(&[Part::Block, Part::Tracked(0), Part::Block], &all, 1000).unwrap().iter().all(|w| w.contains(&Letter::Named(0))));
+    assert!(
+        words(&[Part::Block, Part::Tracked(0), Part::Block], &all, 1000)
+            .unwrap()
+            .iter()
+            .all(|w| w.contains(&Letter::Named(0)))
+    );
     assert!(words(&word, &wanted, 5).is_none());
 }
 
-/// A random model: components with a value and perhaps an identity that they remember, a shared one with a value, an identity and a list.
+/// A random model: components with a value and perhaps an identity that they remember, a shared one
+/// with a value, an identity and a list.
 pub(crate) fn random_text(r: &mut Random) -> String {
     let value = |r: &mut Random, own: &str| (*r.choose(&[own, "a", "b"])).to_string();
     let mut steps = Vec::new();
     for _ in 0..2 + r.below(4) {
-        let guard = *r.choose(&["true", "x == a", "x == b", "k == id", "k != id", "k == nobody", "x == a && k != nobody"]);
+        let guard = *r.choose(&[
+            "true",
+            "x == a",
+            "x == b",
+            "k == id",
+            "k != id",
+            "k == nobody",
+            "x == a && k != nobody",
+        ]);
         let k = *r.choose(&["k", "k", "id", "nobody"]);
         let next = value(r, "x");
         steps.push(match r.below(6) {
             0 => format!("({guard}) -> own(id, {}) . P(id, {next}, {k})", value(r, "x")),
             1 => format!("({guard}) -> put(id, {}) . P(id, {next}, {k})", value(r, "x")),
-            2 => format!("sum y: D. ({guard}) -> get(id, y) . P(id, {}, {k})", r.choose(&["y", "x", "a"])),
-            3 => format!("sum q: I. ({guard}) -> learn(id, q) . P(id, {next}, {})", r.choose(&["q", "k", "q"])),
-            4 => format!("sum q: I. ({guard} && q != id) -> meet(id, q) . P(id, {next}, {})", r.choose(&["q", "k"])),
-            _ => format!("sum q: I. ({guard}) -> met(q, id) . P(id, {next}, {})", r.choose(&["q", "k"])),
+            2 => format!(
+                "sum y: D. ({guard}) -> get(id, y) . P(id, {}, {k})",
+                r.choose(&["y", "x", "a"])
+            ),
+            3 => format!(
+                "sum q: I. ({guard}) -> learn(id, q) . P(id, {next}, {})",
+                r.choose(&["q", "k", "q"])
+            ),
+            4 => format!(
+                "sum q: I. ({guard} && q != id) -> meet(id, q) . P(id, {next}, {})",
+                r.choose(&["q", "k"])
+            ),
+            _ => format!(
+                "sum q: I. ({guard}) -> met(q, id) . P(id, {next}, {})",
+                r.choose(&["q", "k"])
+            ),
         });
     }
     let mut shared = Vec::new();
     for _ in 0..2 + r.below(4) {
-        let guard = *r.choose(&["true", "m == a", "m == b", "h == nobody", "h != nobody", "l == []", "l != [] && head(l) != h"]);
-        let list =
-            *r.choose(&["l", "l", "[]", "all", "keep(h, l)", "without(h, all)", "if(l == [], all, tail(l))", "if(l == [], [], tail(l))"]);
+        let guard = *r.choose(&[
+            "true",
+            "m == a",
+            "m == b",
+            "h == nobody",
+            "h != nobody",
+            "l == []",
+            "l != [] && head(l) != h",
+        ]);
+        let list = *r.choose(&[
+            "l",
+            "l",
+            "[]",
+            "all",
+            "keep(h, l)",
+            "without(h, all)",
+            "if(l == [], all, tail(l))",
+            "if(l == [], [], tail(l))",
+        ]);
         let (h, m) = (*r.choose(&["h", "p", "p", "nobody"]), value(r, "m"));
         shared.push(match r.below(5) {
-            0 => format!("sum p: I, y: D. ({guard}) -> putting(p, y) . M({}, {h}, {list})", r.choose(&["y", "m"])),
+            0 => format!(
+                "sum p: I, y: D. ({guard}) -> putting(p, y) . M({}, {h}, {list})",
+                r.choose(&["y", "m"])
+            ),
             1 => format!("sum p: I. ({guard} && p != h) -> getting(p, m) . M({m}, {h}, {list})"),
             2 => format!("sum p: I. ({guard}) -> teach(p, h) . M({m}, {h}, {list})"),
-            3 => format!("({guard} && l != []) -> teach(head(l), h) . M({m}, {}, {list})", r.choose(&["h", "head(l)", "nobody"])),
-            _ => format!("({guard} && l != []) -> getting(head(l), {m}) . M({m}, {}, tail(l))", r.choose(&["h", "head(l)"])),
+            3 => format!(
+                "({guard} && l != []) -> teach(head(l), h) . M({m}, {}, {list})",
+                r.choose(&["h", "head(l)", "nobody"])
+            ),
+            _ => format!(
+                "({guard} && l != []) -> getting(head(l), {m}) . M({m}, {}, tail(l))",
+                r.choose(&["h", "head(l)"])
+            ),
         });
     }
     format!(
@@ -277,7 +375,8 @@ pub(crate) fn random_property(r: &mut Random) -> String {
 /// `CROWD_CASES=4000 CROWD_SEED=0`: so many cases from that seed on.
 #[test]
 fn what_is_proved_for_every_number_of_components_holds_for_each() {
-    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
+    let number =
+        |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let (first, cases) = (number("CROWD_SEED", 0), number("CROWD_CASES", 40));
     let (mut both, mut alone, mut refused) = (0, 0, 0);
     for seed in first..first + cases {
@@ -286,7 +385,12 @@ fn what_is_proved_for_every_number_of_components_holds_for_each() {
         let answer = match proved(&text, &property) {
             Ok(answer) => answer,
             Err(why) => {
-                assert!(why.stage != mu_base::Stage::Internal, "seed {seed}: {} {:?}\n{text}\n{property}", why.message, why.notes);
+                assert!(
+                    why.stage != mu_base::Stage::Internal,
+                    "seed {seed}: {} {:?}\n{text}\n{property}",
+                    why.message,
+                    why.notes
+                );
                 refused += 1;
                 continue;
             }
@@ -297,6 +401,8 @@ fn what_is_proved_for_every_number_of_components_holds_for_each() {
         both += usize::from(answer);
         alone += usize::from(!answer && !fails);
     }
-    println!("{both} proved, {alone} true for all that were tried and not proved, {refused} refused");
+    println!(
+        "{both} proved, {alone} true for all that were tried and not proved, {refused} refused"
+    );
     assert!(both > alone / 2, "{both} proved, {alone} not");
 }

@@ -1,4 +1,5 @@
-//! Runs with any number of components: one example and its neighbours for each rule, and random models. Where it is said that all runs end, no instance that is tried has a cycle.
+//! Runs with any number of components: one example and its neighbours for each rule, and random
+//! models. Where it is said that all runs end, no instance that is tried has a cycle.
 
 use crate::budget;
 use crate::crowd::{Unbounded, plain, unbounded};
@@ -11,12 +12,14 @@ use mu_regions::{Endless, Least, Levels, Study, endless, least};
 
 /// What may go on for ever, for every `n`, and every `N` if the text speaks of it.
 fn found(text: &str) -> Result<Endless, Diagnostic> {
-    let constants: Vec<String> = text.contains("map N").then(|| "N".to_string()).into_iter().collect();
+    let constants: Vec<String> =
+        text.contains("map N").then(|| "N".to_string()).into_iter().collect();
     let Unbounded { model, replicas, defined } = unbounded(text, &constants)?;
     let process = model.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
     let (data, actions) = (process.data.clone(), process.actions.clone());
-    let any = TypedFormula { data, actions, fix_names: Vec::new(), formula: any, as_written: false };
+    let any =
+        TypedFormula { data, actions, fix_names: Vec::new(), formula: any, as_written: false };
     let study = Study::new(&model, &defined, &any, Levels::Coarse)?;
     let mut all = Endless::default();
     for case in study.cases() {
@@ -27,7 +30,11 @@ fn found(text: &str) -> Result<Endless, Diagnostic> {
 
 /// Whether a model with `n` components has an infinite run; none if it is too large.
 fn has_cycle(text: &str, n: usize, bound: usize) -> Option<bool> {
-    let text = if text.contains("map N") { format!("{}\neqn N = {bound};", plain(text, n)) } else { plain(text, n) };
+    let text = if text.contains("map N") {
+        format!("{}\neqn N = {bound};", plain(text, n))
+    } else {
+        plain(text, n)
+    };
     let model = Compiled::new(crate::process(&text).unwrap(), &Confluence::None).unwrap();
     let options = mu_explore::Options { threads: 1, ..Default::default() };
     match is_acyclic(&model, &options, &budget(), &Silent, None, None).unwrap() {
@@ -74,13 +81,24 @@ fn edit(text: &str, edits: &[(&str, &str)]) -> String {
 
 #[test]
 fn each_rule_by_an_example_and_its_neighbours() {
-    // What is changed in the text, whether all runs end, whether that is shown, by a list, by how many counters, and what is left.
+    // What is changed in the text, whether all runs end, whether that is shown, by a list, by how
+    // many counters, and what is left.
     let count = ("put(id) . Q(id) +", "(k < N) -> put(id) . P(id, k + 1) +");
-    let counting = [("P(id: I)", "P(id: I, k: Nat)"), ("told(id) . P(id)", "told(id) . P(id, k)"), ("P(i${i})", "P(i${i}, 0)"), count];
+    let counting = [
+        ("P(id: I)", "P(id: I, k: Nat)"),
+        ("told(id) . P(id)", "told(id) . P(id, k)"),
+        ("P(i${i})", "P(i${i}, 0)"),
+        count,
+    ];
     let counting = |more: (&'static str, &'static str)| [counting.as_slice(), &[more]].concat();
     let shared = |grows: &'static str| {
         let tell = ("tell(head(l)) . M(tail(l))", grows);
-        vec![("M(l: List(I))", "M(l: List(I), k: Nat)"), ("M(without(p, all))", "M(without(p, all), k)"), ("M([])", "M([], 0)"), tell]
+        vec![
+            ("M(l: List(I))", "M(l: List(I), k: Nat)"),
+            ("M(without(p, all))", "M(without(p, all), k)"),
+            ("M([])", "M([], 0)"),
+            tell,
+        ]
     };
     let cases: [(&[(&str, &str)], bool, bool, bool, usize, &[&str]); 18] = [
         (&[], true, true, true, 0, &[]),
@@ -93,29 +111,90 @@ fn each_rule_by_an_example_and_its_neighbours() {
         (&[("M(tail(l))", "M(if(tail(l) == [], [], tail(tail(l))))")], true, true, true, 0, &[]),
         // It is made long again.
         (&[("M(without(p, all))", "M(all)")], true, true, true, 0, &[]),
-        (&[("M(tail(l))", "M(tail(l)) + look . M(all)")], false, false, false, 0, &["hears", "look"]),
+        (
+            &[("M(tail(l))", "M(tail(l)) + look . M(all)")],
+            false,
+            false,
+            false,
+            0,
+            &["hears", "look"],
+        ),
         // Whoever is in the list leaves it, which may be nobody.
-        (&[("tell(head(l)) . M(tail(l))", "sum p: I. tell(p) . M(without(p, l))")], false, false, true, 0, &["hears"]),
+        (
+            &[("tell(head(l)) . M(tail(l))", "sum p: I. tell(p) . M(without(p, l))")],
+            false,
+            false,
+            true,
+            0,
+            &["hears"],
+        ),
         // Components begin anew.
         (&[("put(id) . Q(id)", "put(id) . P(id)")], false, false, false, 0, &["hears", "puts"]),
-        (&[("Q(id: I) = told(id) . Q(id)", "Q(id: I) = told(id) . P(id)")], false, false, false, 0, &["hears", "puts"]),
+        (
+            &[("Q(id: I) = told(id) . Q(id)", "Q(id: I) = told(id) . P(id)")],
+            false,
+            false,
+            false,
+            0,
+            &["hears", "puts"],
+        ),
         // Each stores `N` times.
         (&counting(("hears, see", "hears, see")), true, true, true, 1, &[]),
-        (&counting(("told(id) . P(id, k)", "told(id) . P(id, 0)")), false, false, false, 0, &["hears", "puts"]),
-        (&counting(("(k < N) -> put", "(k < N || N <= k) -> put")), false, false, false, 0, &["hears", "puts"]),
+        (
+            &counting(("told(id) . P(id, k)", "told(id) . P(id, 0)")),
+            false,
+            false,
+            false,
+            0,
+            &["hears", "puts"],
+        ),
+        (
+            &counting(("(k < N) -> put", "(k < N || N <= k) -> put")),
+            false,
+            false,
+            false,
+            0,
+            &["hears", "puts"],
+        ),
         // A counter of what is shared.
         (&shared("(k < N) -> tell(head(l)) . M(l, k + 1)"), true, true, false, 1, &[]),
-        (&shared("(k < N) -> tell(head(l)) . M(l, k + 1) + look . M(l, 0)"), false, false, false, 0, &["hears", "look"]),
-        (&shared("(k < N) -> tell(head(l)) . M(l, k + 1) + (l != [] && k < N) -> look . M(tail(l), 0)"), true, true, true, 1, &[]),
+        (
+            &shared("(k < N) -> tell(head(l)) . M(l, k + 1) + look . M(l, 0)"),
+            false,
+            false,
+            false,
+            0,
+            &["hears", "look"],
+        ),
+        (
+            &shared(
+                "(k < N) -> tell(head(l)) . M(l, k + 1) + (l != [] && k < N) -> look . M(tail(l), 0)",
+            ),
+            true,
+            true,
+            true,
+            1,
+            &[],
+        ),
         // That who has heard is still in the list is forgotten.
-        (&[("M(tail(l))", "R(head(l), l); R(h: I, l: List(I)) = look . M(without(h, l))")], true, false, true, 0, &["hears", "look"]),
+        (
+            &[("M(tail(l))", "R(head(l), l); R(h: I, l: List(I)) = look . M(without(h, l))")],
+            true,
+            false,
+            true,
+            0,
+            &["hears", "look"],
+        ),
     ];
     for (edits, ends, shown, list, counters, left) in cases {
         let text = edit(NEWS, edits);
         let found = found(&text).unwrap();
         // A counter without a bound has no cycle, but states without end.
         let cycle = some_cycle(&text);
-        assert!(if ends { cycle == Some(false) } else { cycle != Some(false) }, "{edits:?} {cycle:?}");
+        assert!(
+            if ends { cycle == Some(false) } else { cycle != Some(false) },
+            "{edits:?} {cycle:?}"
+        );
         assert_eq!(found.ends(), shown, "{edits:?} {found:?}");
         assert_eq!(!found.lists.is_empty(), list, "{edits:?} {found:?}");
         assert_eq!(found.counters.len(), counters, "{edits:?} {found:?}");
@@ -125,7 +204,9 @@ fn each_rule_by_an_example_and_its_neighbours() {
 
 #[test]
 fn least_fixed_points_are_guarded_or_not() {
-    let model = Compiled::new(crate::process("act a, b; init a . b . delta;").unwrap(), &Confluence::None).unwrap();
+    let model =
+        Compiled::new(crate::process("act a, b; init a . b . delta;").unwrap(), &Confluence::None)
+            .unwrap();
     for (text, expected) in [
         ("[true*] nu X. ([a] X && [b] false)", Least::None),
         ("!(nu X. (<a> X || X))", Least::Unguarded),
@@ -148,15 +229,19 @@ fn least_fixed_points_are_guarded_or_not() {
     }
 }
 
-/// A random model most of whose steps lead on: components with a control location, a value, a counter and an identity; a shared process with a value, a counter, an identity
-/// and a list, that takes part in some of their steps.
+/// A random model most of whose steps lead on: components with a control location, a value, a
+/// counter and an identity; a shared process with a value, a counter, an identity and a list, that
+/// takes part in some of their steps.
 fn random_text(r: &mut Random) -> String {
     let mut text = String::new();
     let places = 1 + r.below(3);
     for at in 0..places {
         let mut steps = Vec::new();
         if r.chance(2, 3) {
-            steps.push(format!("sum q: I. learn(id, q) . P{at}(id, x, c, {})", r.choose(&["k", "q"])));
+            steps.push(format!(
+                "sum q: I. learn(id, q) . P{at}(id, x, c, {})",
+                r.choose(&["k", "q"])
+            ));
         }
         if at + 1 < places && r.chance(1, 2) {
             steps.push(format!("put(id, x) . P{}(id, x, c, k)", at + 1));
@@ -167,8 +252,12 @@ fn random_text(r: &mut Random) -> String {
             let stays = if passive { r.chance(4, 5) } else { at + 1 == places || r.chance(1, 3) };
             let to = if stays { at } else { (at + 1 + r.below(2)).min(places - 1) };
             let to = if r.chance(1, 12) { r.below(places) } else { to };
-            let counts = r.chance(1, if passive { 6 } else { 2 }) || (!passive && to <= at && r.chance(2, 3));
-            let guard = format!("{guard}{}", if counts { *r.choose(&[" && c < N", " && c <= N", " && c + 1 < N"]) } else { "" });
+            let counts = r.chance(1, if passive { 6 } else { 2 })
+                || (!passive && to <= at && r.chance(2, 3));
+            let guard = format!(
+                "{guard}{}",
+                if counts { *r.choose(&[" && c < N", " && c <= N", " && c + 1 < N"]) } else { "" }
+            );
             let c = if counts { "c + 1" } else { *r.choose(&["c", "c", "c", "c", "c", "0"]) };
             let x = if passive && r.chance(3, 4) { "x" } else { *r.choose(&["x", "a", "b"]) };
             let next = |x: &str, k: &str| format!("P{to}(id, {x}, {c}, {k})");
@@ -177,10 +266,14 @@ fn random_text(r: &mut Random) -> String {
             steps.push(match (passive, r.below(3)) {
                 (true, 0) => format!("sum y: D. ({guard}) -> get(id, y) . {}", next(y, k)),
                 (true, 1) => format!("sum q: I. ({guard}) -> learn(id, q) . {}", next(x, q)),
-                (true, _) => format!("sum q: I. ({guard} && q != id) -> met(q, id) . {}", next(x, q)),
+                (true, _) => {
+                    format!("sum q: I. ({guard} && q != id) -> met(q, id) . {}", next(x, q))
+                }
                 (false, 0) => format!("({guard}) -> own(id, x) . {}", next(x, k)),
                 (false, 1) => format!("({guard}) -> put(id, x) . {}", next(x, k)),
-                (false, _) => format!("sum q: I. ({guard} && q != id) -> meet(id, q) . {}", next(x, q)),
+                (false, _) => {
+                    format!("sum q: I. ({guard} && q != id) -> meet(id, q) . {}", next(x, q))
+                }
             });
         }
         text += &format!("proc P{at}(id: I, x: D, c: Nat, k: I) = {};\n", steps.join("\n  + "));
@@ -189,15 +282,25 @@ fn random_text(r: &mut Random) -> String {
     for at in 0..places {
         let mut steps = Vec::new();
         if r.chance(2, 3) {
-            steps.push(format!("sum p: I, y: D. (l == []) -> putting(p, y) . M{at}(m, p, {}, e)", r.choose(&["all", "without(p, all)"])));
+            steps.push(format!(
+                "sum p: I, y: D. (l == []) -> putting(p, y) . M{at}(m, p, {}, e)",
+                r.choose(&["all", "without(p, all)"])
+            ));
         }
         for _ in 0..1 + r.below(4) {
-            let guard = *r.choose(&["true", "true", "m == a", "h == nobody", "h != nobody", "l == []"]);
+            let guard =
+                *r.choose(&["true", "true", "m == a", "h == nobody", "h != nobody", "l == []"]);
             let takes = r.chance(1, 3);
-            // A step of its own must get somewhere: by its list, its counter or its place; now and then it need not.
+            // A step of its own must get somewhere: by its list, its counter or its place; now and
+            // then it need not.
             let by = if takes { 3 + r.below(4) } else { r.below(4) };
             let (guard, list, e, to) = match by {
-                0 => (format!("{guard} && l != []"), *r.choose(&["tail(l)", "tail(l)", "without(h, tail(l))", "[]"]), "e", at),
+                0 => (
+                    format!("{guard} && l != []"),
+                    *r.choose(&["tail(l)", "tail(l)", "without(h, tail(l))", "[]"]),
+                    "e",
+                    at,
+                ),
                 1 => (format!("{guard} && e < N"), "l", "e + 1", at),
                 2 => (guard.to_string(), "l", "e", (at + 1).min(places - 1)),
                 _ => (
@@ -211,16 +314,24 @@ fn random_text(r: &mut Random) -> String {
             let next = |m: &str, h: &str, list: &str| format!("M{to}({m}, {h}, {list}, {e})");
             let y = *r.choose(&["y", "m"]);
             steps.push(match (takes, r.below(3)) {
-                (true, _) => format!("sum p: I, y: D. ({guard}) -> putting(p, y) . {}", next(y, h, list)),
+                (true, _) => {
+                    format!("sum p: I, y: D. ({guard}) -> putting(p, y) . {}", next(y, h, list))
+                }
                 (false, 0) if by == 0 => {
                     let h = *r.choose(&["h", "head(l)"]);
-                    format!("({guard}) -> teach(head(l), h) . {}", next(m, h, if list == "[]" { list } else { "tail(l)" }))
+                    format!(
+                        "({guard}) -> teach(head(l), h) . {}",
+                        next(m, h, if list == "[]" { list } else { "tail(l)" })
+                    )
                 }
                 (false, 1) => format!("sum p: I. ({guard}) -> teach(p, h) . {}", next(m, h, list)),
-                (false, _) => format!("sum p: I. ({guard}) -> getting(p, m) . {}", next(m, h, list)),
+                (false, _) => {
+                    format!("sum p: I. ({guard}) -> getting(p, m) . {}", next(m, h, list))
+                }
             });
         }
-        text += &format!("proc M{at}(m: D, h: I, l: List(I), e: Nat) = {};\n", steps.join("\n  + "));
+        text +=
+            &format!("proc M{at}(m: D, h: I, l: List(I), e: Nat) = {};\n", steps.join("\n  + "));
     }
     format!(
         "$param n: Pos = 2;\nmap N: Nat;\nsort I = struct nobody $for i in 0 .. n join \"\" {{ | i${{i}} }}; D = struct a | b;\n\
@@ -234,8 +345,9 @@ fn random_text(r: &mut Random) -> String {
     )
 }
 
-/// What is said of random models beside their small instances: how many end and are shown to, how many end as far as was tried and are not, how many do not, how many are refused; how many
-/// of the first by lists, how many by counters.
+/// What is said of random models beside their small instances: how many end and are shown to, how
+/// many end as far as was tried and are not, how many do not, how many are refused; how many of the
+/// first by lists, how many by counters.
 fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -> [usize; 6] {
     let mut counts = [0; 6];
     for seed in seeds {
@@ -243,13 +355,21 @@ fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -
         let found = match found(&text) {
             Ok(found) => found,
             Err(why) => {
-                assert!(why.stage != mu_base::Stage::Internal, "seed {seed}: {} {:?}\n{text}", why.message, why.notes);
+                assert!(
+                    why.stage != mu_base::Stage::Internal,
+                    "seed {seed}: {} {:?}\n{text}",
+                    why.message,
+                    why.notes
+                );
                 counts[3] += 1;
                 continue;
             }
         };
         let cycle = some_cycle(&text);
-        assert!(!(found.ends() && cycle == Some(true)), "seed {seed}: shown to end, but there is a cycle\n{text}\n{found:?}");
+        assert!(
+            !(found.ends() && cycle == Some(true)),
+            "seed {seed}: shown to end, but there is a cycle\n{text}\n{found:?}"
+        );
         if found.ends() {
             counts[4] += usize::from(!found.lists.is_empty());
             counts[5] += usize::from(!found.counters.is_empty());
@@ -265,16 +385,22 @@ fn compared(seeds: std::ops::Range<u64>, text: &dyn Fn(&mut Random) -> String) -
 /// `ENDS_CASES=4000 ENDS_SEED=0`: so many cases from that seed on.
 #[test]
 fn what_is_shown_to_end_has_no_cycle() {
-    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
+    let number =
+        |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
     let (first, cases) = (number("ENDS_SEED", 0), number("ENDS_CASES", 60));
-    let [both, alone, endless, refused, lists, counters] = compared(first..first + cases, &random_text);
+    let [both, alone, endless, refused, lists, counters] =
+        compared(first..first + cases, &random_text);
     println!(
         "seeds {first}..{}: {both} shown to end, {alone} end and are not shown to, {endless} do not, {refused} refused",
         first + cases
     );
     println!("of those that are shown to end {lists} by lists, {counters} by counters");
-    assert!(both > alone && endless > 0 && lists > 0 && counters > 0, "{both} {alone} {endless} {lists} {counters}");
-    for text in [crate::crowd::random_text as fn(&mut Random) -> String, crate::richer::random_text] {
+    assert!(
+        both > alone && endless > 0 && lists > 0 && counters > 0,
+        "{both} {alone} {endless} {lists} {counters}"
+    );
+    for text in [crate::crowd::random_text as fn(&mut Random) -> String, crate::richer::random_text]
+    {
         let counts = compared(first..first + cases / 6, &text);
         println!("the same of other models: {counts:?}");
     }

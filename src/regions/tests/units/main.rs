@@ -1,4 +1,5 @@
-//! Random processes with counters and random formulas: what regions say of every value is what each value says.
+//! Random processes with counters and random formulas: what regions say of every value is what each
+//! value says.
 
 mod audit;
 mod components;
@@ -26,7 +27,10 @@ fn budget() -> Budget {
 
 fn process(text: &str) -> Result<LinearProcess, Diagnostic> {
     let tree = mu_syntax::parse_specification(SourceId(0), text)?;
-    linearise(&mu_process::typecheck::check_specification(&tree)?, &linearise::Options::of_any_size())
+    linearise(
+        &mu_process::typecheck::check_specification(&tree)?,
+        &linearise::Options::of_any_size(),
+    )
 }
 
 fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
@@ -36,13 +40,25 @@ fn formula(text: &str, model: &Compiled) -> Result<TypedFormula, Diagnostic> {
 
 /// The verdict for one value of `N`.
 fn concrete(specification: &str, text: &str, n: usize) -> Result<Verdict, Diagnostic> {
-    let model = Compiled::new(process(&format!("{specification}\neqn N = {n};"))?, &Confluence::None)?;
+    let model =
+        Compiled::new(process(&format!("{specification}\neqn N = {n};"))?, &Confluence::None)?;
     let options = mu_explore::Options { threads: 1, ..Default::default() };
-    check(&model, &model, &formula(text, &model)?, Options { evidence: false, ..Options::new(&options) }, &budget()).map(|a| a.verdict)
+    check(
+        &model,
+        &model,
+        &formula(text, &model)?,
+        Options { evidence: false, ..Options::new(&options) },
+        &budget(),
+    )
+    .map(|a| a.verdict)
 }
 
 /// Whether regions prove that all runs end.
-fn runs_end(model: &Compiled, defined: &mu_regions::Defined, found: &[mu_regions::Measure]) -> bool {
+fn runs_end(
+    model: &Compiled,
+    defined: &mu_regions::Defined,
+    found: &[mu_regions::Measure],
+) -> bool {
     let process = model.process();
     let any = State { kind: StateKind::True, span: mu_base::Span::default() };
     let any = TypedFormula {
@@ -57,7 +73,10 @@ fn runs_end(model: &Compiled, defined: &mu_regions::Defined, found: &[mu_regions
         let Ok(regions) = study.model(case) else { return false };
         let counts = |g: usize, _| !found.iter().any(|m| m.summands.contains(&model.summand_of(g)));
         let options = mu_explore::Options { threads: 1, ..Default::default() };
-        matches!(is_acyclic(&regions, &options, &budget(), &Silent, Some(&counts), None), Ok(Cyclic::No(_)))
+        matches!(
+            is_acyclic(&regions, &options, &budget(), &Silent, Some(&counts), None),
+            Ok(Cyclic::No(_))
+        )
     })
 }
 
@@ -74,7 +93,9 @@ fn proved(specification: &str, text: &str) -> Result<bool, Diagnostic> {
         for case in study.cases() {
             let regions = study.model(case)?;
             let chosen = Options { evidence: false, runs_end: ends, ..Options::new(&options) };
-            if check(&regions, &regions, &study.formula(case)?, chosen, &budget())?.verdict != Verdict::True {
+            if check(&regions, &regions, &study.formula(case)?, chosen, &budget())?.verdict
+                != Verdict::True
+            {
                 continue 'levels;
             }
         }
@@ -95,15 +116,27 @@ fn a_counter_up_to_a_bound() {
         ("[true* . exists n: Nat. val(n > N) && (a(n) || b(n))] false", true),
         ("[true* . exists n: Nat. val(n >= N) && a(n)] false", true),
         ("[true* . exists n: Nat. val(n != N) && b(n)] false", true),
-        ("[true*] (forall k, m: Nat. (val(k <= N && m <= N) => [a(k) . true* . a(m)] val(k < m)))", true),
+        (
+            "[true*] (forall k, m: Nat. (val(k <= N && m <= N) => [a(k) . true* . a(m)] val(k < m)))",
+            true,
+        ),
         ("[true* . c . true] false", true),
         ("mu X. [true] X", true),
         ("mu X. ([!c] X && [c] false)", false),
         ("[true* . exists n: Nat. val(n >= 3) && a(n)] false", false),
         ("[a(0) . a(1) . a(2)] false", false),
-        ("[true*] (forall k, m: Nat. (val(k <= N && m <= N) => [a(k) . true* . a(m)] val(k + 1 == m)))", false),
-        ("forall k, m: Nat. (val(k <= N && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))", false),
-        ("forall k, m: Nat. (val(k < m && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))", true),
+        (
+            "[true*] (forall k, m: Nat. (val(k <= N && m <= N) => [a(k) . true* . a(m)] val(k + 1 == m)))",
+            false,
+        ),
+        (
+            "forall k, m: Nat. (val(k <= N && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))",
+            false,
+        ),
+        (
+            "forall k, m: Nat. (val(k < m && m <= N) => nu X(x: Nat = k, y: Nat = m). ([true] X(x, y) && val(x <= y)))",
+            true,
+        ),
     ] {
         assert_eq!(proved(COUNT, text).unwrap(), expected, "{text}");
         let all = (0..6).all(|n| concrete(COUNT, text, n).unwrap() == Verdict::True);
@@ -113,15 +146,27 @@ fn a_counter_up_to_a_bound() {
 
 #[test]
 fn what_is_refused_is_named() {
-    let refused = |specification: &str, text: &str| proved(specification, text).unwrap_err().message;
+    let refused =
+        |specification: &str, text: &str| proved(specification, text).unwrap_err().message;
     let text = "[true*] (forall k: Nat. [a(k)] false)";
     assert!(refused(&COUNT.replace("n + 1", "n + n"), text).contains("added to another number"));
     assert!(refused(&COUNT.replace("n + 1", "2 * n"), text).contains("`*`"));
     assert!(refused(COUNT, "<true*> <c> true").contains("diamond"));
-    assert!(refused(COUNT, "[true* . exists n: Nat. val(n + 1 < N) && b(n)] false").contains("plus a literal"));
-    assert!(refused(COUNT, "[true*] (exists k: Nat. (val(k <= N) && [a(k)] false))").contains("`exists`"));
-    assert!(refused(COUNT, "nu X(n: Nat = 0). ([true] X(n + 1) && val(n <= N))").contains("counts"));
-    assert!(refused(COUNT, "nu X. (forall k: Nat. (val(k <= N) => [a(k)] (X && [b(k)] false)))").contains("follow each other"));
+    assert!(
+        refused(COUNT, "[true* . exists n: Nat. val(n + 1 < N) && b(n)] false")
+            .contains("plus a literal")
+    );
+    assert!(
+        refused(COUNT, "[true*] (exists k: Nat. (val(k <= N) && [a(k)] false))")
+            .contains("`exists`")
+    );
+    assert!(
+        refused(COUNT, "nu X(n: Nat = 0). ([true] X(n + 1) && val(n <= N))").contains("counts")
+    );
+    assert!(
+        refused(COUNT, "nu X. (forall k: Nat. (val(k <= N) => [a(k)] (X && [b(k)] false)))")
+            .contains("follow each other")
+    );
 }
 
 #[test]
@@ -141,7 +186,8 @@ fn runs_that_end_are_told_from_those_that_do_not() {
     assert!(proved(hang, "(mu X. ([exists n: Nat. a(n)] X)) || (nu Y. [true] Y)").unwrap());
 }
 
-/// A process of two to four names over two counters and a short list, alone or in parallel with another that it hands numbers to.
+/// A process of two to four names over two counters and a short list, alone or in parallel with
+/// another that it hands numbers to.
 fn random_specification(r: &mut Random) -> String {
     let names = ["P", "Q", "R"];
     let count = 1 + r.below(3);
@@ -196,14 +242,18 @@ fn random_specification(r: &mut Random) -> String {
             };
             let y = if list == "tail(l)" { "head(l)".into() } else { y };
             let next = *r.choose(&names[..count]);
-            summands.push(format!("({}) -> {action} . {next}({x}, {y}, {list})", conditions.join(" && ")));
+            summands.push(format!(
+                "({}) -> {action} . {next}({x}, {y}, {list})",
+                conditions.join(" && ")
+            ));
         }
         text += &format!("  {name}(x, y: Nat, l: List(Nat)) = {};\n", summands.join("\n    + "));
     }
     let start = format!("P({}, 0, [])", r.choose(&["0", "0", "1", "N"]));
     if r.chance(1, 2) {
         text += "  B(m: FBag(Nat)) = (#m < 2) -> sum n: Nat. t(n) . B(m + {n: 1}) + sum n: Nat. (n in m) -> b(n) . B(m - {n: 1});\n";
-        text += &format!("init allow({{a, b, c, d, h}}, comm({{s | t -> h}}, {start} || B({{:}})));");
+        text +=
+            &format!("init allow({{a, b, c, d, h}}, comm({{s | t -> h}}, {start} || B({{:}})));");
     } else {
         text += &format!("init {start};");
     }
@@ -211,18 +261,33 @@ fn random_specification(r: &mut Random) -> String {
 }
 
 /// A formula without diamonds.
-fn random_formula(r: &mut Random, depth: usize, vars: &mut Vec<String>, fixes: &mut Vec<String>) -> String {
+fn random_formula(
+    r: &mut Random,
+    depth: usize,
+    vars: &mut Vec<String>,
+    fixes: &mut Vec<String>,
+) -> String {
     let term = |r: &mut Random, vars: &[String]| {
-        if !vars.is_empty() && r.chance(3, 4) { r.choose(vars).clone() } else { (*r.choose(&["N", "0", "1", "N + 1"])).to_string() }
+        if !vars.is_empty() && r.chance(3, 4) {
+            r.choose(vars).clone()
+        } else {
+            (*r.choose(&["N", "0", "1", "N + 1"])).to_string()
+        }
     };
-    let test = |r: &mut Random, vars: &[String]| format!("{} {} {}", term(r, vars), r.choose(&["<", "<=", "==", "!="]), term(r, vars));
+    let test = |r: &mut Random, vars: &[String]| {
+        format!("{} {} {}", term(r, vars), r.choose(&["<", "<=", "==", "!="]), term(r, vars))
+    };
     let action = |r: &mut Random, vars: &[String]| {
         let base = match r.below(7) {
             0 => "true".to_string(),
             1 => "c".to_string(),
             2 => format!("a({})", term(r, vars)),
             3 => format!("b({})", term(r, vars)),
-            4 => format!("(exists n: Nat. val(n {} {}) && (a(n) || b(n)))", r.choose(&["<", "<=", "==", "!=", ">"]), term(r, vars)),
+            4 => format!(
+                "(exists n: Nat. val(n {} {}) && (a(n) || b(n)))",
+                r.choose(&["<", "<=", "==", "!=", ">"]),
+                term(r, vars)
+            ),
             5 => "(exists n: Nat. h(n))".to_string(),
             _ => format!("(a({}) || d)", term(r, vars)),
         };
@@ -235,8 +300,16 @@ fn random_formula(r: &mut Random, depth: usize, vars: &mut Vec<String>, fixes: &
         };
     }
     match r.below(10) {
-        0 => format!("({} && {})", random_formula(r, depth - 1, vars, fixes), random_formula(r, depth - 1, vars, fixes)),
-        1 => format!("({} || {})", random_formula(r, depth - 1, vars, fixes), random_formula(r, depth - 1, vars, fixes)),
+        0 => format!(
+            "({} && {})",
+            random_formula(r, depth - 1, vars, fixes),
+            random_formula(r, depth - 1, vars, fixes)
+        ),
+        1 => format!(
+            "({} || {})",
+            random_formula(r, depth - 1, vars, fixes),
+            random_formula(r, depth - 1, vars, fixes)
+        ),
         2 => format!("(val({}) => {})", test(r, vars), random_formula(r, depth - 1, vars, fixes)),
         3 | 4 => format!("[{}] {}", action(r, vars), random_formula(r, depth - 1, vars, fixes)),
         5 => format!("[({})*] {}", action(r, vars), random_formula(r, depth - 1, vars, fixes)),
@@ -258,7 +331,8 @@ fn random_formula(r: &mut Random, depth: usize, vars: &mut Vec<String>, fixes: &
     }
 }
 
-/// Compares regions with the values 0 to 4 on so many random pairs; how many were proved, and how many were true as far as the values go.
+/// Compares regions with the values 0 to 4 on so many random pairs; how many were proved, and how
+/// many were true as far as the values go.
 fn compare(seed: u64, count: u64) -> (usize, usize) {
     let (mut both, mut truths) = (0, 0);
     for at in seed..seed + count {
@@ -276,7 +350,9 @@ fn compare(seed: u64, count: u64) -> (usize, usize) {
                 both += usize::from(holds);
             }
             Ok(false) => {}
-            Err(error) => assert!(error.exit_code() != 4, "seed {at}: {text}\n{specification}\n{error:?}"),
+            Err(error) => {
+                assert!(error.exit_code() != 4, "seed {at}: {text}\n{specification}\n{error:?}")
+            }
         }
     }
     (both, truths)

@@ -1,4 +1,5 @@
-//! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each sample is like its twin.
+//! Samples against enumeration: each choice of numbers up to a limit is like some sample, and each
+//! sample is like its twin.
 
 use mu_base::random::Random;
 use mu_regions::apart::Rooms;
@@ -8,15 +9,17 @@ use std::collections::BTreeSet;
 
 /// All differences of zero, literals, constants and numbers, as far as they are below the bound.
 fn likeness(sample: &Sample, literals: &[i64], bound: i64) -> Vec<i64> {
-    let points: Vec<i64> = sample.valuation.iter().chain(literals).chain(&sample.numbers).copied().collect();
+    let points: Vec<i64> =
+        sample.valuation.iter().chain(literals).chain(&sample.numbers).copied().collect();
     points.iter().flat_map(|a| points.iter().map(move |b| (a - b).clamp(-bound, bound))).collect()
 }
 
 fn random_line(r: &mut Random) -> Line {
     let bases = 2 + r.below(2);
     let term = |r: &mut Random| Term { base: r.below(bases), offset: r.below(3) as i64 };
-    let predicates: Vec<Predicate> =
-        (0..1 + r.below(2)).map(|_| if r.chance(1, 2) { Predicate::Equal(term(r)) } else { Predicate::Less(term(r)) }).collect();
+    let predicates: Vec<Predicate> = (0..1 + r.below(2))
+        .map(|_| if r.chance(1, 2) { Predicate::Equal(term(r)) } else { Predicate::Less(term(r)) })
+        .collect();
     let mut cuts: Vec<Term> = predicates.iter().flat_map(|p| p.cuts()).collect();
     cuts.sort_unstable();
     cuts.dedup();
@@ -26,13 +29,21 @@ fn random_line(r: &mut Random) -> Line {
         _ => Asked::side(term(r), term(r)),
     });
     let tests = tests.collect();
-    Line { least: std::iter::once(0).chain((1..bases).map(|_| r.below(2) as i64)).collect(), cuts, tests, predicates }
+    Line {
+        least: std::iter::once(0).chain((1..bases).map(|_| r.below(2) as i64)).collect(),
+        cuts,
+        tests,
+        predicates,
+    }
 }
 
 /// All tuples of numbers up to a limit.
 fn tuples(length: usize, most: i64) -> Vec<Vec<i64>> {
-    (0..length)
-        .fold(vec![Vec::new()], |all, _| all.iter().flat_map(|t| (0..=most).map(move |n| t.iter().copied().chain([n]).collect())).collect())
+    (0..length).fold(vec![Vec::new()], |all, _| {
+        all.iter()
+            .flat_map(|t| (0..=most).map(move |n| t.iter().copied().chain([n]).collect()))
+            .collect()
+    })
 }
 
 #[test]
@@ -50,12 +61,23 @@ fn every_choice_is_like_a_sample() {
             if valuation.iter().zip(&line.least).any(|(v, l)| v < l) {
                 continue;
             }
-            let of = |cases: &[Case]| cases.iter().filter(|c| allows(&line, c, &valuation)).cloned().collect::<Vec<_>>();
+            let of = |cases: &[Case]| {
+                cases.iter().filter(|c| allows(&line, c, &valuation)).cloned().collect::<Vec<_>>()
+            };
             assert_eq!(of(&strict).len(), 1, "seed {seed}: {valuation:?} is of one case");
             assert!(!of(&joined).is_empty(), "seed {seed}: {valuation:?} is of a joined case");
             for case in of(&strict).iter().chain(&of(&joined)) {
-                assert!(answers_alike(&line, case, &valuation), "seed {seed}: {valuation:?} {case:?}");
-                choices_are_like_samples(seed, &line, case, &valuation, (wanted_numbers, &literals));
+                assert!(
+                    answers_alike(&line, case, &valuation),
+                    "seed {seed}: {valuation:?} {case:?}"
+                );
+                choices_are_like_samples(
+                    seed,
+                    &line,
+                    case,
+                    &valuation,
+                    (wanted_numbers, &literals),
+                );
             }
         }
     }
@@ -64,11 +86,15 @@ fn every_choice_is_like_a_sample() {
 /// The interval of each number, and how the numbers compare.
 fn order(case: &Case, sample: &Sample) -> Vec<usize> {
     let interval = |n: &i64| case.interval(*n, |c| Some(c.value(&sample.valuation)));
-    let pairs = sample.numbers.iter().flat_map(|a| sample.numbers.iter().map(move |b| a.cmp(b) as usize + 1));
+    let pairs = sample
+        .numbers
+        .iter()
+        .flat_map(|a| sample.numbers.iter().map(move |b| a.cmp(b) as usize + 1));
     sample.numbers.iter().map(interval).chain(pairs.map(|o| o % 3)).collect()
 }
 
-/// Where numbers are compared with each other only: each choice has the order and the intervals of some sample, each sample those of its twin.
+/// Where numbers are compared with each other only: each choice has the order and the intervals of
+/// some sample, each sample those of its twin.
 #[test]
 fn every_choice_has_the_order_of_a_sample() {
     let (mut choices, mut kinds) = (0, 0);
@@ -80,32 +106,59 @@ fn every_choice_has_the_order_of_a_sample() {
         let cases: Vec<Case> = line.cases().into_iter().chain(line.joined()).collect();
         for case in &cases {
             let rooms = Rooms::new(&line, case, count).unwrap();
-            let grains: Vec<Grain> = (0..count).map(|_| if r.chance(1, 2) { Grain::Intervals } else { Grain::Predicates }).collect();
+            let grains: Vec<Grain> = (0..count)
+                .map(|_| if r.chance(1, 2) { Grain::Intervals } else { Grain::Predicates })
+                .collect();
             let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<usize>>)> = Vec::new();
-            for valuation in tuples(bases, 6).into_iter().map(|v| std::iter::once(0).chain(v).collect::<Vec<i64>>()) {
-                if valuation.iter().zip(&line.least).any(|(v, l)| v < l) || !allows(&line, case, &valuation) {
+            for valuation in tuples(bases, 6)
+                .into_iter()
+                .map(|v| std::iter::once(0).chain(v).collect::<Vec<i64>>())
+            {
+                if valuation.iter().zip(&line.least).any(|(v, l)| v < l)
+                    || !allows(&line, case, &valuation)
+                {
                     continue;
                 }
                 for numbers in tuples(count, 8) {
-                    let block = |(n, grain): (&i64, &Grain)| (*grain, case.abstracted(*grain, *n, &valuation));
-                    let blocks: Vec<(Grain, i64)> = numbers.iter().zip(&grains).map(block).collect();
+                    let block = |(n, grain): (&i64, &Grain)| {
+                        (*grain, case.abstracted(*grain, *n, &valuation))
+                    };
+                    let blocks: Vec<(Grain, i64)> =
+                        numbers.iter().zip(&grains).map(block).collect();
                     let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
                         let found = rooms.samples(case, &blocks).unwrap();
                         for (sample, twin) in &found {
-                            assert_eq!(order(case, sample), order(case, twin), "seed {seed}: {sample:?} {twin:?}");
-                            assert!(allows(&line, case, &sample.valuation), "seed {seed}: {sample:?}");
+                            assert_eq!(
+                                order(case, sample),
+                                order(case, twin),
+                                "seed {seed}: {sample:?} {twin:?}"
+                            );
+                            assert!(
+                                allows(&line, case, &sample.valuation),
+                                "seed {seed}: {sample:?}"
+                            );
                             let own = sample.numbers.iter().zip(&grains);
-                            let own = own.map(|(n, grain)| (*grain, case.abstracted(*grain, *n, &sample.valuation)));
+                            let own = own.map(|(n, grain)| {
+                                (*grain, case.abstracted(*grain, *n, &sample.valuation))
+                            });
                             assert!(own.eq(blocks.iter().copied()), "seed {seed}: {sample:?}");
                         }
-                        let orders: BTreeSet<Vec<usize>> = found.iter().map(|(s, _)| order(case, s)).collect();
-                        assert_eq!(orders.len(), found.len(), "seed {seed}: no order is there twice");
+                        let orders: BTreeSet<Vec<usize>> =
+                            found.iter().map(|(s, _)| order(case, s)).collect();
+                        assert_eq!(
+                            orders.len(),
+                            found.len(),
+                            "seed {seed}: no order is there twice"
+                        );
                         kinds += orders.len();
                         known.push((blocks.clone(), orders));
                         known.len() - 1
                     });
                     let choice = Sample { valuation: valuation.clone(), numbers };
-                    assert!(known[at].1.contains(&order(case, &choice)), "seed {seed}: {choice:?} of {line:?}");
+                    assert!(
+                        known[at].1.contains(&order(case, &choice)),
+                        "seed {seed}: {choice:?} of {line:?}"
+                    );
                     choices += 1;
                 }
             }
@@ -115,44 +168,72 @@ fn every_choice_has_the_order_of_a_sample() {
 }
 
 fn allows(line: &Line, case: &Case, valuation: &[i64]) -> bool {
-    line.tests_of_cases().iter().zip(&case.outcome).all(|(test, outcome)| outcome.allows(test.of(valuation)))
+    line.tests_of_cases()
+        .iter()
+        .zip(&case.outcome)
+        .all(|(test, outcome)| outcome.allows(test.of(valuation)))
 }
 
 /// What is asked comes out as for the valuation that stands for the case.
 fn answers_alike(line: &Line, case: &Case, valuation: &[i64]) -> bool {
     line.tests.iter().all(|asked| {
         let (here, there) = (asked.test.of(valuation), asked.test.of(&case.valuation));
-        (!asked.less || here.is_lt() == there.is_lt()) && (!asked.greater || here.is_gt() == there.is_gt())
+        (!asked.less || here.is_lt() == there.is_lt())
+            && (!asked.greater || here.is_gt() == there.is_gt())
     })
 }
 
-/// Each choice of so many numbers is like a sample of its blocks; a block tells what the formula asks.
-fn choices_are_like_samples(seed: u64, line: &Line, case: &Case, valuation: &[i64], (count, literals): (usize, &[i64])) {
+/// Each choice of so many numbers is like a sample of its blocks; a block tells what the formula
+/// asks.
+fn choices_are_like_samples(
+    seed: u64,
+    line: &Line,
+    case: &Case,
+    valuation: &[i64],
+    (count, literals): (usize, &[i64]),
+) {
     let bound = line.reach() + 1;
     for grain in [Grain::Intervals, Grain::Predicates] {
         let mut known: Vec<(Vec<(Grain, i64)>, BTreeSet<Vec<i64>>)> = Vec::new();
         for numbers in tuples(count, 9) {
-            let blocks: Vec<(Grain, i64)> = numbers.iter().map(|n| (grain, case.abstracted(grain, *n, valuation))).collect();
+            let blocks: Vec<(Grain, i64)> =
+                numbers.iter().map(|n| (grain, case.abstracted(grain, *n, valuation))).collect();
             for ((_, block), n) in blocks.iter().zip(&numbers) {
-                let alike = line.predicates.iter().all(|p| p.holds(*n, valuation) == p.holds(*block, &case.valuation));
+                let alike = line
+                    .predicates
+                    .iter()
+                    .all(|p| p.holds(*n, valuation) == p.holds(*block, &case.valuation));
                 assert!(alike, "seed {seed}: {n} under {valuation:?} is {block} in {case:?}");
             }
             let at = known.iter().position(|k| k.0 == blocks).unwrap_or_else(|| {
                 let wanted = Wanted { line, case, numbers: &blocks, literals, bound };
                 let found = samples(&wanted).unwrap();
                 for (sample, twin) in &found {
-                    assert_eq!(likeness(sample, literals, bound), likeness(twin, literals, bound), "seed {seed}");
+                    assert_eq!(
+                        likeness(sample, literals, bound),
+                        likeness(twin, literals, bound),
+                        "seed {seed}"
+                    );
                     for s in [sample, twin] {
                         assert!(allows(line, case, &s.valuation), "seed {seed}");
-                        let own = s.numbers.iter().map(|n| (grain, case.abstracted(grain, *n, &s.valuation)));
+                        let own = s
+                            .numbers
+                            .iter()
+                            .map(|n| (grain, case.abstracted(grain, *n, &s.valuation)));
                         assert!(own.eq(blocks.iter().copied()), "seed {seed}: {s:?}");
                     }
                 }
-                known.push((blocks.clone(), found.iter().map(|(s, _)| likeness(s, literals, bound)).collect()));
+                known.push((
+                    blocks.clone(),
+                    found.iter().map(|(s, _)| likeness(s, literals, bound)).collect(),
+                ));
                 known.len() - 1
             });
             let choice = Sample { valuation: valuation.to_vec(), numbers };
-            assert!(known[at].1.contains(&likeness(&choice, literals, bound)), "seed {seed}: {choice:?} of {line:?}");
+            assert!(
+                known[at].1.contains(&likeness(&choice, literals, bound)),
+                "seed {seed}: {choice:?} of {line:?}"
+            );
         }
     }
 }

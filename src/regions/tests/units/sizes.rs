@@ -1,4 +1,5 @@
-//! Sorts of any size: random processes over values and arrays, and random formulas; what is proved holds for each size that is tried.
+//! Sorts of any size: random processes over values and arrays, and random formulas; what is proved
+//! holds for each size that is tried.
 
 use crate::{budget, formula, process};
 use mu_base::random::Random;
@@ -11,7 +12,8 @@ use mu_syntax::template;
 
 /// The plain text for these sizes.
 fn plain(text: &str, sizes: &[(&str, usize)]) -> String {
-    let defines: Vec<(String, String)> = sizes.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    let defines: Vec<(String, String)> =
+        sizes.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
     template::expand("x", text, &defines, &mut SourceMap::new()).unwrap().text
 }
 
@@ -23,17 +25,25 @@ fn concrete(text: &str, property: &str, sizes: &[(&str, usize)]) -> Verdict {
     check(&model, &model, &formula(property, &model).unwrap(), chosen, &budget()).unwrap().verdict
 }
 
-fn merged<T>(base: &dyn Base, families: &[(&Family, usize)], then: &mut dyn FnMut(&dyn Base) -> T) -> Result<T, Diagnostic> {
+fn merged<T>(
+    base: &dyn Base,
+    families: &[(&Family, usize)],
+    then: &mut dyn FnMut(&dyn Base) -> T,
+) -> Result<T, Diagnostic> {
     match families.split_first() {
         None => Ok(then(base)),
-        Some(((family, tracked), rest)) => merged(&Merged::new(base, family, *tracked)?, rest, then),
+        Some(((family, tracked), rest)) => {
+            merged(&Merged::new(base, family, *tracked)?, rest, then)
+        }
     }
 }
 
 /// Whether a formula is proved for every value of these parameters.
 fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic> {
     assert_eq!(counted::counting(text), names);
-    let tree = |sizes: &[(&str, usize)]| mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap();
+    let tree = |sizes: &[(&str, usize)]| {
+        mu_syntax::parse_specification(SourceId(0), &plain(text, sizes)).unwrap()
+    };
     let at: Vec<(&str, usize)> = names.iter().map(|n| (*n, SIZE)).collect();
     let small = tree(&at);
     let spec = mu_process::typecheck::check_specification(&small)?;
@@ -41,8 +51,13 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
     let model = Compiled::new(process, &Confluence::None)?;
     let mut families = Vec::new();
     for name in names {
-        let above: Vec<(&str, usize)> = at.iter().map(|(n, v)| (*n, v + usize::from(n == name))).collect();
-        families.push(Family::new(&model, &spec, &counted::constants(SIZE, &small, &tree(&above)).unwrap().names)?);
+        let above: Vec<(&str, usize)> =
+            at.iter().map(|(n, v)| (*n, v + usize::from(n == name))).collect();
+        families.push(Family::new(
+            &model,
+            &spec,
+            &counted::constants(SIZE, &small, &tree(&above)).unwrap().names,
+        )?);
     }
     families = Family::ordered(families)?;
     let mut instances = vec![(formula(property, &model)?, Vec::new())];
@@ -60,9 +75,11 @@ fn proved(text: &str, property: &str, names: &[&str]) -> Result<bool, Diagnostic
         let study = Study::new(&model, &defined, typed, Levels::Coarse)?;
         for case in study.cases() {
             let (regions, own) = (study.model(case)?, study.formula(case)?);
-            let pairs: Vec<(&Family, usize)> = families.iter().zip(tracked.iter().copied()).collect();
+            let pairs: Vec<(&Family, usize)> =
+                families.iter().zip(tracked.iter().copied()).collect();
             let chosen = Options { evidence: false, ..Options::new(&options) };
-            let answer = merged(&regions, &pairs, &mut |base| check(base, base, &own, chosen, &budget()))??;
+            let answer =
+                merged(&regions, &pairs, &mut |base| check(base, base, &own, chosen, &budget()))??;
             if answer.verdict != Verdict::True {
                 return Ok(false);
             }
@@ -92,13 +109,26 @@ fn a_memory_of_any_size() {
             "[true*] (forall a: A, v: V. [done(a, v) . (!(exists w: V. done(a, w)))* . (exists w: V. val(w != v) && load(a, w))] false)",
             true,
         ),
-        ("[true*] (forall a: A, v: V. [done(a, v) . true* . (exists w: V. val(w != v) && load(a, w))] false)", false),
-        ("forall a: A. [(!(exists v: V. done(a, v)))* . (exists v: V. val(v != none) && load(a, v))] false", true),
+        (
+            "[true*] (forall a: A, v: V. [done(a, v) . true* . (exists w: V. val(w != v) && load(a, w))] false)",
+            false,
+        ),
+        (
+            "forall a: A. [(!(exists v: V. done(a, v)))* . (exists v: V. val(v != none) && load(a, v))] false",
+            true,
+        ),
         ("forall a: A, v: V. [(!done(a, v))* . load(a, v)] val(v == none)", true),
         ("forall a: A. [true* . (exists v: V. val(v != none) && load(a, v))] false", false),
-        ("[true*] (forall v, w: V. (val(v != w) => [(exists a: A. done(a, v)) . (exists a: A. done(a, w))] false))", true),
+        (
+            "[true*] (forall v, w: V. (val(v != w) => [(exists a: A. done(a, v)) . (exists a: A. done(a, w))] false))",
+            true,
+        ),
     ] {
-        assert_eq!(proved(&text, property, &["values", "addresses"]).unwrap(), expected, "{property}");
+        assert_eq!(
+            proved(&text, property, &["values", "addresses"]).unwrap(),
+            expected,
+            "{property}"
+        );
         for values in all {
             for addresses in 1..3 {
                 let verdict = concrete(&text, property, &[values, ("addresses", addresses)]);
@@ -117,27 +147,53 @@ fn what_depends_on_the_size_is_refused_by_name() {
         answer.expect_err(&format!("{property}\n{text}")).message
     };
     let property = "forall a: A, v: V. [store(a, v)] false";
-    assert!(refused(&text.replace("w != none &&", "w != v0 &&"), property).contains("`v0` is named"));
+    assert!(
+        refused(&text.replace("w != none &&", "w != v0 &&"), property).contains("`v0` is named")
+    );
     assert!(refused(&text.replace("w != none &&", "v < w &&"), property).contains("ordered"));
-    assert!(refused(&text.replace("w != none &&", "(forall u: V. u == w) &&"), property).contains("quantify"));
-    assert!(refused(&text.replace("w != none &&", "(m != start || v == none) &&"), property).contains("compared"));
+    assert!(
+        refused(&text.replace("w != none &&", "(forall u: V. u == w) &&"), property)
+            .contains("quantify")
+    );
+    assert!(
+        refused(&text.replace("w != none &&", "(m != start || v == none) &&"), property)
+            .contains("compared")
+    );
     assert!(refused(&text, "forall a: A. [store(a, v1)] false").contains("`v1` is named"));
     assert!(refused(&text, "exists a: A. [store(a, none)] false").contains("`exists`"));
     assert!(refused(&text, "forall a: A. <store(a, none)> true").contains("diamond"));
-    assert!(refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false").contains("no action gives"));
-    // What is true of every number of constants from two on is not true of one: closed conditions, and equations of the formula.
-    let closed = text.replace("+ full -> done", "+ (!(exists a, b: A. a != b)) -> store(a, none) . P(m, full, a, v)\n  + full -> done");
+    assert!(
+        refused(&text, "[exists v: V, a, b: A. load(a, v) && val(a == b)] false")
+            .contains("no action gives")
+    );
+    // What is true of every number of constants from two on is not true of one: closed conditions,
+    // and equations of the formula.
+    let closed = text.replace(
+        "+ full -> done",
+        "+ (!(exists a, b: A. a != b)) -> store(a, none) . P(m, full, a, v)\n  + full -> done",
+    );
     assert!(refused(&closed, "[true* . (exists a: A. store(a, none))] false").contains("quantify"));
-    let own = "map f: A -> Bool; var x: A; eqn f(x) = exists y, z: A. y != z && y != x && z != x;\n";
-    assert!(refused(&text, &format!("{own}form forall a: A, v: V. [done(a, v)] val(f(a));")).contains("quantify"));
+    let own =
+        "map f: A -> Bool; var x: A; eqn f(x) = exists y, z: A. y != z && y != x && z != x;\n";
+    assert!(
+        refused(&text, &format!("{own}form forall a: A, v: V. [done(a, v)] val(f(a));"))
+            .contains("quantify")
+    );
     // A mapping that is not defined on them.
     let stuck = text
         .replace("act store", "map f: V -> Nat; act other: Nat; store")
         .replace("init P", "proc Q = sum v: V. other(f(v)) . delta; init Q || P");
-    assert!(refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("is no data"));
-    assert_eq!(counted::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"), Vec::<String>::new());
+    assert!(
+        refused(&stuck, "forall v: V, a: A. [store(a, v)] val(v != none)").contains("is no data")
+    );
     assert_eq!(
-        counted::counting("$param n: Nat = 2;\nsort S = struct $for i in 0 .. n join \"|\" { $if i > 3 { a } b${i} };"),
+        counted::counting("$param n: Nat = 2;\nact a: Nat;\ninit a(${n});"),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        counted::counting(
+            "$param n: Nat = 2;\nsort S = struct $for i in 0 .. n join \"|\" { $if i > 3 { a } b${i} };"
+        ),
         Vec::<String>::new()
     );
 }
@@ -161,7 +217,8 @@ fn random_text(r: &mut Random) -> String {
             2 => "sum w: V, i: A. ",
             _ => "",
         };
-        let (value, address) = (if sum.contains('w') { "w" } else { "y" }, if sum.contains('i') { "i" } else { "j" });
+        let (value, address) =
+            (if sum.contains('w') { "w" } else { "y" }, if sum.contains('i') { "i" } else { "j" });
         let action = match r.below(4) {
             0 => format!("a({address}, {})", term(r)),
             1 => format!("a(k, {value})"),
@@ -174,7 +231,9 @@ fn random_text(r: &mut Random) -> String {
         let next_l = *r.choose(&["l", "l", "if(#l < 2, x |> l, [])", "[]"]);
         summands.push(format!("{sum}({condition}) -> {action} . P({next_x}, {next_y}, {address}, k, {next_m}, {next_l})"));
         if r.chance(1, 2) {
-            summands.push(format!("{sum}({condition}) -> c . P({next_x}, {next_y}, j, {address}, m, {next_l})"));
+            summands.push(format!(
+                "{sum}({condition}) -> c . P({next_x}, {next_y}, j, {address}, m, {next_l})"
+            ));
         }
     }
     format!(
@@ -221,7 +280,9 @@ fn random_property(r: &mut Random) -> String {
 
 #[test]
 fn what_is_proved_for_every_size_holds_for_each() {
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+    };
     let (first, count) = (number("REGIONS_SEED", 1), number("REGIONS_CASES", 60));
     let (mut both, mut truths) = (0, 0);
     for seed in first..first + count {
@@ -235,13 +296,21 @@ fn what_is_proved_for_every_size_holds_for_each() {
         truths += u64::from(holds);
         match proved(&text, &property, &["values", "addresses"]) {
             Ok(true) => {
-                assert!(!verdicts.contains(&Verdict::False), "seed {seed}: {property}\n{text}\n{verdicts:?}");
+                assert!(
+                    !verdicts.contains(&Verdict::False),
+                    "seed {seed}: {property}\n{text}\n{verdicts:?}"
+                );
                 both += u64::from(holds);
             }
             Ok(false) => {}
-            Err(error) => assert!(error.exit_code() != 4, "seed {seed}: {property}\n{text}\n{error:?}"),
+            Err(error) => {
+                assert!(error.exit_code() != 4, "seed {seed}: {property}\n{text}\n{error:?}")
+            }
         }
     }
-    println!("seeds {first}..{}: {both} proved of {truths} that are true up to 3 values and 2 addresses", first + count);
+    println!(
+        "seeds {first}..{}: {both} proved of {truths} that are true up to 3 values and 2 addresses",
+        first + count
+    );
     assert!(both * 2 > truths && both * 3 < count * 2, "{both} proved of {truths}");
 }
