@@ -515,15 +515,10 @@ const WRONG: [Wrong; 37] = [
             l.remove(0);
             add(l, "§");
         },
-        "nothing says what memory holds at first",
+        "the initial value of memory is missing",
     ),
     ("initial: twice", always, |_, l| add(l, "§initial zero;"), "a second initial value"),
-    (
-        "line: unknown word",
-        always,
-        |_, l| add(l, "§lode ld(p, a, v);"),
-        "`lode` begins no line of an interface",
-    ),
+    ("line: unknown word", always, |_, l| add(l, "§lode ld(p, a, v);"), "unknown keyword `lode`"),
     ("line: no end", always, |_, l| add(l, "fence fence(p) §"), "expected `;`"),
     ("line: no action", always, |_, l| add(l, "load §(p, a, v);"), "expected an action"),
     ("line: no bracket", always, |_, l| add(l, "load ld(p, a, v§;"), "expected `)`"),
@@ -557,20 +552,20 @@ const WRONG: [Wrong; 37] = [
         "letter: unknown",
         always,
         |_, l| add(l, "load ld(p, §x, v);"),
-        "`x` does not say what the argument is",
+        "`x` is not a role of an argument",
     ),
-    ("letter: twice", always, |_, l| add(l, "load ld(p, §p, v);"), "`p` twice in one label"),
+    ("letter: twice", always, |_, l| add(l, "load ld(p, §p, v);"), "`p` occurs twice in one label"),
     (
         "letter: missing",
         always,
         |_, l| add(l, "load §ld(p, a, _);"),
-        "no argument of this load is `v`",
+        "this load has no argument `v`",
     ),
     (
         "letter: no processor",
         always,
         |_, l| add(l, "store §st(_, a, v);"),
-        "no argument of this store is `p`",
+        "this store has no argument `p`",
     ),
     (
         "letter: another sort",
@@ -604,7 +599,7 @@ const WRONG: [Wrong; 37] = [
         "update: no w",
         always,
         |_, l| add(l, "update §xchg(p, a, v, _);"),
-        "no argument of this update is `w`",
+        "this update has no argument `w`",
     ),
     (
         "fence: address",
@@ -616,7 +611,7 @@ const WRONG: [Wrong; 37] = [
         "begin -> end: numbers",
         always,
         |_, l| add(l, "load §bl(p, n) -> el(p, a, v);"),
-        "the number of a load must stand both",
+        "a load must have a number in both",
     ),
     (
         "text: outside of the sort",
@@ -640,7 +635,7 @@ const WRONG: [Wrong; 37] = [
         "observe: no processor",
         always,
         |_, l| add(l, "observe §drain(_, a, v);"),
-        "no argument of this observation is `p`",
+        "this observation has no argument `p`",
     ),
     (
         "internal: unknown",
@@ -659,13 +654,13 @@ const WRONG: [Wrong; 37] = [
         "internal: twice",
         |d| ![1, 2].contains(&d.drain),
         |_, l| add(l, "internal mark(_, _), §mark(_, _);"),
-        "is internal twice",
+        "is listed as internal twice",
     ),
     (
         "program: no kind",
         always,
         |_, l| add(l, "program §read ld(p);"),
-        "`read` is no kind of operation",
+        "`read` is not a kind of operation",
     ),
     (
         "program: done by the machine",
@@ -691,7 +686,7 @@ const WRONG: [Wrong; 37] = [
         "used: twice",
         |d| !d.waits,
         |d, l| l.push(format!("processors {0}, §{0};", d.style().names[0][0])),
-        "stands twice among the processors",
+        "occurs twice among the processors",
     ),
 ];
 

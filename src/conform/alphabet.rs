@@ -1,22 +1,22 @@
-//! Labels as events: what an interface makes of the texts of labels.
+//! Events of labels: the memory operations that an interface recognises in the text of a label.
 //!
 //! Invariant: processors, addresses and values are numbered in the order of their texts, shorter
-//! ones first; value 0 is the initial one. A *word* is the events of one label, sorted; no two of
-//! one processor.
+//! ones first; value 0 is the initial one. A *word* is the sorted list of the events of one label.
+//! It has at most one event per processor.
 
 use crate::interface::{Interface, Label, Role};
 use ahash::AHashMap;
 use mu_base::{Diagnostic, Stage};
 use mu_lts::relabel::{name_of, parts};
 
-/// What an event says of its operation.
+/// Part of an operation that an event represents.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Phase {
-    /// It begins.
+    /// The beginning.
     Begin,
-    /// It ends.
+    /// The end.
     End,
-    /// It begins and ends.
+    /// The whole operation: beginning and end at once.
     Whole,
 }
 
@@ -25,23 +25,23 @@ pub enum Phase {
 pub struct Event {
     /// The processor.
     pub processor: u32,
-    /// The line of the interface.
+    /// The index of its line in the interface.
     pub operation: u32,
-    /// The first line with operations of this kind.
+    /// The index of the first line with operations of this kind.
     pub class: u32,
-    /// What it says of it.
+    /// The part of the operation.
     pub phase: Phase,
-    /// The address, if it is told here.
+    /// The address, if the label contains it.
     pub address: Option<u32>,
-    /// The value, if it is told here.
+    /// The value, if the label contains it.
     pub value: Option<u32>,
-    /// What an update writes, if it is told here.
+    /// The value that an update writes, if the label contains it.
     pub written: Option<u32>,
-    /// Its number, if it is told here.
+    /// The number of the operation, if the label contains it.
     pub number: Option<u64>,
 }
 
-/// The names that occur.
+/// The names that occur in labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Processors.
@@ -52,35 +52,35 @@ pub struct Names {
     pub values: Vec<String>,
 }
 
-/// The words of a machine.
+/// The events and words of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Alphabet {
     /// Names.
     pub names: Names,
-    /// Events by number.
+    /// Events, by id.
     pub events: Vec<Event>,
-    /// Words by number: numbers of events, sorted.
+    /// Words, by id: sorted ids of events.
     pub words: Vec<Vec<u32>>,
-    /// The number of each word.
+    /// The id of each word.
     pub by_word: AHashMap<Vec<u32>, u32>,
-    /// The number of each event.
+    /// The id of each event.
     pub by_event: AHashMap<Event, u32>,
-    /// The word of each label that has one.
+    /// The word of each label that contains a memory operation.
     pub of_label: AHashMap<String, u32>,
     /// Parts of labels that match no line of the interface, not even an `internal` one: the first
-    /// text of each action and number of arguments.
+    /// text for each action and number of arguments.
     pub unmatched: Vec<String>,
 }
 
-/// An event as texts.
-struct Told<'t> {
+/// An event with the texts of its fields.
+struct LabelFields<'t> {
     operation: u32,
     class: u32,
     phase: Phase,
     fields: Vec<(Role, &'t str)>,
 }
 
-/// The texts of a part's arguments: what `,` separates outside brackets and quotes.
+/// Splits the arguments of a label's part: texts separated by `,` outside brackets and quotes.
 pub fn arguments(part: &str) -> Vec<&str> {
     let inner = part[name_of(part).len()..].trim();
     let Some(inner) = inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) else {
@@ -105,12 +105,12 @@ pub fn arguments(part: &str) -> Vec<&str> {
     out
 }
 
-/// Reads the events of a label; appends parts that match no line to `unmatched`.
-fn told<'t>(
+/// Reads the events of a label. Appends the parts that match no line to `unmatched`.
+fn label_events<'t>(
     interface: &Interface,
     text: &'t str,
     unmatched: &mut Vec<(&'t str, usize, &'t str)>,
-) -> Result<Vec<Told<'t>>, Diagnostic> {
+) -> Result<Vec<LabelFields<'t>>, Diagnostic> {
     let mut out = Vec::new();
     for part in parts(text) {
         let (name, arguments) = (name_of(part), arguments(part));
@@ -118,21 +118,27 @@ fn told<'t>(
         for (i, o) in interface.operations.iter().enumerate() {
             let end = if o.begin.is_some() { Phase::End } else { Phase::Whole };
             for (phase, label) in o.begin.iter().map(|b| (Phase::Begin, b)).chain([(end, &o.end)]) {
-                let Some(fields) = label.fits(name, &arguments) else { continue };
+                let Some(fields) = label.match_arguments(name, &arguments) else { continue };
                 if let Some(other) = found {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         label.span,
-                        format!("the label `{part}` fits two lines of the interface"),
+                        format!("the label `{part}` matches two lines of the interface"),
                     )
                     .related(other.span, "the other one"));
                 }
                 found = Some(label);
                 let fields = fields.into_iter().map(|(role, text)| (role.clone(), text)).collect();
-                out.push(Told { operation: i as u32, class: interface.class(i), phase, fields });
+                out.push(LabelFields {
+                    operation: i as u32,
+                    class: interface.class(i),
+                    phase,
+                    fields,
+                });
             }
         }
-        let observed = || interface.observed.iter().any(|o| o.fits(name, &arguments).is_some());
+        let observed =
+            || interface.observed.iter().any(|o| o.match_arguments(name, &arguments).is_some());
         if found.is_none() && !observed() && !interface.is_internal(name, &arguments) {
             unmatched.push((name, arguments.len(), part));
         }
@@ -147,17 +153,17 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 impl Alphabet {
-    /// Builds the alphabet of some labels.
+    /// Builds the alphabet of the given labels.
     pub fn of<'t>(
         interface: &Interface,
         labels: impl Iterator<Item = &'t str> + Clone,
     ) -> Result<Alphabet, Diagnostic> {
         let mut names = Names::default();
-        let mut kept: Vec<(&str, Vec<Told<'_>>)> = Vec::new();
+        let mut words_of_labels: Vec<(&str, Vec<LabelFields<'_>>)> = Vec::new();
         let mut unmatched = Vec::new();
         for label in labels {
-            let told = told(interface, label, &mut unmatched)?;
-            for (role, text) in told.iter().flat_map(|t| &t.fields) {
+            let label_events = label_events(interface, label, &mut unmatched)?;
+            for (role, text) in label_events.iter().flat_map(|t| &t.fields) {
                 match role {
                     Role::Processor => names.processors.push((*text).to_string()),
                     Role::Address => names.addresses.push((*text).to_string()),
@@ -167,11 +173,11 @@ impl Alphabet {
                     _ => {}
                 }
             }
-            if !told.is_empty() {
-                kept.push((label, told));
+            if !label_events.is_empty() {
+                words_of_labels.push((label, label_events));
             }
         }
-        kept.sort_by_key(|k| k.0);
+        words_of_labels.sort_by_key(|k| k.0);
         let mut values = sorted(names.values);
         values.insert(0, interface.initial.text.clone());
         let names = Names {
@@ -183,10 +189,11 @@ impl Alphabet {
         unmatched.dedup_by_key(|u| (u.0, u.1));
         let unmatched = unmatched.into_iter().map(|u| u.2.to_string()).collect();
         let mut out = Alphabet { names, unmatched, ..Alphabet::default() };
-        for (label, told) in kept {
-            let place = told.first().map(|t| interface.operations[t.operation as usize].end.span);
+        for (label, label_events) in words_of_labels {
+            let place =
+                label_events.first().map(|t| interface.operations[t.operation as usize].end.span);
             let placed = |d: Diagnostic| place.map_or(d.clone(), |p| d.placed(p));
-            let events: Vec<Event> = told
+            let events: Vec<Event> = label_events
                 .iter()
                 .map(|t| out.event(label, t))
                 .collect::<Result<_, _>>()
@@ -195,7 +202,7 @@ impl Alphabet {
         }
         Ok(out)
     }
-    /// Prints an event as its label; `_` stands for what the event does not say.
+    /// Prints an event as its label, with `_` for fields that the event does not contain.
     pub fn event_text(&self, interface: &Interface, event: &Event) -> String {
         let line = &interface.operations[event.operation as usize];
         let label = if event.phase == Phase::Begin {
@@ -222,20 +229,20 @@ impl Alphabet {
             format!("{}({})", label.action, arguments.join(", "))
         }
     }
-    fn event(&self, label: &str, told: &Told<'_>) -> Result<Event, Diagnostic> {
+    fn event(&self, label: &str, label_events: &LabelFields<'_>) -> Result<Event, Diagnostic> {
         let place =
             |names: &[String], text: &str| names.iter().position(|n| n == text).map(|i| i as u32);
         let mut event = Event {
             processor: 0,
-            operation: told.operation,
-            class: told.class,
-            phase: told.phase,
+            operation: label_events.operation,
+            class: label_events.class,
+            phase: label_events.phase,
             address: None,
             value: None,
             written: None,
             number: None,
         };
-        for (role, text) in &told.fields {
+        for (role, text) in &label_events.fields {
             match role {
                 Role::Processor => {
                     event.processor = place(&self.names.processors, text).unwrap_or(0)
@@ -247,7 +254,9 @@ impl Alphabet {
                     let wrong = || {
                         Diagnostic::new(
                             Stage::Type,
-                            format!("`{text}` in the label `{label}` is no number of an operation"),
+                            format!(
+                                "`{text}` in the label `{label}` is not the number of an operation"
+                            ),
                         )
                     };
                     event.number = Some(text.parse().map_err(|_| wrong())?);
@@ -262,7 +271,7 @@ impl Alphabet {
         for e in &events {
             if events.iter().filter(|f| f.processor == e.processor).count() > 1 {
                 let message = format!(
-                    "the label `{label}` holds two operations of one processor: their program order is not known"
+                    "the label `{label}` contains two operations of one processor: their program order is unknown"
                 );
                 return Err(Diagnostic::new(Stage::Unsupported, message));
             }

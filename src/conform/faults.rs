@@ -1,4 +1,4 @@
-//! Seeded faults: named edits of a machine's text, which tell how good its tests are.
+//! Seeded faults: named edits of a machine's text, for measuring the quality of its tests.
 //!
 //! ```text
 //! fault "a fence does not wait";
@@ -7,37 +7,37 @@
 //! ```
 //!
 //! A file is a list of faults, each with its edits and parameters. The text that an edit replaces
-//! must occur exactly once in the machine, so that an edit that does not fit the machine any more
-//! is an error and not a fault that nobody finds. Text in quotes is taken as it is, over several
-//! lines too.
+//! must occur exactly once in the machine. An edit that no longer matches the machine is therefore
+//! an error, and not a fault that no test finds. Text in quotes is taken literally and may span
+//! lines.
 
 use mu_base::words::{self, Cursor, Form, Kind as Word};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
-/// A text that is replaced by another.
+/// The replacement of one text by another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
-    /// What is replaced.
+    /// The text to replace.
     pub from: String,
-    /// What stands there then.
+    /// The replacement.
     pub to: String,
-    /// Where `from` stands in the file of faults.
+    /// The position of `from` in the file of faults.
     pub span: Span,
 }
 
-/// A fault.
+/// A named fault: edits of the machine and values of its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// Its name.
     pub name: String,
     /// Its edits, in order.
     pub edits: Vec<Edit>,
-    /// Parameters of the machine with their values.
+    /// Parameters of the machine, with their values.
     pub defines: Vec<(String, String)>,
 }
 
 impl Fault {
-    /// The faults of a file.
+    /// Parses a file of faults.
     pub fn parse(source: SourceId, text: &str) -> Result<Vec<Fault>, Diagnostic> {
         let tokens = words::tokens(source, text, 0, Form::Free)?;
         let mut cursor = Cursor::new(&tokens);
@@ -86,7 +86,7 @@ impl Fault {
                     return Err(Diagnostic::at(
                         Stage::Syntax,
                         word.span,
-                        format!("`{}` before the first fault", word.text),
+                        format!("`{}` occurs before the first fault", word.text),
                     )
                     .note("expected `fault \"NAME\";`"));
                 }
@@ -94,7 +94,7 @@ impl Fault {
                     return Err(Diagnostic::at(
                         Stage::Syntax,
                         word.span,
-                        format!("`{other}` begins no line of a file of faults"),
+                        format!("unknown keyword `{other}`"),
                     )
                     .note("expected `fault`, `replace` or `define`"));
                 }
@@ -102,20 +102,19 @@ impl Fault {
             cursor.expect(";")?;
         }
         match out.iter().position(|f| f.edits.is_empty()) {
-            Some(i) => {
-                Err(Diagnostic::at(Stage::Syntax, places[i], "a fault that changes nothing")
-                    .note("expected `replace … with …;`"))
-            }
+            Some(i) => Err(Diagnostic::at(Stage::Syntax, places[i], "the fault has no edits")
+                .note("expected `replace … with …;`")),
             None if out.is_empty() => {
                 let end = Span { source, start: text.len() as u32, end: text.len() as u32 };
-                Err(Diagnostic::at(Stage::Syntax, end, "a file of faults without a fault")
+                Err(Diagnostic::at(Stage::Syntax, end, "the file contains no faults")
                     .note("expected `fault \"NAME\";`"))
             }
             None => Ok(out),
         }
     }
-    /// The machine with the fault. Error: a text that an edit replaces does not occur exactly once.
-    pub fn applied(&self, machine: &str) -> Result<String, Diagnostic> {
+    /// Applies the edits to the text of the machine. Error: a text to replace does not occur
+    /// exactly once.
+    pub fn apply(&self, machine: &str) -> Result<String, Diagnostic> {
         let mut text = machine.to_string();
         for edit in &self.edits {
             let found = text.matches(edit.from.as_str()).count();

@@ -1,42 +1,41 @@
-//! The interface file: which labels of a machine are memory operations.
+//! Interface files: the labels of a machine that are memory operations.
 //!
 //! ```text
-//! initial c_data_undefined;                              // what memory holds at first
-//! numbers from 0;                                        // the number of a processor's first operation; 0 if nothing is said
-//! load  end_load(p, a, v, n);                            // one label for an operation …
-//! store start_store(p, a, v, n) -> end_store(p, _, _, n);  // … or one where it begins and one where it ends
+//! initial c_data_undefined;                    // the initial value of memory
+//! numbers from 0;                              // number of the first operation; default 0
+//! load  end_load(p, a, v, n);                  // an operation with one label …
+//! store start_store(p, a, v, n) -> end_store(p, _, _, n);  // … or with begin and end labels
 //! load acquire ld_acq(p, a, v);  store release st_rel(p, a, v);
-//! fence mfence(p);  update xchg(p, a, v, w);             // an update reads v and writes w
-//! observe observe(p, a, v, n, q);                        // processor p sees a store of q: said of a run, judged by no model
-//! internal refill, access("c_flush", _, _, _);          // labels that are no memory operations
-//! program load do_load(p, "ld(a)") -> answer(p, v);      // what the most general program does for a load, and what it takes at any later time
-//! processors p0, p1;  addresses 1, 2;  values 1;         // which ones that program uses, where the machine's sorts do not say it
+//! fence mfence(p);  update xchg(p, a, v, w);   // an update reads v and writes w
+//! observe observe(p, a, v, n, q);              // p sees a store of q: shown, not judged
+//! internal refill, access("c_flush", _, _, _); // labels that are not memory operations
+//! program load do_load(p, "ld(a)") -> answer(p, v);  // most general program: request, response
+//! processors p0, p1;  addresses 1, 2;  values 1;     // its constants, if the sorts are too large
 //! ```
 //!
-//! The letters say what an argument is: `p` processor, `a` address, `v` value, `w` value written by
-//! an update, `n` number, `q` another processor, `_` nothing of interest. A text in quotes stands
-//! for itself: `access("c_read", p, a, v)`. In a
-//! `program` line a text in quotes is an expression, in which the letters are what they are
-//! elsewhere.
+//! Letters give the roles of arguments: `p` processor, `a` address, `v` value, `w` value written by
+//! an update, `n` number, `q` another processor, `_` any value. A quoted text matches itself:
+//! `access("c_read", p, a, v)`. In a `program` line a quoted text is an expression over the same
+//! letters.
 //!
-//! *Internal labels.* A label that matches no line is internal. If it carries a processor, an
+//! *Internal labels.* A label that matches no line is internal. If it contains a processor, an
 //! address or a value, an `internal` line must list it: otherwise a forgotten line would look like
-//! a machine that does less. The name of an action alone lists all its labels that no other line
-//! matches.
+//! a machine with fewer operations. The name of an action alone lists all its labels that no other
+//! line matches.
 //!
-//! *Program order.* The order of the labels where operations begin. If an operation has one label
-//! with a number, its number says where it stands. An end belongs to the operation with its number;
-//! without numbers to the first of the processor that has begun and fits. An operation with one
-//! label is taken to have no effect before it: if another processor can load a value before the
-//! label of its store, the store needs a beginning. Invariant: every operation of an [`Interface`]
-//! says all that its kind needs, and no label can match two operations.
+//! *Program order.* The order of the labels at which operations begin. If an operation has one
+//! label with a number, the number is its position. An end belongs to the operation with its
+//! number; without numbers, to the first operation of the processor that has begun and matches. An
+//! operation with one label must have no effect before it: if another processor can load a value
+//! before the label of its store, the store needs a begin label. Invariant: every operation of an
+//! [`Interface`] has all roles that its kind needs, and no label can match two operations.
 
 use mu_axioms::Kind;
 use mu_axioms::models::Mark;
 use mu_base::words::{self, Cursor, Form, Kind as Token};
 use mu_base::{Diagnostic, SourceId, Span, Stage};
 
-/// What an argument is.
+/// The role of an argument of a label.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// The processor.
@@ -51,9 +50,9 @@ pub enum Role {
     Number,
     /// Another processor.
     Other,
-    /// Nothing of interest.
+    /// Any value; ignored.
     Any,
-    /// This text and no other.
+    /// Exactly this text.
     Text(String),
 }
 
@@ -67,34 +66,34 @@ const LETTERS: [(&str, Role); 7] = [
     ("_", Role::Any),
 ];
 
-/// A kind of label.
+/// A pattern of labels: an action and the roles of its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// The action.
     pub action: String,
     /// Its arguments.
     pub roles: Vec<Role>,
-    /// Where it stands.
+    /// The position of the pattern.
     pub span: Span,
-    /// Where the arguments stand.
+    /// The positions of the arguments.
     pub places: Vec<Span>,
 }
 
-/// A text with its place: a value, or the name of a processor or address.
+/// A text with its position: a value, or the name of a processor or address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Word {
     /// The text.
     pub text: String,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
 /// An entry of an `internal` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Internal {
-    /// The labels.
+    /// The pattern of labels.
     pub label: Label,
-    /// True if the action alone is given: whatever its arguments.
+    /// True if only the action is given: the entry matches any arguments.
     pub all: bool,
 }
 
@@ -102,8 +101,12 @@ impl Label {
     fn has(&self, role: &Role) -> bool {
         self.roles.contains(role)
     }
-    /// The arguments of a label that fits.
-    pub fn fits<'t>(&self, name: &str, arguments: &[&'t str]) -> Option<Vec<(&Role, &'t str)>> {
+    /// Matches a label. Returns its arguments with their roles, or `None` if it does not match.
+    pub fn match_arguments<'t>(
+        &self,
+        name: &str,
+        arguments: &[&'t str],
+    ) -> Option<Vec<(&Role, &'t str)>> {
         if name != self.action || arguments.len() != self.roles.len() {
             return None;
         }
@@ -112,7 +115,7 @@ impl Label {
             .all(|(role, text)| !matches!(role, Role::Text(t) if t != text))
             .then(|| all.collect())
     }
-    /// True if some label can match both.
+    /// True if some label can match both patterns.
     fn overlaps(&self, other: &Label) -> bool {
         let differ =
             |(a, b): (&Role, &Role)| matches!((a, b), (Role::Text(a), Role::Text(b)) if a != b);
@@ -120,14 +123,14 @@ impl Label {
             && self.roles.len() == other.roles.len()
             && !self.roles.iter().zip(&other.roles).any(differ)
     }
-    /// True if all labels that match another one match this one.
+    /// True if every label that matches `other` matches this pattern.
     fn covers(&self, other: &Label) -> bool {
         let holds = |(a, b): (&Role, &Role)| !matches!(a, Role::Text(_)) || a == b;
         self.action == other.action
             && self.roles.len() == other.roles.len()
             && self.roles.iter().zip(&other.roles).all(holds)
     }
-    /// Prints it as in the file.
+    /// Prints the pattern as in the file.
     pub fn text(&self) -> String {
         let one = |r: &Role| match r {
             Role::Text(t) => format!("\"{t}\""),
@@ -143,7 +146,7 @@ impl Label {
 }
 
 impl Operation {
-    /// Prints it as in the file, with the kind.
+    /// Prints the operation as in the file, with its kind.
     pub fn text(&self) -> String {
         let begin = self.begin.as_ref().map_or(String::new(), |b| format!("{} -> ", b.text()));
         format!("{} {begin}{}", self.name(), self.end.text())
@@ -159,50 +162,50 @@ impl Operation {
 pub struct Operation {
     /// Load, store, update or fence.
     pub kind: Kind,
-    /// Whether it is an acquire or a release.
+    /// Acquire, release, or plain.
     pub mark: Mark,
-    /// Where it begins, if that is a label of its own.
+    /// The label of its beginning, if it is separate.
     pub begin: Option<Label>,
-    /// Where it ends.
+    /// The label of its end, or of the whole operation.
     pub end: Label,
 }
 
-/// What the most general program does for one kind of operation.
+/// One kind of operation of the most general program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Load, store, update or fence.
     pub kind: Kind,
-    /// What it does, in communication with the machine.
-    pub does: Label,
-    /// What it takes afterwards, whenever the machine offers it.
-    pub takes: Option<Label>,
+    /// The request, synchronised with the machine.
+    pub request: Label,
+    /// The response, which the program accepts at any later time.
+    pub response: Option<Label>,
 }
 
-/// See the module's head.
+/// A parsed interface file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// What memory holds at first.
+    /// The initial value of memory.
     pub initial: Word,
-    /// The number of a processor's first operation.
+    /// The number of the first operation of a processor.
     pub first: u64,
     /// The operations.
     pub operations: Vec<Operation>,
-    /// What processors observe.
+    /// Patterns of `observe` lines.
     pub observed: Vec<Label>,
-    /// Labels that are no operations.
+    /// Entries of `internal` lines.
     pub internal: Vec<Internal>,
     /// The most general program, if the machine needs one.
     pub program: Vec<Part>,
-    /// The processors, addresses and values that it uses, as far as that is said.
-    pub used: [Vec<Word>; 3],
+    /// The processors, addresses and values that the program uses, as far as the file lists them.
+    pub constants: [Vec<Word>; 3],
 }
 
-/// The words before what a program uses, in the order of [`Interface::used`].
-const USED: [&str; 3] = ["processors", "addresses", "values"];
-const LINES: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
+/// The keywords of the constants of a program, in the order of [`Interface::constants`].
+const CONSTANT_KEYWORDS: [&str; 3] = ["processors", "addresses", "values"];
+const EXPECTED_KEYWORDS: &str = "`initial`, `numbers`, `load`, `store`, `update`, `fence`, `observe`, `internal`, `program`, `processors`, `addresses` or `values`";
 
 impl Interface {
-    /// Reads a file.
+    /// Parses an interface file.
     pub fn parse(source: SourceId, text: &str) -> Result<Interface, Diagnostic> {
         let tokens = words::tokens(source, text, 0, Form::Free)?;
         let mut cursor = Cursor::new(&tokens);
@@ -216,10 +219,10 @@ impl Interface {
             observed: Vec::new(),
             internal: Vec::new(),
             program: Vec::new(),
-            used: [const { Vec::new() }; 3],
+            constants: [const { Vec::new() }; 3],
         };
         while !cursor.at_end() {
-            let word = cursor.name(LINES)?;
+            let word = cursor.name(EXPECTED_KEYWORDS)?;
             match word.text {
                 "initial" if initial.is_some() => {
                     return Err(Diagnostic::at(Stage::Syntax, word.span, "a second initial value"));
@@ -243,7 +246,7 @@ impl Interface {
                         Diagnostic::at(
                             Stage::Type,
                             token.span,
-                            "the number of an operation is not negative",
+                            "the number of an operation must not be negative",
                         )
                     })?;
                 }
@@ -259,16 +262,16 @@ impl Interface {
                     }
                 }
                 "program" => out.program.push(part(&mut cursor)?),
-                kind => match USED.iter().position(|u| *u == kind) {
-                    Some(at) => out.used[at].append(&mut list(&mut cursor)?),
+                kind => match CONSTANT_KEYWORDS.iter().position(|u| *u == kind) {
+                    Some(at) => out.constants[at].append(&mut list(&mut cursor)?),
                     None => {
                         let kind = kind_of(kind).ok_or_else(|| {
                             Diagnostic::at(
                                 Stage::Syntax,
                                 word.span,
-                                format!("`{kind}` begins no line of an interface"),
+                                format!("unknown keyword `{kind}`"),
                             )
-                            .note(format!("expected {LINES}"))
+                            .note(format!("expected {EXPECTED_KEYWORDS}"))
                         })?;
                         let mark = match kind {
                             Kind::Read if cursor.eat_word("acquire") => Mark::Acquire,
@@ -282,21 +285,21 @@ impl Interface {
             cursor.expect(";")?;
         }
         if out.operations.is_empty() {
-            return Err(Diagnostic::at(Stage::Syntax, end, "an interface without operations")
+            return Err(Diagnostic::at(Stage::Syntax, end, "the interface has no operations")
                 .note("expected `load`, `store`, `update` or `fence`"));
         }
         out.initial = initial.ok_or_else(|| {
-            Diagnostic::at(Stage::Syntax, end, "nothing says what memory holds at first")
+            Diagnostic::at(Stage::Syntax, end, "the initial value of memory is missing")
                 .note("expected `initial VALUE;`")
         })?;
-        out.distinct()?;
+        out.check_distinct()?;
         Ok(out)
     }
 
-    /// Rejects labels that two lines match, and lines that can match nothing because others match
-    /// it all.
-    fn distinct(&self) -> Result<(), Diagnostic> {
-        let twice = |label: &Label, other: &Label, message: String| {
+    /// Rejects two lines that can match the same label, and lines that can match nothing because
+    /// other lines match all their labels.
+    fn check_distinct(&self) -> Result<(), Diagnostic> {
+        let reject = |label: &Label, other: &Label, message: String| {
             Err(Diagnostic::at(Stage::Type, label.span, message)
                 .related(other.span, "the other line"))
         };
@@ -304,11 +307,11 @@ impl Interface {
             self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).collect();
         for (i, label) in judged.iter().enumerate() {
             if let Some(other) = judged[..i].iter().find(|o| o.overlaps(label)) {
-                return twice(
+                return reject(
                     label,
                     other,
                     format!(
-                        "a label can match `{}` and `{}`, in two places of the interface",
+                        "a label can match both `{}` and `{}` of the interface",
                         label.text(),
                         other.text()
                     ),
@@ -317,11 +320,11 @@ impl Interface {
         }
         for (i, label) in self.observed.iter().enumerate() {
             if let Some(other) = self.observed[..i].iter().find(|o| o.overlaps(label)) {
-                return twice(
+                return reject(
                     label,
                     other,
                     format!(
-                        "a label can match `{}` and `{}`, in two `observe` lines",
+                        "a label can match both `{}` and `{}` of two `observe` lines",
                         label.text(),
                         other.text()
                     ),
@@ -338,7 +341,7 @@ impl Interface {
                         && o.roles.iter().all(|r| !matches!(r, Role::Text(_)))
             };
             if let Some(other) = judged.iter().copied().chain(&self.observed).find(covers) {
-                return twice(
+                return reject(
                     label,
                     other,
                     format!(
@@ -351,30 +354,35 @@ impl Interface {
                 o.label.action == label.action && (o.all || internal.all || o.label.overlaps(label))
             };
             if let Some(other) = self.internal[..i].iter().find(same) {
-                return twice(label, &other.label, format!("`{text}` is internal twice"));
+                return reject(
+                    label,
+                    &other.label,
+                    format!("`{text}` is listed as internal twice"),
+                );
             }
         }
         for (i, part) in self.program.iter().enumerate() {
             let same = |p: &&Part| {
                 p.kind == part.kind
-                    && p.does.overlaps(&part.does)
-                    && p.takes.as_ref().map(Label::text) == part.takes.as_ref().map(Label::text)
+                    && p.request.overlaps(&part.request)
+                    && p.response.as_ref().map(Label::text)
+                        == part.response.as_ref().map(Label::text)
             };
             if let Some(other) = self.program[..i].iter().find(same) {
-                return twice(
-                    &part.does,
-                    &other.does,
-                    format!("the program does `{}` in two lines", part.does.text()),
+                return reject(
+                    &part.request,
+                    &other.request,
+                    format!("two `program` lines have the request `{}`", part.request.text()),
                 );
             }
         }
-        for (what, all) in USED.iter().zip(&self.used) {
+        for (what, all) in CONSTANT_KEYWORDS.iter().zip(&self.constants) {
             for (i, word) in all.iter().enumerate() {
                 if all[..i].iter().any(|w| w.text == word.text) {
                     return Err(Diagnostic::at(
                         Stage::Type,
                         word.span,
-                        format!("`{}` stands twice among the {what}", word.text),
+                        format!("`{}` occurs twice among the {what}", word.text),
                     ));
                 }
             }
@@ -382,27 +390,29 @@ impl Interface {
         Ok(())
     }
 
-    /// True if an `internal` line lists a label.
+    /// True if an `internal` line matches the label.
     pub fn is_internal(&self, name: &str, arguments: &[&str]) -> bool {
         self.internal.iter().any(|i| {
-            i.all && i.label.action == name || !i.all && i.label.fits(name, arguments).is_some()
+            i.all && i.label.action == name
+                || !i.all && i.label.match_arguments(name, arguments).is_some()
         })
     }
 
-    /// The first line whose operations are of the same kind: memory models cannot tell them apart.
+    /// Returns the first line with operations of the same kind. Memory models cannot distinguish
+    /// operations of the same kind.
     pub fn class(&self, operation: usize) -> u32 {
         let of = |o: &Operation| (o.kind, o.mark);
         let wanted = of(&self.operations[operation]);
         self.operations.iter().position(|o| of(o) == wanted).unwrap_or(operation) as u32
     }
 
-    /// All labels that it names.
+    /// Returns all patterns of the interface.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
         self.operations.iter().flat_map(|o| o.begin.iter().chain([&o.end])).chain(&self.observed)
     }
 
-    /// Actions that only end operations that have numbers: when such an end comes does not matter
-    /// to a history.
+    /// Returns the actions that only end numbered operations. The time of such an end does not
+    /// affect a history.
     pub fn ends(&self) -> Vec<String> {
         let is_end = |l: &Label| {
             let told = |o: &Operation| o.begin.is_some() && o.end == *l && l.has(&Role::Number);
@@ -417,7 +427,8 @@ impl Interface {
             .collect()
     }
 
-    /// Checks it against the actions of a machine: their names, each with its number of arguments.
+    /// Checks the interface against the actions of a machine, given as names with their numbers of
+    /// arguments.
     pub fn check(&self, actions: &[(String, usize)]) -> Result<(), Diagnostic> {
         Self::check_all(
             self.labels().chain(self.internal.iter().filter(|i| !i.all).map(|i| &i.label)),
@@ -427,7 +438,7 @@ impl Interface {
         Self::check_all(self.internal.iter().filter(|i| i.all).map(|i| &i.label), &names)
     }
 
-    /// Checks labels against the actions of a machine.
+    /// Checks patterns against the actions of a machine.
     pub fn check_all<'l>(
         labels: impl Iterator<Item = &'l Label>,
         actions: &[(String, usize)],
@@ -461,7 +472,7 @@ impl Interface {
     }
 }
 
-/// The kinds of operations, by the words of lines.
+/// The kinds of operations, with their keywords.
 const KINDS: [(&str, Kind); 4] = [
     ("load", Kind::Read),
     ("store", Kind::Write),
@@ -479,24 +490,28 @@ fn internal(cursor: &mut Cursor<'_, '_>) -> Result<Internal, Diagnostic> {
     Ok(Internal { all: label.roles.is_empty(), label })
 }
 
-/// What stands after `program`.
+/// Parses the rest of a `program` line.
 fn part(cursor: &mut Cursor<'_, '_>) -> Result<Part, Diagnostic> {
     let word = cursor.name("`load`, `store`, `update` or `fence`")?;
     let kind = kind_of(word.text).ok_or_else(|| {
-        Diagnostic::at(Stage::Syntax, word.span, format!("`{}` is no kind of operation", word.text))
-            .note("expected `load`, `store`, `update` or `fence`")
+        Diagnostic::at(
+            Stage::Syntax,
+            word.span,
+            format!("`{}` is not a kind of operation", word.text),
+        )
+        .note("expected `load`, `store`, `update` or `fence`")
     })?;
-    let does = label(cursor)?;
-    let takes = if cursor.eat("->") { Some(label(cursor)?) } else { None };
-    for label in takes.iter().chain([&does]) {
+    let request = label(cursor)?;
+    let response = if cursor.eat("->") { Some(label(cursor)?) } else { None };
+    for label in response.iter().chain([&request]) {
         if label.has(&Role::Other) {
             return Err(Diagnostic::at(Stage::Type, label.span, "`q` is for observations"));
         }
     }
-    Ok(Part { kind, does, takes })
+    Ok(Part { kind, request, response })
 }
 
-/// Values with commas between them.
+/// Parses a list of values separated by commas.
 fn list(cursor: &mut Cursor<'_, '_>) -> Result<Vec<Word>, Diagnostic> {
     let mut out = vec![value(cursor)?];
     while cursor.eat(",") {
@@ -505,7 +520,7 @@ fn list(cursor: &mut Cursor<'_, '_>) -> Result<Vec<Word>, Diagnostic> {
     Ok(out)
 }
 
-/// A value: a name, a number, or a text in quotes.
+/// Parses a value: a name, a number, or a quoted text.
 fn value(cursor: &mut Cursor<'_, '_>) -> Result<Word, Diagnostic> {
     match cursor.peek().kind {
         Token::Name | Token::Number | Token::Text => {
@@ -533,9 +548,9 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
             Token::Name => {
                 let known = LETTERS.iter().find(|l| l.0 == token.text).map(|l| l.1.clone());
                 known.ok_or_else(|| {
-                    Diagnostic::at(Stage::Syntax, token.span, format!("`{}` does not say what the argument is", token.text))
+                    Diagnostic::at(Stage::Syntax, token.span, format!("`{}` is not a role of an argument", token.text))
                         .note("expected p (processor), a (address), v (value), w (written value), n (number), q (another processor) or _")
-                        .note(format!("a value that must be there is written in quotes: \"{}\"", token.text))
+                        .note(format!("to match this text, write it in quotes: \"{}\"", token.text))
                 })?
             }
             Token::Text | Token::Number => Role::Text(token.text.trim_matches('"').to_string()),
@@ -546,7 +561,7 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
             return Err(Diagnostic::at(
                 Stage::Type,
                 token.span,
-                format!("`{}` twice in one label", token.text),
+                format!("`{}` occurs twice in one label", token.text),
             ));
         }
         out.roles.push(role);
@@ -559,7 +574,7 @@ fn label(cursor: &mut Cursor<'_, '_>) -> Result<Label, Diagnostic> {
     Ok(out)
 }
 
-/// Returns the letter of an argument, as in the file.
+/// Returns the letter of a role, as in the file.
 pub fn letter(role: &Role) -> &'static str {
     LETTERS.iter().find(|l| l.1 == *role).map_or("", |l| l.0)
 }
@@ -567,7 +582,7 @@ pub fn letter(role: &Role) -> &'static str {
 fn require(label: &Label, what: &str, roles: &[Role]) -> Result<(), Diagnostic> {
     match roles.iter().find(|r| !label.has(r)) {
         Some(role) => {
-            let message = format!("no argument of this {what} is `{}`", letter(role));
+            let message = format!("this {what} has no argument `{}`", letter(role));
             Err(Diagnostic::at(Stage::Type, label.span, message))
         }
         None => Ok(()),
@@ -605,13 +620,13 @@ fn operation(cursor: &mut Cursor<'_, '_>, kind: Kind, mark: Mark) -> Result<Oper
     }
     for role in needed {
         if !end.has(role) && !begin.as_ref().is_some_and(|b| b.has(role)) {
-            let message = format!("no argument of this {what} is `{}`", letter(role));
+            let message = format!("this {what} has no argument `{}`", letter(role));
             return Err(Diagnostic::at(Stage::Type, end.span, message));
         }
     }
     if let Some(b) = begin.as_ref().filter(|b| b.has(&Role::Number) != end.has(&Role::Number)) {
         let message = format!(
-            "the number of a {what} must stand both where it begins and where it ends, or in neither"
+            "a {what} must have a number in both its begin label and its end label, or in neither"
         );
         return Err(Diagnostic::at(Stage::Type, b.span, message));
     }

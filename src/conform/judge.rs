@@ -1,9 +1,9 @@
-//! Memory models as judges of histories, and the form in which they are asked.
+//! Memory models as judges of histories.
 //!
-//! A memory model does not know processors, addresses and values by name. So histories are asked up
-//! to all their permutations, where the initial value stays: [`History::canonical`] gives one for
-//! each class. A history is allowed if the model has an execution with its values: some
-//! choice of writes that are read, and some coherence order; decided exactly.
+//! A memory model does not know processors, addresses and values by name. So one history is judged
+//! for each class under their permutations that fix the initial value ([`History::canonical`]). A
+//! history is allowed if the model has an execution with its values, that is, some choice of the
+//! writes that are read and some coherence order. The decision is exact.
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
@@ -15,14 +15,14 @@ use mu_axioms::models::Dialect;
 use mu_axioms::views::{Seen, Views};
 use mu_base::{Diagnostic, Stage};
 
-/// A memory model.
+/// The definition of a memory model.
 #[derive(Debug)]
 pub enum Form {
-    /// Axioms.
+    /// Axioms in the `cat` language.
     Cat {
-        /// The model.
+        /// The compiled axioms.
         model: Model,
-        /// The words that it understands.
+        /// The vocabulary of events that the axioms use.
         dialect: Dialect,
     },
     /// Serial views.
@@ -31,14 +31,14 @@ pub enum Form {
 
 /// A memory model with its name.
 #[derive(Debug)]
-pub struct Against {
+pub struct MemoryModel {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its definition.
     pub form: Form,
 }
 
-/// A memory model at work, for one thread.
+/// A memory model with the working memory of one thread.
 pub struct Worker<'m> {
     judge: Judge<'m>,
 }
@@ -48,8 +48,8 @@ enum Judge<'m> {
     Views(&'m Views),
 }
 
-impl Against {
-    /// For one thread.
+impl MemoryModel {
+    /// Creates the working memory for one thread.
     pub fn worker(&self) -> Worker<'_> {
         let judge = match &self.form {
             Form::Cat { model, dialect } => {
@@ -59,14 +59,14 @@ impl Against {
         };
         Worker { judge }
     }
-    /// Refuses operations of a machine that it has no words for.
+    /// Rejects a machine with operations that the model cannot express.
     pub fn check(&self, interface: &Interface, alphabet: &Alphabet) -> Result<(), Diagnostic> {
         let operations =
             alphabet.events.iter().map(|e| &interface.operations[e.operation as usize]);
         match (&self.form, operations.into_iter().find(|o| o.kind == Kind::Update)) {
             (Form::Views(_), Some(o)) => {
                 let message = format!(
-                    "`{}` is a model of serial views, which do not know updates",
+                    "`{}` is a model of serial views, which do not support updates",
                     self.name
                 );
                 Err(Diagnostic::at(Stage::Unsupported, o.end.span, message))
@@ -76,18 +76,18 @@ impl Against {
     }
 }
 
-/// Why a history is forbidden.
+/// The reason why a history is forbidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The axiom that no execution keeps, or the view that does not exist.
+    /// The axiom that every execution violates, or the view that does not exist.
     pub axiom: String,
-    /// The cycle that the axiom forbids: operations with the relations between them; empty if
-    /// there is none.
+    /// The cycle that the axiom forbids: operations, each with the relation to the next one; empty
+    /// if the axiom is not about cycles.
     pub cycle: Vec<(String, String)>,
 }
 
 impl Worker<'_> {
-    /// Whether a history is allowed.
+    /// True if the model allows the history.
     pub fn allows(&mut self, history: &History) -> Result<bool, Diagnostic> {
         match &mut self.judge {
             Judge::Cat(judge) => judge.allows(history),
@@ -102,11 +102,11 @@ impl Worker<'_> {
             }
         }
     }
-    /// Why a history is forbidden: by one of the executions that have its values.
+    /// Explains why a history is forbidden, by one of the executions that have its values.
     pub fn reason(&mut self, history: &History) -> Result<Reason, Diagnostic> {
         if !history.is_sourced() {
             return Ok(Reason {
-                axiom: "a load reads a value that nobody writes".into(),
+                axiom: "a load reads a value that no operation writes".into(),
                 cycle: Vec::new(),
             });
         }
@@ -151,7 +151,7 @@ fn of_verdict(verdict: &Verdict, skeleton: &mu_axioms::Skeleton) -> Reason {
     Reason { axiom: failure.axiom.clone(), cycle: names.zip(edges).collect() }
 }
 
-/// The history of what processors did, all of it ended, in the names of the machine.
+/// Converts lists of ended operations to a history in the names of the machine.
 pub fn history(interface: &Interface, processors: &[&[Entry]]) -> History {
     let operation = |e: &Entry| {
         let line = &interface.operations[e.operation as usize];

@@ -1,22 +1,21 @@
-//! A machine against memory models: does every program, up to a number of operations of each
-//! processor, behave as a model allows?
+//! Conformance of a machine to memory models: is every behaviour of every program, up to a number
+//! of operations per processor, allowed by the model?
 //!
-//! In: a model of the machine, which chooses its operations freely, by itself or beside the most
-//! general program; an [`interface`] that says which labels are memory operations; memory models.
-//! Out: for each memory model, that it allows all that the machine does, or a smallest program and
-//! outcome that it forbids ([`search`]), with a run of the machine ([`witness`]) and a litmus test
-//! ([`mod@write`]).
+//! Input: a model of the machine, which chooses its operations freely, either by itself or in
+//! parallel with the most general program; an [`interface`], which lists the labels that are memory
+//! operations; memory models. Output for each memory model: that it allows all behaviours, or a
+//! smallest program and outcome that it forbids ([`search`]), with a run of the machine
+//! ([`witness`]) and a litmus test ([`mod@write`]).
 //!
-//! A *history* is what the axioms of a memory model see: the operations of each processor in
-//! program order, with the values that loads return. Which histories a machine has depends only on
-//! its visible traces; so the machine is explored once, all other labels are hidden,
-//! and it is reduced by branching bisimilarity ([`machine`]). Histories are then enumerated by the
-//! number of their operations. With each goes the set of states that the machine can be in after
-//! it: the determinisation of the machine, over histories instead of traces. Most histories
-//! share their sets, so the cost is that of the histories, not of pairs of history and state.
-//! Histories are taken up to the symmetries that the machine is found to have ([`symmetry`]), and
-//! judged up to those that all memory models have ([`judge`]). [`operations`] reads the operations
-//! of one run, of whatever came to it, for a graph.
+//! A *history* is the input of the axioms: the operations of each processor in program order, with
+//! the values that loads return. The histories of a machine depend only on its visible traces. So
+//! the machine is explored once, all other labels are hidden, and it is reduced by branching
+//! bisimilarity ([`machine`]). Histories are then enumerated by the number of their operations,
+//! each with the set of states that the machine can be in after it. This is the determinisation of
+//! the machine, over histories instead of traces. Most histories share their sets, so the cost is
+//! that of the histories, not of pairs of history and state. Histories are enumerated up to the
+//! verified symmetries of the machine ([`symmetry`]), and judged up to the symmetries of all memory
+//! models ([`judge`]). [`operations`] reads the operations of a single run, for a graph.
 #![warn(missing_docs)]
 
 pub mod alphabet;
@@ -28,7 +27,7 @@ pub mod names;
 pub mod operations;
 pub mod search;
 pub mod sequences;
-pub mod shown;
+pub mod litmus_outcomes;
 pub mod suite;
 pub mod symmetry;
 pub mod witness;

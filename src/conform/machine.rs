@@ -1,12 +1,12 @@
-//! The machine as the search needs it: a transition system over words, without all that is
-//! internal.
+//! The reduced transition system of a machine: labels are words of memory operations, and all other
+//! labels are hidden.
 //!
-//! In: a model, an interface. Out: its quotient by branching bisimilarity, which has the same weak
-//! traces and so the same histories. The model may take steps first that commute with all others,
-//! if they are internal, or ends of operations with numbers ([`Interface::ends`]): an end moved
-//! forward gives the same history once all operations have ended, and a circle of ends alone there
-//! is not. Cost: one exploration that keeps the transitions (12 bytes each), and one reduction. If
-//! a limit ends the exploration, all histories of what was seen are real.
+//! Input: a model, an interface. Output: its quotient by branching bisimilarity, which has the same
+//! weak traces and so the same histories. The exploration may give priority to confluent steps that
+//! are internal, or that are ends of numbered operations ([`Interface::ends`]). An earlier end
+//! gives the same history once all operations have ended, and no cycle consists of such ends alone.
+//! Cost: one exploration that stores the transitions (12 bytes each), and one reduction. If a limit
+//! stops the exploration, all histories of the explored part are still histories of the machine.
 
 use crate::alphabet::Alphabet;
 use crate::interface::Interface;
@@ -17,22 +17,22 @@ use mu_lts::reduce::{Equivalence, reduce};
 use mu_lts::{Labels, Lts};
 use mu_model::Model;
 
-/// See the module's head.
+/// A reduced machine with its words.
 pub struct Machine {
-    /// Its words.
+    /// Its events and words.
     pub alphabet: Alphabet,
     /// Label `i + 1` is word `i`; label 0 is tau.
     pub lts: Lts,
-    /// Figures of the exploration.
+    /// Statistics of the exploration.
     pub outcome: Outcome,
 }
 
-/// What is said of a machine that does no memory operation.
+/// The message for a machine without memory operations.
 pub const IDLE: &str = "no label of the machine is a memory operation of the interface";
 
 impl Machine {
-    /// Explores and reduces a model. Error: no label is a memory operation, or one that makes no
-    /// sense.
+    /// Explores and reduces a model. Error: no label is a memory operation, or a label contradicts
+    /// the interface.
     pub fn explore(
         model: &dyn Model,
         interface: &Interface,
@@ -44,7 +44,7 @@ impl Machine {
         let alphabet = Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str))?;
         if alphabet.words.is_empty() {
             return Err(Diagnostic::new(Stage::Type, IDLE)
-                .note("hidden actions have no labels: the machine must show them"));
+                .note("hidden actions have no labels: do not hide the actions of the interface"));
         }
         let word =
             |text: &String| alphabet.of_label.get(text).map_or(LabelId::TAU, |w| LabelId(w + 1));

@@ -1,9 +1,9 @@
-//! Names of a litmus test, mapped to those of the machine.
+//! Mapping from the names of a litmus test to those of the machine.
 //!
-//! A test has the names of a class of histories ([`History::canonical`]): threads `P0`, …,
-//! locations `x`, …, values 0, 1, …. Input: a history in the names of the machine and the member of
-//! its class that became the test. Output: the renaming between them ([`Meaning`]). Cost: a
-//! comparison for each order of the threads.
+//! A test uses the names of a class of histories ([`History::canonical`]): threads `P0`, …,
+//! locations `x`, …, values 0, 1, …. Input: a history in the names of the machine, and the
+//! representative of its class that became the test. Output: the renaming between them
+//! ([`NameMap`]). Cost: one comparison for each order of the threads.
 
 use crate::alphabet::Names;
 use mu_axioms::Kind;
@@ -12,23 +12,22 @@ use std::fmt::Write;
 
 /// The names of the machine, in the order of the names of the test.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Meaning {
-    /// Processors, by the number of the thread.
+pub struct NameMap {
+    /// The processor of each thread.
     pub processors: Vec<String>,
-    /// Addresses, by the number of the location, each with its values by their numbers; 0 is the
-    /// initial value.
+    /// The address of each location, with the names of its values by number; 0 is the initial
+    /// value.
     pub addresses: Vec<(String, Vec<String>)>,
 }
 
-/// A renaming in progress: from the test to the machine.
+/// A partial renaming from the test to the machine.
 #[derive(Clone, Default)]
 struct Renaming {
     locations: Vec<Option<u32>>,
     values: Vec<Vec<Option<u64>>>,
 }
 
-/// Notes that a number stands for another one; `None` if it stands for something else, or something
-/// else for it.
+/// Maps one number to another; `None` if either is already mapped differently.
 fn unify<T: Copy + PartialEq>(all: &mut Vec<Option<T>>, at: usize, to: T) -> Option<()> {
     if all.len() <= at {
         all.resize(at + 1, None);
@@ -65,8 +64,8 @@ impl Renaming {
     }
 }
 
-/// Finds the threads of the machine that the threads of a test are, with the renaming of the rest.
-fn matched(
+/// Finds the machine's thread for each thread of a test, and the renaming of the rest.
+fn match_threads(
     test: &[Vec<Operation>],
     machine: &[Vec<Operation>],
     taken: &mut Vec<usize>,
@@ -80,7 +79,7 @@ fn matched(
         let mut next = by.clone();
         if thread.iter().zip(own).all(|(t, m)| next.operation(t, m).is_some()) {
             taken.push(i);
-            let found = matched(test, machine, taken, next);
+            let found = match_threads(test, machine, taken, next);
             if found.is_some() {
                 return found;
             }
@@ -90,23 +89,23 @@ fn matched(
     None
 }
 
-impl Meaning {
-    /// Maps the names of a test, given the same history in the names of the machine; `None` if they
-    /// are of different classes.
-    pub fn of(test: &History, machine: &History, names: &Names) -> Option<Meaning> {
+impl NameMap {
+    /// Maps the names of a test, given the same history in the names of the machine; `None` if the
+    /// histories are in different classes.
+    pub fn of(test: &History, machine: &History, names: &Names) -> Option<NameMap> {
         let mut taken = Vec::new();
-        let by = matched(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
+        let by = match_threads(&test.threads, &machine.threads, &mut taken, Renaming::default())?;
         let value = |v: &Option<u64>| names.values[v.unwrap_or(0) as usize].clone();
         let address = |(l, values): (&Option<u32>, &Vec<Option<u64>>)| {
             (names.addresses[l.unwrap_or(0) as usize].clone(), values.iter().map(value).collect())
         };
-        Some(Meaning {
+        Some(NameMap {
             processors: taken.iter().map(|&i| names.processors[i].clone()).collect(),
             addresses: by.locations.iter().zip(&by.values).map(address).collect(),
         })
     }
 
-    /// Prints a line for the processors, and one for each address with its values.
+    /// Prints a line for the processors, and a line for each address with its values.
     pub fn lines(&self) -> Vec<String> {
         let processors = self
             .processors
@@ -129,11 +128,11 @@ impl Meaning {
     }
 
     /// Inserts the names into a litmus test, as a comment below its first line.
-    pub fn noted(&self, litmus: &str) -> String {
+    pub fn annotate(&self, litmus: &str) -> String {
         let (head, rest) = litmus.split_once('\n').unwrap_or((litmus, ""));
         let mut out = format!("{head}\n(* On the machine:\n");
         for line in self.lines() {
-            // Names of a machine may hold what ends a comment or begins one.
+            // A name of the machine may contain the delimiters of comments.
             let line = line.replace("*)", "* )").replace("(*", "( *");
             let _ = writeln!(out, " * {line}");
         }

@@ -1,15 +1,20 @@
-//! The memory operations of one run of a machine, and how they are related: labels, as an interface
-//! reads them, to an execution.
+//! The execution of one run of a machine: its memory operations and the relations between them,
+//! read from labels by an interface.
 //!
-//! In: the actions of each step of a run, hidden ones too. Out: a [`Run`]: operations in the order
-//! in which they begin, and arrows between them. Program order is that of the interface. A load
-//! takes its value from the only store that it can be, or from the store that its processor
-//! observed last, if it has that value; where several fit there is no arrow, and
-//! [`Operation::sources`] names them. Coherence is what the run shows of it: the order in which a
-//! processor observes the stores of an address, its own stores in program order, an update behind
-//! what it reads, and the store that an access of it takes its value from before that of a later
-//! one. From-reads follow. If arrows at one address go in a circle, no order of its stores fits the
-//! run: a shortest circle is marked. Cost: cubic in the operations.
+//! Input: the actions of each step of a run, including hidden ones. Output: a [`Run`] with the
+//! operations in the order of their beginnings and the arrows between them:
+//!
+//! - Program order is defined by the interface.
+//! - A load reads from the only store that could have supplied its value. If there are several, it
+//!   reads from the store that its processor observed last, if the value matches. Otherwise there
+//!   is no arrow, and [`Operation::sources`] lists the candidates.
+//! - Coherence contains only what the run implies: the order in which a processor observes the
+//!   stores of an address; its own stores in program order; an update after the store that it
+//!   reads; and the sources of two accesses in program order.
+//! - From-reads follows from these.
+//!
+//! If the arrows at one address form a cycle, no order of its stores is consistent with the run. A
+//! shortest such cycle is marked. Cost: cubic in the number of operations.
 
 use crate::interface::{Interface, Label, Role};
 use fixedbitset::FixedBitSet;
@@ -21,21 +26,21 @@ use mu_axioms::models::Mark;
 pub struct Operation {
     /// Load, store, update or fence.
     pub kind: Kind,
-    /// Whether it is an acquire or a release.
+    /// Acquire, release, or plain.
     pub mark: Mark,
     /// Its processor.
     pub processor: String,
-    /// Its address, as far as it is told.
+    /// Its address, if a label contains it.
     pub address: Option<String>,
-    /// What it reads or stores.
+    /// The value that it reads or stores.
     pub value: Option<String>,
-    /// What an update writes.
+    /// The value that an update writes.
     pub written: Option<String>,
     /// Its number.
     pub number: Option<String>,
-    /// The steps of the run that it is, from 0: where it begins and where it ends.
+    /// The steps of the run, from 0, at which it begins and ends.
     pub steps: (usize, Option<usize>),
-    /// The stores whose value a load may have; none: what was there at first.
+    /// The stores that a load may read from; `None` in the list: the initial value.
     pub sources: Vec<Option<usize>>,
     line: usize,
 }
@@ -44,7 +49,7 @@ impl Operation {
     fn reads(&self) -> bool {
         matches!(self.kind, Kind::Read | Kind::Update)
     }
-    /// What it leaves in memory.
+    /// Returns the value that it leaves in memory.
     fn stores(&self) -> Option<&str> {
         match self.kind {
             Kind::Write => self.value.as_deref(),
@@ -54,7 +59,7 @@ impl Operation {
     }
 }
 
-/// An arrow: from, relation, to, and whether it is part of a circle.
+/// An arrow: source, relation, target, and true if it is part of the marked cycle.
 pub type Arrow = (usize, &'static str, usize, bool);
 
 /// The memory operations of a run.
@@ -64,31 +69,37 @@ pub struct Run {
     pub processors: Vec<String>,
     /// The operations, in the order in which they begin.
     pub operations: Vec<Operation>,
-    /// How they are related, ascending.
+    /// The relations between operations, sorted.
     pub arrows: Vec<Arrow>,
 }
 
-/// What a processor observed: the step, the processor, the store.
-type Seen = (usize, String, usize);
+/// An observation: step, processor, store.
+type Observation = (usize, String, usize);
 
-/// What a label says.
-struct Told<'t>(Vec<(Role, &'t str)>);
+/// The fields of a label, by role.
+struct LabelFields<'t>(Vec<(Role, &'t str)>);
 
-impl<'t> Told<'t> {
+impl<'t> LabelFields<'t> {
     fn of(label: &Label, name: &str, arguments: &[&'t str]) -> Option<Self> {
-        Some(Self(label.fits(name, arguments)?.into_iter().map(|(r, t)| (r.clone(), t)).collect()))
+        Some(Self(
+            label
+                .match_arguments(name, arguments)?
+                .into_iter()
+                .map(|(r, t)| (r.clone(), t))
+                .collect(),
+        ))
     }
-    /// An argument by what it is. A value that does not matter says nothing.
+    /// Returns the argument with this role; `None` if it is absent or `_`.
     fn get(&self, role: &Role) -> Option<&'t str> {
         self.0.iter().find(|f| f.0 == *role && f.1 != "_").map(|f| f.1)
     }
 }
 
 impl Run {
-    /// That of the actions of each step: names with the texts of their arguments.
+    /// Reads the actions of each step: names with the texts of their arguments.
     pub fn of(interface: &Interface, steps: &[Vec<(&str, Vec<&str>)>]) -> Run {
         let mut run = Run::default();
-        let mut seen: Vec<Seen> = Vec::new();
+        let mut seen: Vec<Observation> = Vec::new();
         for (step, actions) in steps.iter().enumerate() {
             for (name, arguments) in actions {
                 run.take(interface, step, name, arguments);
@@ -106,12 +117,12 @@ impl Run {
 
     fn take(&mut self, interface: &Interface, step: usize, name: &str, arguments: &[&str]) {
         for (line, of) in interface.operations.iter().enumerate() {
-            let begins = of.begin.as_ref().and_then(|b| Told::of(b, name, arguments));
+            let begins = of.begin.as_ref().and_then(|b| LabelFields::of(b, name, arguments));
             let (first, whole) = (begins.is_some(), of.begin.is_none());
-            let Some(told) = begins.or_else(|| Told::of(&of.end, name, arguments)) else {
+            let Some(fields) = begins.or_else(|| LabelFields::of(&of.end, name, arguments)) else {
                 continue;
             };
-            let get = |role: Role| told.get(&role).map(String::from);
+            let get = |role: Role| fields.get(&role).map(String::from);
             let Some(processor) = get(Role::Processor) else { continue };
             let fields =
                 [get(Role::Address), get(Role::Value), get(Role::Written), get(Role::Number)];
@@ -138,17 +149,17 @@ impl Run {
         }
     }
 
-    /// The end of the first operation that has begun and fits.
+    /// Ends the first operation that has begun and matches.
     fn end(&mut self, (line, step): (usize, usize), processor: &str, fields: [Option<String>; 4]) {
         let agree = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
-        let fits = |o: &&mut Operation| {
-            let told = [&o.address, &o.value, &o.written, &o.number];
+        let matches = |o: &&mut Operation| {
+            let known = [&o.address, &o.value, &o.written, &o.number];
             o.line == line
                 && o.processor == processor
                 && o.steps.1.is_none()
-                && told.iter().zip(&fields).all(|(a, b)| agree(a, b))
+                && known.iter().zip(&fields).all(|(a, b)| agree(a, b))
         };
-        let Some(operation) = self.operations.iter_mut().find(fits) else { return };
+        let Some(operation) = self.operations.iter_mut().find(matches) else { return };
         let [address, value, written, number] = fields;
         operation.steps.1 = Some(step);
         operation.address = operation.address.take().or(address);
@@ -157,25 +168,32 @@ impl Run {
         operation.number = operation.number.take().or(number);
     }
 
-    fn observed(&self, label: &Label, step: usize, name: &str, arguments: &[&str]) -> Option<Seen> {
-        let told = Told::of(label, name, arguments)?;
-        let field = |role: &Role| told.get(role);
+    fn observed(
+        &self,
+        label: &Label,
+        step: usize,
+        name: &str,
+        arguments: &[&str],
+    ) -> Option<Observation> {
+        let fields = LabelFields::of(label, name, arguments)?;
+        let field = |role: &Role| fields.get(role);
         let (of, number, value) = (field(&Role::Other), field(&Role::Number), field(&Role::Value));
-        let fits = |o: &&Operation| {
+        let matches = |o: &&Operation| {
             let same = |said: Option<&str>, own: Option<&str>| said.is_none() || said == own;
-            let value_fits = same(value, o.stores());
+            let value_matches = same(value, o.stores());
             o.stores().is_some()
                 && o.address.as_deref() == field(&Role::Address)
-                && value_fits
+                && value_matches
                 && same(number, o.number.as_deref())
                 && same(of, Some(&o.processor))
         };
-        let mut found = self.operations.iter().enumerate().filter(|(_, o)| fits(o)).map(|(i, _)| i);
+        let mut found =
+            self.operations.iter().enumerate().filter(|(_, o)| matches(o)).map(|(i, _)| i);
         let (store, other) = (found.next()?, found.next());
         other.is_none().then(|| (step, field(&Role::Processor).unwrap_or("").to_string(), store))
     }
 
-    /// The operations of each processor in program order.
+    /// Returns the operations of each processor in program order.
     fn threads(&self) -> Vec<Vec<usize>> {
         let of = |p: &String| {
             let mut own: Vec<usize> = (0..self.operations.len())
@@ -191,7 +209,7 @@ impl Run {
         self.processors.iter().map(of).collect()
     }
 
-    fn find_sources(&mut self, interface: &Interface, seen: &[Seen]) {
+    fn find_sources(&mut self, interface: &Interface, seen: &[Observation]) {
         for i in 0..self.operations.len() {
             let o = &self.operations[i];
             let (true, Some(value), Some(address)) = (o.reads(), &o.value, &o.address) else {
@@ -212,7 +230,7 @@ impl Run {
             if *value == interface.initial.text {
                 sources.push(None);
             }
-            let here = |s: &&Seen| {
+            let here = |s: &&Observation| {
                 s.0 < end
                     && s.1 == o.processor
                     && self.operations[s.2].address.as_ref() == Some(address)
@@ -226,7 +244,7 @@ impl Run {
         }
     }
 
-    fn relate(&mut self, interface: &Interface, seen: &[Seen]) {
+    fn relate(&mut self, interface: &Interface, seen: &[Observation]) {
         self.find_sources(interface, seen);
         let n = self.operations.len();
         let threads = self.threads();
@@ -234,9 +252,9 @@ impl Run {
             self.operations[a].address.is_some()
                 && self.operations[a].address == self.operations[b].address
         };
-        // What is in memory after an access, to its processor: its own store, or the one that it
-        // reads. Outer none: not known.
-        let held = |i: usize| match &self.operations[i] {
+        // The store visible to the processor after an access: its own store, or the one that it
+        // reads. Outer `None`: unknown.
+        let visible = |i: usize| match &self.operations[i] {
             o if o.stores().is_some() => Some(Some(i)),
             o if o.sources.len() == 1 => Some(o.sources[0]),
             _ => None,
@@ -258,13 +276,13 @@ impl Run {
             }
         }
         for &(a, b) in &order {
-            if let (Some(Some(s)), Some(Some(t))) = (held(a), held(b))
+            if let (Some(Some(s)), Some(Some(t))) = (visible(a), visible(b))
                 && s != t
             {
                 co[s].insert(t);
             }
         }
-        // An update stores right behind what it reads.
+        // An update stores immediately after the store that it reads.
         for (i, o) in self.operations.iter().enumerate().filter(|(_, o)| o.kind == Kind::Update) {
             if let [Some(s)] = o.sources[..] {
                 co[s].insert(i);
@@ -275,7 +293,7 @@ impl Run {
                 if let [Some(s)] = self.operations[i].sources[..] { Some((s, i)) } else { None }
             })
             .collect();
-        // The stores that come after what a load takes; of those the first ones are drawn.
+        // Only the first of the stores that come after the source of a load get an arrow.
         let mut fr = Vec::new();
         for i in (0..n).filter(|&i| self.operations[i].sources.len() == 1) {
             let after = |b: usize| match self.operations[i].sources[0] {
@@ -288,71 +306,71 @@ impl Run {
             };
             fr.extend(after.iter().filter(|b| first(b)).map(|&b| (i, b)));
         }
-        // A pair with a store between its two is not drawn.
+        // A pair with a store between its two gets no arrow.
         let direct = |a: usize, b: usize| {
             !co[a]
                 .ones()
                 .any(|c| c != b && co[c].contains(b) && !co[c].contains(a) && !co[b].contains(c))
         };
-        let drawn: Vec<(usize, usize)> = (0..n)
+        let direct_co: Vec<(usize, usize)> = (0..n)
             .flat_map(|a| co[a].ones().map(move |b| (a, b)))
             .filter(|&(a, b)| direct(a, b))
             .collect();
         let all: Vec<(usize, usize)> =
-            order.iter().chain(&read).chain(&fr).chain(&drawn).copied().collect();
-        let circle = shortest_circle(n, &all);
-        let circle = |a: usize, b: usize| circle.contains(&(a, b));
+            order.iter().chain(&read).chain(&fr).chain(&direct_co).copied().collect();
+        let cycle = shortest_cycle(n, &all);
+        let cycle = |a: usize, b: usize| cycle.contains(&(a, b));
         let mut arrows: Vec<Arrow> = Vec::new();
         for thread in &threads {
             arrows.extend(
                 thread
                     .windows(2)
-                    .map(|w| (w[0], "po", w[1], same(w[0], w[1]) && circle(w[0], w[1]))),
+                    .map(|w| (w[0], "po", w[1], same(w[0], w[1]) && cycle(w[0], w[1]))),
             );
         }
         let next: Vec<(usize, usize)> = arrows.iter().map(|a| (a.0, a.2)).collect();
         arrows.extend(
             order
                 .iter()
-                .filter(|(a, b)| circle(*a, *b) && !next.contains(&(*a, *b)))
+                .filter(|(a, b)| cycle(*a, *b) && !next.contains(&(*a, *b)))
                 .map(|&(a, b)| (a, "po-loc", b, true)),
         );
-        for (relation, pairs) in [("rf", &read), ("co", &drawn), ("fr", &fr)] {
-            arrows.extend(pairs.iter().map(|&(a, b)| (a, relation, b, circle(a, b))));
+        for (relation, pairs) in [("rf", &read), ("co", &direct_co), ("fr", &fr)] {
+            arrows.extend(pairs.iter().map(|&(a, b)| (a, relation, b, cycle(a, b))));
         }
         arrows.sort_unstable();
         self.arrows = arrows;
     }
 }
 
-/// The arrows of a shortest circle; nothing if there is none.
-fn shortest_circle(n: usize, arrows: &[(usize, usize)]) -> Vec<(usize, usize)> {
+/// Returns the arrows of a shortest cycle; empty if there is none.
+fn shortest_cycle(n: usize, arrows: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut next = vec![Vec::new(); n];
     arrows.iter().for_each(|&(a, b)| next[a].push(b));
     let mut best: Vec<(usize, usize)> = Vec::new();
     for start in 0..n {
-        // By which arrow each was met first.
-        let mut met: Vec<Option<usize>> = vec![None; n];
+        // The predecessor by which each operation was first reached.
+        let mut visited: Vec<Option<usize>> = vec![None; n];
         let mut queue = vec![start];
         let mut at = 0;
-        while let Some(&a) = queue.get(at).filter(|_| met[start].is_none()) {
+        while let Some(&a) = queue.get(at).filter(|_| visited[start].is_none()) {
             at += 1;
-            for &b in next[a].iter().filter(|b| met[**b].is_none()).collect::<Vec<_>>() {
-                met[b] = Some(a);
+            for &b in next[a].iter().filter(|b| visited[**b].is_none()).collect::<Vec<_>>() {
+                visited[b] = Some(a);
                 queue.push(b);
             }
         }
-        let mut circle = Vec::new();
+        let mut cycle = Vec::new();
         let mut b = start;
-        while let Some(a) = met[b].filter(|_| met[start].is_some()) {
-            circle.push((a, b));
+        while let Some(a) = visited[b].filter(|_| visited[start].is_some()) {
+            cycle.push((a, b));
             b = a;
             if b == start {
                 break;
             }
         }
-        if !circle.is_empty() && (best.is_empty() || circle.len() < best.len()) {
-            best = circle;
+        if !cycle.is_empty() && (best.is_empty() || cycle.len() < best.len()) {
+            best = cycle;
         }
     }
     best

@@ -1,25 +1,25 @@
-//! All histories of a machine, by the number of their operations, and what memory models say of
-//! them.
+//! Enumeration of all histories of a machine by the number of their operations, with the verdicts
+//! of memory models.
 //!
-//! In: a [`Machine`], its symmetries, memory models. Out: for each model the first history that it
-//! forbids, which is a smallest one, or none.
+//! Input: a [`Machine`], its symmetries, memory models. Output: for each model a smallest history
+//! that it forbids, if there is one.
 //!
-//! A level holds the histories with as many beginnings and ends of operations (an operation with
-//! one label counts as both), each with the set of states of the machine after it. The set after a
-//! history is the union, over its last events, of what the event makes of the set before; all of
-//! these are on earlier levels. Sets are interned; what a word makes of a set, unions and images
-//! are computed once. Under the machine's symmetries one history stands for its orbit: it is the
-//! least of its images, and gets the images of its set under all elements of the group that lead to
-//! it.
+//! A level holds the histories with the same number of beginnings and ends of operations (an
+//! operation with one label counts as both). Each has the set of states of the machine after it.
+//! This set is the union, over the last events of the history, of the successors by the event of
+//! the set before it; all of these are on earlier levels. Sets are interned; successors, unions and
+//! images of sets are computed once. Under the machine's symmetries, each orbit is represented by
+//! its least history. The set of the representative is the union of the images of the set under all
+//! group elements that lead to it.
 //!
-//! Histories in which all operations have ended are judged, each class under the symmetries of
-//! memory models once. A model that has forbidden one is not asked about larger ones. Cost: for
-//! each history kept, the words that can follow it times the order of the group. Invariant: the
-//! answer depends neither on threads nor on the order of hash tables.
+//! Histories in which all operations have ended are judged, once for each class under the
+//! symmetries of memory models. A model that has forbidden a history does not judge larger ones.
+//! Cost: for each stored history, the number of words that can follow it times the order of the
+//! group. Invariant: the answer depends neither on threads nor on the order of hash tables.
 
 use crate::alphabet::{Alphabet, Phase};
 use crate::interface::Interface;
-use crate::judge::{self, Against};
+use crate::judge::{self, MemoryModel};
 use crate::machine::Machine;
 use crate::sequences::{Begin, Entry, Sequences, State};
 use crate::symmetry::Group;
@@ -33,53 +33,52 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A history that a model forbids and the machine has.
+/// A history of the machine that a model forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// In canonical form.
+pub struct Violation {
+    /// The history in canonical form.
     pub history: History,
-    /// In the names of the machine: what each processor does.
+    /// The operations of each processor, in the names of the machine.
     pub concrete: Vec<Vec<Entry>>,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct SearchResult {
     /// For each model: a smallest history of the machine that it forbids.
-    pub found: Vec<Option<Found>>,
-    /// Programs met, up to the symmetries of memory models.
+    pub found: Vec<Option<Violation>>,
+    /// Programs of judged histories, up to the symmetries of memory models.
     pub programs: AHashSet<History>,
-    /// Histories judged, up to the same.
+    /// Number of histories judged, up to the same symmetries.
     pub histories: u64,
-    /// Histories met in all, unfinished ones too, up to the symmetries of the machine.
-    pub met: u64,
-    /// Sets of states of the machine.
+    /// Number of all histories, including unfinished ones, up to the symmetries of the machine.
+    pub visited: u64,
+    /// Number of sets of states of the machine.
     pub sets: u64,
-    /// Most operations of one processor in a history that was judged.
+    /// The largest number of operations of one processor in a judged history.
     pub longest: usize,
-    /// Histories of so many operations, all processors together, were all judged; none: of any
-    /// number within the bound.
+    /// All histories with at most this number of operations, over all processors, were judged;
+    /// `None`: all histories within the bound.
     pub complete: Option<usize>,
-    /// Histories with an operation that has begun, after which the machine can do nothing more
+    /// Number of histories with an unfinished operation after which the machine can do nothing
     /// within the bound.
     pub stuck: u64,
-    /// True if some history that was judged loads a value.
+    /// True if some judged history contains a load.
     pub reads: bool,
-    /// Beginnings of operations, by the number of their events, that no end follows in any
-    /// history.
-    pub unended: Vec<u32>,
+    /// Ids of begin events that no end follows in any history.
+    pub unfinished: Vec<u32>,
     /// Programs that begin and have no execution that ends.
-    pub endless: AHashSet<History>,
-    /// The number of an operation that never comes although one with a greater number does.
+    pub nonterminating: AHashSet<History>,
+    /// The number of an operation that never occurs although one with a greater number does.
     pub gap: Option<u64>,
-    /// Why it ended.
+    /// The stop reason.
     pub stop: Stop,
-    /// The histories that were judged, in order, if they are to be kept.
-    pub kept: Vec<History>,
+    /// The judged histories in order, if [`Bound::collect`] is set.
+    pub judged_histories: Vec<History>,
 }
 
-/// True if an operation is known as far as a program tells it: it has begun, with its address and
-/// what it stores.
+/// True if all that a program determines about the operation is known: it has begun, and has its
+/// address and the value that it stores.
 fn is_known(interface: &Interface, e: &Entry) -> bool {
     let kind = interface.operations[e.operation as usize].kind;
     let stored = match kind {
@@ -91,7 +90,7 @@ fn is_known(interface: &Interface, e: &Entry) -> bool {
 }
 
 /// Interned sets of states, closed under internal steps.
-struct Sets<'m> {
+struct StateSets<'m> {
     machine: &'m Machine,
     group: &'m Group,
     lists: Vec<Vec<u32>>,
@@ -101,7 +100,7 @@ struct Sets<'m> {
     images: AHashMap<(u32, u32), u32>,
 }
 
-impl<'m> Sets<'m> {
+impl<'m> StateSets<'m> {
     fn new(machine: &'m Machine, group: &'m Group) -> Self {
         let (rows, unions, images) = (AHashMap::new(), AHashMap::new(), AHashMap::new());
         Self { machine, group, lists: Vec::new(), ids: AHashMap::new(), rows, unions, images }
@@ -118,18 +117,18 @@ impl<'m> Sets<'m> {
     }
     fn closed(&mut self, states: Vec<u32>) -> u32 {
         let lts = &self.machine.lts;
-        let mut met: AHashSet<u32> = states.iter().copied().collect();
+        let mut visited: AHashSet<u32> = states.iter().copied().collect();
         let mut open = states;
         while let Some(s) = open.pop() {
             for (_, t) in lts.successors(StateId(s)).filter(|(l, _)| *l == LabelId::TAU) {
-                if met.insert(t.0) {
+                if visited.insert(t.0) {
                     open.push(t.0);
                 }
             }
         }
-        self.intern(met.into_iter().collect())
+        self.intern(visited.into_iter().collect())
     }
-    /// The words that can follow, each with the set after it, in the order of words.
+    /// Returns the words that can follow, in order, each with the set after it.
     fn row(&mut self, id: u32) -> Vec<(u32, u32)> {
         if let Some(row) = self.rows.get(&id) {
             return row.clone();
@@ -175,82 +174,82 @@ impl<'m> Sets<'m> {
     }
 }
 
-/// Lists of each processor's operations, and the set of states after them.
+/// Histories (a list of operations per processor), each with the set of states after it.
 type Level = AHashMap<Vec<u32>, u32>;
 
-struct Search<'m> {
+struct HistorySearch<'m> {
     interface: &'m Interface,
     machine: &'m Machine,
     group: &'m Group,
-    sets: Sets<'m>,
+    sets: StateSets<'m>,
     sequences: Sequences,
-    /// This level and the next ones.
+    /// The current level and the following ones.
     levels: VecDeque<Level>,
-    /// How far ahead each word leads.
+    /// For each word, the number of levels between a history and the history extended by it.
     weights: Vec<usize>,
     /// Events that begin operations within the bound.
-    begun: FixedBitSet,
-    answer: Answer,
+    begin_events: FixedBitSet,
+    answer: SearchResult,
 }
 
-/// How far to go.
+/// The bound of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// Most operations of a processor.
+    /// The largest number of operations of a processor.
     pub operations: usize,
-    /// Threads that judge.
+    /// Number of threads that judge histories.
     pub threads: usize,
-    /// Whether all histories that are judged are kept.
-    pub keep: bool,
-    /// Whether to end with the level in which the first model forbids something.
+    /// True if all judged histories are returned.
+    pub collect: bool,
+    /// True if the search ends with the first level in which a model forbids a history.
     pub first: bool,
 }
 
 impl Bound {
-    /// All histories up to so many operations of each processor.
+    /// Returns the bound of all histories up to this number of operations per processor.
     pub fn of(operations: usize, threads: usize) -> Bound {
-        Bound { operations, threads, keep: false, first: false }
+        Bound { operations, threads, collect: false, first: false }
     }
 }
 
-/// Searches the histories within a bound.
+/// Enumerates and judges the histories within a bound.
 pub fn search<'m>(
     interface: &'m Interface,
     machine: &'m Machine,
     group: &'m Group,
-    models: &[&Against],
+    models: &[&MemoryModel],
     bound: Bound,
     budget: &Budget,
-) -> Result<Answer, Diagnostic> {
+) -> Result<SearchResult, Diagnostic> {
     let weight = |word: &Vec<u32>| {
         let events = word.iter().map(|&e| machine.alphabet.events[e as usize].phase);
         events.map(|p| if p == Phase::Whole { 2 } else { 1 }).sum()
     };
-    let answer = Answer {
+    let answer = SearchResult {
         found: vec![None; models.len()],
         programs: AHashSet::new(),
         histories: 0,
-        met: 0,
+        visited: 0,
         sets: 0,
         longest: 0,
         complete: None,
         stuck: 0,
         reads: false,
-        unended: Vec::new(),
-        endless: AHashSet::new(),
+        unfinished: Vec::new(),
+        nonterminating: AHashSet::new(),
         gap: None,
         stop: machine.outcome.stop.clone(),
-        kept: Vec::new(),
+        judged_histories: Vec::new(),
     };
-    let mut search = Search {
+    let mut search = HistorySearch {
         interface,
         machine,
         group,
-        sets: Sets::new(machine, group),
+        sets: StateSets::new(machine, group),
         sequences: Sequences::new(bound.operations, interface.first),
         levels: VecDeque::new(),
         weights: machine.alphabet.words.iter().map(weight).collect(),
-        begun: FixedBitSet::with_capacity(machine.alphabet.events.len()),
+        begin_events: FixedBitSet::with_capacity(machine.alphabet.events.len()),
         answer,
     };
     let start = search.sets.closed(vec![machine.lts.initial.0]);
@@ -261,8 +260,8 @@ pub fn search<'m>(
         let mut level: Vec<(Vec<u32>, u32)> = level.into_iter().collect();
         level.sort_unstable();
         let judged = search.finished(&level);
-        if bound.keep {
-            search.answer.kept.extend(judged.iter().map(|j| j.0.clone()));
+        if bound.collect {
+            search.answer.judged_histories.extend(judged.iter().map(|j| j.0.clone()));
         }
         let step = search
             .judge(&judged, models, bound.threads, budget)
@@ -283,14 +282,14 @@ pub fn search<'m>(
         size += 1;
     }
     search.answer.sets = search.sets.lists.len() as u64;
-    search.answer.unended = search.unended();
-    let Answer { endless, programs, .. } = &mut search.answer;
-    endless.retain(|p| !programs.contains(p));
+    search.answer.unfinished = search.unfinished();
+    let SearchResult { nonterminating, programs, .. } = &mut search.answer;
+    nonterminating.retain(|p| !programs.contains(p));
     Ok(search.answer)
 }
 
-impl Answer {
-    /// Counts the judged programs by their number of operations; place 0 counts those with none.
+impl SearchResult {
+    /// Counts the judged programs by their number of operations, from 0.
     pub fn lengths(&self) -> Vec<u64> {
         let mut out = Vec::new();
         for program in &self.programs {
@@ -300,26 +299,25 @@ impl Answer {
         }
         out
     }
-    /// Returns the reason why "conforms" would say nothing, or too much: nothing that a model could
-    /// forbid was judged, or some operations or programs never end. `None` if it says what it
-    /// should.
+    /// Returns the reason why the verdict "conforms" would be vacuous or too strong: no judged
+    /// history could be forbidden, or some operations or programs never end. `None` if there is no
+    /// such reason.
     pub fn unjudged(&self, interface: &Interface, alphabet: &Alphabet) -> Option<String> {
         if let Some(number) = self.gap {
             return Some(format!(
-                "within the bound a processor does no operation with the number {number}, and one with a greater number: its place is not known"
+                "within the bound a processor never performs the operation with number {number}, but performs one with a greater number: the program order is incomplete"
             ));
         }
         if self.programs.is_empty() {
             return Some(
-                "no program of the machine ends within the bound, so no execution was judged"
+                "no program of the machine terminates within the bound, so no execution was judged"
                     .into(),
             );
         }
-        if let Some(&first) = self.unended.first() {
-            let (event, n) = (&alphabet.events[first as usize], self.unended.len());
+        if let Some(&first) = self.unfinished.first() {
+            let (event, n) = (&alphabet.events[first as usize], self.unfinished.len());
             let line = &interface.operations[event.operation as usize];
-            let more =
-                if n == 1 { String::new() } else { format!(", and so it is with {} more", n - 1) };
+            let more = if n == 1 { String::new() } else { format!(", nor do {} others", n - 1) };
             return Some(format!(
                 "the {} that `{}` begins never ends{more}",
                 line.name(),
@@ -332,18 +330,19 @@ impl Answer {
                     .into(),
             );
         }
-        let least = self.endless.iter().min_by_key(|p| (p.len(), (*p).clone()))?;
-        let all = if self.endless.len() == 1 {
-            "a program begins and never ends".into()
+        let least = self.nonterminating.iter().min_by_key(|p| (p.len(), (*p).clone()))?;
+        let all = if self.nonterminating.len() == 1 {
+            "a program begins and never terminates".into()
         } else {
-            format!("{} programs begin and never end", self.endless.len())
+            format!("{} programs begin and never terminate", self.nonterminating.len())
         };
         Some(format!("{all}: {}", least.program_text()))
     }
 }
 
-impl Search<'_> {
-    /// The histories of a level in which all operations have ended, one of each class, in order.
+impl HistorySearch<'_> {
+    /// Returns the histories of a level in which all operations have ended, one for each class, in
+    /// order.
     fn finished(&mut self, level: &[(Vec<u32>, u32)]) -> Vec<(History, Vec<u32>)> {
         let mut classes: AHashMap<History, &Vec<u32>> = AHashMap::new();
         for (history, _) in level {
@@ -366,11 +365,11 @@ impl Search<'_> {
         self.answer.histories += all.len() as u64;
         all
     }
-    /// Asks the models that have forbidden nothing yet.
+    /// Judges the histories by all models that have not forbidden one yet.
     fn judge(
         &mut self,
         all: &[(History, Vec<u32>)],
-        models: &[&Against],
+        models: &[&MemoryModel],
         threads: usize,
         budget: &Budget,
     ) -> Result<(), Diagnostic> {
@@ -383,15 +382,16 @@ impl Search<'_> {
             while !halt.load(Ordering::Relaxed) {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 let Some((history, _)) = all.get(i) else { break };
-                let asked = budget.check(i as u64).map_err(Diagnostic::stopped).and_then(|()| {
-                    for (worker, first) in workers.iter_mut().zip(&first) {
-                        if first.load(Ordering::Relaxed) > i && !worker.allows(history)? {
-                            first.fetch_min(i, Ordering::Relaxed);
+                let judged_one =
+                    budget.check(i as u64).map_err(Diagnostic::stopped).and_then(|()| {
+                        for (worker, first) in workers.iter_mut().zip(&first) {
+                            if first.load(Ordering::Relaxed) > i && !worker.allows(history)? {
+                                first.fetch_min(i, Ordering::Relaxed);
+                            }
                         }
-                    }
-                    Ok(())
-                });
-                if let Err(e) = asked {
+                        Ok(())
+                    });
+                if let Err(e) = judged_one {
                     error.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(e);
                     halt.store(true, Ordering::Relaxed);
                 }
@@ -410,22 +410,22 @@ impl Search<'_> {
             let first = first.into_inner();
             if let Some((history, lists)) = all.get(first) {
                 let concrete = lists.iter().map(|&s| self.sequences.get(s).to_vec()).collect();
-                self.answer.found[m] = Some(Found { history: history.clone(), concrete });
+                self.answer.found[m] = Some(Violation { history: history.clone(), concrete });
             }
         }
         Ok(())
     }
-    /// What can follow the histories of a level.
+    /// Computes the histories that extend those of a level.
     fn expand(&mut self, level: &[(Vec<u32>, u32)], budget: &Budget) -> Result<(), Diagnostic> {
         let machine = self.machine;
         for (i, (history, set)) in level.iter().enumerate() {
             if i % 1024 == 0 {
                 budget
-                    .check(self.answer.met)
+                    .check(self.answer.visited)
                     .and_then(|()| budget.check_memory())
                     .map_err(Diagnostic::stopped)?;
             }
-            self.answer.met += 1;
+            self.answer.visited += 1;
             let (mut followed, mut beyond) = (false, None);
             for (word, after) in self.sets.row(*set) {
                 let mut next = history.clone();
@@ -451,8 +451,8 @@ impl Search<'_> {
                     let begins = machine.alphabet.words[word as usize].iter().map(|e| *e as usize);
                     begins
                         .filter(|e| machine.alphabet.events[*e].phase == Phase::Begin)
-                        .for_each(|e| self.begun.insert(e));
-                    self.keep(self.weights[word as usize], &next, after);
+                        .for_each(|e| self.begin_events.insert(e));
+                    self.add_history(self.weights[word as usize], &next, after);
                 }
             }
             let gap = history
@@ -466,14 +466,16 @@ impl Search<'_> {
                 self.answer.stuck += 1;
                 let lists: Vec<&[Entry]> = history.iter().map(|&s| self.sequences.get(s)).collect();
                 if lists.iter().flat_map(|l| l.iter()).all(|e| is_known(self.interface, e)) {
-                    self.answer.endless.insert(judge::history(self.interface, &lists).program());
+                    self.answer
+                        .nonterminating
+                        .insert(judge::history(self.interface, &lists).program());
                 }
             }
         }
         Ok(())
     }
-    /// Collects the beginnings that no end follows, up to the machine's symmetries.
-    fn unended(&self) -> Vec<u32> {
+    /// Collects the begin events that no end follows, up to the machine's symmetries.
+    fn unfinished(&self) -> Vec<u32> {
         let mut ended: AHashSet<Begin> = AHashSet::new();
         for begin in self.sequences.ended() {
             for element in &self.group.elements {
@@ -488,19 +490,19 @@ impl Search<'_> {
             }
         }
         let events = &self.machine.alphabet.events;
-        self.begun
+        self.begin_events
             .ones()
             .filter(|&e| !ended.contains(&Begin::of(&events[e])))
             .map(|e| e as u32)
             .collect()
     }
-    /// Adds a history to a level ahead: its least image, with the images of its set.
-    fn keep(&mut self, ahead: usize, history: &[u32], set: u32) {
+    /// Adds a history to a later level: its least image, with the union of the images of its set.
+    fn add_history(&mut self, ahead: usize, history: &[u32], set: u32) {
         while self.levels.len() < ahead {
             self.levels.push_back(Level::new());
         }
         let mut least = history.to_vec();
-        let mut leading = vec![0u32];
+        let mut to_least = vec![0u32];
         let mut image = vec![0; history.len()];
         for (g, element) in self.group.elements.iter().enumerate().skip(1) {
             for (p, &list) in history.iter().enumerate() {
@@ -510,15 +512,15 @@ impl Search<'_> {
             match image.cmp(&least) {
                 std::cmp::Ordering::Less => {
                     least.clone_from(&image);
-                    leading.clear();
-                    leading.push(g as u32);
+                    to_least.clear();
+                    to_least.push(g as u32);
                 }
-                std::cmp::Ordering::Equal => leading.push(g as u32),
+                std::cmp::Ordering::Equal => to_least.push(g as u32),
                 std::cmp::Ordering::Greater => {}
             }
         }
         let mut after: Option<u32> = None;
-        for g in leading {
+        for g in to_least {
             let image = self.sets.image(g, set);
             after = Some(after.map_or(image, |a| self.sets.union(a, image)));
         }

@@ -1,18 +1,18 @@
-//! What a processor has done so far, in program order: interned lists of operations, and what an
-//! event makes of them.
+//! Interned lists of the operations of one processor in program order, and their extension by
+//! events.
 //!
-//! Invariant: a list has one number for good; an operation that has ended does not remember its
-//! number, so that lists that memory models cannot tell apart are one.
+//! Invariant: the id of a list never changes. An operation that has ended has no number, so that
+//! lists that memory models cannot distinguish are equal.
 
 use crate::alphabet::{Event, Phase};
 use crate::symmetry::Renaming;
 use ahash::{AHashMap, AHashSet};
 use mu_base::{Diagnostic, Stage};
 
-/// How far an operation is.
+/// Progress of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// One with a greater number is known already, nothing of this one.
+    /// No event of this operation has occurred, but one of an operation with a greater number has.
     Missing,
     /// It has begun.
     Begun,
@@ -23,17 +23,17 @@ pub enum State {
 /// An operation of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Entry {
-    /// How far it is.
+    /// Its progress.
     pub state: State,
-    /// Its line of the interface; the first of its kind once it has ended.
+    /// Its line of the interface; the first line of its kind once it has ended.
     pub operation: u32,
     /// The first line of its kind.
     pub class: u32,
-    /// Its address, as far as it is known.
+    /// Its address, if known.
     pub address: Option<u32>,
-    /// What it reads or stores.
+    /// The value that it reads or stores.
     pub value: Option<u32>,
-    /// What it writes, if it is an update.
+    /// The value that it writes, if it is an update.
     pub written: Option<u32>,
     /// Its number, until it ends.
     pub number: Option<u64>,
@@ -66,7 +66,7 @@ impl Entry {
             number,
         }
     }
-    /// Whether it can become another one, which has ended.
+    /// True if the operation can still become `other`, which has ended.
     pub fn leads_to(&self, other: &Entry) -> bool {
         let fits = |mine: Option<u32>, its: Option<u32>| mine.is_none() || mine == its;
         match self.state {
@@ -80,7 +80,7 @@ impl Entry {
             State::Done => self == other,
         }
     }
-    /// Whether an end can be that of this operation: nothing of what both say differs.
+    /// True if the end event can belong to this operation: no field that both have differs.
     fn ends_with(&self, event: &Event) -> bool {
         let fits =
             |mine: Option<u32>, its: Option<u32>| mine.is_none() || its.is_none() || mine == its;
@@ -94,7 +94,7 @@ impl Entry {
     }
 }
 
-/// The beginning of an operation, with all that its label says.
+/// A begin event, with all fields of its label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Begin {
     /// The processor.
@@ -105,7 +105,7 @@ pub struct Begin {
     pub address: Option<u32>,
     /// The value.
     pub value: Option<u32>,
-    /// What an update writes.
+    /// The value that an update writes.
     pub written: Option<u32>,
 }
 
@@ -117,20 +117,21 @@ impl Begin {
     }
 }
 
-/// Interned lists. List 0 is empty.
+/// The interned lists. List 0 is empty.
 pub struct Sequences {
     lists: Vec<Vec<Entry>>,
     ids: AHashMap<Vec<Entry>, u32>,
     next: AHashMap<(u32, u32), Option<u32>>,
     images: AHashMap<(u32, u32), u32>,
     ended: AHashSet<Begin>,
-    most: usize,
+    limit: usize,
     first: u64,
 }
 
 impl Sequences {
-    /// Lists of at most so many operations; `first` is the number of the first one.
-    pub fn new(most: usize, first: u64) -> Self {
+    /// Creates the table for lists of at most `limit` operations; `first` is the number of the first
+    /// operation.
+    pub fn new(limit: usize, first: u64) -> Self {
         let ids = [(Vec::new(), 0)].into_iter().collect();
         Self {
             lists: vec![Vec::new()],
@@ -138,15 +139,15 @@ impl Sequences {
             next: AHashMap::new(),
             images: AHashMap::new(),
             ended: AHashSet::new(),
-            most,
+            limit,
             first,
         }
     }
-    /// A list.
+    /// Returns a list.
     pub fn get(&self, id: u32) -> &[Entry] {
         &self.lists[id as usize]
     }
-    /// Lists the operations that have ended in some list, as they had begun.
+    /// Returns the begin events of operations that have ended in some list.
     pub fn ended(&self) -> impl Iterator<Item = &Begin> {
         self.ended.iter()
     }
@@ -154,11 +155,11 @@ impl Sequences {
     pub fn is_done(&self, id: u32) -> bool {
         self.get(id).iter().all(|e| e.state == State::Done)
     }
-    /// The number of the first operation that is missing before another one.
+    /// Returns the number of the first operation that is missing before another one.
     pub fn gap(&self, id: u32) -> Option<u64> {
         self.get(id).iter().position(|e| e.state == State::Missing).map(|at| self.first + at as u64)
     }
-    /// The first number that is missing before that of an operation beyond the bound.
+    /// Returns the first missing number before an operation that lies beyond the bound.
     pub fn gap_before(&self, id: u32, event: &Event) -> Option<u64> {
         let number = event.number.filter(|_| event.phase == Phase::Whole)?;
         let next = self.first + self.get(id).len() as u64;
@@ -172,8 +173,8 @@ impl Sequences {
         }
         id
     }
-    /// What an event makes of a list; none if it then had too many operations. Error: an operation
-    /// ends that has not begun, or is there twice.
+    /// Extends a list by an event; `None` if the result exceeds the bound. Error: an operation ends
+    /// that has not begun, or occurs twice.
     pub fn after(
         &mut self,
         id: u32,
@@ -195,12 +196,12 @@ impl Sequences {
             (Phase::Whole, Some(n)) => {
                 let Some(at) = n.checked_sub(self.first) else {
                     let message = format!(
-                        "an operation has the number {n}; the interface says that the first one has {}",
+                        "an operation has the number {n}, but by the interface the numbers start from {}",
                         self.first
                     );
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
-                if at >= self.most as u64 {
+                if at >= self.limit as u64 {
                     return Ok(false);
                 }
                 let at = at as usize;
@@ -208,18 +209,18 @@ impl Sequences {
                     list.push(MISSING);
                 }
                 if list[at] != MISSING {
-                    let message =
-                        format!("a processor has two operations at the place of the number {n}");
+                    let message = format!(
+                        "a processor has two operations at position {n} of its program order"
+                    );
                     return Err(Diagnostic::new(Stage::Type, message).note(
-                        "an operation with one label stands at the place of its number; one with a beginning stands behind those that have begun",
+                        "the number of an operation with one label is its position; an operation with a begin label is placed after those that have begun",
                     ));
                 }
                 list[at] = Entry::of(event, State::Done);
             }
             (Phase::End, _) => {
                 let Some(entry) = list.iter_mut().find(|e| e.ends_with(event)) else {
-                    let message =
-                        "an operation of the machine ends that has not begun, by the interface";
+                    let message = "by the interface, an operation ends that has not begun";
                     return Err(Diagnostic::new(Stage::Type, message));
                 };
                 let Entry { operation, address, value, written, .. } = *entry;
@@ -238,9 +239,9 @@ impl Sequences {
                 entry.number = None;
             }
         }
-        Ok(list.len() <= self.most)
+        Ok(list.len() <= self.limit)
     }
-    /// What a renaming, by its number, makes of a list.
+    /// Applies a renaming, given with its index in the group, to a list.
     pub fn image(&mut self, number: u32, renaming: &Renaming, id: u32) -> u32 {
         if id == 0 {
             return 0;

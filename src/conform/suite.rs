@@ -1,17 +1,17 @@
-//! Suites: fewest litmus tests that find all of some faulty machines.
+//! Test suites: a minimum set of litmus tests that detects all of the given faulty machines.
 //!
-//! In: faulty machines, a memory model, a number of operations of each processor. The candidates
-//! are all programs up to that size. One finds a fault if the machine then does something that the
-//! model forbids and the right machine does not do; all that do are known from one search of each
-//! machine ([`finds`]). Out: a smallest set of candidates that finds all faults, and among these
-//! one with fewest operations ([`Cover`]), by branch and bound: exact, exponential in the worst
-//! case.
+//! Input: faulty machines, a memory model, a number of operations of each processor. The candidates
+//! are all programs up to that size. A candidate detects a fault if, for that program, the faulty
+//! machine has an execution that the model forbids and the right machine lacks. One search of each
+//! machine finds all candidates that do ([`detecting_programs`]). Output: a smallest set of candidates that
+//! detects all faults and, among these, one with fewest operations ([`Cover`]). It is found by
+//! branch and bound: exact, exponential in the worst case.
 //!
 //! A test of a suite checks itself: it lists the outcomes that the model allows ([`outcomes`]), and
-//! every other one is a fault.
+//! every other outcome is a fault.
 
 use crate::interface::Interface;
-use crate::judge::{Against, Worker};
+use crate::judge::{MemoryModel, Worker};
 use crate::machine::Machine;
 use crate::search::{Bound, search};
 use crate::symmetry::Group;
@@ -22,34 +22,35 @@ use mu_axioms::history::History;
 use mu_base::{Budget, Diagnostic, Stop};
 use std::collections::BTreeMap;
 
-/// Most sets that the search for a cover looks at.
-const MOST: usize = 5_000_000;
+/// Limit on the sets that the search for a cover visits; beyond it the best cover so far is
+/// returned.
+const COVER_LIMIT: usize = 5_000_000;
 
-/// Executions of a machine.
+/// Executions of a machine, in canonical form.
 pub type Executions = AHashSet<History>;
 
-/// All executions of a machine, up to so many operations of each processor. Error: a limit came
-/// first.
+/// Computes all executions of a machine, up to a number of operations of each processor. Error: a
+/// limit was reached.
 pub fn executions(
     interface: &Interface,
     (machine, group): (&Machine, &Group),
     (operations, threads): (usize, usize),
     budget: &Budget,
 ) -> Result<Executions, Diagnostic> {
-    let bound = Bound { keep: true, ..Bound::of(operations, threads) };
+    let bound = Bound { collect: true, ..Bound::of(operations, threads) };
     let answer = search(interface, machine, group, &[], bound, budget)?;
     if answer.stop != Stop::Complete {
         return Err(Diagnostic::stopped(answer.stop));
     }
-    Ok(answer.kept.into_iter().collect())
+    Ok(answer.judged_histories.into_iter().collect())
 }
 
-/// The programs that find a fault, each with the least execution that shows it: the faulty machine
-/// has it, the right one has not, and the model forbids it.
-pub fn finds(
+/// Computes the programs that detect a fault, each with the least execution that shows it: the
+/// faulty machine has it, the right one lacks it, and the model forbids it.
+pub fn detecting_programs(
     faulty: Executions,
     right: &Executions,
-    model: &Against,
+    model: &MemoryModel,
     budget: &Budget,
 ) -> Result<BTreeMap<History, History>, Diagnostic> {
     let mut worker = model.worker();
@@ -64,24 +65,24 @@ pub fn finds(
     Ok(found)
 }
 
-/// A smallest set of candidates that covers all that can be covered.
+/// A smallest set of candidates that covers every element that any candidate covers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cover {
-    /// The candidates that are taken, in order.
+    /// The indices of the chosen candidates, sorted.
     pub taken: Vec<usize>,
-    /// Whether no smaller set does it; else the search for one was cut short.
+    /// True if no smaller set exists; false if the search was cut short.
     pub is_least: bool,
 }
 
-struct Covering<'c> {
+struct CoverSearch<'c> {
     sets: &'c [(FixedBitSet, usize)],
-    /// By element: the sets that have it.
-    having: Vec<Vec<usize>>,
+    /// For each element, the sets that contain it.
+    sets_with: Vec<Vec<usize>>,
     best: Option<(usize, usize, Vec<usize>)>,
     seen: usize,
 }
 
-impl Covering<'_> {
+impl CoverSearch<'_> {
     fn extend(&mut self, open: &FixedBitSet, taken: &mut Vec<usize>, cost: usize) {
         self.seen += 1;
         let left = open.count_ones(..);
@@ -94,12 +95,14 @@ impl Covering<'_> {
         }
         let most = self.sets.iter().map(|s| s.0.intersection_count(open)).max().unwrap_or(1).max(1);
         let least = taken.len() + left.div_ceil(most);
-        if self.seen >= MOST || self.best.as_ref().is_some_and(|b| (least, cost + 1) > (b.0, b.1)) {
+        if self.seen >= COVER_LIMIT
+            || self.best.as_ref().is_some_and(|b| (least, cost + 1) > (b.0, b.1))
+        {
             return;
         }
-        // The element that fewest sets have: one of them must be taken.
-        let Some(element) = open.ones().min_by_key(|&e| self.having[e].len()) else { return };
-        let mut order = self.having[element].clone();
+        // Branch on the element that the fewest sets contain.
+        let Some(element) = open.ones().min_by_key(|&e| self.sets_with[e].len()) else { return };
+        let mut order = self.sets_with[element].clone();
         order.sort_by_key(|&s| {
             (std::cmp::Reverse(self.sets[s].0.intersection_count(open)), self.sets[s].1, s)
         });
@@ -114,8 +117,8 @@ impl Covering<'_> {
 }
 
 impl Cover {
-    /// Of candidates, each with the numbers that it covers, which are below `elements`, and its
-    /// cost. Fewest candidates first, then least cost.
+    /// Computes a cover with the fewest candidates and, among these, the least cost. Each candidate
+    /// has the elements that it covers, all below `elements`, and a cost.
     pub fn least(elements: usize, candidates: &[(Vec<usize>, usize)]) -> Cover {
         let set = |numbers: &[usize]| {
             let mut set = FixedBitSet::with_capacity(elements);
@@ -124,16 +127,16 @@ impl Cover {
         };
         let candidates: Vec<(FixedBitSet, usize)> =
             candidates.iter().map(|(n, cost)| (set(n), *cost)).collect();
-        // Of candidates that cover the same, the cheapest; none that covers a part of what another
-        // covers at no higher cost.
-        let mut by: AHashMap<&FixedBitSet, usize> = AHashMap::new();
+        // Candidates that cover the same elements are represented by the cheapest. A candidate is
+        // dropped if another covers its elements at no higher cost.
+        let mut cheapest: AHashMap<&FixedBitSet, usize> = AHashMap::new();
         for (i, (set, cost)) in candidates.iter().enumerate().filter(|(_, c)| !c.0.is_clear()) {
-            let known = by.entry(set).or_insert(i);
+            let known = cheapest.entry(set).or_insert(i);
             if *cost < candidates[*known].1 {
                 *known = i;
             }
         }
-        let mut chosen: Vec<usize> = by.into_values().collect();
+        let mut chosen: Vec<usize> = cheapest.into_values().collect();
         chosen.sort_unstable();
         let useful = |&i: &usize| {
             let (set, cost) = &candidates[i];
@@ -141,24 +144,30 @@ impl Cover {
                 .iter()
                 .any(|&j| j != i && set.is_subset(&candidates[j].0) && candidates[j].1 <= *cost)
         };
-        let kept: Vec<usize> = chosen.iter().copied().filter(useful).collect();
-        let sets: Vec<(FixedBitSet, usize)> = kept.iter().map(|&i| candidates[i].clone()).collect();
+        let useful_sets: Vec<usize> = chosen.iter().copied().filter(useful).collect();
+        let sets: Vec<(FixedBitSet, usize)> =
+            useful_sets.iter().map(|&i| candidates[i].clone()).collect();
         let mut all = FixedBitSet::with_capacity(elements);
         sets.iter().for_each(|(set, _)| all.union_with(set));
-        let having = (0..elements)
+        let sets_with = (0..elements)
             .map(|e| (0..sets.len()).filter(|&s| sets[s].0.contains(e)).collect())
             .collect();
-        let mut search = Covering { sets: &sets, having, best: None, seen: 0 };
+        let mut search = CoverSearch { sets: &sets, sets_with, best: None, seen: 0 };
         search.extend(&all, &mut Vec::new(), 0);
-        let mut taken: Vec<usize> =
-            search.best.map(|b| b.2).unwrap_or_default().into_iter().map(|s| kept[s]).collect();
+        let mut taken: Vec<usize> = search
+            .best
+            .map(|b| b.2)
+            .unwrap_or_default()
+            .into_iter()
+            .map(|s| useful_sets[s])
+            .collect();
         taken.sort_unstable();
-        Cover { taken, is_least: search.seen < MOST }
+        Cover { taken, is_least: search.seen < COVER_LIMIT }
     }
 }
 
-/// The outcomes of a program that a model allows: what its loads read, thread by thread. Values
-/// that nobody writes are none of them.
+/// Computes the outcomes of a program that a model allows: the values that its loads read, thread
+/// by thread. Values that no operation writes are excluded.
 pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u64>>, Diagnostic> {
     let values = |l: u32| {
         let mut all: Vec<u64> = program
@@ -193,7 +202,7 @@ pub fn outcomes(program: &History, worker: &mut Worker<'_>) -> Result<Vec<Vec<u6
         if worker.allows(&history)? {
             out.push(outcome);
         }
-        // The next one, the last load first.
+        // The next combination; the last load changes fastest.
         let Some(next) = (0..at.len()).rev().find(|&i| at[i] + 1 < choices[i].len()) else {
             return Ok(out);
         };

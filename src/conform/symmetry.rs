@@ -1,12 +1,12 @@
-//! Symmetries of a machine: renamings of processors, of addresses, and of the values at an address,
-//! under which it does the same.
+//! Symmetries of a machine: renamings of processors, of addresses, and of the values at an address
+//! that preserve its behaviour.
 //!
 //! Candidates are the swaps of two names. Each is verified on the reduced transition system: the
-//! system with its labels renamed must be bisimilar to it, by partition refinement of both
-//! together. As no two states of a reduced system are bisimilar, this also says which state goes
-//! where. Swaps that hold generate the group. Values are first swapped at one address; where that
-//! fails, at all. The initial value stays: memory models know it. Cost: a refinement for each
-//! candidate.
+//! system with renamed labels must be bisimilar to the original, by partition refinement of both
+//! together. No two states of a reduced system are bisimilar, so this also determines the image of
+//! each state. The verified swaps generate the group. Values are first swapped at one address; if
+//! that fails, at all addresses. The initial value is fixed, because memory models distinguish it.
+//! Cost: a partition refinement for each candidate.
 
 use crate::alphabet::{Alphabet, Event};
 use ahash::AHashMap;
@@ -14,24 +14,24 @@ use mu_base::ids::{LabelId, StateId};
 use mu_lts::Lts;
 use mu_lts::reduce::{Equivalence, partition};
 
-/// Most elements of a group.
-const MOST: usize = 5000;
+/// Limit on the order of a group; beyond it only the identity is used.
+const GROUP_LIMIT: usize = 5000;
 
-/// A renaming with what it makes of states.
+/// A renaming of names, with the image of each state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Renaming {
-    /// Of processors.
+    /// The image of each processor.
     pub processors: Vec<u32>,
-    /// Of addresses.
+    /// The image of each address.
     pub addresses: Vec<u32>,
-    /// Of the values at each address, by its old name.
+    /// The images of the values at each address, by the address before renaming.
     pub values: Vec<Vec<u32>>,
-    /// Of states.
+    /// The image of each state.
     pub states: Vec<u32>,
 }
 
 impl Renaming {
-    /// The renaming that changes nothing.
+    /// Returns the identity.
     pub fn identity(alphabet: &Alphabet, states: usize) -> Renaming {
         let names = &alphabet.names;
         let up_to = |n: usize| (0..n as u32).collect::<Vec<u32>>();
@@ -42,7 +42,7 @@ impl Renaming {
             states: up_to(states),
         }
     }
-    /// What becomes of a value at an address.
+    /// Returns the image of a value at an address.
     pub fn value(&self, address: Option<u32>, value: u32) -> u32 {
         self.values[address.unwrap_or(0) as usize][value as usize]
     }
@@ -55,7 +55,7 @@ impl Renaming {
             ..*e
         }
     }
-    /// This one, then another.
+    /// Composes two renamings, this one first.
     fn then(&self, other: &Renaming) -> Renaming {
         let compose = |a: &[u32], b: &[u32]| a.iter().map(|&x| b[x as usize]).collect::<Vec<u32>>();
         let values = self.values.iter().enumerate().map(|(a, of)| {
@@ -79,16 +79,16 @@ impl Renaming {
 pub struct Group {
     /// Its elements, the identity first.
     pub elements: Vec<Renaming>,
-    /// What was found to be interchangeable, as text.
+    /// Descriptions of the interchangeable names, for reports.
     pub names: Vec<String>,
 }
 
 impl Group {
-    /// No symmetry but the identity.
+    /// Returns the group that contains only the identity.
     pub fn trivial(alphabet: &Alphabet, lts: &Lts) -> Group {
         Group { elements: vec![Renaming::identity(alphabet, lts.state_count())], names: Vec::new() }
     }
-    /// All that are found.
+    /// Finds all symmetries.
     pub fn find(alphabet: &Alphabet, lts: &Lts, threads: usize) -> Group {
         let mut group = Group::trivial(alphabet, lts);
         let identity = group.elements[0].clone();
@@ -100,7 +100,7 @@ impl Group {
             generators.extend(found);
             holds
         };
-        let mut told = Vec::new();
+        let mut descriptions = Vec::new();
         let swapped = |mut list: Vec<u32>, i: usize, j: usize| {
             list.swap(i, j);
             list
@@ -119,10 +119,9 @@ impl Group {
                     moved.extend([i, j]);
                 }
             }
-            told.extend(count(&mut moved).map(|n| format!("{n} {what}")));
+            descriptions.extend(count(&mut moved).map(|n| format!("{n} {what}")));
         }
-        // Where a value has no address, the values at one address cannot be told from those at
-        // another.
+        // Values without an address could belong to any address, so they are not renamed.
         if alphabet
             .events
             .iter()
@@ -147,10 +146,10 @@ impl Group {
                     }
                 }
             }
-            told.extend(count(&mut at_each).map(|n| format!("{n} values at each address")));
-            told.extend(count(&mut at_all).map(|n| format!("{n} values")));
+            descriptions.extend(count(&mut at_each).map(|n| format!("{n} values at each address")));
+            descriptions.extend(count(&mut at_all).map(|n| format!("{n} values")));
         }
-        group.names = told;
+        group.names = descriptions;
         group.close(&generators);
         group
     }
@@ -160,14 +159,14 @@ impl Group {
         while at < self.elements.len() {
             for g in generators {
                 let next = self.elements[at].then(g);
-                if self.elements.len() < MOST && known.insert(next.key(), ()).is_none() {
+                if self.elements.len() < GROUP_LIMIT && known.insert(next.key(), ()).is_none() {
                     self.elements.push(next);
                 }
             }
             at += 1;
         }
-        // A part of a group is no group: its orbits would not be classes.
-        if self.elements.len() >= MOST {
+        // Part of a group is not a group, and its orbits would not be classes.
+        if self.elements.len() >= GROUP_LIMIT {
             self.elements.truncate(1);
             self.names.clear();
         }
@@ -184,7 +183,8 @@ fn count(moved: &mut Vec<usize>) -> Option<usize> {
     (!moved.is_empty()).then_some(moved.len())
 }
 
-/// A renaming with what it makes of states, if the renamed system is bisimilar to the system.
+/// Returns the renaming with the images of states, if the renamed system is bisimilar to the
+/// original.
 fn verified(
     alphabet: &Alphabet,
     lts: &Lts,

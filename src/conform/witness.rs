@@ -1,9 +1,9 @@
-//! A run of the machine that has a given history, and its replay.
+//! Search for a shortest run of the machine that has a given history, and replay of the run.
 //!
-//! In: the model itself, not its reduction. The search is breadth-first over pairs of a state and
-//! the part of the history that lies behind, and follows only labels that can still lead to the
-//! whole; so the run is a shortest one. [`replay`] shares no code with the search: it takes the
-//! steps by hand and reads the history off their labels.
+//! The search uses the model itself, not its reduction. It is breadth-first over pairs of a state
+//! and the history so far, and follows only labels that can still lead to the whole history. So the
+//! run is a shortest one. [`replay`] shares no code with the search: it takes the steps one by one
+//! and reads the history from their labels.
 
 use crate::alphabet::{Alphabet, Names, arguments};
 use crate::interface::{Interface, Role};
@@ -25,26 +25,27 @@ pub struct Step {
     pub state: Vec<u32>,
 }
 
-/// A state of the machine with a number for what lies behind.
-type Node = (StateId, u32);
+/// A state of the machine with the id of the history so far.
+type SearchNode = (StateId, u32);
 
-/// A processor sees a store: what the label of an `observe` line says, in the names of the machine.
+/// An observation of a store by a processor: the fields of an `observe` label, in the names of the
+/// machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observation {
-    /// Who sees it.
+    /// The observing processor.
     pub processor: String,
     /// The address.
     pub address: String,
-    /// The value, if it is told.
+    /// The value, if the label contains it.
     pub value: Option<String>,
-    /// Whose store it is, if it is told.
+    /// The processor of the store, if the label contains it.
     pub of: Option<String>,
-    /// The number of the store, if it is told.
+    /// The number of the store, if the label contains it.
     pub number: Option<String>,
 }
 
-/// The observations of a run, in order. Histories and verdicts do not depend on them: they say how
-/// what is forbidden came about.
+/// Returns the observations of a run, in order. They explain a forbidden history; histories and
+/// verdicts do not depend on them.
 pub fn observations<'t>(
     interface: &Interface,
     labels: impl Iterator<Item = &'t str>,
@@ -52,7 +53,8 @@ pub fn observations<'t>(
     let mut out = Vec::new();
     for part in labels.flat_map(parts) {
         let (name, arguments) = (name_of(part), arguments(part));
-        for fields in interface.observed.iter().filter_map(|l| l.fits(name, &arguments)) {
+        for fields in interface.observed.iter().filter_map(|l| l.match_arguments(name, &arguments))
+        {
             let of = |role: Role| fields.iter().find(|f| *f.0 == role).map(|f| f.1.to_string());
             if let (Some(processor), Some(address)) = (of(Role::Processor), of(Role::Address)) {
                 let (value, number) = (of(Role::Value), of(Role::Number));
@@ -63,7 +65,7 @@ pub fn observations<'t>(
     out
 }
 
-/// Shortest run with a history; none if there is none. Error: a limit came first.
+/// Finds a shortest run with a history; `None` if there is none. Error: a limit was reached.
 pub fn run(
     model: &dyn Model,
     interface: &Interface,
@@ -77,10 +79,10 @@ pub fn run(
     let mut sequences = Sequences::new(most, interface.first);
     let mut histories: Vec<Vec<u32>> = vec![vec![0; wanted.len()]];
     let mut known: AHashMap<Vec<u32>, u32> = [(histories[0].clone(), 0)].into_iter().collect();
-    // By label: its word, none if it is internal.
+    // The word of each label; `None` if the label is internal.
     let mut words: AHashMap<LabelId, Option<u32>> = AHashMap::new();
-    let mut nodes: Vec<(Node, usize, LabelId)> = vec![((lazy.initial(), 0), 0, LabelId::TAU)];
-    let mut met: AHashMap<Node, ()> = [((lazy.initial(), 0), ())].into_iter().collect();
+    let mut nodes: Vec<(SearchNode, usize, LabelId)> = vec![((lazy.initial(), 0), 0, LabelId::TAU)];
+    let mut visited: AHashMap<SearchNode, ()> = [((lazy.initial(), 0), ())].into_iter().collect();
     let mut steps = Vec::new();
     let mut at = 0;
     while at < nodes.len() {
@@ -108,7 +110,7 @@ pub fn run(
                     histories.push(next);
                 }
             }
-            if met.insert((target, now), ()).is_none() {
+            if visited.insert((target, now), ()).is_none() {
                 nodes.push(((target, now), at, label));
                 let done = histories[now as usize]
                     .iter()
@@ -124,7 +126,7 @@ pub fn run(
     Ok(None)
 }
 
-/// Takes a word; none if the wanted history cannot follow any more.
+/// Extends the history by a word; `None` if the wanted history is no longer possible.
 fn follow(
     sequences: &mut Sequences,
     alphabet: &Alphabet,
@@ -146,8 +148,8 @@ fn follow(
     Ok(Some(()))
 }
 
-/// The steps to the last node.
-fn path(lazy: &Lazy<'_>, nodes: &[(Node, usize, LabelId)]) -> Vec<Step> {
+/// Returns the steps to the last node.
+fn path(lazy: &Lazy<'_>, nodes: &[(SearchNode, usize, LabelId)]) -> Vec<Step> {
     let mut out = Vec::new();
     let mut at = nodes.len() - 1;
     while at != 0 {
@@ -159,8 +161,8 @@ fn path(lazy: &Lazy<'_>, nodes: &[(Node, usize, LabelId)]) -> Vec<Step> {
     out
 }
 
-/// Takes the steps of a run on the model by hand, and reads off what each processor did, in the
-/// names of `names`. Error: a step is none of the model's.
+/// Replays the steps of a run on the model, and reads the operations of each processor, in the
+/// names of `names`. Error: a step is not a transition of the model.
 pub fn replay<'m>(
     model: &'m dyn Model,
     interface: &Interface,
@@ -172,8 +174,9 @@ pub fn replay<'m>(
     for step in steps {
         let chosen =
             walk.moves().iter().position(|m| m.label == step.label && m.state == step.state);
-        let index =
-            chosen.ok_or_else(|| Diagnostic::internal("a step of the run is none of the model"))?;
+        let index = chosen.ok_or_else(|| {
+            Diagnostic::internal("a step of the run is not a transition of the model")
+        })?;
         walk.take(index)?;
         texts.push(model.label_text(step.label));
     }
@@ -191,7 +194,7 @@ pub fn replay<'m>(
                 .iter()
                 .position(|n| *n == own.processors[event.processor as usize]);
             let p = p.ok_or_else(|| {
-                Diagnostic::internal("a processor of the run is none of the machine")
+                Diagnostic::internal("a processor of the run does not occur in the machine")
             })?;
             if let Some(next) = sequences.after(lists[p], e, &event)? {
                 lists[p] = next;

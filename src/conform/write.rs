@@ -1,9 +1,9 @@
-//! A history as a litmus test that the herd tools read: X86, RISC-V, AArch64, or C.
+//! Writer of litmus tests in the format of the herd tools, from a history: X86, RISC-V, AArch64, or
+//! C.
 //!
-//! Plain operations only take what each language has for them; acquires and releases are written in
-//! RISC-V, AArch64 and C. The question is whether the values that the history's loads read can all
-//! be read ([`litmus`]), or whether the loads of its program read nothing but what is listed
-//! ([`self_checking`]).
+//! Plain operations use only what every language has; acquires and releases are written in RISC-V,
+//! AArch64 and C. The condition is either that the loads can read the values of the history
+//! ([`litmus`]), or that the loads of its program read only the listed values ([`self_checking`]).
 
 use mu_axioms::Architecture;
 use mu_axioms::Kind;
@@ -25,9 +25,9 @@ pub enum Language {
 }
 
 impl Language {
-    /// Those in which a model of a dialect can be asked about a history, the first one first.
-    /// Models of no architecture that speak of acquires and releases are not for X86; RISC-V
-    /// has their words.
+    /// Returns the languages in which a model of the dialect can judge the history, the preferred
+    /// one first. X86 has no acquires and releases; histories with them are written in RISC-V if
+    /// the model has no architecture.
     pub fn of(dialect: Dialect, history: &History) -> &'static [Language] {
         match dialect {
             Dialect::Of(Architecture::RiscV) => &[Language::RiscV],
@@ -41,8 +41,8 @@ impl Language {
     }
 }
 
-/// The instructions of an operation, and the register that gets what it reads. `i` tells those of a
-/// thread apart.
+/// Returns the instructions of an operation, and the register that receives the value read. `i` is
+/// the number of loads before it in the thread.
 fn instructions(language: Language, i: usize, o: &Operation) -> (Vec<String>, String) {
     const X86: [&str; 6] = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"];
     let (x, base) = (location_name(o.location), 20 + o.location);
@@ -87,21 +87,21 @@ fn instructions(language: Language, i: usize, o: &Operation) -> (Vec<String>, St
     }
 }
 
-/// What is asked of the registers of a program's loads.
+/// The condition on the registers of a program's loads.
 enum Question<'q> {
-    /// Can they have the values of the history?
+    /// The registers can have the values of the history.
     Exists,
-    /// Do they always have values of this list, in the order of the loads?
+    /// The registers always have values of this list, in the order of the loads.
     Forall(&'q [Vec<u64>]),
 }
 
-/// The text of a test: can the loads read what they read in a history?
+/// Prints a test whose condition is that the loads can read the values of the history.
 pub fn litmus(history: &History, name: &str, language: Language) -> String {
     text(history, name, language, Question::Exists)
 }
 
-/// The text of a test that checks itself: whatever is run, the loads of a program read values of a
-/// list, each in the order of the loads.
+/// Prints a self-checking test: in every execution the loads of the program read one of the listed
+/// combinations of values, in the order of the loads.
 pub fn self_checking(
     program: &History,
     allowed: &[Vec<u64>],
@@ -111,7 +111,7 @@ pub fn self_checking(
     text(program, name, language, Question::Forall(allowed))
 }
 
-/// The registers that get what is read, thread by thread.
+/// Returns the registers that receive the values read, thread by thread.
 fn registers(history: &History, language: Language) -> Vec<String> {
     let mut out = Vec::new();
     for (t, thread) in history.threads.iter().enumerate() {

@@ -19,10 +19,10 @@ use mu_axioms::history::History;
 use mu_base::{Diagnostic, Stage, Stop, ending, ends_in};
 use mu_conform::faults::Fault;
 use mu_conform::interface::Interface;
-use mu_conform::judge::Against;
+use mu_conform::judge::MemoryModel;
 use mu_conform::machine::Machine;
 use mu_conform::search::{Bound, search};
-use mu_conform::suite::{Cover, Executions, executions, finds, outcomes};
+use mu_conform::suite::{Cover, Executions, detecting_programs, executions, outcomes};
 use mu_conform::symmetry::Group;
 use mu_conform::write::self_checking;
 use mu_litmus::paths::Bounds;
@@ -73,7 +73,7 @@ pub(super) struct Test {
     /// What is run.
     pub program: History,
     /// The faults that it finds, by their place in the list, each with an execution that shows it.
-    pub finds: Vec<(usize, History)>,
+    pub detecting_programs: Vec<(usize, History)>,
     /// How many outcomes the model allows.
     pub allowed: usize,
     text: String,
@@ -116,7 +116,7 @@ pub(super) fn read(session: &mut Session, args: &ConformArgs) -> Result<Vec<Faul
             let (source, text) = session.read_source(path)?;
             let right = session.read(&args.model)?;
             for fault in Fault::parse(source, &text)? {
-                let text = fault.applied(&right)?;
+                let text = fault.apply(&right)?;
                 out.push(Faulty {
                     name: fault.name,
                     defines: fault.defines,
@@ -158,7 +158,7 @@ pub(super) struct Asked<'a> {
     pub args: &'a ConformArgs,
     pub interface: &'a Interface,
     /// The memory models, with the texts of those made of axioms.
-    pub models: &'a [Against],
+    pub models: &'a [MemoryModel],
     pub texts: &'a [Option<Text>],
     /// The right machine.
     pub right: (&'a Machine, &'a Group),
@@ -228,7 +228,7 @@ impl Asked<'_> {
         let control = &mut controls[at];
         for k in control.conforming.len()..=operations {
             let before = control.conforming[k - 1].clone();
-            let asked: Vec<&Against> = before.iter().map(|&m| &self.models[m]).collect();
+            let asked: Vec<&MemoryModel> = before.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound::of(k, session.threads());
             let answer = search(
                 self.interface,
@@ -287,7 +287,7 @@ impl Asked<'_> {
         };
         for k in 1..=self.args.operations as usize {
             let conforming = self.conforming(session, &fault.defines, k, controls)?;
-            let asked: Vec<&Against> = conforming.iter().map(|&m| &self.models[m]).collect();
+            let asked: Vec<&MemoryModel> = conforming.iter().map(|&m| &self.models[m]).collect();
             let bound = Bound { first: true, ..Bound::of(k, session.threads()) };
             let answer = search(self.interface, &machine, &group, &asked, bound, &session.budget)?;
             told.stop = answer.stop.clone();
@@ -381,7 +381,7 @@ impl Asked<'_> {
             }
             found.push((
                 *fault,
-                finds(all((machine, group))?, &right[at].1, against, &session.budget)?,
+                detecting_programs(all((machine, group))?, &right[at].1, against, &session.budget)?,
             ));
         }
         let mut programs: Vec<&History> = found.iter().flat_map(|f| f.1.keys()).collect();
@@ -405,14 +405,14 @@ impl Asked<'_> {
             if let Some(text) = text {
                 confirm(session, against, text, &litmus)?;
             }
-            let finds = found
+            let detecting_programs = found
                 .iter()
                 .filter_map(|(fault, by)| by.get(program).map(|h| (*fault, h.clone())))
                 .collect();
             tests.push(Test {
                 name,
                 program: program.clone(),
-                finds,
+                detecting_programs,
                 allowed: allowed.len(),
                 text: litmus,
             });
@@ -437,7 +437,9 @@ impl Asked<'_> {
             let by: Vec<(&str, &History)> = suite
                 .tests
                 .iter()
-                .filter_map(|t| t.finds.iter().find(|f| f.0 == i).map(|f| (t.name.as_str(), &f.1)))
+                .filter_map(|t| {
+                    t.detecting_programs.iter().find(|f| f.0 == i).map(|f| (t.name.as_str(), &f.1))
+                })
                 .collect();
             let k = fault.found.as_ref().map_or("–".to_string(), |f| f.operations.to_string());
             let names: Vec<&str> = by.iter().map(|b| b.0).collect();
@@ -468,7 +470,7 @@ impl Suite {
             "| test | program | outcomes allowed | finds |\n|---|---|---|---|\n".to_string();
         for t in &self.tests {
             let names: Vec<String> =
-                t.finds.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
+                t.detecting_programs.iter().map(|f| faults[f.0].name.replace('|', "\\|")).collect();
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {} |",
@@ -556,12 +558,12 @@ impl Faults {
         let faults = json!(faults.collect::<Vec<_>>());
         let suite = self.suite.as_ref().map(|s| {
             let tests = s.tests.iter().map(|t| {
-                let finds = t.finds.iter().map(|(i, h)| json!({ "fault": self.faults[*i].name, "execution": h.text() }));
+                let detecting_programs = t.detecting_programs.iter().map(|(i, h)| json!({ "fault": self.faults[*i].name, "execution": h.text() }));
                 json!({
                     "name": t.name,
                     "program": t.program.program_text(),
                     "allowed": t.allowed,
-                    "finds": finds.collect::<Vec<_>>(),
+                    "finds": detecting_programs.collect::<Vec<_>>(),
                     "litmus": t.text,
                 })
             });
@@ -574,7 +576,7 @@ impl Faults {
 /// Runs a test on the litmus route: all outcomes that the model allows must be in its list.
 fn confirm(
     session: &Session,
-    against: &Against,
+    against: &MemoryModel,
     text: &Text,
     litmus: &str,
 ) -> Result<(), Diagnostic> {

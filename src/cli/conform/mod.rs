@@ -5,7 +5,7 @@
 //! its history read off again. A disagreement is an internal error.
 //!
 //! "Conforms" is said only if something was judged: some program loads a value, and no operation or
-//! program that begins never ends ([`Answer::unjudged`]).
+//! program that begins never ends ([`SearchResult::unjudged`]).
 
 mod faults;
 mod program;
@@ -28,10 +28,10 @@ use mu_axioms::views::Views;
 use mu_base::{Diagnostic, Span, Stage, Stop, ends_in};
 use mu_compile::Confluence;
 use mu_conform::interface::{Interface, Label};
-use mu_conform::judge::{Against, Form as Judging, Reason};
+use mu_conform::judge::{Form as Judging, MemoryModel, Reason};
 use mu_conform::machine::{IDLE, Machine};
-use mu_conform::names::Meaning;
-use mu_conform::search::{Answer, Bound, Found, search};
+use mu_conform::names::NameMap;
+use mu_conform::search::{Bound, SearchResult, Violation, search};
 use mu_conform::sequences::Entry;
 use mu_conform::symmetry::Group;
 use mu_conform::witness;
@@ -56,7 +56,7 @@ struct Text {
 
 /// A memory model that forbids something that the machine does.
 struct Shown {
-    found: Found,
+    found: Violation,
     reason: Reason,
     language: Language,
     /// The test.
@@ -68,7 +68,7 @@ struct Shown {
     /// What processors observe in the run.
     observed: Vec<witness::Observation>,
     /// The names of the test, mapped to those of the machine.
-    meaning: Meaning,
+    meaning: NameMap,
 }
 
 /// Everything that an output speaks of.
@@ -81,7 +81,7 @@ struct Told<'a> {
     /// Processors that do no operation.
     idle: Vec<String>,
     group: &'a Group,
-    answer: &'a Answer,
+    answer: &'a SearchResult,
     shown: Vec<Option<Shown>>,
     faults: Option<faults::Faults>,
     seconds: f64,
@@ -137,7 +137,7 @@ pub(super) fn run(session: &mut Session, args: &ConformArgs) -> Result<u8, Diagn
     ));
     output::stage("searching histories");
     let bound = Bound::of(args.operations as usize, session.threads());
-    let asked: Vec<&Against> = models.iter().collect();
+    let asked: Vec<&MemoryModel> = models.iter().collect();
     let answer = search(&interface, &machine, &group, &asked, bound, &session.budget)?;
     session.say(format!("{} histories judged", grouped(answer.histories)));
     let mut shown = Vec::new();
@@ -304,7 +304,7 @@ fn explored(
             let message = "a program can be put beside a specification only";
             return Err(Diagnostic::at(
                 Stage::Usage,
-                interface.program.first().map_or_else(Span::default, |p| p.does.span),
+                interface.program.first().map_or_else(Span::default, |p| p.request.span),
                 message,
             ));
         }
@@ -375,7 +375,7 @@ fn symmetries(session: &Session, args: &ConformArgs, machine: &Machine) -> Group
 }
 
 /// The languages in which a model is asked about a history, the first one first.
-fn language_of(against: &Against, history: &History) -> &'static [Language] {
+fn language_of(against: &MemoryModel, history: &History) -> &'static [Language] {
     let dialect = match &against.form {
         Judging::Cat { dialect, .. } => *dialect,
         Judging::Views(_) => Dialect::Plain,
@@ -387,7 +387,7 @@ fn language_of(against: &Against, history: &History) -> &'static [Language] {
 fn models(
     session: &mut Session,
     args: &ConformArgs,
-) -> Result<(Vec<Against>, Vec<Option<Text>>), Diagnostic> {
+) -> Result<(Vec<MemoryModel>, Vec<Option<Text>>), Diagnostic> {
     let mut out = (Vec::new(), Vec::new());
     let words: Vec<Option<&String>> =
         if args.against.is_empty() { vec![None] } else { args.against.iter().map(Some).collect() };
@@ -396,12 +396,12 @@ fn models(
             let path = Path::new(word);
             let text = super::pipeline::read_text(path)?;
             let views = Views::compile(&mut session.sources, word, &text)?;
-            out.0.push(Against { name: ways::stem(path), form: Judging::Views(views) });
+            out.0.push(MemoryModel { name: ways::stem(path), form: Judging::Views(views) });
             out.1.push(None);
             continue;
         }
         for n in named(session, word.map_or(&[], std::slice::from_ref))? {
-            out.0.push(Against {
+            out.0.push(MemoryModel {
                 name: n.name,
                 form: Judging::Cat { model: n.model, dialect: n.dialect },
             });
@@ -413,7 +413,7 @@ fn models(
 
 /// The judge of litmus tests that is made of a model's text.
 fn judge(
-    against: &Against,
+    against: &MemoryModel,
     text: &Text,
     litmus: &str,
 ) -> Result<(mu_litmus::Judge, mu_litmus::Test), Diagnostic> {
@@ -432,8 +432,8 @@ fn show(
     interface: &Interface,
     model: &dyn Model,
     machine: &Machine,
-    (against, text): (&Against, Option<&Text>),
-    found: &Found,
+    (against, text): (&MemoryModel, Option<&Text>),
+    found: &Violation,
 ) -> Result<Shown, Diagnostic> {
     let languages = language_of(against, &found.history);
     let write =
@@ -476,7 +476,7 @@ fn show(
     let labels: Vec<String> = walk.path().iter().map(|m| model.label_text(m.label)).collect();
     let observed = witness::observations(interface, labels.iter().map(String::as_str));
     let lists: Vec<&[Entry]> = found.concrete.iter().map(Vec::as_slice).collect();
-    let meaning = Meaning::of(
+    let meaning = NameMap::of(
         &found.history,
         &mu_conform::judge::history(interface, &lists),
         &machine.alphabet.names,
@@ -484,7 +484,7 @@ fn show(
     let meaning = meaning.ok_or_else(|| {
         Diagnostic::internal("a test is of another class than the history that it is made of")
     })?;
-    let litmus = meaning.noted(&litmus);
+    let litmus = meaning.annotate(&litmus);
     Ok(Shown {
         found: found.clone(),
         reason,
@@ -501,7 +501,7 @@ fn show(
 /// Whether the litmus route forbids a test too.
 fn confirm(
     session: &Session,
-    against: &Against,
+    against: &MemoryModel,
     text: &Text,
     litmus: &str,
 ) -> Result<Result<(), String>, Diagnostic> {
@@ -526,7 +526,7 @@ fn confirm(
 /// does not take the test.
 fn execution_of(
     session: &Session,
-    against: &Against,
+    against: &MemoryModel,
     text: &Text,
     shown: &Shown,
 ) -> Result<Option<Drawn>, Diagnostic> {
@@ -538,7 +538,7 @@ fn write_files(
     session: &Session,
     told: &Told<'_>,
     model: &dyn Model,
-    models: &[Against],
+    models: &[MemoryModel],
     texts: &[Option<Text>],
     execution: Option<litmus::Picture>,
 ) -> Result<(), Diagnostic> {

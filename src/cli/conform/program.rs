@@ -160,9 +160,9 @@ impl Seen {
     /// What the program does, read off the machine; nothing if the machine can do without one.
     fn inferred(&self, interface: &Interface) -> Vec<Part> {
         let part = |o: &Operation| {
-            let does = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
-            let takes = o.begin.as_ref().and_then(|_| self.missing(&o.end));
-            Some(Part { kind: o.kind, does, takes })
+            let request = self.missing(o.begin.as_ref().unwrap_or(&o.end))?;
+            let response = o.begin.as_ref().and_then(|_| self.missing(&o.end));
+            Some(Part { kind: o.kind, request, response })
         };
         interface.operations.iter().filter_map(part).collect()
     }
@@ -272,7 +272,7 @@ impl Writer<'_> {
     fn choices(&self, kind: Kind, letter: &str) -> Vec<String> {
         let initial = &self.interface.initial.text;
         let of = |at: usize, letter: &str| {
-            self.interface.used[at]
+            self.interface.constants[at]
                 .iter()
                 .map(|x| format!("{letter} == {}", x.text))
                 .collect::<Vec<_>>()
@@ -295,7 +295,7 @@ impl Writer<'_> {
     }
 
     fn part(&self, part: &Part, out: &mut Vec<String>) -> Result<(), Diagnostic> {
-        let (action, variables, letters) = self.action(&part.does, &["p", "n"])?;
+        let (action, variables, letters) = self.action(&part.request, &["p", "n"])?;
         let sum = if variables.is_empty() {
             String::new()
         } else {
@@ -315,8 +315,8 @@ impl Writer<'_> {
                 .iter()
                 .map(|c| format!("({sum}({c}) -> {action} . {}(n = n + 1))", self.name)),
         );
-        if let Some(takes) = &part.takes {
-            let (action, variables, _) = self.action(takes, &["p"])?;
+        if let Some(response) = &part.response {
+            let (action, variables, _) = self.action(response, &["p"])?;
             let sum = if variables.is_empty() {
                 String::new()
             } else {
@@ -363,7 +363,7 @@ pub(super) fn add(
         return Ok(None);
     }
     let own: Vec<&Label> =
-        program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten().collect();
+        program.iter().flat_map(|p| [Some(&p.request), p.response.as_ref()]).flatten().collect();
     let declared: Vec<(String, usize)> =
         seen.actions.iter().map(|a| (a.0.clone(), a.1.len())).collect();
     Interface::check_all(own.iter().copied(), &declared)?;
@@ -373,8 +373,8 @@ pub(super) fn add(
     }
     let sorts = seen.letters(interface.labels().chain(own.iter().copied()));
     let processors = match sorts.get("p").and_then(|s| seen.enumerated.get(s)) {
-        _ if !interface.used[0].is_empty() => {
-            interface.used[0].iter().map(|w| w.text.clone()).collect()
+        _ if !interface.constants[0].is_empty() => {
+            interface.constants[0].iter().map(|w| w.text.clone()).collect()
         }
         Some(all) => all.clone(),
         None => {

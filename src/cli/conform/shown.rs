@@ -12,8 +12,8 @@ use super::super::pipeline::{Session, read_source};
 use super::super::{output, print};
 use super::{Explored, Read, read};
 use mu_base::{Diagnostic, SourceMap, Stop};
+use mu_conform::litmus_outcomes::{Behaviour, Outcomes, outcomes};
 use mu_conform::search::{Bound, search};
-use mu_conform::shown::{Behaviour, Outcomes, outcomes};
 use mu_conform::symmetry::Group;
 use mu_litmus::{Arch, Judge, Test};
 use mu_outcome::question::Observed;
@@ -43,10 +43,12 @@ pub(in super::super) fn run(
         read(session, path, interface, args.operations)?;
     let group = Group::find(&machine.alphabet, &machine.lts, session.threads());
     output::stage("searching histories");
-    let bound = Bound { keep: true, ..Bound::of(args.operations as usize, session.threads()) };
+    let bound = Bound { collect: true, ..Bound::of(args.operations as usize, session.threads()) };
     let answer = search(&interface, &machine, &group, &[], bound, &session.budget)?;
-    let behaviour =
-        Behaviour { programs: answer.programs, histories: answer.kept.into_iter().collect() };
+    let behaviour = Behaviour {
+        programs: answer.programs,
+        histories: answer.judged_histories.into_iter().collect(),
+    };
     let said: Vec<Said> =
         files.iter().map(|f| one(session, f, &mut judges, &behaviour)).collect::<Result<_, _>>()?;
     let complete = answer.stop == Stop::Complete;

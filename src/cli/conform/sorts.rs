@@ -242,8 +242,11 @@ impl Sorts {
         interface.check(&actions)?;
         let mut sorts = Sorts::default();
         interface.labels().try_for_each(|l| sorts.label(typed, l))?;
-        let program =
-            interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten();
+        let program = interface
+            .program
+            .iter()
+            .flat_map(|p| [Some(&p.request), p.response.as_ref()])
+            .flatten();
         for label in program {
             Interface::check_all([label].into_iter(), &actions)?;
             sorts.label(typed, label)?;
@@ -252,7 +255,7 @@ impl Sorts {
             interface.initial.text =
                 typed.value(&interface.initial.text, interface.initial.span, sort)?;
         }
-        for (thing, words) in Thing::ALL.iter().zip(&interface.used) {
+        for (thing, words) in Thing::ALL.iter().zip(&interface.constants) {
             let Some(sort) = sorts.sort(*thing) else { continue };
             for Word { text, span } in words {
                 typed.value(text, *span, sort)?;
@@ -291,7 +294,7 @@ impl Sorts {
             .collect();
         scope.push(data.signature.fresh_var("n", self.sort(Thing::Number).unwrap_or(basic::NAT)));
         for label in
-            interface.program.iter().flat_map(|p| [Some(&p.does), p.takes.as_ref()]).flatten()
+            interface.program.iter().flat_map(|p| [Some(&p.request), p.response.as_ref()]).flatten()
         {
             for ((role, span), sort) in
                 label.roles.iter().zip(&label.places).zip(typed.sorts_of(label)?)

@@ -8,7 +8,7 @@ use super::{Shown, Told};
 use mu_axioms::history::location_name;
 use mu_base::Stop;
 use mu_conform::alphabet::Phase;
-use mu_conform::names::Meaning;
+use mu_conform::names::NameMap;
 use mu_conform::write::Language;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -58,7 +58,7 @@ fn observed(shown: &Shown) -> String {
 }
 
 /// Converts the names of a test with those of the machine.
-pub(super) fn names(meaning: &Meaning) -> Value {
+pub(super) fn names(meaning: &NameMap) -> Value {
     let pair = |test: String, machine: &String| json!({ "test": test, "machine": machine });
     let address = |(l, (name, values)): (usize, &(String, Vec<String>))| {
         let values: Vec<Value> =
@@ -192,12 +192,12 @@ impl Told<'_> {
                 ),
             );
         }
-        if !a.endless.is_empty() {
+        if !a.nonterminating.is_empty() {
             line(
                 "never end",
                 format!(
                     "{} programs that begin: they are not judged",
-                    grouped(a.endless.len() as u64)
+                    grouped(a.nonterminating.len() as u64)
                 ),
             );
         }
@@ -333,12 +333,12 @@ impl Told<'_> {
             "reduced_states": self.machine.lts.state_count(),
             "programs": a.programs.len(),
             "programs_by_length": a.lengths(),
-            "endless_programs": a.endless.len(),
-            "unended_operations": a.unended.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
+            "endless_programs": a.nonterminating.len(),
+            "unended_operations": a.unfinished.iter().map(|e| alphabet.event_text(self.interface, &alphabet.events[*e as usize])).collect::<Vec<_>>(),
             "unmatched_lines": self.unmatched(),
             "idle_processors": self.idle,
             "executions": a.histories,
-            "histories": a.met,
+            "histories": a.visited,
             "sets": a.sets,
             "stuck": a.stuck,
             "complete_to": a.complete,

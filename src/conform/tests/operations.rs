@@ -1,4 +1,4 @@
-//! Operations of one run and their arrows, against what the labels say by hand.
+//! Tests of the operations and arrows of one run, against results by hand.
 
 use mu_base::SourceId;
 use mu_conform::interface::Interface;
@@ -6,8 +6,8 @@ use mu_conform::operations::Run;
 
 const INTERFACE: &str = "initial v0; load bl(p, a, n) -> el(p, a, v, n); store st(p, a, v, n); update up(p, a, v, w, n); fence f(p, n); observe ob(p, a, v, n, q);";
 
-/// The run of labels: its operations as `processor value`, and its arrows; `!` where they are in a
-/// circle.
+/// Reads a run of labels. Returns its operations as `processor value`, and its arrows, with `!` for
+/// those in a cycle.
 fn of(interface: &str, labels: &[&str]) -> (Vec<String>, Vec<String>) {
     let interface = Interface::parse(SourceId(0), interface).unwrap();
     let step = |label: &&'static str| -> Vec<(&str, Vec<&str>)> {
@@ -23,26 +23,31 @@ fn of(interface: &str, labels: &[&str]) -> (Vec<String>, Vec<String>) {
         .iter()
         .map(|o| format!("{} {}", o.processor, o.value.as_deref().unwrap_or("?")))
         .collect();
-    let arrows = run.arrows.iter().map(|(a, r, b, red)| {
-        format!("{}{r} {}{}", format_args!("{} ", name(*a)), name(*b), if *red { "!" } else { "" })
+    let arrows = run.arrows.iter().map(|(a, r, b, in_cycle)| {
+        format!(
+            "{}{r} {}{}",
+            format_args!("{} ", name(*a)),
+            name(*b),
+            if *in_cycle { "!" } else { "" }
+        )
     });
     (operations, arrows.collect())
 }
 
 #[test]
 fn a_run_that_fits() {
-    // A message is passed: both values are read.
+    // Message passing: both values are read.
     let run =
         ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v1,1)"];
     let (operations, arrows) = of(INTERFACE, &run);
     assert_eq!(operations, ["p v1", "p v1", "q v1", "q v1"]);
     assert_eq!(arrows, ["a po b", "a rf d", "b rf c", "c po d"]);
-    // The second load is older: allowed or not is for a memory model to say, not a matter of one
-    // address.
+    // The second load reads the older value. Only a memory model can decide this; at a single
+    // address it is consistent.
     let run =
         ["st(p,x,v1,0)", "st(p,y,v1,1)", "bl(q,y,0)", "el(q,y,v1,0)", "bl(q,x,1)", "el(q,x,v0,1)"];
     assert_eq!(of(INTERFACE, &run).1, ["a po b", "b rf c", "c po d", "d fr a"]);
-    // An update reads and writes; a fence has its place in program order.
+    // An update reads and writes; a fence has a position in program order.
     let run = ["st(p,x,v1,0)", "up(q,x,v1,v2,0)", "f(q,1)", "bl(q,x,2)", "el(q,x,v2,2)"];
     assert_eq!(of(INTERFACE, &run).1, ["a co b", "a rf b", "b po c", "b rf d", "c po d"]);
     // A load that the run does not end has no value.
@@ -57,15 +62,15 @@ fn program_order_is_that_of_the_numbers() {
 
 #[test]
 fn circles_are_marked() {
-    // A processor does not see its own store.
+    // A processor misses its own store.
     let run = ["st(p,x,v1,0)", "bl(p,x,1)", "el(p,x,v0,1)"];
     assert_eq!(of(INTERFACE, &run).1, ["a po b!", "b fr a!"]);
-    // Two processors observe two stores in two orders.
+    // Two processors observe two stores in opposite orders.
     let seen = ["ob(p,x,v1,0,p)", "ob(p,x,v2,0,q)", "ob(q,x,v2,0,q)", "ob(q,x,v1,0,p)"];
     let run: Vec<&str> = ["st(p,x,v1,0)", "st(q,x,v2,0)"].into_iter().chain(seen).collect();
     assert_eq!(of(INTERFACE, &run).1, ["a co b!", "b co a!"]);
     assert_eq!(of(INTERFACE, &run[..4]).1, ["a co b"]);
-    // A third processor reads old after new.
+    // A third processor reads the old value after the new one.
     let run = [
         "st(p,x,v1,0)",
         "bl(q,x,0)",
@@ -82,10 +87,11 @@ fn circles_are_marked() {
 fn where_several_stores_fit_there_is_no_arrow() {
     let run = ["st(p,x,v1,0)", "st(r,x,v1,0)", "bl(q,x,0)", "el(q,x,v1,0)"];
     assert_eq!(of(INTERFACE, &run).1, Vec::<String>::new());
-    // What the processor observed last decides.
+    // The last observation of the processor decides.
     let run = ["st(p,x,v1,0)", "st(r,x,v1,0)", "ob(q,x,v1,0,p)", "bl(q,x,0)", "el(q,x,v1,0)"];
     assert_eq!(of(INTERFACE, &run).1, ["a rf c"]);
-    // Later stores of its own processor do not count, nor does what begins after the load ended.
+    // Later stores of the same processor and stores that begin after the end of the load are no
+    // candidates.
     let run = ["st(p,x,v1,0)", "bl(q,x,0)", "el(q,x,v1,0)", "st(q,x,v1,1)", "st(r,x,v1,0)"];
     assert!(of(INTERFACE, &run).1.contains(&"a rf b".to_string()));
 }

@@ -1,5 +1,5 @@
-//! The search against a twin that keeps every pair of state and history; parsers; tests in all
-//! languages against the judges.
+//! Tests of the search against a naive version that stores every pair of state and history; of the
+//! parsers; and of printed tests in all languages against the judges.
 
 use mu_axioms::Kind;
 use mu_axioms::history::{History, Operation};
@@ -9,9 +9,9 @@ use mu_base::random::Random;
 use mu_base::{Budget, SourceId, SourceMap};
 use mu_conform::alphabet::{Alphabet, Phase};
 use mu_conform::interface::Interface;
-use mu_conform::judge::{Against, Form, history};
+use mu_conform::judge::{Form, MemoryModel, history};
 use mu_conform::machine::Machine;
-use mu_conform::search::{Answer, Bound, search};
+use mu_conform::search::{Bound, SearchResult, search};
 use mu_conform::sequences::{Entry, State};
 use mu_conform::suite::Cover;
 use mu_conform::symmetry::Group;
@@ -31,14 +31,14 @@ fn interface(text: &str) -> Interface {
     Interface::parse(SourceId(0), text).unwrap_or_else(|d| panic!("{text}: {}", d.message))
 }
 
-/// A random system of processors and one shared number, which says what they may do and read. Whole
-/// operations, or such that begin and end.
+/// Generates a random system of processors and one shared number that determines which operations
+/// are enabled and which values are read. `split`: operations have a beginning and an end.
 fn random_lts(random: &mut Random, split: bool) -> Lts {
     let (shared, ops) = (3, 4);
     let mut table = Labels::default();
     let mut edges: Vec<(StateId, LabelId, StateId)> = Vec::new();
-    // A processor's place: 0 is idle, 1 + op is at work. A number tells its operations apart, as
-    // there is one at a time.
+    // The position of a processor: 0 is idle, 1 + op is executing. The constant number identifies
+    // the operation, since only one is active at a time.
     let place =
         |pc: [usize; 2], s: usize| StateId(((pc[0] * (ops + 1) + pc[1]) * shared + s) as u32);
     let label = |table: &mut Labels, text: String| match table.texts.iter().position(|t| *t == text)
@@ -100,8 +100,8 @@ fn random_lts(random: &mut Random, split: bool) -> Lts {
     Lts::from_edges(place([0, 0], 0), (ops + 1) * (ops + 1) * shared, &edges, table)
 }
 
-/// The system that first chooses one of the images under swaps of processors and of addresses:
-/// symmetric in both.
+/// Builds the system that first chooses one of the images under swaps of processors and addresses,
+/// so that it is symmetric in both.
 fn symmetric(lts: &Lts) -> Lts {
     let n = lts.state_count();
     let mut table = lts.table.clone();
@@ -131,17 +131,17 @@ fn symmetric(lts: &Lts) -> Lts {
     Lts::from_edges(StateId(0), 4 * n + 1, &edges, table)
 }
 
-/// All histories of at most `most` operations of each processor, by keeping every pair of state and
-/// history.
+/// Computes all histories of at most `most` operations of each processor by storing every pair of
+/// state and history.
 fn naive(interface: &Interface, lts: &Lts, most: usize) -> BTreeSet<History> {
     let alphabet =
         Alphabet::of(interface, lts.table.texts.iter().skip(1).map(String::as_str)).unwrap();
-    let mut met: BTreeSet<(u32, String)> = BTreeSet::new();
+    let mut visited: BTreeSet<(u32, String)> = BTreeSet::new();
     let mut open: Vec<(StateId, Vec<Vec<Entry>>)> =
         vec![(lts.initial, vec![Vec::new(); alphabet.names.processors.len()])];
     let mut out = BTreeSet::new();
     while let Some((state, lists)) = open.pop() {
-        if !met.insert((state.0, format!("{lists:?}"))) {
+        if !visited.insert((state.0, format!("{lists:?}"))) {
             continue;
         }
         if lists.iter().flatten().all(|e| e.state == State::Done)
@@ -187,9 +187,9 @@ fn searched(
     interface: &Interface,
     lts: &Lts,
     symmetry: bool,
-    models: &[Against],
+    models: &[MemoryModel],
     most: usize,
-) -> (Answer, usize, Machine) {
+) -> (SearchResult, usize, Machine) {
     let model = LtsModel::new(Arc::new(lts.clone()));
     let options = Options { threads: 1, ..Options::default() };
     let machine =
@@ -199,8 +199,8 @@ fn searched(
     } else {
         Group::trivial(&machine.alphabet, &machine.lts)
     };
-    let bound = Bound { keep: true, ..Bound::of(most, 2) };
-    let models: Vec<&Against> = models.iter().collect();
+    let bound = Bound { collect: true, ..Bound::of(most, 2) };
+    let models: Vec<&MemoryModel> = models.iter().collect();
     let answer = search(interface, &machine, &group, &models, bound, &Budget::default()).unwrap();
     (answer, group.elements.len(), machine)
 }
@@ -220,9 +220,9 @@ fn histories_are_those_of_every_pair_of_state_and_history() {
         let expected = naive(&interface, &lts, most);
         for symmetry in [false, true] {
             let (answer, order, _) = searched(&interface, &lts, symmetry, &[], most);
-            let found: BTreeSet<History> = answer.kept.iter().cloned().collect();
+            let found: BTreeSet<History> = answer.judged_histories.iter().cloned().collect();
             assert_eq!(found, expected, "seed {seed}, symmetry {symmetry}, order {order}");
-            assert_eq!(found.len(), answer.kept.len(), "seed {seed}: each class once");
+            assert_eq!(found.len(), answer.judged_histories.len(), "seed {seed}: each class once");
             reduced += usize::from(order > 1);
         }
         histories += expected.len();
@@ -230,15 +230,15 @@ fn histories_are_those_of_every_pair_of_state_and_history() {
     assert!(reduced >= 10 && histories > 500, "{reduced} symmetric systems, {histories} histories");
 }
 
-/// What is found is a smallest history that the model forbids, and a run of the machine shows it.
+/// A violation is a smallest history that the model forbids, and the machine has a run with it.
 #[test]
 fn what_is_found_is_smallest_and_has_a_run() {
     let mut sources = SourceMap::new();
-    let models: Vec<Against> = ["sc", "pso", "slow"]
+    let models: Vec<MemoryModel> = ["sc", "pso", "slow"]
         .into_iter()
         .map(|name| {
             let known = mu_axioms::models::by_name(name).unwrap();
-            Against {
+            MemoryModel {
                 name: name.into(),
                 form: Form::Cat {
                     model: known.compile(&mut sources).unwrap(),
@@ -256,7 +256,8 @@ fn what_is_found_is_smallest_and_has_a_run() {
         let (answer, _, machine) = searched(&interface, &lts, true, &models, 2);
         for (against, found) in models.iter().zip(&answer.found) {
             let mut worker = against.worker();
-            let mut forbidden = answer.kept.iter().filter(|h| !worker.allows(h).unwrap());
+            let mut forbidden =
+                answer.judged_histories.iter().filter(|h| !worker.allows(h).unwrap());
             let expected = forbidden.by_ref().min_by_key(|h| (h.len(), (*h).clone()));
             assert_eq!(
                 found.as_ref().map(|f| &f.history),
@@ -289,8 +290,8 @@ fn what_is_found_is_smallest_and_has_a_run() {
     assert!(shown >= 12, "{shown} found");
 }
 
-/// A random history: two or three threads, two locations, values that need not be written once, or
-/// at all.
+/// Generates a random history of two or three threads and two locations. Values may be written
+/// several times or never.
 fn random_history(random: &mut Random, marks: bool) -> History {
     let mut history = History { threads: vec![Vec::new(); 2 + random.below(2)], last: Vec::new() };
     for t in 0..history.threads.len() {
@@ -321,16 +322,18 @@ fn random_history(random: &mut Random, marks: bool) -> History {
     history
 }
 
-/// The litmus test that is written of a history asks what the history asks: two front ends and one
-/// model agree.
+/// The printed litmus test has the same answer as the history, so two front ends and one model
+/// agree.
 #[test]
 fn written_tests_ask_the_same() {
     let (mut allowed, mut forbidden) = ([0; 4], [0; 4]);
     for known in KNOWN {
         let mut sources = SourceMap::new();
         let model = known.compile(&mut sources).unwrap();
-        let against =
-            Against { name: known.name.into(), form: Form::Cat { model, dialect: known.dialect } };
+        let against = MemoryModel {
+            name: known.name.into(),
+            form: Form::Cat { model, dialect: known.dialect },
+        };
         let mut worker = against.worker();
         let mut judges: [Option<mu_litmus::Judge>; 4] = [const { None }; 4];
         for seed in 0..60 {
@@ -384,22 +387,21 @@ fn written_tests_ask_the_same() {
     assert!(allowed.iter().chain(&forbidden).all(|n| *n > 3), "{allowed:?} {forbidden:?}");
 }
 
-/// Models that are written in both forms judge alike, also where values do not say which write is
-/// read.
+/// Models that exist in both forms agree, also if values do not determine the write that is read.
 #[test]
 fn axioms_and_serial_views_judge_alike() {
     let mut counts = [0, 0];
     for name in ["sc", "pc", "pram", "causal", "cache", "slow", "local"] {
         let mut sources = SourceMap::new();
         let known = mu_axioms::models::by_name(name).unwrap();
-        let cat = Against {
+        let cat = MemoryModel {
             name: name.into(),
             form: Form::Cat { model: known.compile(&mut sources).unwrap(), dialect: known.dialect },
         };
         let path = format!("{}/../../specs/memory/{name}.views", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         let views = mu_axioms::views::Views::compile(&mut sources, name, &text).unwrap();
-        let views = Against { name: name.into(), form: Form::Views(views) };
+        let views = MemoryModel { name: name.into(), form: Form::Views(views) };
         let (mut cat, mut views) = (cat.worker(), views.worker());
         for seed in 0..80 {
             let mut random = Random::new(seed);
@@ -458,8 +460,7 @@ fn canonical_histories_stand_for_their_class() {
             history(&interface, &l.iter().map(Vec::as_slice).collect::<Vec<_>>())
         };
         let first = named(&processors).canonical();
-        // Other names: processors turned, addresses turned, the values that are not initial swapped
-        // at one address.
+        // Rename: rotate processors and addresses, and swap the non-initial values at one address.
         let at = random.below(3) as u32;
         let turned = |e: &Entry| {
             let swap = |v: Option<u32>| {
@@ -494,21 +495,21 @@ fn interfaces_are_read_and_errors_have_places() {
     assert_eq!((i.first, i.operations.len(), i.observed.len()), (1, 2, 1));
     assert_eq!((i.operations[0].mark, i.operations[1].mark), (Mark::Acquire, Mark::Release));
     for (text, place, message) in [
-        ("load ld(p, a, v);", "", "nothing says what memory holds at first"),
-        ("initial 0;", "", "an interface without operations"),
+        ("load ld(p, a, v);", "", "the initial value of memory is missing"),
+        ("initial 0;", "", "the interface has no operations"),
         ("initial 0; initial 1;", "initial", "a second initial value"),
-        ("initial 0; lode ld(p, a, v);", "lode", "`lode` begins no line of an interface"),
-        ("initial 0; load ld(p, x, v);", "x", "`x` does not say what the argument is"),
-        ("initial 0; load ld(p, p, v);", "p", "`p` twice in one label"),
-        ("initial 0; load ld(p, a);", "ld", "no argument of this load is `v`"),
-        ("initial 0; load ld(a, v);", "ld", "no argument of this load is `p`"),
+        ("initial 0; lode ld(p, a, v);", "lode", "unknown keyword `lode`"),
+        ("initial 0; load ld(p, x, v);", "x", "`x` is not a role of an argument"),
+        ("initial 0; load ld(p, p, v);", "p", "`p` occurs twice in one label"),
+        ("initial 0; load ld(p, a);", "ld", "this load has no argument `v`"),
+        ("initial 0; load ld(a, v);", "ld", "this load has no argument `p`"),
         ("initial 0; store s(p, a, v, w);", "s", "`w` is for updates"),
-        ("initial 0; update u(p, a, v);", "u", "no argument of this update is `w`"),
+        ("initial 0; update u(p, a, v);", "u", "this update has no argument `w`"),
         ("initial 0; fence f(p, a);", "f", "a fence has neither"),
-        ("initial 0; load b(p, a, n) -> e(p, v);", "b", "the number of a load must stand both"),
+        ("initial 0; load b(p, a, n) -> e(p, v);", "b", "a load must have a number in both"),
         ("initial 0; load ld(p, a, v)", "", "expected"),
         ("initial 0; load ld(p, a, q, v);", "ld", "`q` is for observations"),
-        ("initial 0; program read go(p, a);", "read", "`read` is no kind of operation"),
+        ("initial 0; program read go(p, a);", "read", "`read` is not a kind of operation"),
         ("initial 0; program load go(p, q);", "go", "`q` is for observations"),
         ("initial 0; processors;", ";", "expected a value"),
     ] {
@@ -522,11 +523,12 @@ fn interfaces_are_read_and_errors_have_places() {
          processors 1, 2; values \"f(1)\";",
     );
     assert_eq!(
-        (i.ends(), i.program.len(), i.program[0].takes.is_some()),
+        (i.ends(), i.program.len(), i.program[0].response.is_some()),
         (vec!["e".to_string()], 1, true)
     );
-    let used = i.used.each_ref().map(|all| all.iter().map(|w| w.text.as_str()).collect::<Vec<_>>());
-    assert_eq!(used, [vec!["1", "2"], vec![], vec!["f(1)"]]);
+    let constants =
+        i.constants.each_ref().map(|all| all.iter().map(|w| w.text.as_str()).collect::<Vec<_>>());
+    assert_eq!(constants, [vec!["1", "2"], vec![], vec!["f(1)"]]);
     let i = interface("initial 0; load ld(p, a, v); store st(p, a, v);");
     let actions =
         |list: &[(&str, usize)]| list.iter().map(|(n, c)| (n.to_string(), *c)).collect::<Vec<_>>();
@@ -539,7 +541,7 @@ fn interfaces_are_read_and_errors_have_places() {
     }
 }
 
-/// What makes no sense by the interface is an error, not an answer.
+/// Labels that contradict the interface are errors.
 #[test]
 fn labels_that_make_no_sense_are_refused() {
     let run = |interface_text: &str, labels: &[&str]| {
@@ -559,32 +561,29 @@ fn labels_that_make_no_sense_are_refused() {
             &machine,
             &group,
             &[],
-            Bound { keep: true, ..Bound::of(3, 1) },
+            Bound { collect: true, ..Bound::of(3, 1) },
             &Budget::default(),
         )
     };
     let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
     for (interface, labels, message) in [
-        (SPLIT, &["el(p0, v0, 7)"][..], "ends that has not begun"),
-        (SPLIT, &["bl(p0, a0, 1)", "el(p0, v0, 2)"], "ends that has not begun"),
-        (numbered, &["ld(p0, a0, v0, x)"], "is no number"),
-        (
-            numbered,
-            &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"],
-            "two operations at the place of the number 1",
-        ),
+        (SPLIT, &["el(p0, v0, 7)"][..], "an operation ends that has not begun"),
+        (SPLIT, &["bl(p0, a0, 1)", "el(p0, v0, 2)"], "an operation ends that has not begun"),
+        (numbered, &["ld(p0, a0, v0, x)"], "is not the number"),
+        (numbered, &["ld(p0, a0, v0, 1)", "st(p0, a0, v0, 1)"], "two operations at position 1"),
         (WHOLE, &["other(p0)"], "no label of the machine is a memory operation"),
-        (WHOLE, &["ld(p0, a0, v0)|st(p0, a0, v1)"], "holds two operations of one processor"),
+        (WHOLE, &["ld(p0, a0, v0)|st(p0, a0, v1)"], "contains two operations of one processor"),
     ] {
         let error = run(interface, labels).unwrap_err();
         assert!(error.message.contains(message), "{labels:?}: {}", error.message);
     }
-    // Numbers give the program order; a history waits until those before are known.
+    // Numbers give the program order; a history waits until the operations before are known.
     let answer =
         run(numbered, &["ld(p0, a0, v1, 1)", "st(p1, a0, v1, 0)", "st(p0, a0, v0, 0)"]).unwrap();
-    let texts: Vec<String> = answer.kept.iter().map(History::text).collect();
+    let texts: Vec<String> = answer.judged_histories.iter().map(History::text).collect();
     assert_eq!(texts, ["W x 0; R x 1 || W x 1"]);
-    // A number that never comes: what follows it has no place, so "conforms" is not said.
+    // If a number never occurs, the operations after it have no position, so the result is not
+    // "conforms".
     for (labels, number) in [
         (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 2)", "ld(p0, a0, v0, 3)"][..], Some(1)),
         (&["ld(p0, a0, v0, 0)", "st(p0, a0, v1, 9)"], Some(1)),
@@ -598,10 +597,13 @@ fn labels_that_make_no_sense_are_refused() {
     }
     // Two operations of different processors in one label.
     let answer = run(WHOLE, &["ld(p0, a0, v0)|st(p1, a0, v1)"]).unwrap();
-    assert_eq!(answer.kept.iter().map(History::text).collect::<Vec<_>>(), ["R x 0 || W x 1"]);
+    assert_eq!(
+        answer.judged_histories.iter().map(History::text).collect::<Vec<_>>(),
+        ["R x 0 || W x 1"]
+    );
 }
 
-/// The least cover beside the least of all subsets.
+/// The least cover has the cost of the least of all subsets.
 #[test]
 fn covers_are_least() {
     let mut random = Random::new(25);

@@ -1,9 +1,9 @@
-//! Litmus tests on a machine: which outcomes it shows, beside those that a memory model allows.
+//! Outcomes of litmus tests on a machine, compared with those that a memory model allows.
 //!
-//! In: a test, and the histories of a machine up to a number of operations, from one search. Each
-//! candidate execution of the test is a history; the machine shows its outcome if it has that
+//! Input: a test, and the histories of a machine up to a number of operations, from one search.
+//! Each candidate execution of the test is a history; the machine shows its outcome if it has that
 //! history. So the machine is not run again for a test, and tests that differ only in names share
-//! the answer.
+//! the result.
 
 use ahash::AHashSet;
 use mu_axioms::history::{History, Operation};
@@ -16,9 +16,9 @@ use mu_litmus::paths::Bounds;
 use mu_litmus::{Arch, Judge, Test};
 use std::collections::BTreeSet;
 
-/// What a machine does, up to a number of operations of each processor.
+/// The behaviour of a machine, up to a number of operations of each processor.
 pub struct Behaviour {
-    /// Programs that it runs.
+    /// The programs that it can execute.
     pub programs: AHashSet<History>,
     /// Its histories.
     pub histories: AHashSet<History>,
@@ -27,62 +27,66 @@ pub struct Behaviour {
 /// The outcomes of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
-    /// Those that the machine shows.
+    /// The outcomes of the machine.
     pub shown: BTreeSet<Vec<u64>>,
-    /// Those that the model allows.
+    /// The outcomes that the model allows.
     pub allowed: BTreeSet<Vec<u64>>,
-    /// Why the search for them ended.
+    /// The stop reason of their enumeration.
     pub stop: Option<Stop>,
 }
 
-/// What the operations of a language are to a machine, by the tags of their events.
-struct Words {
-    /// Fences that wait for everything.
+/// The tags of a language's events that correspond to operations of machines.
+struct LanguageTags {
+    /// Full fences.
     full: &'static [&'static str],
     /// Loads that are acquires.
     acquire: &'static str,
     /// Stores that are releases.
     release: &'static str,
-    /// What no machine here has a label for: reservations, other orders.
-    foreign: &'static [&'static str],
-    /// Whether the language orders what depends on a load: then a machine would have to be asked
-    /// with its dependencies, which no label tells.
-    depends: bool,
+    /// Tags that no machine operation has: reservations and other orders.
+    unsupported: &'static [&'static str],
+    /// True if dependencies order operations in the language. Labels of machines do not contain
+    /// dependencies, so tests with dependencies are unsupported.
+    has_dependencies: bool,
 }
 
-fn words(arch: Arch) -> Option<Words> {
+fn tags_of(arch: Arch) -> Option<LanguageTags> {
     Some(match arch {
-        Arch::X86 | Arch::X86_64 => {
-            Words { full: &["MFENCE"], acquire: "", release: "", foreign: &[], depends: false }
-        }
-        Arch::RiscV => Words {
+        Arch::X86 | Arch::X86_64 => LanguageTags {
+            full: &["MFENCE"],
+            acquire: "",
+            release: "",
+            unsupported: &[],
+            has_dependencies: false,
+        },
+        Arch::RiscV => LanguageTags {
             full: &["Fence.rw.rw"],
             acquire: "Acq",
             release: "Rel",
-            foreign: &["AcqRel", "Sc", "X", "AMO"],
-            depends: true,
+            unsupported: &["AcqRel", "Sc", "X", "AMO"],
+            has_dependencies: true,
         },
-        Arch::AArch64 => Words {
+        Arch::AArch64 => LanguageTags {
             full: &["DMB.SY", "DMB.ISH"],
             acquire: "A",
             release: "L",
-            foreign: &["Q", "X", "NoRet", "AMO"],
-            depends: true,
+            unsupported: &["Q", "X", "NoRet", "AMO"],
+            has_dependencies: true,
         },
         Arch::C => return None,
     })
 }
 
-/// The history of an execution of a test; none if it has an event that the histories of machines do
-/// not have: another fence than a full one, an access that was split. A read and a write related by
-/// `rmw` are one update.
-fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History> {
+/// Converts an execution of a test to a history. `None` if it has an event that machines do not
+/// have: a fence that is not full, or a split access. A read and a write related by `rmw` are one
+/// update.
+fn history(tags_of: &LanguageTags, judge: &Judge, skeleton: &Skeleton) -> Option<History> {
     let events = skeleton.events();
-    let tagged = |e: usize, name: &str| match judge.model.vocabulary().find(name) {
+    let has_tag = |e: usize, name: &str| match judge.model.vocabulary().find(name) {
         Some(Name::Set(id)) => skeleton.set(id).has(e),
         _ => false,
     };
-    if (0..events.len()).any(|e| words.foreign.iter().any(|name| tagged(e, name))) {
+    if (0..events.len()).any(|e| tags_of.unsupported.iter().any(|name| has_tag(e, name))) {
         return None;
     }
     let rmw = skeleton.relation(RelationId::RMW);
@@ -97,7 +101,7 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
     }
     let threads = events.iter().filter_map(|e| e.thread).max().map_or(0, |t| t as usize + 1);
     let mut out = History { threads: vec![Vec::new(); threads], last: Vec::new() };
-    // The value 0 stands for the initial one.
+    // In histories the initial value is 0.
     let initial = |l: Option<u32>| {
         events.iter().find(|e| e.thread.is_none() && e.location == l).map(|e| e.value)
     };
@@ -115,19 +119,19 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
         let event = &events[e];
         let thread = &mut out.threads[event.thread? as usize];
         let mark = match event.kind {
-            Kind::Read if tagged(e, words.acquire) => Mark::Acquire,
-            Kind::Write if tagged(e, words.release) => Mark::Release,
+            Kind::Read if has_tag(e, tags_of.acquire) => Mark::Acquire,
+            Kind::Write if has_tag(e, tags_of.release) => Mark::Release,
             _ => Mark::Plain,
         };
         match event.kind {
-            Kind::Fence if !words.full.iter().any(|name| tagged(e, name)) => return None,
+            Kind::Fence if !tags_of.full.iter().any(|name| has_tag(e, name)) => return None,
             Kind::Fence => {
                 thread.push(Operation { kind: Kind::Fence, location: 0, value: 0, read: 0, mark })
             }
             Kind::Update => return None,
             Kind::Read if rmw.after(e).next().is_some() => {
                 let w = rmw.after(e).next()?;
-                if mark != Mark::Plain || tagged(w, words.release) {
+                if mark != Mark::Plain || has_tag(w, tags_of.release) {
                     return None;
                 }
                 let (value, read) = (value(w, events[w].value)?, value(e, event.value)?);
@@ -155,9 +159,9 @@ fn history(words: &Words, judge: &Judge, skeleton: &Skeleton) -> Option<History>
     Some(out)
 }
 
-/// Whether an operation of a thread depends on what another one has read: by its address, its
-/// value, or a branch before it.
-fn depends(thread: &Thread) -> bool {
+/// True if an operation of the thread depends on a load by its address, its value, or a branch
+/// before it.
+fn has_dependencies(thread: &Thread) -> bool {
     let mut read = vec![false; thread.registers.len()];
     for op in &thread.ops {
         let uses = |e: &Expr| {
@@ -191,54 +195,56 @@ fn depends(thread: &Thread) -> bool {
     false
 }
 
-/// The outcomes of a test on a machine and under a model. Error, as text: the machine cannot be
-/// asked; or one of the model.
+/// Computes the outcomes of a test on a machine and under a model. Inner error: the machine cannot
+/// run the test, with the reason as text.
 pub fn outcomes(
     mut test: Test,
     judge: &Judge,
     machine: &Behaviour,
     budget: &Budget,
 ) -> Result<Result<(Test, Outcomes), String>, Diagnostic> {
-    let Some(words) = words(test.arch) else {
+    let Some(tags_of) = tags_of(test.arch) else {
         return Ok(Err(format!(
-            "tests in {} are not asked of machines, only those for x86, RISC-V and AArch64",
+            "tests in {} cannot be run on machines; supported are x86, RISC-V and AArch64",
             test.arch.name()
         )));
     };
     if test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))) {
         return Ok(Err(
-            "it asks what memory holds at last, which no label of the machine tells".into()
+            "its condition depends on the final memory, which labels of the machine do not contain"
+                .into(),
         ));
     }
-    if words.depends && test.threads.iter().any(depends) {
+    if tags_of.has_dependencies && test.threads.iter().any(has_dependencies) {
         return Ok(Err(
-            "it has dependencies between operations, which no label of the machine tells".into(),
+            "it has dependencies between operations, which labels of the machine do not contain"
+                .into(),
         ));
     }
     let mut out = Outcomes::default();
-    let (mut runs, mut foreign) = (false, false);
+    let (mut runs, mut unsupported) = (false, false);
     let (stop, cut) =
-        mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |met| {
-            let skeleton = met.execution.skeleton;
-            match history(&words, judge, skeleton) {
-                None => foreign = true,
+        mu_litmus::report::each(&mut test, judge, Bounds { loops: 2 }, budget, &mut |candidate| {
+            let skeleton = candidate.execution.skeleton;
+            match history(&tags_of, judge, skeleton) {
+                None => unsupported = true,
                 Some(history) => {
                     runs |= machine.programs.contains(&history.program());
                     if machine.histories.contains(&history.canonical()) {
-                        out.shown.insert(met.outcome.to_vec());
+                        out.shown.insert(candidate.outcome.to_vec());
                     }
                 }
             }
-            if met.allowed {
-                out.allowed.insert(met.outcome.to_vec());
+            if candidate.allowed {
+                out.allowed.insert(candidate.outcome.to_vec());
             }
             false
         })?;
-    if foreign || cut {
-        return Ok(Err("it does more than loads, stores, updates and full fences in a row".into()));
+    if unsupported || cut {
+        return Ok(Err("it is not a sequence of loads, stores, updates and full fences".into()));
     }
     if !runs && stop == Stop::Complete {
-        return Ok(Err("it is no program of the machine within the bound".into()));
+        return Ok(Err("the machine has no such program within the bound".into()));
     }
     out.stop = Some(stop);
     Ok(Ok((test, out)))
