@@ -23,7 +23,7 @@ use mu_check::base::{Budget, Diagnostic, SourceId, Stop};
 use mu_check::compile::{Compiled, Confluence};
 use mu_check::evidence::checker::{self, Checked};
 use mu_check::explore::{self, Silent};
-use mu_check::formula::naive;
+use mu_check::formula::direct;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::formula::typed::TypedFormula;
 use mu_check::game::{Player, pg, verify};
@@ -409,7 +409,7 @@ pub fn verdicts(
     };
     let formula = typed(&subject.model)?;
     let table = Table::new(&subject.lts.table, &subject.model);
-    let Some(expected) = naive::holds_within(&formula, &subject.lts, &table, FUEL)
+    let Some(expected) = direct::holds_within(&formula, &subject.lts, &table, FUEL)
         .map_err(said("direct evaluation"))?
     else {
         tally.too_hard += 1;

@@ -299,7 +299,7 @@ fn rooms_that_stand_alone_name_nothing_else() {
 #[test]
 fn paths_of_modules_are_found() {
     let own = ["ldd".to_string(), "store".to_string()];
-    let text = "use mu_base::ids;\nuse super::{cache::Cache, table};\nuse super::super::crew;\nuse crate::order::Order;\n";
+    let text = "use mu_base::ids;\nuse super::{cache::Cache, table};\nuse super::super::helpers;\nuse crate::order::Order;\n";
     let found: Vec<String> = named("symbolic", &own, text).iter().map(|p| p.join("::")).collect();
     assert_eq!(
         found,
@@ -308,7 +308,7 @@ fn paths_of_modules_are_found() {
             "symbolic::order",
             "symbolic::ldd::cache",
             "symbolic::ldd::table",
-            "symbolic::crew"
+            "symbolic::helpers"
         ]
     );
 }

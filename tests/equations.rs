@@ -199,7 +199,8 @@ fn bare_systems_are_right() {
         text += "init X0(true, false);\n";
         let system = equations::read(SourceId(0), &text).unwrap();
         let solver = solvers()[seed as usize % solvers().len()];
-        let Some(bare) = mu_check::pbes::bare::decide(&system, solver, &Budget::default()).unwrap()
+        let Some(bare) =
+            mu_check::pbes::data_free::decide(&system, solver, &Budget::default()).unwrap()
         else {
             continue;
         };

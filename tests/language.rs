@@ -31,7 +31,7 @@ use mu_check::data::naive::Naive;
 use mu_check::data::print::expression;
 use mu_check::data::typecheck::check_expression;
 use mu_check::explore::{self, Silent};
-use mu_check::formula::naive;
+use mu_check::formula::direct;
 use mu_check::formula::typecheck::check_formula;
 use mu_check::labels::{ActionLabels, MultiAction};
 use mu_check::lts::Lts;
@@ -205,7 +205,7 @@ fn verdict(
         (0..model.label_count()).map(LabelId::new).map(|l| (model.label_text(l), l)).collect();
     let of = |text: &String| known.get(text).map_or_else(Arc::default, |l| model.multi_action(*l));
     let table = Table(lts.table.texts.iter().map(of).collect());
-    if let Ok(Some(holds)) = naive::holds_within(&formula, lts, &table, 100_000) {
+    if let Ok(Some(holds)) = direct::holds_within(&formula, lts, &table, 100_000) {
         tally.verdicts_twice += 1;
         answers.push(if holds { "true" } else { "false" });
     }

@@ -128,8 +128,8 @@ pub(super) fn decided_by(
     let process = session.linearised(&check_specification(&system.specification)?, &options)?;
     let model = session.compiled(process, "none")?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
-    let otherwise = || mu_pbes::bare::decide(system, solver, budget);
-    let found = mu_pbes::lazily::decide(&model, start, (solver, &otherwise), budget)?;
+    let otherwise = || mu_pbes::data_free::decide(system, solver, budget);
+    let found = mu_pbes::on_the_fly::decide(&model, start, (solver, &otherwise), budget)?;
     session.say(format!(
         "the answer is {}: {} instances and parts, {} more were met and are not needed",
         found.value,

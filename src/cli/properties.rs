@@ -9,7 +9,7 @@ use super::load::Loaded;
 use super::pipeline::Session;
 use mu_base::{Diagnostic, SourceId, Stage};
 use mu_data::expr::DataSpec;
-use mu_formula::correct::{Correction, corrections};
+use mu_formula::parentheses::{Correction, corrections};
 use mu_formula::typecheck::{check_formula, check_over_labels};
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionDecl;

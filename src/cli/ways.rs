@@ -1,8 +1,8 @@
 //! `explore --deadlock | --action | --divergence`: shortest paths to what is sought, told as the
 //! evidence of formulas is; and what the deadlocks of an exploration are.
 //!
-//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::find`]),
-//! several and cycles from the one that keeps them ([`mu_explore::seek`]). Exit code 1: something
+//! A single path comes from the parallel search with parents rebuilt ([`mu_explore::goal_search`]),
+//! several and cycles from the one that keeps them ([`mu_explore::multi_goal_search`]). Exit code 1: something
 //! was found. The model distinguishes deadlocks from successful termination
 //! ([`mu_model::standing`]); in a stored transition system a state without steps is a termination
 //! if all steps into it are `Terminate` or one of `--terminal`.

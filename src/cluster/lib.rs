@@ -13,16 +13,18 @@
 //! What is sent is not encrypted.
 #![warn(missing_docs)]
 
-mod first;
-mod flow;
-mod meet;
-mod parcel;
-mod report;
-mod rounds;
-mod together;
+mod leader_work;
+mod dataflow;
+mod handshake;
+mod message;
+mod control_messages;
+mod checkpoints;
+mod process_group;
 mod trace;
 mod wire;
 
-pub use meet::{Identity, Party, Secret, meet};
-pub use rounds::Shelf;
-pub use together::{Allies, Connections, Extra, Outcome, Part, Shelves, Task, Together, explore};
+pub use checkpoints::Shelf;
+pub use handshake::{Identity, Party, Secret, meet};
+pub use process_group::{
+    Allies, Connections, Extra, Outcome, Part, Shelves, Task, Together, explore,
+};

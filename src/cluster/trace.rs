@@ -11,8 +11,8 @@
 //! with a state. Invariant: all processes know the same way, which does not depend on how many they
 //! are.
 
-use super::flow::{Drive, NAP};
-use super::report::Report;
+use super::control_messages::Report;
+use super::dataflow::{Drive, NAP};
 use mu_base::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@
 //! a byte of them goes on. A frame without payload is sent each second, so that a peer that hangs
 //! is noticed too.
 //!
-//! In: a socket with its keys ([`super::meet`]). Out: a stream for timely, which would panic on
+//! In: a socket with its keys ([`super::handshake`]). Out: a stream for timely, which would panic on
 //! errors: here a failure is put into [`Health`], reading stops, and writing does nothing more.
 //! Cost: 20 bytes and two rounds of SHA-256 a frame, and the hash of the payload.
 

@@ -10,7 +10,7 @@ use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 use mu_data::expr::{Expr, ExprKind};
 use mu_data::signature::OpKind;
-use mu_formula::naive;
+use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::Model;
@@ -55,7 +55,7 @@ pub fn check(
     replay(evidence, model)?;
     let (lts, behind) = evidence.lts(model);
     let labels = Renumbered { labels, behind: &behind };
-    match naive::holds_within(formula, &lts, &labels, FUEL) {
+    match direct::holds_within(formula, &lts, &labels, FUEL) {
         // It looks at all states and parts, also where a condition that has no value decides
         // nothing.
         Err(d) if d.stage == Stage::Data => Ok(Checked::StepsOnly),
@@ -70,7 +70,7 @@ pub fn check(
             Ok(Checked::StepsOnly)
         }
         // A quantifier over infinitely many values ranges over some there: others may decide.
-        Ok(Some(_)) => match naive::holds_for(formula, &lts, &labels, FUEL, 200) {
+        Ok(Some(_)) => match direct::holds_for(formula, &lts, &labels, FUEL, 200) {
             Ok(Some((value, _))) if value == evidence.verdict => Ok(Checked::Confirmed),
             Ok(Some((_, true)) | None) => Ok(Checked::StepsOnly),
             Err(d) if d.stage != Stage::Data => Err(d),

@@ -22,16 +22,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cache::{Expander, Halt};
 use super::checkpoint::{Keeper, Restored, Saved};
-use super::find::settled;
-use super::local::Local;
+use super::expander::{Expander, Halt};
+use super::goal_search::settled;
 use super::round::{Block, Round};
 use super::search::{BATCH, BLOCK, Done, Goal, Hit, Shared, run_from};
 use super::store::Store;
 use super::stubborn::{Aim, PartialOrder, Stubborn, Unreduced};
 use super::symmetry::Symmetries;
 use super::table::{Insert, Payload};
+use super::thread_state::Local;
 use super::{Options, Outcome, Progress};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage};

@@ -6,7 +6,7 @@
 //! 2001). Cost: an expansion by the confluent groups for each state on the way. Invariant: all
 //! states from which confluent steps lead to a component have one representative.
 
-use super::cache::{Expander, Halt, Successor};
+use super::expander::{Expander, Halt, Successor};
 use super::store::Store;
 use mu_base::{Diagnostic, Stage};
 use std::collections::HashMap;

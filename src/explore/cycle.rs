@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::find::{Filter, PathStep, Tracer};
+use super::goal_search::{Filter, PathStep, Tracer};
 use super::search::{Done, Goal, run};
 use super::symmetry::Symmetries;
 use super::table::Payload;
@@ -125,11 +125,11 @@ struct Pass<'d, 'm> {
     polled: u64,
 }
 
-type Taken = (u64, super::cache::Successor);
+type Taken = (u64, super::expander::Successor);
 
 impl Pass<'_, '_> {
     /// Steps of a state that count.
-    fn steps(&mut self, key: u64) -> Result<Vec<super::cache::Successor>, End> {
+    fn steps(&mut self, key: u64) -> Result<Vec<super::expander::Successor>, End> {
         self.polled += 1;
         if self.polled.is_multiple_of(4096) {
             self.budget.check(0).map_err(End::Stop)?;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Options;
-use super::cache::{Expander, Halt, Successor};
-use super::memo::Memo;
+use super::expander::{Expander, Halt, Successor};
+use super::group_cache::Memo;
 use super::search::too_many;
 use super::store::Store;
 use super::stubborn::{Saved, Stubborn};

@@ -5,8 +5,8 @@
 //! connects them implements [`Peers`] (the layer `cluster`); who asks for something (the layer
 //! `pbes`) does not know how they are connected.
 
-use super::carried::Carrier;
-use super::share::Share;
+use super::distributed_annotations::Carrier;
+use super::partition::Share;
 use super::{Options, Outcome, Progress, Symmetries};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_model::Model;

@@ -1,6 +1,6 @@
 //! What the threads of a search are given in a round, and what they make of it.
 
-use super::cache::CacheStatistics;
+use super::expander::CacheStatistics;
 use super::rows::Edges;
 use super::search::Hit;
 use super::stubborn::Saved;

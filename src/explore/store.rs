@@ -9,7 +9,7 @@
 //! changes the key by one addition.
 //!
 //! Field widths and the shape of the tree are not known up front: they follow the tables' counts
-//! and a sample of the states ([`super::shape`]). When an index outgrows its field a worker reports
+//! and a sample of the states ([`super::tree_layout`]). When an index outgrows its field a worker reports
 //! [`Overflow`], the search pauses, and [`Store::replan`] packs all states anew. While the tree is
 //! good it stays, and only the bits move ([`Store::widen`]). Fields get all bits that are left
 //! over, so this happens a few times a run, mostly when there are few states. A leaf that has
@@ -22,8 +22,8 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashSet;
 
 use super::intern::{KeptPairs, LeafTable, PairTable};
-use super::shape;
 use super::table::{Growth, Insert, Payload, Table, short_bits};
+use super::tree_layout;
 use mu_model::Model;
 
 /// Bits of a key.
@@ -229,7 +229,7 @@ impl Store {
             }
         }
         let counts: Vec<usize> = self.leaves.iter().map(|l| l.table.len()).collect();
-        let (nodes, tops) = shape::choose(&counts, sample, margin, expected);
+        let (nodes, tops) = tree_layout::choose(&counts, sample, margin, expected);
         self.nodes =
             nodes.into_iter().map(|children| Node { children, table: PairTable::new() }).collect();
         let needs: Vec<(Child, u32, f64)> = tops
@@ -714,7 +714,7 @@ impl Store {
         }
         let count = self.leaves.len();
         let stride = (self.table.len() as usize + held.len())
-            .div_ceil(SAMPLE.max(shape::compared(count)))
+            .div_ceil(SAMPLE.max(tree_layout::compared(count)))
             .max(1);
         let every =
             self.table.entries().map(|e| e.1).chain(held.iter().map(|k| **k)).step_by(stride);

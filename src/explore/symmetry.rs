@@ -36,10 +36,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Options;
-use super::cache::Halt;
+use super::expander::Halt;
+use super::group_cache::Memo;
 use super::intern::held;
-use super::memo::Memo;
-use super::ranks::Ranks;
+use super::stable_hash::Ranks;
 use super::store::Store;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};

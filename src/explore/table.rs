@@ -632,7 +632,7 @@ impl Table {
 #[cfg(all(test, not(loom)))]
 mod interleavings;
 #[cfg(all(test, loom))]
-mod orders;
+mod loom;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

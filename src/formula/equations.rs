@@ -25,14 +25,14 @@ use mu_syntax::ast::{
 use mu_syntax::ast::{StateFormula, StateFormulaKind, StateOp, UnaryOp};
 use mu_syntax::{parse_formula_in, parse_head_in, parse_specification};
 
-mod bare;
+mod skeleton;
 mod names;
-mod outlined;
+mod outline;
 mod unroll;
 
-pub use bare::Bare;
 pub use names::names;
-pub use outlined::read_outlined;
+pub use outline::read_outlined;
+pub use skeleton::Bare;
 pub use unroll::Unrolled;
 
 /// An equation system as a model.
@@ -263,7 +263,7 @@ fn system(
         return Err(unknown(name, &in_order(&equations)));
     }
     let start = equations.iter().position(|e| e.name.kind == name.kind).unwrap_or_default();
-    let (bare, written) = (bare::bare(&equations), equations.len());
+    let (bare, written) = (skeleton::bare(&equations), equations.len());
     let quantified = unroll::unroll(&mut equations, unrolled);
     let names = in_order(&equations);
     let known: AHashSet<&str> = names.iter().map(String::as_str).collect();

@@ -1,13 +1,13 @@
 //! State, regular and action formulas. Knows nothing of linear processes.
 #![warn(missing_docs)]
 
-pub mod correct;
+pub mod parentheses;
 pub mod equations;
-mod inward;
-pub mod mentioned;
-pub mod naive;
+mod miniscope;
+pub mod action_names;
+pub mod direct;
 pub mod normal;
 pub mod real;
-mod scope;
+mod action_miniscope;
 pub mod typecheck;
 pub mod typed;

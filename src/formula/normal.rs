@@ -22,8 +22,8 @@
 //! quadratic in the number of nested fixed points for ranks. Invariant: children of a node have
 //! smaller ids, except through calls of fixed-point variables.
 
-use super::inward::{Scope, Uses};
-use super::scope::narrow;
+use super::action_miniscope::narrow;
+use super::miniscope::{Scope, Uses};
 use super::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_base::ids::{FixId, VarId};
 use mu_base::{Diagnostic, Span, Stage};

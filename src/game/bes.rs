@@ -16,7 +16,7 @@
 
 use ahash::AHashMap;
 
-use super::text::Scanner;
+use super::scanner::Scanner;
 use super::{Game, Player};
 use mu_base::Diagnostic;
 use mu_base::ids::VertexId;

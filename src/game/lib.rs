@@ -11,7 +11,7 @@ pub mod bes;
 pub mod families;
 pub mod moves;
 pub mod pg;
-mod text;
+mod scanner;
 pub mod verify;
 
 use mu_base::ids::VertexId;

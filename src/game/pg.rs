@@ -16,7 +16,7 @@
 
 use std::io::Write;
 
-use super::text::Scanner;
+use super::scanner::Scanner;
 use super::{Game, Player, Solution};
 use mu_base::ids::VertexId;
 use mu_base::{Diagnostic, Stage};

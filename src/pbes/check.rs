@@ -6,14 +6,14 @@
 //! task; `explain` turns a strategy into evidence. A limit gives `Unknown`, never true or false.
 
 use super::automaton::Automaton;
+use super::confluence::Priority;
 use super::explain::finish;
-use super::flow::Shelf;
-use super::order::Order;
+use super::parallel_product::Shelf;
 use super::plan::{Plan, plan};
-use super::priority::Priority;
+use super::proviso::Order;
 use super::quotient::Reduced;
 use super::run::Run;
-use super::source::Source;
+use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_evidence::{Builder, Evidence};
 use mu_explore::{Dropped, Peers, Progress, Silent};

@@ -4,7 +4,7 @@
 //! was played on; `mu_evidence` replays it.
 
 use super::instantiate::Instance;
-use super::source::Source;
+use super::transitions::Source;
 use ahash::AHashSet;
 use mu_base::Diagnostic;
 use mu_evidence::{Builder, Evidence};

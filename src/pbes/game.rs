@@ -9,7 +9,7 @@
 //! Cost: memory of all reachable pairs and their moves; an infinite model needs a limit.
 
 use super::automaton::{Automaton, Demand, FormulaState, Start};
-use super::source::Source;
+use super::transitions::Source;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId, VertexId};
 use mu_base::{Budget, Diagnostic, Stop};

@@ -10,7 +10,7 @@
 
 use super::arena::{Arena, Edge, Truth};
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::source::Source;
+use super::transitions::Source;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};

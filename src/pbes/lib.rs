@@ -2,38 +2,38 @@
 //! product with a model, the parity game.
 #![warn(missing_docs)]
 
-mod among;
+mod distributed_product;
 pub mod arena;
-pub mod ask;
+pub mod automaton_client;
 mod automaton;
 mod channel;
 mod batches;
 pub mod check;
 mod explain;
-pub mod flow;
+pub mod parallel_product;
 pub mod game;
 pub mod instantiate;
-pub mod bare;
-pub mod lazily;
-mod mentions;
+pub mod data_free;
+pub mod on_the_fly;
+mod mentioned_constants;
 pub mod obligations;
-mod order;
+mod proviso;
 mod plan;
 pub mod print;
-pub mod priority;
+pub mod confluence;
 pub mod product;
 pub mod quotient;
 pub mod rules;
 mod run;
-pub mod source;
+pub mod transitions;
 pub mod symbolic;
 mod symbolic_game;
 mod trace;
 
 pub use check::{Answer, Options, Route, Verdict, check};
-pub use flow::Shelf;
-pub use order::Order;
-pub use priority::{Ban, Priority};
+pub use confluence::{Ban, Priority};
+pub use parallel_product::Shelf;
+pub use proviso::Order;
 pub use quotient::Reduced;
 
 #[cfg(test)]

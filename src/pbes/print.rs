@@ -23,7 +23,7 @@ use mu_base::Diagnostic;
 use mu_base::ids::{FixId, VarId};
 use mu_data::expr::{DataSpec, Expr, Substitution};
 use mu_data::print::{SpecPrinter, unused};
-use mu_formula::naive::is_finite;
+use mu_formula::direct::is_finite;
 use mu_formula::normal::{Node, NodeId, Normal, normalise};
 use mu_formula::typed::{Action, TypedFormula};
 use mu_process::linear::LinearProcess;

@@ -18,7 +18,7 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::rules::{Effect, When};
-use super::source::Source;
+use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stop};

@@ -6,20 +6,20 @@
 //! ([`super::quotient`]). Cost: that of the searches; a quotient explores no more states than the
 //! game has vertices.
 
-use super::among;
 use super::automaton::{Automaton, FormulaState};
 use super::batches::{Batches, Pairs};
 use super::check::{Answer, Options, Route};
+use super::confluence::{Ban, Priority};
+use super::distributed_product;
 use super::explain::{finish, game_evidence};
-use super::flow;
 use super::instantiate::{self, Instantiation};
-use super::order::Order;
+use super::parallel_product;
 use super::plan::{Task, Way};
-use super::priority::{Ban, Priority};
 use super::product::{self, Product, Shape, shape};
+use super::proviso::Order;
 use super::quotient::{self, Whole};
-use super::source::Source;
 use super::trace;
+use super::transitions::Source;
 use mu_base::{Budget, Diagnostic, Span, Stop};
 use mu_explore::Peers;
 use mu_labels::ActionLabels;
@@ -59,9 +59,19 @@ fn searched<'a>(
     budget: &'a Budget,
     options: &Options<'a>,
     name: &'a str,
-) -> flow::Task<'a> {
+) -> parallel_product::Task<'a> {
     let Options { explore, progress, shelf, runs_end, peers, .. } = *options;
-    flow::Task { model, labels, explore, budget, progress, shelf, name, runs_end, peers }
+    parallel_product::Task {
+        model,
+        labels,
+        explore,
+        budget,
+        progress,
+        shelf,
+        name,
+        runs_end,
+        peers,
+    }
 }
 
 impl Run<'_> {
@@ -128,8 +138,8 @@ impl Run<'_> {
             self.answer.route = Route::Product;
         }
         let search = searched(model, labels, budget, &options, name);
-        let flow::Searched { found, priority, order, dropped } =
-            flow::search(search, &mut self.automaton, shape, &task.roots)?;
+        let parallel_product::Searched { found, priority, order, dropped } =
+            parallel_product::search(search, &mut self.automaton, shape, &task.roots)?;
         for d in dropped {
             if !self.answer.dropped.contains(&d) {
                 self.answer.dropped.push(d);
@@ -173,7 +183,7 @@ impl Run<'_> {
                     let (source, automaton, roots) =
                         (&mut self.source, &mut self.automaton, &task.roots[..]);
                     let shortest = match options.peers {
-                        Some(peers) => among::shortest(
+                        Some(peers) => distributed_product::shortest(
                             searched(model, labels, budget, &options, name),
                             peers,
                             source,

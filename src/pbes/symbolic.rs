@@ -17,8 +17,8 @@
 use super::automaton::{Automaton, Demand, FormulaState, Start};
 use super::check::{Answer, Route, Verdict};
 use super::product::{Kind, Shape, close, local_value, loops_here, shape};
-use super::source::steps_of;
 use super::symbolic_game::by_game;
+use super::transitions::steps_of;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};

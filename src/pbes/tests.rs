@@ -9,7 +9,7 @@ use mu_data::expr::{DataSpec, Expr};
 use mu_data::signature::{Builtin, Op, OpKind};
 use mu_data::sort::basic;
 use mu_evidence::checker::{self, Checked};
-use mu_formula::naive;
+use mu_formula::direct;
 use mu_formula::typed::{Action, Regular, State, StateKind, TypedFormula};
 use mu_labels::ActionDecl;
 use mu_labels::{ActionLabels, MultiAction};
@@ -322,7 +322,7 @@ fn every_route_agrees_with_direct_evaluation() {
         let (texts, table) = labels(&w);
         let lts = Arc::new(random_lts(&mut r, &texts));
         let context = || format!("seed {seed} (MU_CHECK_SEED={seed} MU_CHECK_CASES=1)");
-        let expected = match naive::holds_within(&formula, &lts, &table, 2_000_000) {
+        let expected = match direct::holds_within(&formula, &lts, &table, 2_000_000) {
             Ok(Some(v)) => v,
             Ok(None) => continue,
             Err(e) => panic!("{}: naive: {e:?}", context()),
@@ -337,7 +337,7 @@ fn every_route_agrees_with_direct_evaluation() {
             (false, 1, &mu_solve::zielonka::Zielonka as &dyn mu_solve::Solver),
             (false, 3, &mu_solve::zielonka::Zielonka),
             (true, 1, &mu_solve::zielonka::Zielonka),
-            (true, 1, &mu_solve::promotion::Promotion),
+            (true, 1, &mu_solve::priority_promotion::Promotion),
         ] {
             let explore = mu_explore::Options { threads, ..Default::default() };
             let options = Options { force_game, solver: Some(solver), ..Options::new(&explore) };

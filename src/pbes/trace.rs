@@ -6,7 +6,7 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::product::{Kind, Shape, local_value};
-use super::source::Source;
+use super::transitions::Source;
 use ahash::AHashMap;
 use mu_base::ids::{LabelId, StateId};
 use mu_base::{Budget, Diagnostic};

@@ -11,7 +11,7 @@
 
 mod additive;
 mod fraction;
-mod improve;
+mod strategy_improvement;
 mod linear;
 pub mod number;
 pub mod solve;

@@ -1,7 +1,7 @@
 //! The value of an equation system: component by component, each after those that it speaks of.
 //!
 //! A component without a cycle is evaluated. One whose cycles are all of one sign is solved by
-//! [`crate::improve`]. In one with both signs, the heads of the lowest rank are given values,
+//! [`crate::strategy_improvement`]. In one with both signs, the heads of the lowest rank are given values,
 //! beginning with the extreme of their sign, and the rest is solved until these no longer change:
 //! that ends where few values are possible, as for formulas that ask for truth only. Where it does
 //! not end, iteration from both sides gives bounds. Cost: see the parts; a value is forgotten when
@@ -9,8 +9,8 @@
 //! Invariant: the exact value lies within the bounds.
 
 use crate::fraction::Fractions;
-use crate::improve::{Arg, Local, least};
 use crate::number::Real;
+use crate::strategy_improvement::{Arg, Local, least};
 use crate::system::{Equations, NodeId, Op};
 use mu_base::components::{Graph, components};
 use mu_base::{Budget, Diagnostic};

@@ -2,7 +2,7 @@
 //!
 //! In: an [`X86Program`], a memory model, the bound of its buffers. Out: a [`Reached`] with a
 //! shortest interleaving to an unsafe state, what was in memory and in the buffers after each step,
-//! or the fact that there is none. The search is `explore::find` over the machine's slots and
+//! or the fact that there is none. The search is `explore::goal_search` over the machine's slots and
 //! groups; steps without memory are taken at once where the property cannot tell. An interleaving
 //! is replayed by the machine from its initial state, move by move, apart from the search, before
 //! it is given out; steps without memory that its end does not need are left out.

@@ -7,7 +7,7 @@
 use mu_base::limits::{Budget, Stop};
 use mu_game::{Game, Solution};
 
-use super::{Solver, promotion, zielonka};
+use super::{Solver, priority_promotion, zielonka};
 
 /// See the module.
 pub struct Auto;
@@ -25,7 +25,7 @@ impl Solver for Auto {
             if let Some(solution) = zielonka::solve_within(game, budget, steps)? {
                 return Ok(solution);
             }
-            if let Some(solution) = promotion::solve_within(game, budget, steps)? {
+            if let Some(solution) = priority_promotion::solve_within(game, budget, steps)? {
                 return Ok(solution);
             }
             steps = steps.saturating_mul(4);

@@ -5,7 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod auto;
-pub mod promotion;
+pub mod priority_promotion;
 pub mod zielonka;
 
 use mu_base::limits::{Budget, Stop};
@@ -23,7 +23,7 @@ pub trait Solver: Sync {
 
 /// All solvers; the first is the default.
 pub fn solvers() -> &'static [&'static dyn Solver] {
-    &[&auto::Auto, &zielonka::Zielonka, &promotion::Promotion]
+    &[&auto::Auto, &zielonka::Zielonka, &priority_promotion::Promotion]
 }
 
 /// The solver for who does not choose.

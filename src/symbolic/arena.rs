@@ -17,7 +17,7 @@
 //! under the moves of all that are not decided by themselves; sets named here are pinned in the
 //! search.
 
-use super::classes::Classes;
+use super::label_classes::Classes;
 use super::ldd::Ldd;
 use super::reach::Search;
 use ahash::AHashMap;

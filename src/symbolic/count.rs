@@ -12,7 +12,7 @@
 //! for pairs that may agree, the diagrams of their transitions. Invariant: all relations have
 //! learned from the set.
 
-use super::crew::Task;
+use super::helpers::Task;
 use super::ldd::{Action, Ldd};
 use super::reach::Search;
 use mu_base::Diagnostic;

@@ -7,13 +7,13 @@
 #![warn(missing_docs)]
 
 mod arena;
-mod board;
+mod learned_steps;
 mod certify;
-mod classes;
+mod label_classes;
 mod count;
-mod crew;
+mod helpers;
 mod cycle;
-mod find;
+mod goal_search;
 mod game;
 pub mod ldd;
 mod order;
@@ -22,14 +22,14 @@ mod product;
 mod reach;
 mod relation;
 mod saturation;
-mod tune;
+mod order_search;
 mod zielonka;
 #[cfg(test)]
 mod tests;
 
 pub use arena::{Answer, Player, Rules};
-pub use find::{Goal, Trace, find};
 pub use game::{Play, Played, Vertex, play};
+pub use goal_search::{Goal, Trace, find};
 pub use order::{Order, candidate_orders};
 pub use product::{End, Observer, Run, Test, Watched, watch};
 pub use reach::{Options, Outcome, Strategy, reach};

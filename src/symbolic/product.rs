@@ -16,7 +16,7 @@
 //! search of the model. Invariants: a set is closed under its context once its obligation has been
 //! visited; live diagrams are in `kept` and `pinned`.
 
-use super::classes::Classes;
+use super::label_classes::Classes;
 use super::ldd::Ldd;
 use super::reach::{Options, Outcome, Search, with_threads};
 use super::saturation::Context;

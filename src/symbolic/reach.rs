@@ -9,13 +9,13 @@
 //! checking of Petri nets" (1995). Cost: depends on the diagrams' sizes, not on the number of
 //! states. Limits are polled while operations run; a limit is an outcome.
 
-use super::board::Board;
-use super::crew::{Task, with_crew};
+use super::helpers::{Task, with_crew};
 use super::ldd::{Halt, Ldd, Manager, Plan, Settings, Team};
+use super::learned_steps::Board;
 use super::order::Order;
+use super::order_search::{EFFORT, better_order};
 use super::relation::{Relation, Teacher, relations};
 use super::saturation::Numbers;
-use super::tune::{EFFORT, better_order};
 use mu_base::ids::LabelId;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Slot};

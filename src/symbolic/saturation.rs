@@ -24,9 +24,9 @@
 //! Invariants: nodes in use are on the manager's stack whenever a collection may happen, which is
 //! at the head of [`Search::fire`] only; the relations named in a number are never collected.
 
-use super::board::Board;
-use super::crew::Task;
+use super::helpers::Task;
 use super::ldd::{Action, Ldd, Plan, op};
+use super::learned_steps::Board;
 use super::reach::Search;
 use ahash::AHashMap;
 use mu_base::Stop;

@@ -510,10 +510,15 @@ fn runs_that_decide_are_shortest() {
 fn a_tuned_order_is_a_good_permutation() {
     let model = models::arcx(2);
     let budget = Budget::default();
-    let order =
-        tune::better_order(&model, &Options::default(), &budget, &Order::Given.of(&model), 300_000)
-            .unwrap()
-            .unwrap();
+    let order = order_search::better_order(
+        &model,
+        &Options::default(),
+        &budget,
+        &Order::Given.of(&model),
+        300_000,
+    )
+    .unwrap()
+    .unwrap();
     let mut sorted = order.clone();
     sorted.sort_unstable();
     assert!(sorted.into_iter().eq(0..model.slots().len() as Slot));

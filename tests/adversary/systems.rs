@@ -22,7 +22,7 @@ use mu_check::lts::relabel::in_order;
 use mu_check::lts::{Lts, aut, binary, fsm, mcrl2};
 use mu_check::model::Model;
 use mu_check::model::from_lts::LtsModel;
-use mu_check::pbes::{Verdict, bare, game, lazily, print};
+use mu_check::pbes::{Verdict, data_free, game, on_the_fly, print};
 use mu_check::process::linearise;
 use mu_check::solve::{Solver, default_solver, solvers};
 use mu_check::syntax::format::{self, is_same};
@@ -174,8 +174,8 @@ fn decided(
     let process = linearise::linearise(&spec, &options)?;
     let model = mu_check::compile::Compiled::limited(process, &Confluence::None, budget)?;
     let start = (system.prefix.as_str(), &system.least[..], system.initial.as_str());
-    let otherwise = || bare::decide(system, solver, budget);
-    Ok(lazily::decide(&model, start, (solver, &otherwise), budget)?.value)
+    let otherwise = || data_free::decide(system, solver, budget);
+    Ok(on_the_fly::decide(&model, start, (solver, &otherwise), budget)?.value)
 }
 
 /// Each formula as a game in a file, which each solver solves.

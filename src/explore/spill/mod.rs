@@ -11,21 +11,21 @@
 //! level or one for each [`SLICES`]-th of the memory. Invariant: what is expanded has been sifted,
 //! so each state is expanded once.
 
-mod cold;
+mod disk;
 mod run;
 
-use cold::{Cold, Everything, Queue};
+use disk::{Cold, Everything, Queue};
 
 use std::sync::atomic::Ordering;
 
 use super::Spill;
-use super::cache::CacheStatistics;
+use super::expander::CacheStatistics;
 use super::intern::held;
-use super::local::Local;
 use super::round::Block;
 use super::search::{Account, GENEROUS, MOST_DEAD, Shared, add, numbered, too_many};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload, Table};
+use super::thread_state::Local;
 use mu_base::{Diagnostic, Stop};
 
 /// A slice is as many states as would fill this part of the memory allowed, at eight bytes each.

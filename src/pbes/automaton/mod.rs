@@ -11,7 +11,7 @@
 //! (`patterns`); then two hash lookups. Invariant: states are append-only; equal (node, values)
 //! have equal numbers.
 
-mod kept;
+mod serialize;
 mod patterns;
 mod target;
 
@@ -185,7 +185,7 @@ impl Automaton {
             here_if: AHashMap::new(),
             steps: AHashMap::new(),
             patterns: Patterns::default(),
-            mentions: super::mentions::mentions(formula),
+            mentions: super::mentioned_constants::mentions(formula),
             shapes,
             as_written: formula.as_written,
         };

@@ -156,7 +156,8 @@ fn limits_of_steps_are_kept() {
     for seed in 0..200 {
         let mut r = Random::new(seed);
         let game = random_game(&mut r, 3000, 3000, 2, 2);
-        for solver in [mu_solve::zielonka::solve_within, mu_solve::promotion::solve_within] {
+        for solver in [mu_solve::zielonka::solve_within, mu_solve::priority_promotion::solve_within]
+        {
             match solver(&game, &Budget::default(), 20_000).unwrap() {
                 None => given_up += 1,
                 Some(s) => verify(&game, &s).unwrap(),

@@ -28,21 +28,21 @@ mod plan;
 mod relation;
 mod store;
 mod table;
-mod team;
+mod prefetch;
 #[cfg(all(test, not(any(loom, miri))))]
 mod tests;
 #[cfg(all(test, loom))]
-mod orders;
+mod loom;
 
 use ahash::AHashMap;
 pub use paths::Paths;
 use plan::Plans;
 pub use plan::{Action, Plan};
+pub use prefetch::{Lent, Task, Team};
 use std::sync::Arc;
 use store::Tables;
 pub use table::Node;
 use table::{Ids, Marks};
-pub use team::{Lent, Task, Team};
 
 /// A set of vectors, by the id of its node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]

@@ -7,7 +7,7 @@
 //! without steps keeps having none, one with steps of which an end is to be kept keeps at least
 //! one.
 
-use super::cache::{Expander, Halt, Successor};
+use super::expander::{Expander, Halt, Successor};
 use super::store::Store;
 use super::stubborn::{Chooser, Saved, Stubborn};
 

@@ -9,15 +9,15 @@
 //!
 //! ```text
 //! parcel  = count  state*
-//! state   = a bit for each leaf that differs  tuple for each of them  what it is brought, if states carry something ([`super::carried`])
+//! state   = a bit for each leaf that differs  tuple for each of them  what it is brought, if states carry something ([`super::distributed_annotations`])
 //! tuple   = number + 1 | 0 value*          value = number + 1 | 0 length bytes
 //! ```
 //!
 //! Cost: linear in the bytes; 4 bytes for each number given. Invariant: a parcel that is not what a
 //! sender wrote is refused with an error; parcels are read in the order in which they were written.
 
-use super::carried::Carrier;
-use super::near::differing;
+use super::delta::differing;
+use super::distributed_annotations::Carrier;
 use super::store::Store;
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage};

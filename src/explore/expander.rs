@@ -9,7 +9,7 @@
 //! number to add to the key.
 //!
 //! Caches are private to a thread: a hit is a hash of one word, a compare and a load, without
-//! atomics. A miss asks [`super::memo`], which is shared. A group that seldom hits is then
+//! atomics. A miss asks [`super::group_cache`], which is shared. A group that seldom hits is then
 //! evaluated without a cache. Memory is bounded: all tables are emptied when they reach the
 //! limit. A change of the store's layout (`epoch`) invalidates everything.
 //!
@@ -23,16 +23,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Options;
-use super::fold::Folder;
+use super::group_cache::Memo;
+use super::incremental_key::Folder;
 use super::intern::Rows;
-use super::memo::Memo;
-use super::ranks::{Ranks, spread};
+use super::owner_hash::Told;
+use super::pair_map::WordMap;
 use super::search::StepTest;
+use super::stable_hash::{Ranks, spread};
 use super::store::{Overflow, Store};
 use super::stubborn::Chooser;
 use super::symmetry::{Orbits, Symmetries, Thrift};
-use super::told::Told;
-use super::words::WordMap;
 use mu_base::Diagnostic;
 use mu_base::ids::{LabelId, Maybe};
 use mu_model::{Model, Steps, Worker};
@@ -85,7 +85,7 @@ fn several(count: usize) -> Step {
 }
 
 /// Steps of the arena, in 4 bytes, an optional one too. Nearly always it is one step: then the
-/// number of its place, which is not the first one. If some change the sum that [`super::told`]
+/// number of its place, which is not the first one. If some change the sum that [`super::owner_hash`]
 /// speaks of, as many follow them whose delta is what each adds to it.
 #[derive(Clone, Copy)]
 struct Entry(NonZeroU32);

@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use super::cache::{Expander, Halt, Successor};
+use super::expander::{Expander, Halt, Successor};
 pub(crate) use super::search::StepTest as Filter;
 use super::search::{Done, Goal, Hit, run};
 use super::store::Store;

@@ -17,7 +17,7 @@
 //! The keys of the connection's frames are further codes over the same bytes. Cost: two round trips
 //! a connection.
 
-use super::together::Connections;
+use super::process_group::Connections;
 use super::wire::{Health, Wire, keyed, lock};
 use hmac::Mac;
 use mu_base::{Budget, Diagnostic, Stage};

@@ -2,7 +2,7 @@
 //!
 //! In: a store's leaves and numbers of their tuples, which differ between processes. Out: a hash of
 //! the digests of a tuple's values ([`mu_model::Portable`]), which says whose a state is
-//! ([`super::share`]); the order of two tuples, by which all processes keep the same member of an
+//! ([`super::partition`]); the order of two tuples, by which all processes keep the same member of an
 //! orbit ([`super::symmetry`]), so that whoever receives a state need not look for it again. Cost:
 //! the digest of a value and of a tuple once, then a load. Invariant: the order is one, whatever
 //! the hashes are: tuples with equal hashes go by their bytes.

@@ -1,6 +1,6 @@
 //! Which parts of a state say whose it is in a search by several processes.
 //!
-//! A state belongs to a process by a hash ([`super::share`]). Of all its leaves, nearly each step
+//! A state belongs to a process by a hash ([`super::partition`]). Of all its leaves, nearly each step
 //! leads to another process; of leaves that change seldom, most steps stay. But the states must be
 //! dealt evenly, so these leaves need many combinations of values, none of which many states have.
 //! In: a share, with which random walks are made, since the first levels of a search have few
@@ -10,7 +10,7 @@
 //! the process of the model that moves. Cost: some thousand states and their steps, a few dozen
 //! times. Invariant: whatever is chosen changes no count, only who does what.
 
-use super::share::Share;
+use super::partition::Share;
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 use mu_base::host::Instant;

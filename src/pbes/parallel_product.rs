@@ -23,12 +23,12 @@
 //! Cost: that of the exploration, two numbers a state, and the sets. Invariant: verdicts and the
 //! number of obligations of a complete search do not depend on threads.
 
-use super::ask::{Ask, Automata, Question, gone, put};
 use super::automaton::{Automaton, Demand, FormulaState};
+use super::automaton_client::{Ask, Automata, Question, gone, put};
+use super::confluence::{self, Priority};
 use super::obligations::{Answer, EMPTY, Operations, Set, Sets};
-use super::order::{self, Order};
-use super::priority::{self, Priority};
 use super::product::{Figures, Kind, Outcome, Shape, close, local_value, loops_here};
+use super::proviso::{self, Order};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, OpId, StateId};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
@@ -340,7 +340,7 @@ impl<'a> Oracle<'a> {
             return Ok(());
         }
         for q in states.iter().map(|q| FormulaState(*q)) {
-            if order::tells(self.automaton, q)? {
+            if proviso::tells(self.automaton, q)? {
                 self.told = Some(q);
                 return Err(Diagnostic::new(
                     Stage::Unsupported,
@@ -573,11 +573,11 @@ pub fn search(
     let plain = task.explore.without_confluence();
     let all_steps = Task { explore: &plain, ..task };
     if let Some(peers) = task.peers {
-        return super::among::search(task, peers, automaton, shape, roots);
+        return super::distributed_product::search(task, peers, automaton, shape, roots);
     }
     let priority = match task.explore.confluent.iter().any(|c| *c) {
         false => Priority::None,
-        true => match priority::forbidden(automaton, shape) {
+        true => match confluence::forbidden(automaton, shape) {
             Some(forbidden) => forbidden,
             None => {
                 let mut seen = Seen::default();
@@ -586,7 +586,7 @@ pub fn search(
                 // between its steps.
                 let priority = match &result.found {
                     Some((Outcome::Verdict(_), _)) => {
-                        priority::of_states(automaton, task.labels, &seen.met)?
+                        confluence::of_states(automaton, task.labels, &seen.met)?
                     }
                     _ => Priority::Used,
                 };
@@ -597,19 +597,19 @@ pub fn search(
             }
         },
     };
-    let order = match order::aim(all_steps, automaton, shape) {
+    let order = match proviso::aim(all_steps, automaton, shape) {
         Err(why) => why,
         Ok(aim) => {
             let mut seen = Seen::default();
             let result =
                 search_symmetric(all_steps, automaton, shape, roots, Some(&aim), &mut seen);
             let order = match (seen.told, &result) {
-                (Some(q), _) => order::of_state(automaton, q),
+                (Some(q), _) => proviso::of_state(automaton, q),
                 // What a step that was taken decides is decided.
                 (None, Ok(Searched { found: Some((Outcome::Verdict(value), _)), .. }))
                     if *value == shape.universal =>
                 {
-                    order::of_states(automaton, shape, &seen.met)?.unwrap_or(seen.order)
+                    proviso::of_states(automaton, shape, &seen.met)?.unwrap_or(seen.order)
                 }
                 _ => seen.order,
             };

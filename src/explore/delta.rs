@@ -1,7 +1,7 @@
 //! States that are near one another, one after the other: what is done for a state is done for what
 //! differs from the one before it.
 //!
-//! In: keys of successors, or leaf indices of states that came in a parcel ([`super::share`]). Out:
+//! In: keys of successors, or leaf indices of states that came in a parcel ([`super::partition`]). Out:
 //! the leaves of a key ([`Near`]), the key of leaves ([`Packer`]). Successors of a state have most
 //! leaves in common, and so have states of a parcel, while models have dozens of leaves, and trees
 //! above them. Cost: linear in what differs. Invariant: the results are those of [`Store::unpack`]

@@ -2,7 +2,7 @@
 //! its steps. Shared by all threads.
 //!
 //! In: a group and its read vector. Out: the steps, evaluated at most a few times (two threads may
-//! miss at once). This is the second tier: [`super::cache`] asks it when its own tables, which are
+//! miss at once). This is the second tier: [`super::expander`] asks it when its own tables, which are
 //! private to a thread and keyed by leaf indices, miss; so it is behind plain locks, one for each
 //! group. It outlives changes of the store's layout. A group whose read vectors hardly ever recur
 //! (wide ones) is no longer cached once that is measured, and nothing is cached beyond the byte

@@ -4,14 +4,14 @@
 //! In: a model whose values travel ([`mu_model::Portable`]), parcels of states of the next level
 //! from the others. Out: parcels for the others, counts of the states that are this process's own.
 //! A state belongs to a process by a hash that is the same everywhere: of the digests of its
-//! values, or of some that change seldom ([`super::telling`]), and, with symmetries, of the images
+//! values, or of some that change seldom ([`super::partition_leaves`]), and, with symmetries, of the images
 //! of its leaves, so that all members of an orbit belong to one process. All processes keep the
-//! same member of an orbit ([`super::ranks`]). The store, the group caches and the symmetries are
+//! same member of an orbit ([`super::stable_hash`]). The store, the group caches and the symmetries are
 //! those of the search on one machine ([`super::search`]); what differs is that successors of
-//! others go into parcels ([`super::parcels`]), that the numbers of leaves must last (no leaf is
+//! others go into parcels ([`super::state_batch`]), that the numbers of leaves must last (no leaf is
 //! split), and that one thread does it all.
 //!
-//! Cost: beside the search itself an addition for each successor ([`super::told`]), and for each
+//! Cost: beside the search itself an addition for each successor ([`super::owner_hash`]), and for each
 //! one of another process what it differs in from the one sent before it, and the bytes of a
 //! parcel; those met lately are neither stored nor sent again. Invariants: each state is stored and
 //! expanded by one process, once; a process expands a level only when whoever drives it knows that
@@ -22,21 +22,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Options;
-use super::cache::{Expander, Halt, Successor};
-use super::carried::{Carried, Carrier};
-use super::find::settled;
-use super::memo::Memo;
-use super::near::{Near, Packer};
-use super::parcels::{Receiver, Sender};
-use super::peel::Edges;
+use super::delta::{Near, Packer};
+use super::distributed_annotations::{Carried, Carrier};
+use super::distributed_kahn::Edges;
+use super::distributed_trace::Quest;
+use super::expander::{Expander, Halt, Successor};
+use super::goal_search::settled;
+use super::group_cache::Memo;
+use super::owner_hash::Told;
 use super::queue::Queue;
-use super::ranks::spread;
 use super::search::{BATCH, MOST_DEAD, too_many};
+use super::stable_hash::spread;
+use super::state_batch::{Receiver, Sender};
 use super::store::Store;
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
-use super::told::Told;
-use super::trail::Quest;
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_model::{Model, Portable};
 
@@ -711,7 +711,7 @@ impl<'m> Share<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pilot::Leaves;
+    use crate::presearch::Leaves;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Silent, explore};
     use mu_base::random::Random;

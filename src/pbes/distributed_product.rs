@@ -1,5 +1,5 @@
 //! The product route by several processes ([`mu_explore::Peers`]): each carries the obligations of
-//! its own states, as [`super::flow`] does on one machine.
+//! its own states, as [`super::parallel_product`] does on one machine.
 //!
 //! In: as there, and the processes. Out: the same verdict and the same numbers of states and
 //! obligations, in all processes. Each process has an automaton and sets of its own; formula states
@@ -17,12 +17,12 @@
 
 use super::automaton::{Automaton, Demand, FormulaState};
 use super::channel::Channel;
-use super::flow::{Oracle, Searched, Symmetry, Task, Thread};
+use super::confluence::{self, Priority};
 use super::obligations::{EMPTY, Set, Sets};
-use super::order::Order;
-use super::priority::{self, Priority};
+use super::parallel_product::{Oracle, Searched, Symmetry, Task, Thread};
 use super::product::{Figures, Kind, Outcome, Shape, local_value, loops_here};
-use super::source::Source;
+use super::proviso::Order;
+use super::transitions::Source;
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::varint::{put, take};
@@ -168,7 +168,7 @@ impl Said {
 }
 
 /// Searches from the initial state with the given obligations; confluent steps are taken at once as
-/// one process does it ([`super::flow::search`]).
+/// one process does it ([`super::parallel_product::search`]).
 pub(super) fn search(
     task: Task<'_>,
     peers: &dyn Peers,
@@ -200,7 +200,7 @@ pub(super) fn search(
     if !task.explore.confluent.iter().any(|c| *c) {
         return Ok(once(all_steps, automaton)?.0);
     }
-    let priority = match priority::forbidden(automaton, shape) {
+    let priority = match confluence::forbidden(automaton, shape) {
         Some(forbidden) => forbidden,
         None => {
             let (result, telling) = once(task, automaton)?;
@@ -209,7 +209,7 @@ pub(super) fn search(
             match (&result.found, telling) {
                 (Some((Outcome::Verdict(_), _)), Some(name)) => {
                     let q = automaton.named(&name)?;
-                    priority::of_states(automaton, task.labels, &[q.0])?
+                    confluence::of_states(automaton, task.labels, &[q.0])?
                 }
                 _ => return Ok(Searched { priority: Priority::Used, ..result }),
             }
@@ -300,7 +300,7 @@ fn telling(
 ) -> Result<Option<Vec<u8>>, Diagnostic> {
     let mut least: Option<Vec<u8>> = None;
     for q in met {
-        if priority::of_states(automaton, task.labels, &[*q])? != Priority::Used {
+        if confluence::of_states(automaton, task.labels, &[*q])? != Priority::Used {
             let name = automaton.name(FormulaState(*q))?;
             least = Some(least.map_or(name.clone(), |l| l.min(name)));
         }

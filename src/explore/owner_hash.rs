@@ -1,16 +1,16 @@
 //! Whose a successor is, without a look at it: a cached step knows what it adds to the sum that
 //! says whose a state is.
 //!
-//! A state belongs to a process by a sum over those of its leaves that tell ([`super::share`],
-//! [`super::telling`]); a leaf's part is the sum of the hashes of its images under the symmetries,
+//! A state belongs to a process by a sum over those of its leaves that tell ([`super::partition`],
+//! [`super::partition_leaves`]); a leaf's part is the sum of the hashes of its images under the symmetries,
 //! so that all members of an orbit have one sum. In: tuples of leaves. Out: their parts; the sums
 //! of the successors found last, beside them. Steps that change leaves that tell have the
-//! differences behind them ([`super::cache`]); most have none. Cost: a load for each leaf that
+//! differences behind them ([`super::expander`]); most have none. Cost: a load for each leaf that
 //! tells and state expanded, an addition for each step. Invariant: a sum is the one that its
 //! state's leaves have, by whatever way it was found.
 
-use super::cache::{Expander, Halt};
-use super::ranks::spread;
+use super::expander::{Expander, Halt};
+use super::stable_hash::spread;
 use super::store::Store;
 
 /// See the module's head.
@@ -97,7 +97,7 @@ impl Expander<'_> {
 mod tests {
     use super::*;
     use crate::Options;
-    use crate::memo::Memo;
+    use crate::group_cache::Memo;
     use crate::table::Payload;
     use crate::tests::models::{Shape, arcx, counters, random};
     use mu_base::random::Random;

@@ -16,9 +16,9 @@
 use std::sync::atomic::Ordering;
 
 use super::annotate::Flow;
-use super::carried::{Carried, Carrier};
+use super::distributed_annotations::{Carried, Carrier};
+use super::partition::{Parcel, Share};
 use super::queue::Queue;
-use super::share::{Parcel, Share};
 use mu_base::Diagnostic;
 
 /// What a share does with the edges.

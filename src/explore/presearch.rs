@@ -2,10 +2,10 @@
 //! is: one of them looks at some states first.
 //!
 //! Slots are numbered in tuples, leaf by leaf ([`super::store`]). A search by one process splits a
-//! leaf that has nearly as many tuples as there are states. That one by several ([`super::share`])
+//! leaf that has nearly as many tuples as there are states. That one by several ([`super::partition`])
 //! cannot: its numbers are known to others. So before it one process makes a short search, and
 //! splits what is to be split then; with symmetries leaves are whole components. It also looks
-//! which leaves change seldom ([`super::telling`]). In: a model. Out: [`Leaves`], which all
+//! which leaves change seldom ([`super::partition_leaves`]). In: a model. Out: [`Leaves`], which all
 //! processes are given. Cost: at most [`STATES`] states or [`TIME`], whichever is less. Invariant:
 //! every slot is in one leaf, whatever the bytes are that leaves are read from; which one it is
 //! changes no count.
@@ -15,9 +15,9 @@ use std::time::Duration;
 use bincode::{Decode, Encode};
 
 use super::Options;
-use super::share::{Parcel, Share};
+use super::partition::{Parcel, Share};
+use super::partition_leaves::telling;
 use super::symmetry::{Symmetries, Thrift};
-use super::telling::telling;
 use mu_base::host::Instant;
 use mu_base::varint::{put, take};
 use mu_base::{Budget, Diagnostic, Stage};

@@ -4,13 +4,13 @@
 //! In: a model and what to look for. Out: paths, the shortest first, each to another place.
 //! Breadth-first on the store of [`Lazy`], in one thread, with the step by which each state was met
 //! first (12 bytes a state), so that as many paths as wanted cost one search; for a single one
-//! [`super::find`] is faster and uses all threads. For divergence all states are met, the cycles of
+//! [`super::goal_search`] is faster and uses all threads. For divergence all states are met, the cycles of
 //! hidden steps are found as strongly connected components (Tarjan, 1972, with a stack of its own),
 //! and each component gives the state of it that is met first with a shortest cycle through it.
 //! Confluent steps are taken as any others. Invariant: each path starts at the initial vector and
 //! takes steps of the model.
 
-use super::find::PathStep;
+use super::goal_search::PathStep;
 use super::stubborn::{Aim, PartialOrder, Stubborn};
 use super::{Lazy, Options};
 use mu_base::components::{self, components};

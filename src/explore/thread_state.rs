@@ -4,7 +4,7 @@
 //! buffers are empty.
 
 use super::annotate::Lane;
-use super::cache::{Expander, Successor};
+use super::expander::{Expander, Successor};
 use super::search::{BATCH, BLOCK, Shared};
 use mu_base::host::Instant;
 use mu_base::ids::LabelId;

@@ -13,8 +13,8 @@
 //! for each formula state that is met.
 
 use super::automaton::{Automaton, Demand, FormulaState};
-use super::flow::Task;
-use super::priority::{Ban, Priority, forbidden, modality};
+use super::confluence::{Ban, Priority, forbidden, modality};
+use super::parallel_product::Task;
 use super::product::{Kind, Shape};
 use super::rules::{Effect, When};
 use mu_base::{Diagnostic, Span};

@@ -6,7 +6,7 @@
 //! ([`Values`]). An annotation is a set of up to three obligations; a label maps each to a set.
 
 use super::*;
-use crate::portion::{Group, Stamp, expect_sound};
+use crate::partition_checkpoint::{Group, Stamp, expect_sound};
 use mu_base::Budget;
 use mu_base::ids::LabelId;
 use mu_base::random::Random;

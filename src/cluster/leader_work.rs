@@ -6,8 +6,8 @@
 //! that is lost leaves behind is never an answer; the first one stops working soon after another
 //! one is lost, since the run has ended then.
 
-use super::flow::{Mail, NAP, reports};
-use super::report::{Report, Why};
+use super::control_messages::{Report, Why};
+use super::dataflow::{Mail, NAP, reports};
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
 use mu_base::{Budget, Diagnostic, Stop};

@@ -9,9 +9,9 @@
 //! Cost: a thread for signs of life, two for each connection. Invariant: all processes make the
 //! same searches in the same order, since each decides by what all know.
 
-use super::first::first;
-use super::flow::{Drive, Ended, Kept};
-use super::rounds::Shelf;
+use super::checkpoints::Shelf;
+use super::dataflow::{Drive, Ended, Kept};
+use super::leader_work::first;
 use super::wire::{Health, Wire};
 use mu_base::{Budget, Diagnostic, Stage, Stop};
 use mu_explore::{

@@ -14,9 +14,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::find::PathStep;
-use super::seek::{Sought, Way};
-use super::share::{Share, store};
+use super::goal_search::PathStep;
+use super::multi_goal_search::{Sought, Way};
+use super::partition::{Share, store};
 use super::table::Payload;
 use super::{Lazy, Options};
 use mu_base::ids::{LabelId, StateId};

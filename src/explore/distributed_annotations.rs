@@ -13,7 +13,7 @@
 //! holds: of a state and an atom of what it was brought, one of the level before that brings it.
 //!
 //! Cost: 8 bytes a state beside the store, 12 more for each time that something new comes to a
-//! state if the way is to be found. Invariants: those of [`super::share`]; what waits is part of
+//! state if the way is to be found. Invariants: those of [`super::partition`]; what waits is part of
 //! what has come; the result does not depend on the number of processes.
 
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering;
 
 use super::Options;
 use super::annotate::{Flow, Lane};
+use super::distributed_trace::{exported, imported};
+use super::partition::{Parcel, Share, recent_slot, store};
 use super::search::BATCH;
-use super::share::{Parcel, Share, recent_slot, store};
 use super::store::Store;
 use super::table::{Growth, Insert, Payload};
-use super::trail::{exported, imported};
 use mu_base::varint::{put, take};
 use mu_base::{Diagnostic, Stage, Stop};
 use mu_model::Model;
@@ -193,8 +193,9 @@ impl<'m> Share<'m> {
         let mut fixed = Vec::new();
         for (place, key) in store.table.entries() {
             fixed.clear();
-            let orbit =
-                expander.orbit(store, key, Some(&mut fixed)).map_err(super::find::settled)?;
+            let orbit = expander
+                .orbit(store, key, Some(&mut fixed))
+                .map_err(super::goal_search::settled)?;
             visit(
                 &mut *carried.carrier,
                 (store.table.pair(place).load(Ordering::Relaxed) >> 32) as u32,
@@ -454,7 +455,7 @@ impl<'m> Share<'m> {
         let mut least: Option<Vec<u8>> = None;
         let mut labels = Vec::new();
         while let Some(own) = taken.pop() {
-            if taken.len().is_multiple_of(super::trail::LOOK) {
+            if taken.len().is_multiple_of(super::distributed_trace::LOOK) {
                 self.budget
                     .check(0)
                     .and_then(|()| self.budget.check_memory())
@@ -551,5 +552,5 @@ fn joined(
 }
 
 #[cfg(test)]
-#[path = "carried/tests.rs"]
+#[path = "distributed_annotations/tests.rs"]
 mod tests;

@@ -13,10 +13,10 @@
 //! each level. Invariants: a level is expanded when the frontier has passed it; a process that ends
 //! early for whatever reason says so to all, and all decide by the same reports what the end is.
 
-use super::parcel::{ByAddress, Parcel};
-use super::report::{Report, Why};
-use super::rounds::{Rounds, Shelf};
-use super::together::{Extra, Part};
+use super::checkpoints::{Rounds, Shelf};
+use super::control_messages::{Report, Why};
+use super::message::{ByAddress, Parcel};
+use super::process_group::{Extra, Part};
 use super::trace::Trace;
 use super::wire::Health;
 use mu_base::limits::peak_resident_bytes;
@@ -553,7 +553,7 @@ impl<'d, 'm> Drive<'d, 'm> {
             if resumed.is_none() {
                 shelf.clear()?;
             }
-            let run = super::meet::random_number()?;
+            let run = super::handshake::random_number()?;
             self.send(0..self.heard.len(), &Report::Run(run));
         }
         let Some(Kept { shelf, resumed: Some(_), .. }) = &self.shelf else {

@@ -4,7 +4,7 @@
 //! In: a group that the caches do not know at a state. Out: its steps in the arena. The memo that
 //! all threads share is asked, and through it the model. With symmetries the answer is verified to
 //! be as they say ([`Symmetries`](super::Symmetries)); with other processes each step gets what it
-//! adds to the sum of its state ([`crate::told`]). Cost: an evaluation and what it writes.
+//! adds to the sum of its state ([`crate::owner_hash`]). Cost: an evaluation and what it writes.
 //! Invariant: after an error the arena is as it was.
 
 use super::{Entry, Expander, Halt, Part, Step, WritePlace, several};

@@ -12,7 +12,7 @@
 //! of them twice.
 
 use super::arena::{Arena, Edge, Truth};
-use super::source::Source;
+use super::transitions::Source;
 use mu_base::ids::{LabelId, Maybe, StateId, VertexId};
 use mu_base::{Budget, Diagnostic, Stop};
 use mu_game::moves::{Move, no_move, priorities};

@@ -21,9 +21,9 @@ use std::sync::atomic::Ordering;
 use bincode::{Decode, Encode};
 
 use super::checkpoint::{Sum, bad, get, get_after, put, put_after, put_section, section, unread};
-use super::pilot::Leaves;
+use super::partition::{Share, Tally};
+use super::presearch::Leaves;
 use super::queue::Queue;
-use super::share::{Share, Tally};
 use super::store::{Parts, Store};
 use super::symmetry::Symmetries;
 use super::table::{Growth, Insert, Payload};
@@ -493,7 +493,7 @@ struct Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::share::Parcel;
+    use crate::partition::Parcel;
     use crate::tests::models::{Shape, arcx, counters, random, ring};
     use crate::{Options, Silent, explore};
     use mu_base::Budget;

@@ -8,8 +8,8 @@
 //!
 //! Cost: small operations are done twice when both happen to be at them.
 
-use super::board::Board;
 use super::ldd::{Ldd, Plan, Team};
+use super::learned_steps::Board;
 use super::reach::{Options, Search};
 use super::relation::Teacher;
 use super::saturation::Context;

@@ -7,7 +7,7 @@
 //! to look at `n`. Expansion instance by instance never ends there, since no finite part of the
 //! instances decides. Cost: two games of the size of the text.
 
-use super::lazily::Decided;
+use super::on_the_fly::Decided;
 use mu_base::Budget;
 use mu_base::Stop;
 use mu_base::ids::VertexId;
