@@ -1,9 +1,9 @@
-//! Labels that are texts, typed by declarations: those of a file that brings its data, or of a
-//! model named beside it.
+//! Typed labels from texts and declarations, which a file contains or a model named by the user
+//! provides.
 //!
 //! In: the texts of a label table, the declarations of data and actions. Out: typed multi-actions
 //! over that data. Cost: each argument is parsed, type checked and evaluated once. Invariant: a
-//! label that fits no declaration is an error, never a guess.
+//! label that matches no declaration is an error, never a guess.
 
 use crate::{ActionDecl, ActionLabels, MultiAction};
 use mu_base::ids::{ActId, LabelId};
@@ -15,7 +15,7 @@ use mu_data::typecheck::check_expression;
 use mu_syntax::ast::Data;
 use std::sync::Arc;
 
-/// The typed labels of a table.
+/// Typed labels of a table.
 pub struct DeclaredLabels {
     data: DataSpec,
     actions: Vec<ActionDecl>,
@@ -23,9 +23,8 @@ pub struct DeclaredLabels {
 }
 
 impl DeclaredLabels {
-    /// Types the texts of a label table, in which the first is tau. Errors: a label that is no
-    /// multi-action, an action that is not declared with arguments of such sorts, an argument
-    /// that does not evaluate.
+    /// Types the texts of a label table; the first is tau. Errors: a text is not a multi-action, no
+    /// declared action has these argument sorts, or an argument does not evaluate.
     pub fn new(
         texts: &[String],
         mut data: DataSpec,
@@ -34,7 +33,7 @@ impl DeclaredLabels {
         let mut typed: Vec<MultiAction> = vec![MultiAction::new()];
         for text in texts.iter().skip(1) {
             let acts = mu_syntax::parse_multi_action(SourceId::default(), text).map_err(|_| {
-                Diagnostic::new(Stage::Type, format!("the label `{text}` is no multi-action"))
+                Diagnostic::new(Stage::Type, format!("the label `{text}` is not a multi-action"))
             })?;
             let mut multi = MultiAction::new();
             for (name, args) in &acts {
@@ -46,7 +45,7 @@ impl DeclaredLabels {
             typed.push(multi);
         }
         let program = Program::compile(&data)?;
-        // Values are terms over the program's operations: formulas over them must know these too.
+        // Values are terms over the program's operations, so formulas over them need these as well.
         data.signature = program.signature().clone();
         let mut engine = Engine::new(program);
         let mut labels = Vec::with_capacity(typed.len());
@@ -70,17 +69,17 @@ impl DeclaredLabels {
         Ok(Self { data, actions, labels })
     }
 
-    /// The data of the labels.
+    /// Returns the data specification of the labels.
     pub fn data(&self) -> &DataSpec {
         &self.data
     }
-    /// The declared actions.
+    /// Returns the declared actions.
     pub fn actions(&self) -> &[ActionDecl] {
         &self.actions
     }
 }
 
-/// An action that fits: its arguments at the declared sorts.
+/// Finds the declared action that matches, and types its arguments.
 fn act(
     name: &str,
     args: &[Data],

@@ -1,10 +1,11 @@
-//! Labels of a transition system file as typed multi-actions, so that formulas can speak of them.
+//! Typed labels from texts alone, by inference, so that formulas can refer to labels of files
+//! without declarations.
 //!
-//! A file gives texts only. Arguments are typed by what is seen: `true`/`false` are Bool; numbers
-//! are Nat, or Int where a negative one occurs at that place; any other argument is a value of one
-//! enumerated sort `Value` whose elements are the texts that occur, so that a formula may name
-//! those that are identifiers. A label that is no multi-action is an action of its own by its whole
-//! text. Cost: linear in the label table.
+//! Sorts of arguments are inferred per action and position. `true` and `false` are Bool. Numbers
+//! are Nat, or Int if a negative number occurs in that position. Any other argument is a value of
+//! one enumerated sort `Value` with the occurring texts as elements; a formula can name the
+//! elements that are identifiers. A label that is not a multi-action becomes an action without
+//! arguments, named by its whole text. Cost: linear in the label table.
 
 use crate::{ActionDecl, ActionLabels, MultiAction};
 use ahash::AHashMap;
@@ -17,7 +18,7 @@ use mu_syntax::ast::{Data, DataKind, UnaryOp};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
-/// The typed labels of a file.
+/// Typed labels of a file.
 pub struct InferredLabels {
     data: DataSpec,
     actions: Vec<ActionDecl>,
@@ -51,7 +52,7 @@ fn argument(text: &str, data: &Data) -> Argument {
 }
 
 impl InferredLabels {
-    /// Types the texts of a label table, in which the first is tau.
+    /// Types the texts of a label table; the first is tau.
     pub fn new(texts: &[String]) -> Result<Self, Diagnostic> {
         let mut parsed: Vec<Vec<(String, Vec<Argument>)>> = Vec::new();
         for (i, text) in texts.iter().enumerate() {
@@ -69,7 +70,7 @@ impl InferredLabels {
                 }
             });
         }
-        // The sort of each argument place of each (name, arity).
+        // Sorts of the argument positions of each (name, arity).
         let mut places: AHashMap<(String, usize), Vec<SortId>> = AHashMap::new();
         let mut order: Vec<(String, usize)> = Vec::new();
         let mut data = DataSpec::default();
@@ -146,17 +147,17 @@ impl InferredLabels {
             multi.sort_by_key(|a| a.0);
             labels.push(Arc::new(multi));
         }
-        // The constants of Bool are wanted by formulas in any case.
+        // Formulas need the constants of Bool in any case.
         data.signature.builtin(Builtin::True, basic::BOOL);
         data.signature.builtin(Builtin::False, basic::BOOL);
         Ok(Self { data, actions, labels })
     }
 
-    /// The data of the labels.
+    /// Returns the data specification of the labels.
     pub fn data(&self) -> &DataSpec {
         &self.data
     }
-    /// The actions that occur.
+    /// Returns the actions that occur.
     pub fn actions(&self) -> &[ActionDecl] {
         &self.actions
     }

@@ -1,9 +1,9 @@
-//! Labels as typed multi-actions: what formulas match, whatever front end a model has.
+//! Labels as typed multi-actions, which action formulas match in the same way for every front end.
 //!
-//! A front end that knows its actions implements [`ActionLabels`]; for labels that are only texts
+//! A front end that knows its actions implements [`ActionLabels`]. For labels that are only texts
 //! there are [`declared::DeclaredLabels`], typed by given declarations, and
-//! [`inferred::InferredLabels`], typed by what occurs. Invariant: the arguments of a multi-action
-//! are closed normal forms, so that equal values are equal expressions.
+//! [`inferred::InferredLabels`], typed by inference. Invariant: the arguments of a multi-action are
+//! closed normal forms, so that equal values are equal expressions.
 #![warn(missing_docs)]
 
 pub mod declared;
@@ -13,31 +13,30 @@ use mu_base::ids::{ActId, LabelId, OpId, SortId};
 use mu_data::expr::Expr;
 use std::sync::Arc;
 
-/// The name of the last part of a label whose action says when it happens: `a @ 3` is the actions
-/// `a` and `@` with the time as its argument. No action that somebody declares has this name, and
-/// formulas match a label without this part.
+/// Name of the pseudo-action that holds the time of a label: `a @ 3` consists of `a` and `@` with
+/// the time as its argument. No declared action has this name, and formulas match a label without
+/// this part.
 pub const TIME_STAMP: &str = "@";
 
-/// A declared action; overloads of one name are different actions.
+/// Declared action; overloads of one name are different actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActionDecl {
-    /// The name.
+    /// Name.
     pub name: String,
     /// Argument sorts.
     pub sorts: Vec<SortId>,
 }
 
-/// A multi-action with values: closed normal forms, sorted by action id (then by arguments' text
-/// for equal actions). Empty is tau.
+/// Multi-action with values: closed normal forms, sorted by action id, then by the text of
+/// arguments. Empty for tau.
 pub type MultiAction = Vec<(ActId, Vec<Expr>)>;
 
-/// Gives the multi-action behind a label of a model or transition system, so that formulas can be
-/// matched against it.
+/// Access to the multi-action behind each label of a model or transition system.
 pub trait ActionLabels: Send + Sync {
-    /// The multi-action of a label.
+    /// Returns the multi-action of a label.
     fn multi_action(&self, label: LabelId) -> Arc<MultiAction>;
-    /// What a symmetry of the model (by its number there) makes of constructors: those that it
-    /// changes.
+    /// Returns the images of constructors under a symmetry of the model, given by its number there;
+    /// only constructors that change. `None` if unknown.
     fn constructor_images(&self, _symmetry: usize) -> Option<&[(OpId, OpId)]> {
         None
     }

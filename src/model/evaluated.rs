@@ -1,76 +1,75 @@
-//! Steps of groups at whole states, each evaluated once while there is room: for what looks at
-//! single steps, such as evidence.
+//! Cache of group steps at whole states, for code that inspects single steps, such as evidence.
 //!
 //! In: a model, a state vector and a group. Out: the group's steps there, and the vectors after
-//! them. Cost: a look-up where the group's reads have been met; groups whose reads hardly ever come
-//! again are not kept. Invariant: nothing of the explorer's caches is used, so what checks a search
-//! may use it.
+//! them. Cost: one lookup if the values that the group reads are cached. A group with a low hit
+//! rate is not cached. Invariant: independent of the explorer's caches, so code that checks a
+//! search may use it.
 
 use super::{Model, Steps, Worker};
 use ahash::AHashMap;
 use mu_base::Diagnostic;
 
-/// Numbers that are kept, about, before all are forgotten.
-const MOST_NUMBERS: usize = 32 << 20;
-/// Evaluations of a group before it shows whether it is worth keeping them: one in so many must be
-/// met again.
+/// Approximate limit on the numbers in the cache; beyond it, all groups are cleared.
+const MAX_NUMBERS: usize = 32 << 20;
+/// Evaluations of a group after which its hit rate decides whether it stays cached. The rate must
+/// be at least one hit in `MIN_HIT_INTERVAL` evaluations.
 const TRIALS: u32 = 1000;
-const WORTH: u32 = 8;
+const MIN_HIT_INTERVAL: u32 = 8;
 
-/// See the module's head.
+/// Cache of the steps of each group, keyed by the values that the group reads.
 pub struct Evaluated<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
     groups: Vec<Group>,
-    numbers: usize,
-    /// The steps of a group that is not kept.
+    cached_numbers: usize,
+    /// The steps of a group that is not cached.
     last: Steps,
 }
 
 #[derive(Default)]
 struct Group {
-    kept: AHashMap<Box<[u32]>, Steps>,
-    asked: u32,
-    met: u32,
+    cache: AHashMap<Box<[u32]>, Steps>,
+    lookups: u32,
+    hits: u32,
 }
 
 impl<'m> Evaluated<'m> {
-    /// Knows nothing yet.
+    /// Creates an empty cache.
     pub fn new(model: &'m dyn Model) -> Self {
         let groups = model.groups().iter().map(|_| Group::default()).collect();
-        Self { model, worker: model.worker(), groups, numbers: 0, last: Steps::default() }
+        Self { model, worker: model.worker(), groups, cached_numbers: 0, last: Steps::default() }
     }
 
-    /// The steps of a group at a state; none if the group requires something else. Errors: those of
-    /// the evaluation.
+    /// Returns the steps of a group at a state; none if a required slot has another value. Errors:
+    /// those of the evaluation.
     pub fn steps(&mut self, group: u32, vector: &[u32]) -> Result<&Steps, Diagnostic> {
-        if self.numbers > MOST_NUMBERS {
-            self.groups.iter_mut().for_each(|g| g.kept.clear());
-            self.numbers = 0;
+        if self.cached_numbers > MAX_NUMBERS {
+            self.groups.iter_mut().for_each(|g| g.cache.clear());
+            self.cached_numbers = 0;
         }
         let info = &self.model.groups()[group as usize];
-        let Group { kept, asked, met } = &mut self.groups[group as usize];
+        let Group { cache, lookups, hits } = &mut self.groups[group as usize];
         self.last.clear();
         if info.requires.iter().any(|(slot, value)| vector[*slot as usize] != *value) {
             return Ok(&self.last);
         }
         let reads: Vec<u32> = info.reads.iter().map(|s| vector[*s as usize]).collect();
-        *asked = asked.saturating_add(1);
-        if kept.contains_key(&reads[..]) {
-            *met = met.saturating_add(1);
-            return Ok(&kept[&reads[..]]);
+        *lookups = lookups.saturating_add(1);
+        if cache.contains_key(&reads[..]) {
+            *hits = hits.saturating_add(1);
+            return Ok(&cache[&reads[..]]);
         }
         self.worker.steps(group as usize, &reads, &mut self.last)?;
-        if *asked > TRIALS && *met < *asked / WORTH {
-            kept.clear();
+        if *lookups > TRIALS && *hits < *lookups / MIN_HIT_INTERVAL {
+            cache.clear();
             return Ok(&self.last);
         }
-        self.numbers += reads.len() + self.last.labels.len() + self.last.values.len();
-        Ok(kept.entry(reads.into()).or_insert(std::mem::take(&mut self.last)))
+        self.cached_numbers += reads.len() + self.last.labels.len() + self.last.values.len();
+        Ok(cache.entry(reads.into()).or_insert(std::mem::take(&mut self.last)))
     }
 }
 
-/// The vector after the `i`-th of some steps of a group.
+/// Returns the vector after the `i`-th of some steps of a group.
 pub fn after(model: &dyn Model, group: u32, vector: &[u32], steps: &Steps, i: usize) -> Vec<u32> {
     let writes = &model.groups()[group as usize].writes;
     let mut target = vector.to_vec();
@@ -90,15 +89,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_those_of_a_worker_kept_or_not() {
+    fn steps_are_those_of_a_worker_cached_or_not() {
         let model = random(11, Shape { slots: 5, values: 4, components: 2, groups: 9, labels: 3 });
         let mut worker = model.worker();
-        for room in [0, MOST_NUMBERS] {
+        for limit in [0, MAX_NUMBERS] {
             let mut evaluated = Evaluated::new(&model);
-            // Vectors come again, but rarely at first.
+            // Vectors recur, but rarely at first.
             for n in (0..4u32.pow(5)).chain(0..4u32.pow(5)) {
                 let vector: Vec<u32> = (0..5).map(|i| n / 4u32.pow(i) % 4).collect();
-                evaluated.numbers += MOST_NUMBERS - room;
+                evaluated.cached_numbers += MAX_NUMBERS - limit;
                 for (g, group) in model.groups().iter().enumerate() {
                     let mut expected = Steps::default();
                     if group.requires.iter().all(|(slot, value)| vector[*slot as usize] == *value) {

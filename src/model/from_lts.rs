@@ -1,8 +1,8 @@
-//! A stored transition system as a model: one slot that holds the state's number, one group with
+//! Explicit transition system as a model: one slot that holds the state's number, one group with
 //! all transitions.
 //!
-//! Cost: none beyond the rows themselves. So a formula is checked on a file by the same engines as
-//! on a specification.
+//! Cost: none beyond the rows themselves. The same engines check a formula on a file and on a
+//! specification.
 
 use super::{Group, Model, SlotInfo, Steps, Worker};
 use mu_base::ids::{LabelId, StateId};
@@ -10,7 +10,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_lts::Lts;
 use std::sync::Arc;
 
-/// The model of a transition system.
+/// Model of a stored transition system.
 pub struct LtsModel {
     lts: Arc<Lts>,
     slots: Vec<SlotInfo>,
@@ -34,7 +34,7 @@ impl LtsModel {
         };
         Self { lts, slots, groups: vec![group] }
     }
-    /// The transition system.
+    /// Returns the transition system.
     pub fn lts(&self) -> &Arc<Lts> {
         &self.lts
     }

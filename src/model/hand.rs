@@ -1,5 +1,5 @@
-//! Models written by hand on the slots-and-groups interface: how a program brings a model of its
-//! own without a specification language.
+//! Models whose groups are closures, for programs that define a model without a specification
+//! language.
 //!
 //! In: closures and slot lists. Out: a [`Model`]. Cost: a step allocates the text of its label;
 //! engines cache steps, so this is rare.
@@ -22,25 +22,25 @@ use super::{Group, Model, Portable, Slot, SlotInfo, Steps, Worker};
 use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
 
-/// The answer of a group: from the values of its `reads` to steps.
+/// Function of a group: from the values of its `reads` to steps.
 pub type StepFn = Box<dyn Fn(&[u32], &mut Emit<'_>) + Send + Sync>;
 
-/// Where a group's closure puts its steps.
+/// Receiver of the steps that a group's closure emits.
 pub struct Emit<'a> {
     labels: &'a LabelTable<String>,
     out: &'a mut Steps,
 }
 
 impl Emit<'_> {
-    /// One step: the text of its label (`tau` for the hidden one) and a value for each slot in
-    /// `writes`.
+    /// Emits one step: the text of its label (`tau` for the hidden one) and a value for each slot
+    /// in `writes`.
     pub fn step(&mut self, label: impl Into<String>, values: &[u32]) {
         self.out.labels.push(self.labels.intern(label.into()));
         self.out.values.extend_from_slice(values);
     }
 }
 
-/// A model made of closures.
+/// Model whose groups are closures.
 pub struct HandModel {
     slots: Vec<SlotInfo>,
     groups: Vec<Group>,
@@ -56,7 +56,7 @@ impl Default for HandModel {
 }
 
 impl HandModel {
-    /// No slots, no groups: one state without steps.
+    /// Creates a model without slots and groups: one state without steps.
     pub fn new() -> Self {
         let labels = LabelTable::new("tau".to_string());
         Self {
@@ -135,7 +135,8 @@ impl Model for HandModel {
     }
 }
 
-/// Numbers mean the same everywhere: closures have no tables.
+/// Numbers as portable values: closures have no tables, so a number has the same meaning in each
+/// process.
 impl Portable for HandModel {
     fn basis(&self) -> String {
         format!("{:?} {:?}", self.slots, self.groups)
@@ -145,7 +146,7 @@ impl Portable for HandModel {
     }
     fn import(&self, _: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
         let number = bytes.try_into().map(u32::from_le_bytes);
-        number.map_err(|_| Diagnostic::new(Stage::File, "bytes that are no value of this model"))
+        number.map_err(|_| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
     }
 }
 

@@ -1,7 +1,8 @@
-//! The waist: what any front end gives and any engine takes. Knows no language.
+//! Interface between front ends and engines: slots, transition groups and labels, independent of
+//! any language.
 //!
 //! A state is a vector of `u32` slots; a slot's number is an index into that slot's append-only
-//! value table (kept by the front end). Behaviour is a list of *transition groups* with fixed slot
+//! value table (owned by the front end). Behaviour is a list of *transition groups* with fixed slot
 //! lists. A group's answer depends on its read slots only, so engines memoise it (explicit engine),
 //! tabulate it (symbolic engine), or ship it (distributed engine).
 //!
@@ -15,7 +16,7 @@ pub mod hand;
 pub mod standing;
 pub mod table;
 
-// The models of the tests name this layer as all others do.
+// Lets the models of the tests name this layer by the name that other layers use.
 #[cfg(test)]
 extern crate self as mu_model;
 
@@ -25,51 +26,50 @@ use num_rational::BigRational;
 use num_traits::One;
 use std::sync::Arc;
 
-/// A slot index.
+/// Index of a slot.
 pub type Slot = u32;
 
-/// What engines may know of a slot.
+/// Properties of a slot that engines may use.
 #[derive(Clone, Debug)]
 pub struct SlotInfo {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The parallel component that it belongs to.
+    /// The parallel component that the slot belongs to.
     pub component: u32,
-    /// Whether it is a control location (few values, many groups test it).
+    /// True for a control location: few values, tested by many groups.
     pub control: bool,
 }
 
-/// A transition group.
+/// Transition group: the transitions of one summand.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// For messages.
+    /// Name, for messages.
     pub name: String,
-    /// The group is disabled unless each of these slots has this value. These slots are not in
-    /// `reads` unless also read otherwise.
+    /// Slots with their required values; the group is disabled unless all have them. These slots
+    /// are not in `reads` unless the group also reads them otherwise.
     pub requires: Vec<(Slot, u32)>,
-    /// Slots that its answer depends on, ascending.
+    /// Slots that the steps depend on, ascending.
     pub reads: Vec<Slot>,
-    /// Those of `reads` that decide whether it has steps at all, ascending: while they and the
-    /// slots of `requires` stay as they are, so does that.
+    /// The slots of `reads` that decide whether the group has steps at all, ascending. As long as
+    /// they and the slots of `requires` are unchanged, the group stays enabled or disabled.
     pub tests: Vec<Slot>,
-    /// Slots that its steps set, ascending. A step gives a value for each.
+    /// Slots that the steps set, ascending. A step gives a value for each.
     pub writes: Vec<Slot>,
-    /// Names of the actions of its labels, ascending and as often as they occur; none if that is
-    /// not known.
+    /// Names of the actions of its labels, ascending, with repetitions; `None` if unknown.
     pub actions: Option<Vec<String>>,
-    /// Names of the actions that were hidden in it (provenance), empty if none.
+    /// Names of the actions that were hidden in it (provenance); empty if none.
     pub hidden: Vec<String>,
-    /// Whether all its steps are tau.
+    /// True if all its steps are tau.
     pub tau: bool,
-    /// Whether the front end proved that its steps are confluent, see `process::confluence`. Steps
-    /// that are no tau are then taken before others.
+    /// True if the front end marks its steps as confluent, see `process::confluence`. Steps other
+    /// than tau then take priority.
     pub confluent: bool,
 }
 
-/// The steps of one group from one state: label and the values of the written slots, flat.
+/// Steps of one group from one state: label and values of the written slots, flat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// A label a step.
+    /// One label per step.
     pub labels: Vec<LabelId>,
     /// `labels.len() * writes.len()` values.
     pub values: Vec<u32>,
@@ -83,45 +83,45 @@ impl Steps {
     }
 }
 
-/// The steps of one group by chance: each leads to one of several outcomes.
+/// Steps of one group with probabilistic outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chances {
-    /// A label a step.
+    /// One label per step.
     pub labels: Vec<LabelId>,
-    /// The probabilities of the outcomes of each step: positive, 1 together. Steps that share a
-    /// list have equal ones.
+    /// Probabilities of the outcomes of each step: positive, with sum 1. Steps that share a list
+    /// have equal probabilities.
     pub weights: Vec<Arc<[BigRational]>>,
-    /// The values of the written slots for each outcome of each step, flat. A worker may share
-    /// those that recur.
+    /// Values of the written slots for each outcome of each step, flat. A worker may share
+    /// recurring lists.
     pub values: Vec<Arc<[u32]>>,
 }
 
-/// An action behind a step.
+/// Action that contributes to a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepPart {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its arguments' texts; `_` where a value does not matter.
+    /// Texts of the arguments; `_` for an irrelevant value.
     pub args: Vec<String>,
-    /// Whether it is hidden.
+    /// True if the action is hidden.
     pub hidden: bool,
-    /// What the components did for it.
+    /// Contributions of the components.
     pub from: Vec<PartOrigin>,
 }
 
-/// What one component did.
+/// Contribution of one component to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartOrigin {
     /// The component.
     pub component: u32,
-    /// The name of its own action, before communication.
+    /// Name of the component's own action, before communication.
     pub action: String,
-    /// How many arguments it left open.
+    /// Number of arguments that the component leaves open.
     pub open: u32,
 }
 
 impl StepPart {
-    /// The action as text.
+    /// Returns the action as text.
     pub fn text(&self) -> String {
         if self.args.is_empty() {
             self.name.clone()
@@ -131,10 +131,10 @@ impl StepPart {
     }
 }
 
-/// A label in which a term stands that has no value.
+/// Label with a term that has no value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Valueless {
-    /// Where its action is written.
+pub struct UndefinedLabel {
+    /// Place of the action in the source.
     pub place: Span,
     /// The action.
     pub action: String,
@@ -142,57 +142,58 @@ pub struct Valueless {
     pub term: String,
 }
 
-/// A candidate for a symmetry: a permutation of the slots together with one of their values
-/// ([`Worker::image`]), under which the front end thinks that the behaviour is the same. Engines
-/// verify that before they rely on it.
+/// Candidate for a symmetry: a permutation of the slots together with one of their values
+/// ([`Worker::image`]). The front end proposes it because it probably preserves the behaviour;
+/// engines verify this before they use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symmetry {
-    /// For messages.
+    /// Name, for messages.
     pub name: String,
-    /// Where each slot goes.
+    /// Image of each slot.
     pub slots: Vec<Slot>,
-    /// A permutation of some points. Two symmetries with the same permutations of slots and of
-    /// points are the same, and points compose as the symmetries do.
+    /// Permutation of abstract points that identifies the symmetry: two symmetries with equal
+    /// permutations of slots and of points are equal, and points compose as the symmetries do.
     pub points: Vec<u32>,
 }
 
-/// A model: immutable description; the tables behind it grow while workers run, safely shared.
+/// Model: immutable description; its tables grow while workers run, and are safe to share between
+/// threads.
 pub trait Model: Send + Sync {
-    /// The slots.
+    /// Returns the slots.
     fn slots(&self) -> &[SlotInfo];
-    /// The groups.
+    /// Returns the groups.
     fn groups(&self) -> &[Group];
-    /// The initial vector.
+    /// Returns the initial vector.
     fn initial(&self) -> Vec<u32>;
-    /// Whether chance decides where some steps lead, or where it starts. [`Worker::steps`] is not
-    /// for such a model, [`Worker::chances`] is.
+    /// True if some steps or the initial state have probabilistic outcomes. Such a model supports
+    /// [`Worker::chances`] instead of [`Worker::steps`].
     fn is_probabilistic(&self) -> bool {
         false
     }
-    /// Where a probabilistic model starts: vectors with their probabilities.
+    /// Returns the initial vectors of a probabilistic model with their probabilities.
     fn initial_chances(&self) -> Vec<(BigRational, Vec<u32>)> {
         vec![(BigRational::one(), self.initial())]
     }
-    /// An evaluator for one thread.
+    /// Creates an evaluator for one thread.
     fn worker(&self) -> Box<dyn Worker + '_>;
-    /// Text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.
+    /// Returns the text of a label, as in an `.aut` file without quotes; `tau` for `LabelId::TAU`.
     fn label_text(&self, label: LabelId) -> String;
-    /// Number of labels interned so far.
+    /// Returns the number of labels interned so far.
     fn label_count(&self) -> usize;
-    /// Text of a slot's value.
+    /// Returns the text of a slot's value.
     fn value_text(&self, slot: Slot, value: u32) -> String;
-    /// What tells this model from others whose states have the same numbers. None: its values
-    /// cannot be written, see [`Model::export_values`].
+    /// Returns a text that distinguishes this model from others, for checkpoints. `None` if its
+    /// values cannot be written, see [`Model::export_values`].
     fn fingerprint(&self) -> Option<String> {
         None
     }
-    /// The values of all slots as text, table by table in the order of their numbers, for a
-    /// checkpoint or for another process. Errors: the model does not write values (the
-    /// default), or a value has no text that is read back as the same value.
+    /// Returns the values of all slots as text, table by table in the order of their numbers, for a
+    /// checkpoint or for another process. Errors: the model does not write values (the default), or
+    /// a value has no text that is read back as the same value.
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
         Err(Diagnostic::new(
             Stage::Unsupported,
-            "the values of this kind of model cannot be written",
+            "values of this kind of model cannot be written",
         ))
     }
     /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write;
@@ -200,52 +201,52 @@ pub trait Model: Send + Sync {
     fn slot_of_functions(&self) -> Option<String> {
         None
     }
-    /// Gives values the numbers that another run gave them; the model was not explored yet. Error:
-    /// they are not values of this model.
+    /// Restores the value numbers of another run, before any exploration. Error: a text is not a
+    /// value of this model.
     fn import_values(&self, _texts: &[Vec<String>]) -> Result<(), Diagnostic> {
-        Err(Diagnostic::new(Stage::Unsupported, "the values of this kind of model cannot be read"))
+        Err(Diagnostic::new(Stage::Unsupported, "values of this kind of model cannot be read"))
     }
-    /// How its values go to another process that runs the same model. None: they cannot, and the
-    /// model is searched by one process only.
+    /// Returns the encoding of values for other processes that run the same model. `None` if there
+    /// is none; then only one process can search the model.
     fn portable(&self) -> Option<&dyn Portable> {
         None
     }
-    /// Whether a slot means something in a state: the others hold a value that nothing depends on.
+    /// True if the behaviour from this state may depend on the slot's value.
     fn is_live(&self, _slot: Slot, _state: &[u32]) -> bool {
         true
     }
-    /// Whether the steps of groups marked as confluent are proven to be, so that whatever the order
-    /// in which they are taken they lead to one state.
+    /// True if groups marked as confluent are proven to be: their steps lead to one state in any
+    /// order.
     fn is_priority_proven(&self) -> bool {
         true
     }
-    /// Candidates for symmetries, which generate a group.
+    /// Returns candidates for symmetries, which generate a group.
     fn symmetries(&self) -> &[Symmetry] {
         &[]
     }
-    /// Names of the parallel components that slots and step parts speak of, if there are several.
+    /// Returns the names of the parallel components that slots and step parts refer to; empty if
+    /// there is only one.
     fn components(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Who tells why a state has no steps: none if the model knows nothing of its components.
-    /// `terminal`: names of actions after which a component counts as terminated, and
-    /// conditions on parameters under which the components that they speak of do.
+    /// Creates an explainer of states without steps. `None` if the model does not know its
+    /// components. `terminal` lists names of actions and conditions on parameters. A component
+    /// counts as terminated after such an action, or if such a condition on its parameters holds.
     ///
-    /// # Errors
-    /// A text that is neither.
+    /// # Errors An entry of `terminal` that is neither.
     fn standings<'m>(
         &'m self,
         _terminal: &[String],
     ) -> Result<Option<Box<dyn standing::Standings + 'm>>, Diagnostic> {
         Ok(None)
     }
-    /// Labels met so far in which a term has no value: one for each place where such an action is
-    /// written.
-    fn valueless(&self) -> Vec<Valueless> {
+    /// Returns the labels found so far in which a term has no value, one for each place in the
+    /// source.
+    fn valueless(&self) -> Vec<UndefinedLabel> {
         Vec::new()
     }
-    /// The actions behind a step of a group, hidden ones too, for people, where [`Worker::parts`]
-    /// does not tell them: no more than the label.
+    /// Returns the actions behind a step of a group, hidden ones included, for people. The default
+    /// gives only the label; [`Worker::parts`] may give more.
     fn parts(
         &self,
         group: usize,
@@ -263,20 +264,19 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Values that travel between the tables of processes that run the same model.
+/// Encoding of values for exchange between processes that run the same model.
 pub trait Portable {
-    /// All that the bytes of values rest on. Processes whose models differ here must not exchange
-    /// values.
+    /// Describes everything that the encoding depends on. Processes with different descriptions
+    /// must not exchange values.
     fn basis(&self) -> String;
-    /// A slot's value as bytes: the same in all processes, different for different values.
+    /// Encodes a slot's value: the same bytes in all processes, different for different values.
     ///
-    /// # Errors
-    /// The value means nothing to another process.
+    /// # Errors The value has no meaning in another process.
     fn export(&self, slot: Slot, value: u32) -> Result<Vec<u8>, Diagnostic>;
-    /// A hash of a slot's value: the same in all processes. Values that differ may have equal ones.
+    /// Returns a hash of a slot's value that is the same in all processes. Different values may
+    /// have equal hashes.
     ///
-    /// # Errors
-    /// Those of [`Portable::export`].
+    /// # Errors Those of [`Portable::export`].
     fn digest(&self, slot: Slot, value: u32) -> Result<u64, Diagnostic> {
         // FNV-1a.
         let bytes = self.export(slot, value)?;
@@ -284,20 +284,18 @@ pub trait Portable {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         }))
     }
-    /// The number of an exported value here, given now if it is new.
+    /// Returns the number of an exported value here, adding the value if it is new.
     ///
-    /// # Errors
-    /// The bytes are those of no value.
+    /// # Errors The bytes encode no value.
     fn import(&self, slot: Slot, bytes: &[u8]) -> Result<u32, Diagnostic>;
 }
 
-/// Evaluates groups, for one thread. May be slow: callers memoise.
+/// Evaluator of groups for one thread. It may be slow: callers memoise.
 pub trait Worker {
-    /// Appends the steps of `group` for the values of its `reads` (the slots of `requires` are
-    /// known to fit). Steps that have equal label and values may be given once or twice.
+    /// Appends the steps of `group` for the values of its `reads`. The slots of `requires` have the
+    /// required values. Steps with equal label and values may occur once or twice.
     fn steps(&mut self, group: usize, reads: &[u32], out: &mut Steps) -> Result<(), Diagnostic>;
-    /// The steps of a group with their probabilities, as [`Worker::steps`] gives those of models
-    /// without.
+    /// Appends the steps of a group with their probabilities, for probabilistic models.
     fn chances(
         &mut self,
         group: usize,
@@ -315,8 +313,8 @@ pub trait Worker {
         out.labels.extend(steps.labels);
         Ok(())
     }
-    /// The actions behind a step, see [`Model::parts`]; none if this worker knows no more than the
-    /// model.
+    /// Returns the actions behind a step, see [`Model::parts`]; `None` if this worker has no more
+    /// information than the model.
     fn parts(
         &mut self,
         _group: usize,
@@ -326,8 +324,8 @@ pub trait Worker {
     ) -> Result<Option<Vec<StepPart>>, Diagnostic> {
         Ok(None)
     }
-    /// What a symmetry makes of a slot's value: a number in the table of the slot that it goes to;
-    /// none if that is not known.
+    /// Returns the image of a slot's value under a symmetry: a number in the table of the target
+    /// slot. `None` if unknown.
     fn image(
         &mut self,
         _symmetry: usize,
@@ -336,7 +334,7 @@ pub trait Worker {
     ) -> Result<Option<u32>, Diagnostic> {
         Ok(None)
     }
-    /// What a symmetry makes of a label.
+    /// Returns the image of a label under a symmetry; `None` if unknown.
     fn image_label(
         &mut self,
         _symmetry: usize,

@@ -1,39 +1,40 @@
-//! Where the components of a model stand in a state without steps, and why none of them can go on:
-//! plain data that front ends fill and reports show.
+//! Explanation of states without steps: what each component offers there, and what prevents each
+//! offer. Plain data that front ends fill and reports show.
 //!
 //! *Postures.* A component has *terminated* (successfully), has *stopped* (nothing is left to do,
 //! as after `delta`), or *waits*: it offers actions of its own, none of which becomes a step of the
 //! whole.
 //!
 //! *Deadlocks.* A state without steps is a deadlock unless it is a successful termination: all
-//! components have terminated, or the user declared an end (`--terminal`) that the state fulfils.
+//! components have terminated, or the state satisfies a termination criterion of the user
+//! (`--terminal`).
 //!
-//! *A heuristic annotates deadlocks.* One looks like a normal end if at least one component has
-//! terminated or stopped and every other one *is at rest*: it stands where it began, and what it
-//! offers only components that terminated, stopped, or are at rest themselves could take. This is
-//! the least such set: two components that wait for each other are never at rest, nor is one that
-//! is in the middle of something. All other deadlocks are hangs.
+//! *A heuristic annotates deadlocks.* A deadlock looks like a normal end if at least one component
+//! has terminated or stopped and every other component is *idle*. A component is idle if it is in
+//! its initial position and only terminated, stopped, or idle components could take its offers. The
+//! set of idle components is the least such set: two components that wait for each other are not
+//! idle.
 
 use mu_base::{Diagnostic, Span};
 
 /// Classification of a state without steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
-    /// Successful termination: all components have terminated, or an end that the user declared.
+    /// Successful termination: all components have terminated, or a criterion of the user holds.
     Terminated,
-    /// A deadlock that looks like a normal end, by the heuristic of the module's head.
+    /// Deadlock that looks like a normal end, by the heuristic of the module header.
     Finished,
-    /// A deadlock in which some component waits.
+    /// Deadlock in which some component waits.
     Hang,
 }
 
 impl End {
-    /// True for every state without steps but a successful termination.
+    /// True for every state without steps except a successful termination.
     pub fn is_deadlock(self) -> bool {
         self != End::Terminated
     }
 
-    /// Stable word for reports.
+    /// Returns a stable word for reports.
     pub fn word(self) -> &'static str {
         match self {
             End::Terminated => "terminated",
@@ -43,21 +44,21 @@ impl End {
     }
 }
 
-/// How a component stands.
+/// Status of a component in a state without steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Posture {
-    /// It has ended successfully.
+    /// It has terminated successfully.
     Terminated,
-    /// Nothing is left for it to do.
+    /// It has nothing left to do.
     Stopped,
-    /// It waits where it began, for components that have ended or are at rest.
+    /// It waits in its initial position, for components that have ended or are idle.
     AtRest,
-    /// It waits.
+    /// It waits for another component.
     Waits,
 }
 
 impl Posture {
-    /// Stable word for reports.
+    /// Returns a stable word for reports.
     pub fn word(self) -> &'static str {
         match self {
             Posture::Terminated => "terminated",
@@ -68,83 +69,83 @@ impl Posture {
     }
 }
 
-/// All components in one state.
+/// Status of all components in one state without steps.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// By component.
+    /// One entry per component.
     pub components: Vec<ComponentStanding>,
-    /// What the state is.
+    /// Classification of the state.
     pub end: End,
 }
 
-/// One component in a state.
+/// Status of one component in a state.
 #[derive(Clone, Debug)]
 pub struct ComponentStanding {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How it stands.
+    /// Status.
     pub posture: Posture,
-    /// What it could do by itself.
+    /// Multi-actions that its local state enables.
     pub offers: Vec<Offer>,
-    /// Actions that would be next, but for their conditions, which are false.
+    /// Actions that its local state would enable if their conditions held.
     pub closed: Vec<(String, Span)>,
 }
 
-/// A multi-action that a component could do by itself.
+/// Multi-action that a component's local state enables.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Its text; `_` where any value would do.
+    /// Text; `_` where any value is possible.
     pub action: String,
-    /// Where it is written.
+    /// Place in the source.
     pub place: Span,
-    /// Why nothing comes of it.
+    /// Reasons why the offer does not become a step.
     pub obstacles: Vec<Obstacle>,
 }
 
-/// Why nothing comes of an offer.
+/// Reason why an offer does not become a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// A rule of a communication needs a partner that no component offers now.
+    /// A communication needs a partner that no component offers in this state.
     Lacks {
         /// The rule.
         rule: String,
         /// Where the communication is written.
         place: Span,
-        /// The action that is lacking.
+        /// The missing action.
         partner: String,
-        /// Components that can do it at other times.
+        /// Components that offer the action in other states.
         able: Vec<u32>,
     },
-    /// A rule of a communication needs a partner that no component ever does.
+    /// A communication needs a partner that no component ever offers.
     NoOne {
         /// The rule.
         rule: String,
         /// Where the communication is written.
         place: Span,
-        /// The action that is lacking.
+        /// The missing action.
         partner: String,
     },
-    /// Partners are there, with other values.
+    /// Partners offer the communication with other values.
     Differs {
         /// The rule.
         rule: String,
         /// Where the communication is written.
         place: Span,
-        /// Components and what they offer.
+        /// Components and their offers.
         offers: Vec<(u32, String)>,
     },
-    /// The communication would happen, and what comes of it is stopped.
+    /// The communication is possible, but its result is blocked.
     Stopped {
         /// The rule.
         rule: String,
         /// Where the communication is written.
         place: Span,
-        /// Components and what they offer.
+        /// Components and their offers.
         offers: Vec<(u32, String)>,
-        /// What stops it.
+        /// The obstacle of the result.
         by: Box<Obstacle>,
     },
-    /// `block` stops it.
+    /// `block` forbids it.
     Blocked {
         /// The action.
         action: String,
@@ -157,61 +158,62 @@ pub enum Obstacle {
         action: String,
         /// Where `allow` is written.
         place: Span,
-        /// Multi-actions with more in them that it lists.
+        /// Larger multi-actions that the list contains.
         only_with: Vec<String>,
     },
 }
 
-/// Tells where components stand, remembering what it computed.
+/// Explainer of states without steps; it memoises its results.
 pub trait Standings {
-    /// What a state without steps is.
+    /// Classifies a state without steps.
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic>;
-    /// All about a state without steps.
+    /// Returns the status of all components in a state without steps.
     fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic>;
-    /// Why no step is ever labelled with an action of this name; none if some may be.
+    /// Returns the reason why no step is ever labelled with this action; `None` if some step may
+    /// be.
     fn absence(&mut self, action: &str) -> Result<Option<Absence>, Diagnostic>;
-    /// What can never happen, whatever the components do.
+    /// Returns the actions and `allow` operators that can never take part in a step.
     fn dead(&mut self) -> Result<Vec<Dead>, Diagnostic>;
 }
 
-/// Why no step is ever labelled with an action, whatever the components do.
+/// Static reason why no step is ever labelled with an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// It is hidden here.
+    /// It is hidden at this place.
     Hidden(Span),
-    /// It gets another name here.
+    /// It is renamed at this place.
     Renamed(Span, String),
-    /// A component does it, or the parts of a communication that would make it, and nothing comes
-    /// of that.
+    /// Some component offers it, or the parts of a communication with this result, but none becomes
+    /// a step.
     Stopped(Vec<Obstacle>),
-    /// Its condition never holds, or its place is never reached, as far as can be told without
-    /// exploring.
+    /// Its condition never holds or its place is unreachable, as far as a static analysis can
+    /// determine.
     Unreached(Span),
-    /// No component does it, and no communication makes it.
+    /// No component offers it, and no communication results in it.
     NoComponent,
 }
 
-/// Something that can never happen, found without exploring.
+/// Specification part that can never take part in a step, found without exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dead {
     /// An action of components that never becomes part of a step.
     Action {
-        /// Its name.
+        /// Name.
         action: String,
-        /// Where it is written.
+        /// Place in the source.
         place: Span,
-        /// Components that would do it.
+        /// Components that would offer it.
         components: Vec<u32>,
-        /// What is in its way.
+        /// Obstacles that prevent it.
         obstacles: Vec<Obstacle>,
-        /// Components that never get beyond it: it is all that they can do first.
+        /// Components that cannot move past it, because it is their only possible first action.
         stuck: Vec<u32>,
     },
-    /// `allow` lets nothing through.
+    /// An `allow` operator that permits no multi-action of its operand.
     Allow {
-        /// Where it is written.
+        /// Place in the source.
         place: Span,
-        /// What components do below it.
+        /// Multi-actions of the operand.
         below: Vec<String>,
     },
 }

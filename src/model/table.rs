@@ -1,7 +1,8 @@
-//! The labels of a model by number: what a label is made of, each once; 0 is tau.
+//! Concurrent table of labels: each label has one number; 0 is tau.
 //!
 //! Threads look labels up and add new ones while they evaluate groups. Numbers follow the order of
-//! arrival and last as long as the table. Cost: a hash of the key under a lock that readers share.
+//! insertion and stay valid as long as the table. Cost: a hash of the key under a lock that readers
+//! share.
 
 use ahash::AHashMap;
 use mu_base::ids::LabelId;
@@ -10,7 +11,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// See the module's head.
+/// Table of labels with keys of type `K`.
 pub struct LabelTable<K> {
     inner: RwLock<Inner<K>>,
 }
@@ -21,7 +22,7 @@ struct Inner<K> {
 }
 
 impl<K: Eq + Hash> LabelTable<K> {
-    /// A table with tau alone.
+    /// Creates a table that contains only tau.
     pub fn new(tau: K) -> Self {
         let tau = Arc::new(tau);
         Self {
@@ -32,7 +33,7 @@ impl<K: Eq + Hash> LabelTable<K> {
         }
     }
 
-    /// The number of a label, which is added if it is new.
+    /// Returns the number of a label, adding the label if it is new.
     pub fn intern(&self, key: K) -> LabelId {
         if let Some(id) = self.find(&key) {
             return id;
@@ -40,14 +41,14 @@ impl<K: Eq + Hash> LabelTable<K> {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         let Inner { ids, keys } = &mut *inner;
         let key = Arc::new(key);
-        // Another thread may have been faster.
+        // Another thread may have added it since.
         *ids.entry(key.clone()).or_insert_with(|| {
             keys.push(key);
             LabelId::new(keys.len() - 1)
         })
     }
 
-    /// The number of a label that is there.
+    /// Returns the number of a label; `None` if it is not in the table.
     pub fn find<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<LabelId>
     where
         Arc<K>: Borrow<Q>,
@@ -55,12 +56,12 @@ impl<K: Eq + Hash> LabelTable<K> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(key).copied()
     }
 
-    /// What a label is made of.
+    /// Returns the key of a label.
     pub fn get(&self, label: LabelId) -> Arc<K> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).keys[label.index()].clone()
     }
 
-    /// Number of labels.
+    /// Returns the number of labels.
     pub fn count(&self) -> usize {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).keys.len()
     }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_have_one_number_whatever_thread_is_first() {
+    fn each_label_has_one_number_in_all_threads() {
         let table = LabelTable::new("tau".to_string());
         std::thread::scope(|scope| {
             for thread in 0..4 {
