@@ -17,8 +17,8 @@ use mu_formula::direct::holds_within;
 use mu_formula::typed::{State, StateKind, TypedFormula};
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::Model;
-use mu_model::evaluated::Evaluated;
-use mu_model::standing::{Absence, Dead, Standings};
+use mu_model::deadlock::{Absence, Dead, DeadlockExplainer};
+use mu_model::step_cache::StepCache;
 use mu_pbes::{Answer, Verdict};
 use mu_report::standing::{line, place_of, sentence};
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ pub(super) fn notes(
 /// Actions that never happen.
 fn absent(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<Note>, Diagnostic> {
     let mut out = Vec::new();
-    let mut standings = seen.model.standings(&[])?;
+    let mut standings = seen.model.deadlock_explainer(&[])?;
     let mut told = BTreeSet::new();
     let mut engine = None;
     for m in mentioned(formula) {
@@ -249,14 +249,14 @@ fn absence_text(absence: &Absence, seen: &Seen, name: &str) -> String {
                 obstacles.iter().map(|o| sentence(o, &names, seen.sources)).collect();
             if all.is_empty() { "nothing comes of it".into() } else { all.join("; ") }
         }
-        Absence::Unreached(place) => format!("what is written{} is never reached", at(*place)),
+        Absence::Unreachable(place) => format!("what is written{} is never reached", at(*place)),
         Absence::NoComponent => "no component does it".into(),
     }
 }
 
 /// The steps of a state as texts, each once.
 fn steps_of(
-    evaluated: &mut Evaluated,
+    evaluated: &mut StepCache,
     model: &dyn Model,
     state: &[u32],
 ) -> Result<Vec<String>, Diagnostic> {
@@ -361,8 +361,8 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
     let part: &State = innermost(formula);
     let text = |s: &State| excerpt(seen.sources, s.span);
     let is_safety = matches!(part.kind, StateKind::False | StateKind::Val(_));
-    let mut evaluated = Evaluated::new(seen.model);
-    let possible = |evaluated: &mut Evaluated, state: &[u32]| {
+    let mut evaluated = StepCache::new(seen.model);
+    let possible = |evaluated: &mut StepCache, state: &[u32]| {
         let steps = steps_of(evaluated, seen.model, state)?;
         Ok::<_, Diagnostic>(if steps.is_empty() {
             "no step is possible".to_string()
@@ -427,7 +427,7 @@ fn failing(seen: &Seen, formula: &TypedFormula, answer: &Answer) -> Result<Vec<N
 fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
     let Some(path) = evidence.linear() else { return Ok(Vec::new()) };
     let Some(back) = path.back_to else { return Ok(Vec::new()) };
-    let mut evaluated = Evaluated::new(seen.model);
+    let mut evaluated = StepCache::new(seen.model);
     let around = &path.steps[back..];
     let taken: BTreeSet<String> =
         around.iter().map(|i| seen.model.label_text(evidence.steps[*i].label)).collect();
@@ -460,7 +460,8 @@ fn unfair(seen: &Seen, evidence: &Evidence) -> Result<Vec<Note>, Diagnostic> {
 
 /// What of a model can never happen.
 pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, Diagnostic> {
-    let Some(mut standings): Option<Box<dyn Standings>> = model.standings(&[])? else {
+    let Some(mut standings): Option<Box<dyn DeadlockExplainer>> = model.deadlock_explainer(&[])?
+    else {
         return Ok(Vec::new());
     };
     let names = model.components();
@@ -508,14 +509,14 @@ pub(super) fn dead(model: &dyn Model, sources: &SourceMap) -> Result<Vec<Note>, 
 
 /// Labels that were met in which a term has no value.
 fn valueless(model: &dyn Model) -> Vec<Note> {
-    let one = |v: mu_model::Valueless| {
+    let one = |v: mu_model::UndefinedLabel| {
         let text = format!(
             "in the label {} nothing says what `{}` is: it stands there as it is, a value of its own",
             v.action, v.term
         );
         Note { place: v.place, warning: true, text }
     };
-    model.valueless().into_iter().map(one).collect()
+    model.undefined_labels().into_iter().map(one).collect()
 }
 
 /// Least number of values of a parameter that grows.

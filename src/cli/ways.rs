@@ -4,7 +4,7 @@
 //! A single path comes from the parallel search with parents rebuilt ([`mu_explore::goal_search`]),
 //! several and cycles from the one that keeps them ([`mu_explore::multi_goal_search`]). Exit code 1: something
 //! was found. The model distinguishes deadlocks from successful termination
-//! ([`mu_model::standing`]); in a stored transition system a state without steps is a termination
+//! ([`mu_model::deadlock`]); in a stored transition system a state without steps is a termination
 //! if all steps into it are `Terminate` or one of `--terminal`.
 
 use super::args::{ExploreArgs, Format, Seeking};
@@ -25,7 +25,7 @@ use mu_explore::{
 use mu_lts::relabel::Relabel;
 use mu_lts::typed::Typed;
 use mu_model::Model;
-use mu_model::standing::{End, Standings};
+use mu_model::deadlock::{DeadlockExplainer, End};
 use mu_report::chart::chart;
 use mu_report::page::Shown;
 use mu_report::story::{Story, ending, story};
@@ -121,7 +121,7 @@ pub(super) fn stored_ends(lts: &mu_lts::Lts, terminal: &[String]) -> Result<Ends
 
 /// The model's judge of states without steps, or one for stored transition systems.
 struct Judge<'m> {
-    standings: Option<Box<dyn Standings + 'm>>,
+    standings: Option<Box<dyn DeadlockExplainer + 'm>>,
     /// By state of a stored transition system: whether it is an end. The state is the value of the
     /// only slot.
     ends: Option<Vec<bool>>,
@@ -135,7 +135,7 @@ impl<'m> Judge<'m> {
         stored: Option<&mu_lts::Lts>,
     ) -> Result<Self, Diagnostic> {
         let ends = stored.map(|lts| terminations(lts, terminal));
-        let standings = model.standings(terminal)?;
+        let standings = model.deadlock_explainer(terminal)?;
         if standings.is_none() && ends.is_none() && !terminal.is_empty() {
             return Err(Diagnostic::new(
                 Stage::Usage,

@@ -9,12 +9,12 @@
 //! unless a component is stuck by it. Cost: the summands, and for each dead action its operators
 //! and its partners' summands.
 
-use super::standing::Teller;
+use super::deadlock::Teller;
 use ahash::AHashSet;
 use mu_base::ids::ActId;
 use mu_base::{Diagnostic, Span};
 use mu_data::expr::Expr;
-use mu_model::standing::{Absence, Dead, Obstacle};
+use mu_model::deadlock::{Absence, Dead, Obstacle};
 use mu_process::anatomy::{OperatorKind, rule_text};
 use mu_process::linear::Act;
 
@@ -58,7 +58,7 @@ impl Teller<'_> {
             }
             return Ok(Some(
                 self.unfit(c, name)?
-                    .map_or(Absence::Unreached(place), |o| Absence::Stopped(vec![o])),
+                    .map_or(Absence::Unreachable(place), |o| Absence::Stopped(vec![o])),
             ));
         }
         let mut obstacles = Vec::new();
@@ -79,14 +79,14 @@ impl Teller<'_> {
     fn unmade(
         &mut self,
         operator: usize,
-        rule: &super::standing::Rule,
+        rule: &super::deadlock::Rule,
     ) -> Result<Option<Obstacle>, Diagnostic> {
         let place = self.anatomy.operators[operator].place;
         let mut first = None;
         for partner in &rule.0 {
             match self.able(operator, partner)[..] {
                 [] => {
-                    return Ok(Some(Obstacle::NoOne {
+                    return Ok(Some(Obstacle::NoPartner {
                         rule: rule_text(rule),
                         place,
                         partner: partner.clone(),
@@ -126,7 +126,7 @@ impl Teller<'_> {
                 if differ && !offers.is_empty() {
                     offers.dedup();
                     offers.truncate(4);
-                    return Ok(Some(Obstacle::Differs {
+                    return Ok(Some(Obstacle::ValueMismatch {
                         rule: rule_text(rule),
                         place: self.anatomy.operators[o].place,
                         offers,

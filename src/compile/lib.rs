@@ -23,12 +23,12 @@ mod position;
 pub mod recall;
 mod results;
 mod solutions;
-mod standing;
+mod deadlock;
 mod symmetry;
 mod tables;
 pub mod typed;
 mod undecided;
-mod valueless;
+mod undefined_labels;
 mod values;
 mod worker;
 
@@ -117,7 +117,7 @@ pub struct Compiled {
     /// end.
     ends: Vec<String>,
     /// Labels in which a term has no value.
-    valueless: valueless::Register,
+    undefined_labels: undefined_labels::UndefinedLabelRegister,
     /// Candidates, and what each makes of constants.
     symmetries: Vec<Symmetry>,
     constant_maps: Vec<symmetry::ConstantMap>,
@@ -198,7 +198,7 @@ impl Compiled {
             told: RwLock::default(),
             labels,
             ends: Vec::new(),
-            valueless: valueless::Register::default(),
+            undefined_labels: undefined_labels::UndefinedLabelRegister::default(),
             symmetries,
             constant_maps,
             priority_proven,
@@ -430,17 +430,17 @@ impl Model for Compiled {
     fn components(&self) -> Vec<String> {
         self.process.components.clone()
     }
-    fn standings<'m>(
+    fn deadlock_explainer<'m>(
         &'m self,
         terminal: &[String],
-    ) -> Result<Option<Box<dyn mu_model::standing::Standings + 'm>>, Diagnostic> {
+    ) -> Result<Option<Box<dyn mu_model::deadlock::DeadlockExplainer + 'm>>, Diagnostic> {
         if self.process.anatomy.components.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Box::new(standing::Teller::new(self, terminal)?)))
+        Ok(Some(Box::new(deadlock::Teller::new(self, terminal)?)))
     }
-    fn valueless(&self) -> Vec<mu_model::Valueless> {
-        self.valueless.list()
+    fn undefined_labels(&self) -> Vec<mu_model::UndefinedLabel> {
+        self.undefined_labels.list()
     }
     fn is_live(&self, slot: Slot, state: &[u32]) -> bool {
         self.means_something(slot, state)

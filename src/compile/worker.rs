@@ -10,7 +10,7 @@ use super::parts::Told;
 use super::recall::{Narrow, Recall};
 use super::results::{Compute, Results};
 use super::solutions::Solutions;
-use super::valueless::Noticed;
+use super::undefined_labels::UndefinedLabelCache;
 use super::{Compiled, chance};
 use ahash::{AHashMap, AHashSet};
 use mu_base::ids::{ActId, LabelId, VarId};
@@ -126,7 +126,7 @@ pub(super) struct LinearWorker<'m> {
     /// A key of labels in the making.
     key: Vec<u32>,
     /// Of these, those in which a term has no value.
-    noticed: Noticed,
+    noticed: UndefinedLabelCache,
     /// Values other than data that leave no condition on their slot open.
     decided: AHashSet<(Slot, u32)>,
     /// What chance chose between so far.
@@ -146,7 +146,7 @@ impl<'m> LinearWorker<'m> {
             results: Results::default(),
             labels: AHashMap::new(),
             key: Vec::new(),
-            noticed: Noticed::default(),
+            noticed: UndefinedLabelCache::default(),
             decided: AHashSet::new(),
             draws: chance::Draws::default(),
         }
@@ -582,7 +582,7 @@ struct Setting<'a> {
     locals: &'a mut [Local],
     labels: &'a mut AHashMap<Box<[u32]>, LabelId>,
     key: &'a mut Vec<u32>,
-    noticed: &'a mut Noticed,
+    noticed: &'a mut UndefinedLabelCache,
     decided: &'a mut AHashSet<(Slot, u32)>,
     draws: &'a mut chance::Draws,
     results: &'a mut Results,

@@ -14,7 +14,7 @@ use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
 use mu_labels::{ActionLabels, MultiAction};
 use mu_model::Model;
-use mu_model::evaluated::{Evaluated, after};
+use mu_model::step_cache::{StepCache, after};
 
 /// What a check found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +88,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
     let Some(first) = evidence.states.first() else {
         return Err(failed("it has no states".into()));
     };
-    let mut evaluated = Evaluated::new(model);
+    let mut evaluated = StepCache::new(model);
     if follow(model, &mut evaluated, model.initial(), &evidence.before)? != *first {
         return Err(failed("it does not start at the initial state".into()));
     }
@@ -113,7 +113,7 @@ pub fn replay(evidence: &Evidence, model: &dyn Model) -> Result<(), Diagnostic> 
 /// Takes the steps one by one; each must be a step of its group.
 fn follow(
     model: &dyn Model,
-    evaluated: &mut Evaluated,
+    evaluated: &mut StepCache,
     mut at: Vec<u32>,
     path: &[Taken],
 ) -> Result<Vec<u32>, Diagnostic> {

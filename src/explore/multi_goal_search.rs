@@ -323,14 +323,14 @@ mod tests {
 
     /// Every step of a way is one of the model.
     fn real(model: &dyn Model, way: &Way, seed: u64) {
-        let mut evaluated = mu_model::evaluated::Evaluated::new(model);
+        let mut evaluated = mu_model::step_cache::StepCache::new(model);
         let mut at = model.initial();
         let mut states = vec![at.clone()];
         for step in &way.steps {
             let steps = evaluated.steps(step.group as u32, &at).unwrap().clone();
             let fits = |i: usize| {
                 steps.labels[i] == step.label
-                    && mu_model::evaluated::after(model, step.group as u32, &at, &steps, i)
+                    && mu_model::step_cache::after(model, step.group as u32, &at, &steps, i)
                         == step.state
             };
             assert!((0..steps.labels.len()).any(fits), "seed {seed}");

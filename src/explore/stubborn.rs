@@ -526,8 +526,8 @@ mod tests {
     use mu_base::ids::LabelId;
     use mu_base::random::Random;
     use mu_base::{Budget, Diagnostic, Stop};
-    use mu_model::evaluated::{Evaluated, after};
     use mu_model::hand::HandModel;
+    use mu_model::step_cache::{StepCache, after};
     use std::collections::{HashMap, VecDeque};
 
     const SHAPES: [Shape; 3] = [
@@ -542,7 +542,7 @@ mod tests {
 
     /// Distances of all states without steps, ascending, and of the nearest step of each group.
     fn naive(model: &dyn Model) -> (Vec<usize>, Vec<Option<usize>>) {
-        let mut evaluated = Evaluated::new(model);
+        let mut evaluated = StepCache::new(model);
         let mut depth = HashMap::from([(model.initial(), 0usize)]);
         let mut queue = VecDeque::from([model.initial()]);
         let (mut dead, mut nearest) = (Vec::new(), vec![None; model.groups().len()]);

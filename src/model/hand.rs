@@ -146,7 +146,9 @@ impl Portable for HandModel {
     }
     fn import(&self, _: Slot, bytes: &[u8]) -> Result<u32, Diagnostic> {
         let number = bytes.try_into().map(u32::from_le_bytes);
-        number.map_err(|_| Diagnostic::new(Stage::File, "these bytes do not encode a value of this model"))
+        number.map_err(|_| {
+            Diagnostic::new(Stage::File, "these bytes do not encode a value of this model")
+        })
     }
 }
 

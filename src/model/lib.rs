@@ -10,10 +10,10 @@
 //! guards on single slots made explicit so that a disabled group costs a comparison.
 #![warn(missing_docs)]
 
-pub mod evaluated;
+pub mod step_cache;
 pub mod from_lts;
 pub mod hand;
-pub mod standing;
+pub mod deadlock;
 pub mod table;
 
 // Lets the models of the tests name this layer by the name that other layers use.
@@ -191,10 +191,7 @@ pub trait Model: Send + Sync {
     /// checkpoint or for another process. Errors: the model does not write values (the default), or
     /// a value has no text that is read back as the same value.
     fn export_values(&self) -> Result<Vec<Vec<String>>, Diagnostic> {
-        Err(Diagnostic::new(
-            Stage::Unsupported,
-            "values of this kind of model cannot be written",
-        ))
+        Err(Diagnostic::new(Stage::Unsupported, "values of this kind of model cannot be written"))
     }
     /// Describes a slot that may hold functions, which [`Model::export_values`] cannot write;
     /// `None` if there is none.
@@ -234,15 +231,15 @@ pub trait Model: Send + Sync {
     /// counts as terminated after such an action, or if such a condition on its parameters holds.
     ///
     /// # Errors An entry of `terminal` that is neither.
-    fn standings<'m>(
+    fn deadlock_explainer<'m>(
         &'m self,
         _terminal: &[String],
-    ) -> Result<Option<Box<dyn standing::Standings + 'm>>, Diagnostic> {
+    ) -> Result<Option<Box<dyn deadlock::DeadlockExplainer + 'm>>, Diagnostic> {
         Ok(None)
     }
     /// Returns the labels found so far in which a term has no value, one for each place in the
     /// source.
-    fn valueless(&self) -> Vec<UndefinedLabel> {
+    fn undefined_labels(&self) -> Vec<UndefinedLabel> {
         Vec::new()
     }
     /// Returns the actions behind a step of a group, hidden ones included, for people. The default

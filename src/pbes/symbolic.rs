@@ -27,7 +27,7 @@ use mu_formula::normal::Node;
 use mu_formula::typed::TypedFormula;
 use mu_labels::ActionLabels;
 use mu_model::Model;
-use mu_model::evaluated::Evaluated;
+use mu_model::step_cache::StepCache;
 use mu_symbolic::{End, Observer, Played, Test, Watched, watch};
 use num_bigint::BigUint;
 use std::rc::Rc;
@@ -321,7 +321,7 @@ fn evidence(
     run: &mu_symbolic::Run,
     verdict: bool,
 ) -> Result<Evidence, Diagnostic> {
-    let mut evaluated = Evaluated::new(model);
+    let mut evaluated = StepCache::new(model);
     let mut states = vec![run.trace.initial.clone()];
     let mut steps = Vec::new();
     let last = run.trace.steps.len();
@@ -372,7 +372,7 @@ fn evidence(
 /// All steps from a state.
 pub(super) fn steps_from(
     model: &dyn Model,
-    evaluated: &mut Evaluated,
+    evaluated: &mut StepCache,
     from: &[u32],
 ) -> Result<Vec<Taken>, Diagnostic> {
     let mut all = Vec::new();

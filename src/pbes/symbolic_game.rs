@@ -23,7 +23,7 @@ use mu_formula::typed::TypedFormula;
 use mu_game::{Game, Solution, verify};
 use mu_labels::ActionLabels;
 use mu_model::Model;
-use mu_model::evaluated::Evaluated;
+use mu_model::step_cache::StepCache;
 use mu_symbolic::{Play, Player, Rules, play};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -164,7 +164,7 @@ fn verify_play(rules: &Alternating, play: &Play, winner: Player) -> Result<(), D
 
 /// The steps of a play as evidence.
 fn evidence_of(model: &dyn Model, play: &Play, verdict: bool) -> Result<Evidence, Diagnostic> {
-    let mut evaluated = Evaluated::new(model);
+    let mut evaluated = StepCache::new(model);
     let mut states: Vec<Vec<u32>> = vec![model.initial()];
     let mut known: AHashMap<Vec<u32>, u32> = AHashMap::from([(model.initial(), 0)]);
     let mut number = |state: &Vec<u32>| {

@@ -11,7 +11,7 @@ use mu_base::{Diagnostic, Stage};
 use mu_evidence::Taken;
 use mu_explore::Lazy;
 use mu_model::Model;
-use mu_model::evaluated::{Evaluated, after};
+use mu_model::step_cache::{StepCache, after};
 use std::collections::VecDeque;
 
 /// The lazily explored states of a model.
@@ -52,7 +52,7 @@ impl<'m> Source<'m> {
     /// What finds the model's steps behind transitions.
     pub fn explainer(&self) -> Explainer<'_, 'm> {
         let (evaluated, asked) =
-            (Evaluated::new(self.model), vec![false; self.model.groups().len()]);
+            (StepCache::new(self.model), vec![false; self.model.groups().len()]);
         Explainer {
             source: self,
             evaluated,
@@ -64,7 +64,7 @@ impl<'m> Source<'m> {
     }
     fn confluent_path(
         &self,
-        evaluated: &mut Evaluated,
+        evaluated: &mut StepCache,
         from: Vec<u32>,
         to: &[u32],
     ) -> Result<Option<Vec<Taken>>, Diagnostic> {
@@ -106,7 +106,7 @@ impl<'m> Source<'m> {
 /// The steps of a group at a state.
 pub(super) fn steps_of(
     model: &dyn Model,
-    evaluated: &mut Evaluated,
+    evaluated: &mut StepCache,
     group: u32,
     from: &[u32],
 ) -> Result<Vec<Taken>, Diagnostic> {
@@ -122,7 +122,7 @@ pub(super) fn steps_of(
 /// Finds the model's steps behind transitions; best asked for all of one state in a row.
 pub struct Explainer<'s, 'm> {
     source: &'s Source<'m>,
-    evaluated: Evaluated<'m>,
+    evaluated: StepCache<'m>,
     /// The state asked for last, the groups that were asked there, and the steps that they make.
     from: Option<(StateId, Vec<u32>)>,
     asked: Vec<bool>,

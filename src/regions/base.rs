@@ -70,8 +70,8 @@ macro_rules! as_inside {
         fn components(&self) -> Vec<String> {
             self.inner.components()
         }
-        fn valueless(&self) -> Vec<mu_model::Valueless> {
-            self.inner.valueless()
+        fn undefined_labels(&self) -> Vec<mu_model::UndefinedLabel> {
+            self.inner.undefined_labels()
         }
     };
 }

@@ -3,7 +3,7 @@
 
 use super::standing::Ending;
 use super::story::Story;
-use mu_model::standing::{End, Posture};
+use mu_model::deadlock::{End, Posture};
 
 /// Longest title, in characters.
 const LONGEST: usize = 110;

@@ -1,4 +1,4 @@
-//! A state without steps, explained: [`Standing`] with the sources -> sentences with lines, for
+//! A state without steps, explained: [`DeadlockReport`] with the sources -> sentences with lines, for
 //! text, JSON and charts.
 //!
 //! Each component has a line with its posture and one for each action that it offers, with what is
@@ -7,7 +7,7 @@
 //! search for each name in the text of its operator.
 
 use mu_base::{SourceMap, Span};
-use mu_model::standing::{ComponentStanding, End, Obstacle, Posture, Standing};
+use mu_model::deadlock::{ComponentReport, DeadlockReport, End, Obstacle, Posture};
 use serde_json::{Value, json};
 
 /// A state without steps, told.
@@ -58,9 +58,9 @@ pub fn place_of(sources: &SourceMap, operator: Span, name: &str) -> Span {
 }
 
 /// Tells where components stand.
-pub fn tell(standing: &Standing, sources: &SourceMap) -> Ending {
+pub fn tell(standing: &DeadlockReport, sources: &SourceMap) -> Ending {
     let names: Vec<&str> = standing.components.iter().map(|c| c.name.as_str()).collect();
-    let told = |c: &ComponentStanding| {
+    let told = |c: &ComponentReport| {
         let offers: Vec<_> = (c.offers.iter())
             .map(|o| {
                 (
@@ -111,7 +111,7 @@ pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> Str
         list(&all, "and")
     };
     match obstacle {
-        Obstacle::Lacks { rule, place, partner, able } => {
+        Obstacle::PartnerUnavailable { rule, place, partner, able } => {
             let able: Vec<String> =
                 able.iter().map(|c| names.get(*c as usize).unwrap_or(&"?").to_string()).collect();
             let who = if able.len() > 4 {
@@ -121,10 +121,10 @@ pub fn sentence(obstacle: &Obstacle, names: &[&str], sources: &SourceMap) -> Str
             };
             format!("{} lacks {partner}, which {who} could do, but not now", rule_at(rule, *place))
         }
-        Obstacle::NoOne { rule, place, partner } => {
+        Obstacle::NoPartner { rule, place, partner } => {
             format!("{} lacks {partner}, which no other component ever does", rule_at(rule, *place))
         }
-        Obstacle::Differs { rule, place, offers } => {
+        Obstacle::ValueMismatch { rule, place, offers } => {
             format!("{}: {}, so the values do not agree", rule_at(rule, *place), offered(offers))
         }
         Obstacle::Stopped { rule, place, offers, by } => {
@@ -235,7 +235,7 @@ fn posture(c: &Component) -> String {
     match c.posture {
         Posture::Terminated => "has terminated".into(),
         Posture::Stopped => "has stopped: nothing is left for it to do".into(),
-        Posture::AtRest => "is where it began, ready for the components that have ended".into(),
+        Posture::Idle => "is where it began, ready for the components that have ended".into(),
         Posture::Waits if c.offers.is_empty() => {
             "cannot go on: no condition of its own holds".into()
         }

@@ -7,7 +7,7 @@
 use super::standing::{self, Ending};
 use mu_base::{Diagnostic, SourceMap};
 use mu_evidence::{Evidence, Linear, Taken};
-use mu_model::evaluated::Evaluated;
+use mu_model::step_cache::StepCache;
 use mu_model::{Model, StepPart, Worker};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
@@ -209,14 +209,14 @@ pub fn ending(
     let Some(Linear { steps, back_to: None }) = evidence.linear() else { return Ok(None) };
     let last = steps.last().map_or(0, |i| evidence.steps[*i].to as usize);
     let Some(state) = evidence.states.get(last) else { return Ok(None) };
-    let mut evaluated = Evaluated::new(model);
+    let mut evaluated = StepCache::new(model);
     for group in 0..model.groups().len() {
         if !evaluated.steps(group as u32, state)?.labels.is_empty() {
             return Ok(None);
         }
     }
-    let Some(mut standings) = model.standings(terminal)? else { return Ok(None) };
-    Ok(Some(standing::tell(&standings.standing(state)?, sources)))
+    let Some(mut standings) = model.deadlock_explainer(terminal)? else { return Ok(None) };
+    Ok(Some(standing::tell(&standings.report(state)?, sources)))
 }
 
 impl StoryStep {

@@ -30,7 +30,7 @@ pub(crate) mod terms;
 pub mod text;
 pub(crate) mod unknowns;
 mod updates;
-mod valueless;
+mod undefined;
 
 #[cfg(test)]
 mod tests;

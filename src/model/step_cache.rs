@@ -17,7 +17,7 @@ const TRIALS: u32 = 1000;
 const MIN_HIT_INTERVAL: u32 = 8;
 
 /// Cache of the steps of each group, keyed by the values that the group reads.
-pub struct Evaluated<'m> {
+pub struct StepCache<'m> {
     model: &'m dyn Model,
     worker: Box<dyn Worker + 'm>,
     groups: Vec<Group>,
@@ -33,7 +33,7 @@ struct Group {
     hits: u32,
 }
 
-impl<'m> Evaluated<'m> {
+impl<'m> StepCache<'m> {
     /// Creates an empty cache.
     pub fn new(model: &'m dyn Model) -> Self {
         let groups = model.groups().iter().map(|_| Group::default()).collect();
@@ -93,7 +93,7 @@ mod tests {
         let model = random(11, Shape { slots: 5, values: 4, components: 2, groups: 9, labels: 3 });
         let mut worker = model.worker();
         for limit in [0, MAX_NUMBERS] {
-            let mut evaluated = Evaluated::new(&model);
+            let mut evaluated = StepCache::new(&model);
             // Vectors recur, but rarely at first.
             for n in (0..4u32.pow(5)).chain(0..4u32.pow(5)) {
                 let vector: Vec<u32> = (0..5).map(|i| n / 4u32.pow(i) % 4).collect();

@@ -19,7 +19,7 @@ use mu_base::ids::OpId;
 
 impl Engine {
     /// The innermost part of a closed normal form that has no value, if there is one.
-    pub fn without_value(&self, value: &Value) -> Option<Value> {
+    pub fn undefined_subterm(&self, value: &Value) -> Option<Value> {
         let mut found = first(self.program(), vec![value.clone()])?;
         while let Some(inner) = first(self.program(), parts(&found)) {
             found = inner;

@@ -10,21 +10,21 @@ use ahash::AHashMap;
 use mu_base::Span;
 use mu_base::ids::{ActId, LabelId};
 use mu_data::engine::{Engine, Value};
-use mu_model::Valueless;
+use mu_model::UndefinedLabel;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// The first such label of each place: the shortest, and of those the first in the order of texts.
 #[derive(Default)]
-pub(super) struct Register(Mutex<BTreeMap<Span, Valueless>>);
+pub(super) struct UndefinedLabelRegister(Mutex<BTreeMap<Span, UndefinedLabel>>);
 
-impl Register {
-    pub(super) fn list(&self) -> Vec<Valueless> {
+impl UndefinedLabelRegister {
+    pub(super) fn list(&self) -> Vec<UndefinedLabel> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    fn add(&self, new: Valueless) {
-        let rank = |v: &Valueless| (v.action.len(), v.action.clone(), v.term.clone());
+    fn add(&self, new: UndefinedLabel) {
+        let rank = |v: &UndefinedLabel| (v.action.len(), v.action.clone(), v.term.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = known.entry(new.place).or_insert_with(|| new.clone());
         if rank(&new) < rank(entry) {
@@ -36,12 +36,12 @@ impl Register {
 /// What a thread knows of such labels: the action among those of the group, by position, its text,
 /// and the term.
 #[derive(Default)]
-pub(super) struct Noticed(AHashMap<LabelId, (usize, String, String)>);
+pub(super) struct UndefinedLabelCache(AHashMap<LabelId, (usize, String, String)>);
 
 /// Longest text of a label or a term that is told.
 const SHOWN: usize = 80;
 
-impl Noticed {
+impl UndefinedLabelCache {
     /// Looks at a label that is new to the thread.
     pub(super) fn look(
         &mut self,
@@ -53,7 +53,7 @@ impl Noticed {
     ) {
         for (i, (action, args)) in multi.iter().enumerate() {
             let Some(term) =
-                args.iter().filter(|v| !v.is_data()).find_map(|v| engine.without_value(v))
+                args.iter().filter(|v| !v.is_data()).find_map(|v| engine.undefined_subterm(v))
             else {
                 continue;
             };
@@ -70,7 +70,11 @@ impl Noticed {
     pub(super) fn again(&self, model: &Compiled, code: &GroupCode, label: LabelId) {
         if let Some((i, action, term)) = self.0.get(&label) {
             let place = code.actions.get(*i).map_or(code.span, |act| act.place.0);
-            model.valueless.add(Valueless { place, action: action.clone(), term: term.clone() });
+            model.undefined_labels.add(UndefinedLabel {
+                place,
+                action: action.clone(),
+                term: term.clone(),
+            });
         }
     }
 }

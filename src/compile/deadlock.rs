@@ -1,7 +1,7 @@
 //! Why no component can go on: what each offers, the partner that it lacks, the communication and
 //! the `allow` or `block` in its way.
 //!
-//! In: a state without steps. Out: [`Standing`]. From the summands of the components before
+//! In: a state without steps. Out: [`DeadlockReport`]. From the summands of the components before
 //! composition ([`mu_process::anatomy`]): each offer goes up through the operators above its
 //! component; where a communication takes its action, partners are sought among the other
 //! components below that operator, now ([`super::offers`]) and at any time. Joint actions of
@@ -17,8 +17,9 @@ use super::offers::{Argument, Local, Offered, Offers};
 use ahash::{AHashMap, AHashSet};
 use mu_base::Diagnostic;
 use mu_base::ids::ActId;
-use mu_model::standing::{
-    Absence, ComponentStanding, Dead, End, Obstacle, Offer, Posture, Standing, Standings,
+use mu_model::deadlock::{
+    Absence, ComponentReport, Dead, DeadlockExplainer, DeadlockReport, End, Obstacle, Offer,
+    Posture,
 };
 use mu_process::anatomy::{Anatomy, OperatorKind, rule_text};
 use std::rc::Rc;
@@ -242,7 +243,7 @@ impl<'m> Teller<'m> {
             let able: Vec<u32> =
                 self.able(o, partner).into_iter().filter(|c| *c != component as u32).collect();
             if able.is_empty() {
-                return Some(Obstacle::NoOne { rule: text, place, partner: partner.clone() });
+                return Some(Obstacle::NoPartner { rule: text, place, partner: partner.clone() });
             }
             let Some(now) = now else { continue };
             let mut here = Vec::new();
@@ -257,7 +258,12 @@ impl<'m> Teller<'m> {
                 }
             }
             if here.is_empty() {
-                return Some(Obstacle::Lacks { rule: text, place, partner: partner.clone(), able });
+                return Some(Obstacle::PartnerUnavailable {
+                    rule: text,
+                    place,
+                    partner: partner.clone(),
+                    able,
+                });
             }
             candidates.push(here);
         }
@@ -270,7 +276,7 @@ impl<'m> Teller<'m> {
             offers.push((c, self.text(&offer)));
         }
         if !fits {
-            return Some(Obstacle::Differs { rule: text, place, offers });
+            return Some(Obstacle::ValueMismatch { rule: text, place, offers });
         }
         let to = rule.1.as_ref()?;
         let after = self.fate(component, vec![to.clone()], args, at + 1, now);
@@ -279,7 +285,7 @@ impl<'m> Teller<'m> {
             return Some(Obstacle::Stopped { rule: text, place, offers, by });
         }
         // It would be a step: the values that partners leave open do not fit together.
-        now.map(|_| Obstacle::Differs { rule: text, place, offers })
+        now.map(|_| Obstacle::ValueMismatch { rule: text, place, offers })
     }
 
     fn text(&mut self, offer: &Offered) -> String {
@@ -357,12 +363,15 @@ impl<'m> Teller<'m> {
             let rests = |c: &usize| {
                 let mut waits = false;
                 let excused = |o: &Obstacle| match o {
-                    Obstacle::Lacks { able, .. } => able.iter().all(done),
-                    Obstacle::Differs { offers, .. } => offers.iter().all(|(c, _)| done(c)),
+                    Obstacle::PartnerUnavailable { able, .. } => able.iter().all(done),
+                    Obstacle::ValueMismatch { offers, .. } => offers.iter().all(|(c, _)| done(c)),
                     _ => true,
                 };
                 let all = obstacles[*c].iter().flatten().all(|o| {
-                    waits |= matches!(o, Obstacle::Lacks { .. } | Obstacle::Differs { .. });
+                    waits |= matches!(
+                        o,
+                        Obstacle::PartnerUnavailable { .. } | Obstacle::ValueMismatch { .. }
+                    );
                     excused(o)
                 });
                 all && waits
@@ -375,7 +384,7 @@ impl<'m> Teller<'m> {
             if more.is_empty() {
                 return (postures, obstacles);
             }
-            more.into_iter().for_each(|c| postures[c] = Posture::AtRest);
+            more.into_iter().for_each(|c| postures[c] = Posture::Idle);
         }
     }
 }
@@ -417,7 +426,7 @@ fn assign(
     false
 }
 
-impl Standings for Teller<'_> {
+impl DeadlockExplainer for Teller<'_> {
     fn absence(&mut self, action: &str) -> Result<Option<Absence>, Diagnostic> {
         self.why_absent(action)
     }
@@ -442,7 +451,7 @@ impl Standings for Teller<'_> {
         Ok(end)
     }
 
-    fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic> {
+    fn report(&mut self, state: &[u32]) -> Result<DeadlockReport, Diagnostic> {
         let key = self.locals(state)?;
         let now: Vec<Rc<Local>> =
             key.iter().map(|n| self.offers.all[*n as usize].clone()).collect();
@@ -484,8 +493,8 @@ impl Standings for Teller<'_> {
                 .filter(|c| met.insert(c.clone()))
                 .collect();
             let name = self.model.process.components.get(c).cloned().unwrap_or_default();
-            components.push(ComponentStanding { name, posture, offers, closed });
+            components.push(ComponentReport { name, posture, offers, closed });
         }
-        Ok(Standing { components, end })
+        Ok(DeadlockReport { components, end })
     }
 }

@@ -52,7 +52,7 @@ pub enum Posture {
     /// It has nothing left to do.
     Stopped,
     /// It waits in its initial position, for components that have ended or are idle.
-    AtRest,
+    Idle,
     /// It waits for another component.
     Waits,
 }
@@ -63,7 +63,7 @@ impl Posture {
         match self {
             Posture::Terminated => "terminated",
             Posture::Stopped => "stopped",
-            Posture::AtRest => "at rest",
+            Posture::Idle => "at rest",
             Posture::Waits => "waits",
         }
     }
@@ -71,16 +71,16 @@ impl Posture {
 
 /// Status of all components in one state without steps.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct DeadlockReport {
     /// One entry per component.
-    pub components: Vec<ComponentStanding>,
+    pub components: Vec<ComponentReport>,
     /// Classification of the state.
     pub end: End,
 }
 
 /// Status of one component in a state.
 #[derive(Clone, Debug)]
-pub struct ComponentStanding {
+pub struct ComponentReport {
     /// Name.
     pub name: String,
     /// Status.
@@ -106,7 +106,7 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// A communication needs a partner that no component offers in this state.
-    Lacks {
+    PartnerUnavailable {
         /// The rule.
         rule: String,
         /// Where the communication is written.
@@ -117,7 +117,7 @@ pub enum Obstacle {
         able: Vec<u32>,
     },
     /// A communication needs a partner that no component ever offers.
-    NoOne {
+    NoPartner {
         /// The rule.
         rule: String,
         /// Where the communication is written.
@@ -126,7 +126,7 @@ pub enum Obstacle {
         partner: String,
     },
     /// Partners offer the communication with other values.
-    Differs {
+    ValueMismatch {
         /// The rule.
         rule: String,
         /// Where the communication is written.
@@ -164,11 +164,11 @@ pub enum Obstacle {
 }
 
 /// Explainer of states without steps; it memoises its results.
-pub trait Standings {
+pub trait DeadlockExplainer {
     /// Classifies a state without steps.
     fn end(&mut self, state: &[u32]) -> Result<End, Diagnostic>;
     /// Returns the status of all components in a state without steps.
-    fn standing(&mut self, state: &[u32]) -> Result<Standing, Diagnostic>;
+    fn report(&mut self, state: &[u32]) -> Result<DeadlockReport, Diagnostic>;
     /// Returns the reason why no step is ever labelled with this action; `None` if some step may
     /// be.
     fn absence(&mut self, action: &str) -> Result<Option<Absence>, Diagnostic>;
@@ -188,7 +188,7 @@ pub enum Absence {
     Stopped(Vec<Obstacle>),
     /// Its condition never holds or its place is unreachable, as far as a static analysis can
     /// determine.
-    Unreached(Span),
+    Unreachable(Span),
     /// No component offers it, and no communication results in it.
     NoComponent,
 }
