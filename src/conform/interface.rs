@@ -293,7 +293,30 @@ impl Interface {
                 .note("expected `initial VALUE;`")
         })?;
         out.check_distinct()?;
+        out.check_numbers()?;
         Ok(out)
+    }
+
+    /// Rejects a mixture of operations with and without numbers: a number is a place among *all*
+    /// operations of a processor. An operation with a label for its beginning has the place where
+    /// it begins.
+    fn check_numbers(&self) -> Result<(), Diagnostic> {
+        let is_placed = |o: &&Operation| o.begin.is_none() && o.end.has(&Role::Number);
+        let Some(placed) = self.operations.iter().find(is_placed) else { return Ok(()) };
+        for operation in self.operations.iter().filter(|o| o.begin.is_none()) {
+            let first = &operation.end;
+            if !first.has(&Role::Number) {
+                let message = format!(
+                    "`{}` has no number `n`, and `{}` has one",
+                    first.text(),
+                    placed.end.text()
+                );
+                return Err(Diagnostic::at(Stage::Type, first.span, message)
+                    .related(placed.end.span, "the operation with a number")
+                    .note("a number is the place among all operations of a processor, so all lines with one label have one, or none has"));
+            }
+        }
+        Ok(())
     }
 
     /// Rejects two lines that can match the same label, and lines that can match nothing because

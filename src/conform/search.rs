@@ -89,6 +89,13 @@ fn is_known(interface: &Interface, e: &Entry) -> bool {
     e.state != State::Missing && stored.is_some() && (kind == Kind::Fence || e.address.is_some())
 }
 
+/// Most numbers that may be missing before an operation beyond the bound; with more, the numbers
+/// have a gap.
+const MISSING_LIMIT: usize = 16;
+/// Most states, with the numbers found, in the search for missing numbers; beyond it they count as
+/// a gap.
+const COMPLETION_LIMIT: usize = 100_000;
+
 /// Interned sets of states, closed under internal steps.
 struct StateSets<'m> {
     machine: &'m Machine,
@@ -145,6 +152,41 @@ impl<'m> StateSets<'m> {
             by.into_iter().map(|(word, states)| (word, self.closed(states))).collect();
         self.rows.insert(id, row.clone());
         row
+    }
+    /// True if some run from a set has all these numbers of a processor's operations. False if
+    /// there are more than [`MISSING_LIMIT`], or none is found among [`COMPLETION_LIMIT`] states.
+    fn completes(&self, id: u32, processor: u32, numbers: &[u64]) -> bool {
+        if numbers.len() > MISSING_LIMIT {
+            return false;
+        }
+        let machine = self.machine;
+        let all = (1u32 << numbers.len()) - 1;
+        let mut open: VecDeque<(u32, u32)> =
+            self.lists[id as usize].iter().map(|&s| (s, 0)).collect();
+        let mut reached: AHashSet<(u32, u32)> = open.iter().copied().collect();
+        while let Some((state, found)) = open.pop_front() {
+            if found == all {
+                return true;
+            }
+            for (label, target) in machine.lts.successors(StateId(state)) {
+                let mut found = found;
+                if label != LabelId::TAU {
+                    for &e in &machine.alphabet.words[label.index() - 1] {
+                        let event = &machine.alphabet.events[e as usize];
+                        let number = event.number.filter(|_| event.phase == Phase::Whole);
+                        if event.processor == processor
+                            && let Some(i) = numbers.iter().position(|n| Some(*n) == number)
+                        {
+                            found |= 1 << i;
+                        }
+                    }
+                }
+                if reached.len() < COMPLETION_LIMIT && reached.insert((target.0, found)) {
+                    open.push_back((target.0, found));
+                }
+            }
+        }
+        false
     }
     fn union(&mut self, a: u32, b: u32) -> u32 {
         let key = (a.min(b), a.max(b));
@@ -426,7 +468,7 @@ impl HistorySearch<'_> {
                     .map_err(Diagnostic::stopped)?;
             }
             self.answer.visited += 1;
-            let (mut followed, mut beyond) = (false, None);
+            let (mut followed, mut completed, mut beyond) = (false, false, None);
             for (word, after) in self.sets.row(*set) {
                 let mut next = history.clone();
                 let mut within = true;
@@ -442,7 +484,13 @@ impl HistorySearch<'_> {
                         Some(list) => *place = list,
                         None => {
                             within = false;
-                            beyond = beyond.or(self.sequences.gap_before(*place, event));
+                            let missing =
+                                self.sequences.missing_before(*place, event, MISSING_LIMIT + 1);
+                            if self.sets.completes(after, event.processor, &missing) {
+                                completed = true;
+                            } else {
+                                beyond = beyond.or(missing.first().copied());
+                            }
                         }
                     }
                 }
@@ -455,11 +503,10 @@ impl HistorySearch<'_> {
                     self.add_history(self.weights[word as usize], &next, after);
                 }
             }
-            let gap = history
-                .iter()
-                .find_map(|&s| self.sequences.gap(s))
-                .or(beyond)
-                .filter(|_| !followed);
+            let gap = beyond.or_else(|| {
+                let ended = !followed && !completed;
+                history.iter().find_map(|&s| self.sequences.gap(s)).filter(|_| ended)
+            });
             if gap.is_some() {
                 self.answer.gap = self.answer.gap.or(gap);
             } else if !followed && !history.iter().all(|&s| self.sequences.is_done(s)) {

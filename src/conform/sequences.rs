@@ -159,11 +159,18 @@ impl Sequences {
     pub fn gap(&self, id: u32) -> Option<u64> {
         self.get(id).iter().position(|e| e.state == State::Missing).map(|at| self.first + at as u64)
     }
-    /// Returns the first missing number before an operation that lies beyond the bound.
-    pub fn gap_before(&self, id: u32, event: &Event) -> Option<u64> {
-        let number = event.number.filter(|_| event.phase == Phase::Whole)?;
-        let next = self.first + self.get(id).len() as u64;
-        self.gap(id).or((number > next).then_some(next))
+    /// Lists the numbers that are missing before that of an operation beyond the bound, at most
+    /// `limit` of them.
+    pub fn missing_before(&self, id: u32, event: &Event, limit: usize) -> Vec<u64> {
+        let Some(number) = event.number.filter(|_| event.phase == Phase::Whole) else {
+            return Vec::new();
+        };
+        let list = self.get(id);
+        let is_missing = |n: &u64| {
+            let at = (n - self.first) as usize;
+            list.get(at).is_none_or(|e| e.state == State::Missing)
+        };
+        (self.first..number).filter(is_missing).take(limit).collect()
     }
     fn intern(&mut self, list: Vec<Entry>) -> u32 {
         let next = self.lists.len() as u32;

@@ -6,13 +6,10 @@
 //! nothing of `pbes`, `game`, `solve`, `explore`.
 
 use super::{Evidence, Renumbered, Taken};
-use mu_base::ids::LabelId;
 use mu_base::{Diagnostic, Stage};
-use mu_data::expr::{Expr, ExprKind};
-use mu_data::signature::OpKind;
 use mu_formula::direct;
 use mu_formula::typed::TypedFormula;
-use mu_labels::{ActionLabels, MultiAction};
+use mu_labels::ActionLabels;
 use mu_model::Model;
 use mu_model::step_cache::{StepCache, after};
 
@@ -28,22 +25,6 @@ pub enum Checked {
 
 /// Elementary steps that the direct evaluation may take.
 const FUEL: u64 = 2_000_000;
-
-/// Whether an argument of a label is a term that no equation tells the value of, such as `f(1)` if
-/// `f` has none.
-fn has_open_argument(formula: &TypedFormula, label: &MultiAction) -> bool {
-    let mut open: Vec<&Expr> = label.iter().flat_map(|a| &a.1).collect();
-    while let Some(e) = open.pop() {
-        match &e.kind {
-            ExprKind::Op(op) if matches!(formula.data.signature.op(*op).kind, OpKind::Mapping) => {
-                return true;
-            }
-            ExprKind::Apply(head, args) => open.extend(args.iter().chain([head])),
-            _ => {}
-        }
-    }
-    false
-}
 
 /// Checks evidence; a failure is an internal error, for it means that a verdict is not justified.
 pub fn check(
@@ -62,13 +43,6 @@ pub fn check(
         Err(d) => Err(d),
         Ok(None) => Ok(Checked::StepsOnly),
         Ok(Some(value)) if value == evidence.verdict => Ok(Checked::Confirmed),
-        // It takes different terms for different values.
-        Ok(Some(_))
-            if (0..lts.table.texts.len())
-                .any(|l| has_open_argument(formula, &labels.multi_action(LabelId::new(l)))) =>
-        {
-            Ok(Checked::StepsOnly)
-        }
         // A quantifier over infinitely many values ranges over some there: others may decide.
         Ok(Some(_)) => match direct::holds_for(formula, &lts, &labels, FUEL, 200) {
             Ok(Some((value, _))) if value == evidence.verdict => Ok(Checked::Confirmed),

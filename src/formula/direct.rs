@@ -548,20 +548,25 @@ impl<'a> Naive<'a> {
                     {
                         return Ok(false);
                     }
-                    let mut wanted = Vec::new();
-                    for (act, args) in acts {
-                        let mut row = Vec::new();
-                        for e in args {
-                            row.push(self.value(e, env)?);
-                        }
-                        wanted.push((*act, row));
-                    }
-                    // Equal as multisets.
+                    // Equal as multisets: equality is an equivalence, so the first match will do.
                     let mut given: Vec<_> =
                         multi.iter().map(|m| m.0).zip(self.values[label].iter().cloned()).collect();
-                    wanted.into_iter().all(|w| {
-                        given.iter().position(|g| *g == w).map(|i| given.swap_remove(i)).is_some()
-                    })
+                    for (act, args) in acts {
+                        let mut wanted = Vec::new();
+                        for e in args {
+                            wanted.push((e.sort, self.value(e, env)?));
+                        }
+                        let mut found = None;
+                        for (i, (other, values)) in given.iter().enumerate() {
+                            if other == act && self.equal_rows(&wanted, values)? {
+                                found = Some(i);
+                                break;
+                            }
+                        }
+                        let Some(i) = found else { return Ok(false) };
+                        given.swap_remove(i);
+                    }
+                    true
                 }
                 Action::Not(a) => !self.fits(a, label, env)?,
                 Action::And(a, b) => self.fits(a, label, env)? && self.fits(b, label, env)?,
@@ -571,6 +576,32 @@ impl<'a> Naive<'a> {
                 Action::Exists(vars, b) => self.fits_quantified(vars, b, false, label, env)?,
             })
         })
+    }
+
+    /// Compares the arguments of an action with those of a label, as `==` does.
+    ///
+    /// # Errors
+    /// The equations do not decide, as for `f(1) == f(2)` if `f` has none.
+    fn equal_rows(
+        &mut self,
+        wanted: &[(SortId, Value)],
+        given: &[Value],
+    ) -> Result<bool, Diagnostic> {
+        let mut undecided = false;
+        for ((sort, a), b) in wanted.iter().zip(given) {
+            let same = self.engine.equal(*sort, a, b)?;
+            if same.is_false() {
+                return Ok(false);
+            }
+            undecided |= !same.is_true();
+        }
+        if undecided {
+            return Err(Diagnostic::new(
+                Stage::Data,
+                "the equations do not decide whether an action matches a label",
+            ));
+        }
+        Ok(true)
     }
 
     fn fits_quantified(

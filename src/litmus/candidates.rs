@@ -128,6 +128,7 @@ fn search_with(
         all_written,
         found: Found::default(),
         visit,
+        skeleton_flags: Vec::new(),
         asked_memory: test.question.observed.iter().any(|o| matches!(o.place, Place::Memory(..))),
         steps: 0,
     };
@@ -233,6 +234,8 @@ struct Search<'a, 'v> {
     all_written: Vec<u128>,
     found: Found,
     visit: Option<Visit<'v>>,
+    /// The flags that each allowed execution of the current skeleton has.
+    skeleton_flags: Vec<String>,
     asked_memory: bool,
     steps: u64,
 }
@@ -300,6 +303,7 @@ impl<'a> Search<'a, '_> {
         if !run.holds() {
             return Ok(());
         }
+        self.skeleton_flags = run.flags_of_skeleton()?;
         let n = joint.skeleton.len();
         let mut choice = Choice {
             values: vec![(0, 0); n],
@@ -496,9 +500,10 @@ impl<'a> Search<'a, '_> {
             self.judge.sets(nal).for_each(|set| skeleton.tag(set, event));
         }
     }
-    /// Whether every flag that a choice may have was found.
+    /// True if every flag was found that an execution of the current skeleton can have.
     fn all_flags(&self) -> bool {
-        self.judge.flags.iter().all(|f| self.found.flags.contains(f))
+        let mut flags = self.judge.flags.iter().chain(&self.skeleton_flags);
+        flags.all(|f| self.found.flags.contains(f))
     }
     /// Whether an outcome has nothing left to tell.
     fn is_known(&self, outcome: &[u64]) -> bool {
@@ -657,7 +662,7 @@ impl<'a> Search<'a, '_> {
             if !self.found.outcomes.contains(&choice.outcome) {
                 self.found.outcomes.insert(choice.outcome.clone());
             }
-            if self.found.judged == 1 || !self.all_flags() {
+            if !self.all_flags() {
                 let flags = run.flags()?;
                 self.found.flags.extend(flags);
             }

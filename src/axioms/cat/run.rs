@@ -209,19 +209,34 @@ impl Run<'_, '_> {
         });
         Ok(Verdict { allowed: false, failed, flags: Vec::new() })
     }
-    /// The flags of an execution that is allowed, after [`Run::coherence`].
+    /// Returns the flags of an allowed execution, after [`Run::coherence`].
+    ///
+    /// # Errors
+    /// Those of the model's functions.
     pub fn flags(&mut self) -> Result<Vec<String>, Diagnostic> {
+        self.raised_until(usize::MAX)
+    }
+    /// Returns the flags that depend on the skeleton alone: each allowed execution of it has them.
+    ///
+    /// # Errors
+    /// Those of the model's functions.
+    pub fn flags_of_skeleton(&mut self) -> Result<Vec<String>, Diagnostic> {
+        self.raised_until(0)
+    }
+    /// Returns the flags of stages up to `last`, without repetition, in the order of the model.
+    fn raised_until(&mut self, last: usize) -> Result<Vec<String>, Diagnostic> {
         let model = self.session.model;
-        for stage in self.flagged..model.plan.flags.len() {
+        let end = model.plan.flags.len().min(last.saturating_add(1));
+        for stage in self.flagged..end {
             for &step in &model.plan.flags[stage] {
                 if !matches!(step, Step::Check(_)) {
                     self.step(step)?;
                 }
             }
         }
-        self.flagged = 3;
+        self.flagged = self.flagged.max(end);
         let mut out: Vec<String> = Vec::new();
-        for c in &model.program.checks {
+        for c in model.program.checks.iter().filter(|c| usize::from(c.stage) <= last) {
             let raised = match c.role {
                 Role::Flag => self.passes(c.asked, c.negated),
                 Role::UndefinedUnless => !self.passes(c.asked, c.negated),

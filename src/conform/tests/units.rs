@@ -6,7 +6,7 @@ use mu_axioms::history::{History, Operation};
 use mu_axioms::models::{KNOWN, Mark, file};
 use mu_base::ids::{LabelId, StateId};
 use mu_base::random::Random;
-use mu_base::{Budget, SourceId, SourceMap};
+use mu_base::{Budget, Diagnostic, SourceId, SourceMap};
 use mu_conform::alphabet::{Alphabet, Phase};
 use mu_conform::interface::Interface;
 use mu_conform::judge::{Form, MemoryModel, history};
@@ -541,29 +541,71 @@ fn interfaces_are_read_and_errors_have_places() {
     }
 }
 
+/// Judges a machine that is given by its transitions, from state 0, with at most three operations.
+fn judged(interface: &Interface, edges: &[(u32, &str, u32)]) -> Result<SearchResult, Diagnostic> {
+    let mut table = Labels::default();
+    table.texts.extend(edges.iter().map(|e| e.1.to_string()));
+    let last = edges.iter().map(|e| e.0.max(e.2)).max().unwrap_or(0);
+    let edges: Vec<_> = edges
+        .iter()
+        .enumerate()
+        .map(|(i, e)| (StateId(e.0), LabelId::new(i + 1), StateId(e.2)))
+        .collect();
+    let lts = Lts::from_edges(StateId(0), last as usize + 1, &edges, table);
+    let model = LtsModel::new(Arc::new(lts));
+    let options = Options { threads: 1, ..Options::default() };
+    let machine = Machine::explore(&model, interface, &options, &Budget::default(), &Silent)?;
+    let group = Group::find(&machine.alphabet, &machine.lts, 1);
+    let bound = Bound { collect: true, ..Bound::of(3, 1) };
+    search(interface, &machine, &group, &[], bound, &Budget::default())
+}
+
+/// A gap in the numbers of one run is found although other runs have none; a number that comes
+/// later, beyond the bound, leaves none.
+#[test]
+fn gaps_in_numbers_are_found_in_each_run() {
+    let numbered = interface("initial v0; load ld(p, a, v, n); store st(p, a, v, n);");
+    let good = [(0, "ld(p0, a0, v0, 0)", 1)];
+    for (more, gap) in [
+        (&[(0, "st(p0, a0, v1, 5)", 2), (2, "ld(p0, a0, v1, 6)", 3)][..], Some(0)),
+        (&[(0, "st(p0, a0, v1, 4000000000)", 2)], Some(0)),
+        (&[(1, "st(p0, a0, v1, 4)", 2), (2, "ld(p0, a0, v1, 2)", 3)], Some(1)),
+        // Out of order, but complete: beyond the bound on operations.
+        (
+            &[
+                (1, "st(p0, a0, v1, 3)", 2),
+                (2, "ld(p0, a0, v1, 2)", 3),
+                (3, "ld(p0, a0, v1, 1)", 4),
+            ],
+            None,
+        ),
+        // Numbers of another processor do not count.
+        (&[(1, "st(p0, a0, v1, 3)", 2), (2, "st(p1, a0, v1, 0)", 3)], Some(1)),
+    ] {
+        let edges: Vec<_> = good.iter().chain(more).copied().collect();
+        assert_eq!(judged(&numbered, &edges).unwrap().gap, gap, "{more:?}");
+    }
+}
+
+/// Numbers are places among all operations, so either all lines have one or none has.
+#[test]
+fn partly_numbered_interfaces_are_rejected() {
+    for text in [
+        "initial v0; load ld(p, a, v); store st(p, a, v, n);",
+        "initial v0; store st(p, a, v, n); fence f(p);",
+    ] {
+        let error = Interface::parse(SourceId(0), text).unwrap_err();
+        assert!(error.message.contains("has no number `n`"), "{}", error.message);
+    }
+}
+
 /// Labels that contradict the interface are errors.
 #[test]
 fn labels_that_make_no_sense_are_refused() {
-    let run = |interface_text: &str, labels: &[&str]| {
-        let interface = interface(interface_text);
-        let mut table = Labels::default();
-        table.texts.extend(labels.iter().map(ToString::to_string));
-        let edges: Vec<_> = (0..labels.len())
-            .map(|i| (StateId(i as u32), LabelId::new(i + 1), StateId(i as u32 + 1)))
-            .collect();
-        let model =
-            LtsModel::new(Arc::new(Lts::from_edges(StateId(0), labels.len() + 1, &edges, table)));
-        let options = Options { threads: 1, ..Options::default() };
-        let machine = Machine::explore(&model, &interface, &options, &Budget::default(), &Silent)?;
-        let group = Group::find(&machine.alphabet, &machine.lts, 1);
-        search(
-            &interface,
-            &machine,
-            &group,
-            &[],
-            Bound { collect: true, ..Bound::of(3, 1) },
-            &Budget::default(),
-        )
+    let run = |text: &str, labels: &[&str]| {
+        let edges: Vec<_> =
+            labels.iter().enumerate().map(|(i, l)| (i as u32, *l, i as u32 + 1)).collect();
+        judged(&interface(text), &edges)
     };
     let numbered = "initial v0; load ld(p, a, v, n); store st(p, a, v, n);";
     for (interface, labels, message) in [

@@ -148,6 +148,16 @@ impl Engine {
         .map_err(|e| e.within(code.0.2, STARTED))
     }
 
+    /// Compares two closed values of a sort, as `==` does: a truth value, or a term if the
+    /// equations do not decide.
+    ///
+    /// # Errors
+    /// A limit of the run.
+    pub fn equal(&mut self, sort: SortId, a: &Value, b: &Value) -> Result<Value, Diagnostic> {
+        let program = self.program.clone();
+        self.run(|m| m.equal(&program, sort, a, b))
+    }
+
     /// Runs with fresh counters; restores the machine whether it succeeds or not.
     fn run<T>(
         &mut self,

@@ -397,3 +397,26 @@ fn mistakes_have_places() {
     );
     assert!(refused(&deep).message.contains("nests more than"));
 }
+
+/// A flag that depends on the events alone is raised although the first candidate is forbidden, and
+/// although an outcome is known from another branch without such events.
+#[test]
+fn flags_of_events_are_those_of_each_allowed_path() {
+    let own =
+        "AArch64 own\n{ 0:X1=x; 0:X2=1; }\n P0 ;\n LDR W0,[X1] ;\n STR W2,[X1] ;\nexists (x=1)\n";
+    let branch = "AArch64 branch\n{ 0:X1=x; 0:X3=y; 1:X1=x; 1:X2=1; }\n P0 | P1 ;\n LDR W0,[X1] | STR W2,[X1] ;\n \
+         CBZ W0,L | ;\n STR W0,[X3] | ;\n L: | ;\nexists (x=1)\n";
+    for (axiom, flag, text, raised) in [
+        ("acyclic po-loc | rf | co", "flag ~empty W", own, true),
+        ("acyclic po-loc | rf | co", "undefined_unless empty W", own, true),
+        ("acyclic po-loc | rf", "flag ~empty W", own, true),
+        ("acyclic po-loc | rf", "flag empty W", own, false),
+        ("acyclic po-loc | rf", "flag ~empty (rng(ctrl) & W)", branch, true),
+        ("acyclic po-loc | rf", "flag empty (rng(ctrl) & W)", branch, true),
+        ("empty rng(ctrl) & W", "flag ~empty (rng(ctrl) & W)", branch, false),
+    ] {
+        let model = compile(Arch::AArch64, &format!("\"m\"\n{axiom} as a\n{flag} as raised\n"));
+        let found = answer(text, &model).answer.flags;
+        assert_eq!(!found.is_empty(), raised, "{axiom}; {flag}: {found:?}");
+    }
+}
